@@ -1,0 +1,51 @@
+"""A message that travels as bytes inside another message's field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.errors import SchemaError
+from schemas.fields import Struct, check_versions
+from schemas.names import SNAKE_CASE
+from schemas.versions import LAST_VERSION, NO_VERSIONS, VersionRange
+
+EMBEDDED_FRAMINGS = frozenset({"int16-version", "none"})
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A message that travels as bytes inside a field; never flexible.
+
+    `framing` "int16-version" puts an int16 version first, and a version above the last known one
+    is read as that (versions only append); "none" has no version at all, so the known ones are
+    tried newest first. With `lenient_tail`, bytes after the last field are ignored, as Kafka does.
+    """
+
+    name: str
+    struct: Struct
+    versions: VersionRange
+    framing: str
+    lenient_tail: bool
+    about: str
+
+    def __post_init__(self) -> None:
+        """Refuse an embedded message that cannot be read.
+
+        Raises:
+            SchemaError: The parts contradict each other; it names the field.
+        """
+        if not SNAKE_CASE.fullmatch(self.name):
+            raise SchemaError(f'name "{self.name}" is not snake_case')
+        if self.framing not in EMBEDDED_FRAMINGS:
+            raise SchemaError(f'unknown framing "{self.framing}"')
+        if not self.versions or self.versions.last == LAST_VERSION:
+            raise SchemaError("names its versions, first and last")
+        if not self.struct.fields:
+            raise SchemaError("has no fields")
+        for path, each in self.struct.walk():
+            try:
+                check_versions(each, self.versions, NO_VERSIONS)
+                if each.layouts or each.type_in or each.embedded:
+                    raise SchemaError("an embedded message has one layout and embeds nothing")
+            except SchemaError as error:
+                raise error.inside(path) from None
