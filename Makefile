@@ -1,0 +1,113 @@
+# `make` lists what there is. Everything runs from a fresh checkout; `setup` comes by itself.
+SHELL  := /bin/bash
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+DUMP   := examples/kafka-4.3.1-failover
+OUT    ?= demo-out
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+##@ Use
+
+.PHONY: setup
+setup: $(READY) ## make .venv with groupscope in it (needs Python >= 3.11 and Java >= 17)
+
+$(READY): requirements/setup.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "groupscope needs Python 3.11 or newer, and '$(PYTHON)' is not: say which is, as in: make setup PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m jobs.java
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV) (a minute or two the first time)..."
+	@$(PIP) install --require-hashes -r requirements/setup.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $(READY)
+	@echo "Ready: $(BIN)/groupscope --help"
+
+.PHONY: demo
+demo: setup ## run inspect and decode on the bundled dump of a real failover
+	@examples/demo.sh $(BIN)/groupscope $(DUMP) $(OUT)
+
+##@ Check
+
+.PHONY: test
+test: lint typecheck ## everything that must pass: lint, types, layers, all quick tests
+	$(BIN)/python -m pytest -m "not long and not fuzz and not maven" $(ARGS)
+
+.PHONY: test-long
+test-long: setup ## the tests that take long or need Maven
+	$(BIN)/python -m pytest -m "long or maven" $(ARGS)
+
+.PHONY: lint
+lint: setup ## style and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+.PHONY: typecheck
+typecheck: setup ## types, strictly
+	$(BIN)/mypy
+
+.PHONY: format
+format: setup ## put the sources into shape
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+.PHONY: fuzz
+fuzz: $(VENV)/.fuzz-ready ## feed the segment reader mutated bytes for FUZZ_SECONDS (60)
+	$(BIN)/python -m pytest -m fuzz $(ARGS)
+
+##@ Measure
+
+.PHONY: bench
+bench: $(VENV)/.bench-ready ## medians against a plain loop, kafka-python and Spark's own copy
+	$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: bench-peers
+bench-peers: $(VENV)/.bench-ready ## the same against Kafka's own tools (needs Maven)
+	$(BIN)/python -m benchmarks --peers $(ARGS)
+
+$(VENV)/.bench-ready: requirements/bench.txt $(READY)
+	@$(PIP) install --require-hashes -r $<
+	@touch $@
+
+$(VENV)/.fuzz-ready: requirements/fuzz.txt $(READY)
+	@$(PIP) install --require-hashes -r $<
+	@touch $@
+
+##@ Ship
+
+.PHONY: wheel
+wheel: setup ## dist/groupscope-*.whl
+	@$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
+.PHONY: zip
+zip: wheel ## dist/groupscope.zip, for spark-submit --py-files
+	@cp "$$(ls -t dist/groupscope-*.whl | head -n 1)" dist/groupscope.zip
+	@ls dist/groupscope.zip
+
+.PHONY: lock
+lock: ## pin again what pyproject.toml asks for (needs uv)
+	uv pip compile pyproject.toml --extra test $(LOCKED) -o requirements/setup.txt
+	uv pip compile requirements/bench.in $(LOCKED) -o requirements/bench.txt
+	uv pip compile requirements/fuzz.in $(LOCKED) -o requirements/fuzz.txt
+
+# Hashes and no hosts: the lock says what, the reader's pip says from where.
+LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+          --custom-compile-command "make lock" --quiet
+
+.PHONY: clean
+clean: ## remove what builds and runs left (not .venv)
+	rm -rf build dist *.egg-info $(OUT) .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+.PHONY: help
+help:
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo

@@ -1,0 +1,1 @@
+"""Bytes to tables to answers: `wire`, `dump`, `decode`, then `replay` and `evaluate`."""

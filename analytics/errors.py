@@ -1,0 +1,31 @@
+"""What a person can put right, or must be told: one line each, never a traceback.
+
+Bad bytes are no errors: they become damage and undecoded rows. `jobs.main` gives each class its
+exit code.
+"""
+
+from __future__ import annotations
+
+
+class GroupscopeError(Exception):
+    """Something expected went wrong; the message names the file and what to do about it."""
+
+
+class InputNotRecognizedError(GroupscopeError):
+    """An INPUT is none of the forms known: says what was looked for and what was found."""
+
+
+class InputUnreadableError(GroupscopeError):
+    """An INPUT, or a file in it, is there and cannot be read."""
+
+
+class OutputRefusedError(GroupscopeError):
+    """The output folder is something that must not be written over."""
+
+
+class WorkspaceError(GroupscopeError):
+    """A folder taken for a workspace was never finished, or is of another schema version."""
+
+
+class CannotTellError(GroupscopeError):
+    """The dump does not hold the answer; the message says what is missing."""

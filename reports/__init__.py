@@ -1,0 +1,1 @@
+"""Result rows to pages: a frozen model, then text, HTML, JSON, CSV or Markdown. No Spark here."""
