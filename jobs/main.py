@@ -2,9 +2,109 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from analytics.errors import (
+    GroupscopeError,
+    InputNotRecognizedError,
+    OutputRefusedError,
+)
+from jobs.commands import ENVIRONMENT_PREFIX, CommandGroup
+from jobs.crash import keep_traceback
+from jobs.installation import check_one_root
+from jobs.options import output_options
+from jobs.version import VERSION
+
+DONE = 0
+CALLED_WRONGLY = 2
+CANNOT_TELL = 3
+OUR_ERROR = 4
+INTERRUPTED = 130
+
+EPILOG = """
+\b
+Exit codes: 0 done, 1 findings or differences, 2 called wrongly, 3 cannot tell or
+unreadable, 4 an error of ours, 130 interrupted. Results go to stdout, all else
+to stderr. Every option is also read from the environment: GROUPSCOPE_<OPTION>.
+
+\b
+Examples:
+  groupscope inspect examples/kafka-4.3.1-failover
+  groupscope decode examples/kafka-4.3.1-failover --out decoded
+"""
 
 
-def main() -> None:
+@click.group(
+    cls=CommandGroup,
+    context_settings={
+        "auto_envvar_prefix": ENVIRONMENT_PREFIX,
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+    },
+    epilog=EPILOG,
+)
+@click.version_option(VERSION, prog_name="groupscope", allow_from_autoenv=False)
+@output_options
+def cli() -> None:
+    """Tell what Kafka's group, share and transaction coordinators knew.
+
+    Reads log directories of brokers, dead ones too, and archived records of __consumer_offsets
+    and __share_group_state. Needs no running cluster.
+    """
+
+
+def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
-    sys.exit("groupscope: not yet")
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; errors are told on stderr."""
+    try:
+        check_one_root()
+        code = cli.main(args=list(arguments), prog_name="groupscope", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return CALLED_WRONGLY
+    except GroupscopeError as error:
+        return _told(str(error), _code_of(error))
+    except (click.Abort, KeyboardInterrupt):
+        return _told("interrupted; nothing half-written is left as a result", INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - the last resort, and it keeps the traceback
+        return _told(_of_the_system(error) or keep_traceback(error, arguments), _code_of(error))
+    return code if isinstance(code, int) else DONE
+
+
+def _code_of(error: Exception) -> int:
+    match error:
+        case InputNotRecognizedError() | OutputRefusedError():
+            return CALLED_WRONGLY
+        case GroupscopeError():
+            return CANNOT_TELL
+        case _ if _of_the_system(error):
+            return CANNOT_TELL
+        case _:
+            return OUR_ERROR
+
+
+def _of_the_system(error: Exception) -> str | None:
+    """Return one line where the system refused a file (no access, disk full), else None."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return None
+
+
+def _told(message: str, code: int) -> int:
+    click.echo(f"{click.style('groupscope', fg='red')}: {message}", err=True)
+    return code
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

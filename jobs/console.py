@@ -1,0 +1,50 @@
+"""What a person is told while a command works: on stderr, as loud as they asked for.
+
+stdout carries results only and is never written here.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import click
+
+
+@dataclass
+class Console:
+    """How much goes to stderr.
+
+    Attributes:
+        quiet: Only errors.
+        verbose: Also what was recognised, what was assumed, and Spark's own words.
+        progress: A progress bar is wanted; it is drawn only on a terminal.
+    """
+
+    quiet: bool = False
+    verbose: bool = False
+    progress: bool = True
+
+    def say(self, message: str) -> None:
+        """Tell something worth knowing."""
+        if not self.quiet:
+            click.echo(message, err=True)
+
+    def detail(self, message: str) -> None:
+        """Tell something worth knowing to who wants to know more."""
+        if self.verbose and not self.quiet:
+            click.echo(message, err=True)
+
+    def warn(self, message: str) -> None:
+        """Tell something that may change how the result is read."""
+        if not self.quiet:
+            click.echo(f"{click.style('warning', fg='yellow')}: {message}", err=True)
+
+    @property
+    def draws_progress(self) -> bool:
+        """Whether a progress bar may be drawn: wanted, and stderr is a terminal."""
+        return self.progress and not self.quiet and sys.stderr.isatty()
+
+
+pass_console = click.make_pass_decorator(Console, ensure=True)
+"""Hands the Console of this run to a command as its first argument."""
