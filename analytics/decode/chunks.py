@@ -1,0 +1,244 @@
+"""One chunk of raw records to Arrow batches, one per table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.decode.control_markers import decode_control
+from analytics.decode.failures import Failures
+from analytics.decode.frames import Frames, read_frames
+from analytics.decode.selection import Selection
+from analytics.decode.tables import (
+    Origin,
+    decoded_schema,
+    labels,
+    surroundings,
+    table_of,
+)
+from analytics.decode.undecoded import undecoded_damages, undecoded_records
+from analytics.decode.values import (
+    Piece,
+    in_order,
+    read_values,
+    text_failures,
+    unknown_tags_array,
+)
+from analytics.wire.arrow import invalid_rows, struct_array, struct_type
+from analytics.wire.columns import Column, Group, distinct, take
+from analytics.wire.cursor import ByteBuffer, Cursor
+from analytics.wire.decoder import key_reader
+from analytics.wire.failure import Reason
+from schemas import record_types
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.dump.damage import Damage
+    from analytics.dump.raw_records import RawRecords
+    from schemas.model import RecordType
+
+CONTROL_TABLE = "control_markers"
+UNDECODED_TABLE = "undecoded"
+EVERYTHING = Selection()
+
+
+class RecordKind(NamedTuple):
+    """What the manifest counts records by; version -1 is a tombstone."""
+
+    record_type: int
+    version: int
+    layout: str | None
+
+
+@dataclass
+class Decoded:
+    """Arrow batches by table, and where every record went."""
+
+    batches: dict[str, pa.RecordBatch] = field(default_factory=dict)
+    kinds: Counter[RecordKind] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def add(self, table: str, batch: pa.RecordBatch) -> None:
+        """Keep a batch that has rows."""
+        if batch.num_rows:
+            self.batches[table] = batch
+
+
+def decode_chunk(
+    records: RawRecords,
+    damages: Sequence[Damage],
+    origin: Origin,
+    selection: Selection = EVERYTHING,
+    tables: frozenset[str] | None = None,
+) -> Decoded:
+    """Decode raw records of one partition; every record ends in one table or under one rule.
+
+    ``tables`` names the tables that are wanted, None all of them; records of the others are
+    counted under ``filtered``.
+    """
+    return _ChunkDecoder(records, origin, selection, tables).decode(damages)
+
+
+class _ChunkDecoder:
+    def __init__(
+        self,
+        records: RawRecords,
+        origin: Origin,
+        selection: Selection,
+        tables: frozenset[str] | None,
+    ) -> None:
+        self.records = records
+        self.origin = origin
+        self.selection = selection
+        self.tables = tables
+        self.buffer = ByteBuffer(records.data)
+        self.decoded = Decoded()
+        self.failures = Failures()
+
+    def decode(self, damages: Sequence[Damage]) -> Decoded:
+        control = self.records.batches.is_control[self.records.batch]
+        if control.any():
+            self._control(np.flatnonzero(control))
+        self._data(np.flatnonzero(~control))
+        failed = undecoded_records(self.records, self.failures, self.buffer, self.origin)
+        batches = [each for each in (failed,) if each.num_rows]
+        if damages:
+            batches.append(undecoded_damages(damages, self.origin))
+        if batches:
+            self._keep(UNDECODED_TABLE, pa.concat_batches(batches))
+        return self.decoded
+
+    def _keep(self, table: str, batch: pa.RecordBatch) -> None:
+        if self.tables is None or table in self.tables:
+            self.decoded.add(table, batch)
+        else:
+            self.decoded.left_out["filtered"] += batch.num_rows
+
+    def _control(self, rows: NDArray[np.int64]) -> None:
+        batch, failures = decode_control(self.records, rows, self.buffer, self.origin)
+        self.failures.extend(failures)
+        self._keep(CONTROL_TABLE, batch)
+
+    def _data(self, rows: NDArray[np.int64]) -> None:
+        frames, failures = read_frames(self.origin.topic, self.records, rows, self.buffer)
+        self.failures.extend(failures)
+        kinds = record_types(self.origin.topic)
+        by_table: dict[str, list[int]] = {}
+        for number in distinct(frames.record_type):
+            kind = kinds.get(number)
+            if kind is None:
+                unknown = frames.row[frames.record_type == number]
+                self.failures.add(unknown, Reason.UNKNOWN_RECORD_TYPE, f"record type {number}")
+            elif kind.read != "decode":
+                count = int((frames.record_type == number).sum())
+                self.decoded.left_out[f"unselected_type:{number}"] += count
+            else:
+                by_table.setdefault(kind.table, []).append(number)
+        for numbers in by_table.values():
+            kind = kinds[numbers[0]]
+            chosen = np.flatnonzero(np.isin(frames.record_type, numbers))
+            if self.tables is not None and kind.table not in self.tables:
+                self.decoded.left_out["filtered"] += chosen.size
+            else:
+                self._record_type(kind, frames.take(chosen))
+
+    def _record_type(self, kind: RecordType, frames: Frames) -> None:
+        key: Column | None = None
+        if kind.key.fields:
+            frames, key = self._keys(kind, frames)
+        pieces, failures = read_values(kind, frames, self.buffer)
+        self.failures.extend(failures)
+        if not pieces:
+            return
+        place, value = in_order(pieces)
+        if key is not None:
+            key = take(key, place) if place.size < frames.row.size else key
+        columns = self._columns(kind, frames, place, pieces)
+        try:
+            arrays = _struct_columns(kind, key, value)
+        except pa.ArrowInvalid:
+            good = self._without_bad_text(kind, frames.row[place], key, value)
+            key = None if key is None else take(key, good)
+            arrays = _struct_columns(kind, key, take(value, good))
+            columns = {name: column.take(pa.array(good)) for name, column in columns.items()}
+            place = place[good]
+        self._count(kind, frames, place, pieces)
+        self._keep(kind.table, table_of(decoded_schema(kind), columns | arrays))
+
+    def _keys(self, kind: RecordType, frames: Frames) -> tuple[Frames, Column]:
+        cursor = Cursor.over(self.buffer, frames.key_start, frames.key_length)
+        key: Column = key_reader(kind.name).read(cursor)
+        cursor.require_exhausted(Reason.TRAILING_BYTES, "key")
+        self.failures.add_journal(cursor, frames.row, kind.name)
+        living = np.flatnonzero(~cursor.dead)
+        if living.size < frames.row.size:
+            frames, key = frames.take(living), take(key, living)
+        if self.selection.is_everything:
+            return frames, key
+        broken = invalid_rows(key, struct_type(kind.key))
+        self.failures.add(frames.row[broken], Reason.INVALID_UTF8, f"{kind.name}: key")
+        readable = np.flatnonzero(~broken)
+        frames, key = frames.take(readable), take(key, readable)
+        wanted = self.selection.wanted(key) if isinstance(key, Group) else ~broken
+        self.decoded.left_out["filtered"] += int((~wanted).sum())
+        chosen = np.flatnonzero(wanted)
+        return frames.take(chosen), take(key, chosen)
+
+    def _without_bad_text(
+        self, kind: RecordType, rows: NDArray[np.int64], key: Column | None, value: Column
+    ) -> NDArray[np.int64]:
+        bad_value = text_failures(kind, value)
+        bad_key = (
+            np.zeros_like(bad_value) if key is None else invalid_rows(key, struct_type(kind.key))
+        )
+        self.failures.add(rows[bad_key], Reason.INVALID_UTF8, f"{kind.name}: key")
+        self.failures.add(rows[bad_value & ~bad_key], Reason.INVALID_UTF8, f"{kind.name}: value")
+        return np.flatnonzero(~(bad_key | bad_value))
+
+    def _columns(
+        self, kind: RecordType, frames: Frames, place: NDArray[np.int64], pieces: list[Piece]
+    ) -> dict[str, pa.Array]:
+        version = frames.version[place]
+        tombstone = frames.tombstone[place]
+        layout = _layouts(frames.row.size, pieces)[place]
+        return surroundings(self.records, frames.row[place], self.origin) | {
+            "record_type": pa.array(frames.record_type[place].astype(np.int16)),
+            "value_version": pa.array(version.astype(np.int16), mask=tombstone),
+            "value_layout": labels(layout, list(kind.layouts)),
+            "is_tombstone": pa.array(tombstone),
+            "unknown_tags": unknown_tags_array(pieces, place, self.buffer),
+        }
+
+    def _count(
+        self, kind: RecordType, frames: Frames, place: NDArray[np.int64], pieces: list[Piece]
+    ) -> None:
+        layout = _layouts(frames.row.size, pieces)[place]
+        what = frames.record_type[place] << 32 | (frames.version[place] + 1) << 8 | (layout + 1)
+        for code in distinct(what):
+            number, version, index = code >> 32, (code >> 8 & 0xFFFFFF) - 1, (code & 0xFF) - 1
+            name = kind.layouts[index] if index >= 0 else None
+            count = int((what == code).sum())
+            self.decoded.kinds[RecordKind(number, version, name)] += count
+
+
+def _layouts(size: int, pieces: list[Piece]) -> NDArray[np.int64]:
+    layout = np.full(size, -1, np.int64)
+    for piece in pieces:
+        layout[piece.place] = piece.layout
+    return layout
+
+
+def _struct_columns(kind: RecordType, key: Column | None, value: Column) -> dict[str, pa.Array]:
+    columns: dict[str, pa.Array] = {}
+    if isinstance(key, Group):
+        columns["key"] = struct_array(key, struct_type(kind.key))
+    if kind.value.fields and isinstance(value, Group):
+        columns["value"] = struct_array(value, struct_type(kind.value))
+    return columns

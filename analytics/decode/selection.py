@@ -1,0 +1,77 @@
+"""Which records are wanted: groups and topics by name, ``glob*`` or ``/regex/``."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.wire.text import string_array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.wire.columns import Binary, Group
+
+_GROUP_FIELDS = ("group", "group_id")
+_TOPIC_FIELDS = ("topic",)
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Compile a name, ``glob*`` or ``/regex/``; a regex must match the whole name.
+
+    Raises:
+        ValueError: The regex is not one.
+    """
+    if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+        try:
+            return re.compile(text[1:-1], re.DOTALL)
+        except re.error as error:
+            message = f"{text} is no regular expression: {error}"
+            raise ValueError(message) from error
+    if any(each in text for each in "*?["):
+        return re.compile(fnmatch.translate(text), re.DOTALL)
+    return re.compile(re.escape(text), re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Patterns of the groups and topics that are wanted; empty is all."""
+
+    groups: tuple[str, ...] = ()
+    exclude_groups: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out."""
+        return not (self.groups or self.exclude_groups or self.topics)
+
+    def wanted(self, key: Group) -> NDArray[np.bool_]:
+        """Which keys are wanted; keys that name no group, or no topic, always are."""
+        wanted = np.ones(key.size, np.bool_)
+        for name in _GROUP_FIELDS:
+            if name in key.columns and (self.groups or self.exclude_groups):
+                wanted &= _matches(key.columns[name], self.groups, self.exclude_groups)  # type: ignore[arg-type]
+        for name in _TOPIC_FIELDS:
+            if name in key.columns and self.topics:
+                wanted &= _matches(key.columns[name], self.topics, ())  # type: ignore[arg-type]
+        return wanted
+
+
+def _matches(column: Binary, include: Sequence[str], exclude: Sequence[str]) -> NDArray[np.bool_]:
+    """Match each distinct name once."""
+    names = string_array(column).dictionary_encode()
+    including, excluding = [pattern(each) for each in include], [pattern(each) for each in exclude]
+    verdicts = [
+        (not including or any(each.fullmatch(name) for each in including))
+        and not any(each.fullmatch(name) for each in excluding)
+        for name in names.dictionary.to_pylist()
+    ]
+    chosen: NDArray[np.bool_] = np.array(verdicts, np.bool_)[names.indices.to_numpy()]
+    return chosen

@@ -1,0 +1,170 @@
+"""The Arrow schemas of what is decoded, and the columns around key and value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.decode.values import UNKNOWN_TAGS_TYPE
+from analytics.wire.arrow import struct_type
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from analytics.dump.raw_records import RawRecords
+    from schemas.model import RecordType
+
+# Repeating text is a dictionary in memory; Parquet and Spark read it back as plain strings.
+LABEL = pa.dictionary(pa.int32(), pa.string())
+TIMESTAMP = pa.timestamp("us", "UTC")
+# 9999-12-31T23:59:59.999Z, the last instant that Spark's timestamps are specified for.
+_LAST_MILLISECOND = 253_402_300_799_999
+
+_POSITION = [
+    ("topic", LABEL),
+    ("partition", pa.int32()),
+    ("offset", pa.int64()),
+    ("timestamp", TIMESTAMP),
+]
+_BATCH = [
+    ("leader_epoch", pa.int32()),
+    ("producer_id", pa.int64()),
+    ("producer_epoch", pa.int16()),
+    ("is_transactional", pa.bool_()),
+]
+_TYPE = [
+    ("record_type", pa.int16()),
+    ("value_version", pa.int16()),
+    ("value_layout", LABEL),
+    ("is_tombstone", pa.bool_()),
+]
+_SOURCE = [
+    ("batch_offset", pa.int64()),
+    ("batch_position", pa.int64()),
+    ("record_bytes", pa.int32()),
+    ("copy", LABEL),
+    ("segment", LABEL),
+]
+
+CONTROL_MARKERS = pa.schema(
+    [
+        *_POSITION,
+        *_BATCH,
+        ("control_type", LABEL),
+        ("coordinator_epoch", pa.int32()),
+        *_SOURCE,
+    ]
+)
+UNDECODED = pa.schema(
+    [
+        *_POSITION,
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("reason", LABEL),
+        ("detail", pa.string()),
+        ("batch_offset", pa.int64()),
+        ("batch_position", pa.int64()),
+        ("batch_bytes", pa.int32()),
+        ("copy", LABEL),
+        ("segment", LABEL),
+    ]
+)
+
+
+@cache
+def decoded_schema(kind: RecordType) -> pa.Schema:
+    """Arrow schema of a record type's table; a struct without fields has no column."""
+    structs = [
+        (name, struct_type(struct))
+        for name, struct in (("key", kind.key), ("value", kind.value))
+        if struct.fields
+    ]
+    tags = ("unknown_tags", UNKNOWN_TAGS_TYPE)
+    return pa.schema([*_POSITION, *_BATCH, *_TYPE, *structs, tags, *_SOURCE])
+
+
+def spark_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the same schema with plain strings, as Spark's Python data sources demand."""
+    return pa.schema(
+        [pa.field(each.name, pa.string() if each.type == LABEL else each.type) for each in schema]
+    )
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where raw records come from; archived rows have neither copy nor segment nor batches."""
+
+    topic: str
+    partition: int
+    copy: str | None = None
+    segment: str | None = None
+
+    @property
+    def is_archived(self) -> bool:
+        """Whether the records are archived rows, which lack all that a batch would say."""
+        return self.segment is None
+
+
+def label(value: str | None, rows: int) -> pa.DictionaryArray:
+    """One text for all rows, or null."""
+    if value is None:
+        return pa.nulls(rows, LABEL)
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), [value])
+
+
+def labels(index: NDArray[np.int64], words: list[str]) -> pa.DictionaryArray:
+    """Pick a word for each row; a negative index is null."""
+    indices = pa.array(index.astype(np.int32), mask=index < 0)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
+
+
+def timestamps(milliseconds: NDArray[np.int64]) -> pa.Array:
+    """Milliseconds to timestamps; -1 and what Spark cannot hold are null."""
+    outside = (milliseconds < 0) | (milliseconds > _LAST_MILLISECOND)
+    if not outside.any():
+        return pa.array(milliseconds * 1000).view(TIMESTAMP)
+    return pa.array(np.where(outside, 0, milliseconds) * 1000, mask=outside).view(TIMESTAMP)
+
+
+def surroundings(
+    records: RawRecords, row: NDArray[np.int64], origin: Origin
+) -> dict[str, pa.Array]:
+    """Position, batch and source columns of raw records."""
+    rows = row.size
+    columns: dict[str, pa.Array] = {
+        "topic": label(origin.topic, rows),
+        "partition": pa.array(np.full(rows, origin.partition, np.int32)),
+        "offset": pa.array(records.offset[row]),
+        "timestamp": timestamps(records.timestamp[row]),
+        "copy": label(origin.copy, rows),
+        "segment": label(origin.segment, rows),
+    }
+    if origin.is_archived:
+        return columns | {
+            name: pa.nulls(rows, type_) for name, type_ in (*_BATCH, *_SOURCE[:3], _BATCH_BYTES)
+        }
+    batch = records.batch[row]
+    of = records.batches
+    epoch = of.leader_epoch[batch]
+    return columns | {
+        "leader_epoch": pa.array(epoch, pa.int32(), mask=epoch < 0),
+        "producer_id": pa.array(of.producer_id[batch]),
+        "producer_epoch": pa.array(of.producer_epoch[batch]),
+        "is_transactional": pa.array(of.is_transactional[batch]),
+        "batch_offset": pa.array(of.base_offset[batch]),
+        "batch_position": pa.array(of.position[batch]),
+        "batch_bytes": pa.array(of.size[batch].astype(np.int32)),
+        "record_bytes": pa.array(records.record_bytes[row]),
+    }
+
+
+_BATCH_BYTES = ("batch_bytes", pa.int32())
+
+
+def table_of(schema: pa.Schema, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    """Arrange columns as the schema has them."""
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -1,0 +1,1 @@
+"""Bytes to Arrow columns: the decoders derived from ``schemas``, without Spark."""

@@ -1,0 +1,180 @@
+"""Columns between bytes and Arrow: values are gathered, text is still spans of the buffer.
+
+Every column can be concatenated with others of its kind and taken from by index, so arrays read
+in lock-step and versions decoded apart are put in order before Arrow copies a single string.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.wire.cursor import ByteBuffer
+
+    Index = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Numbers, booleans and uuids (as 16 raw bytes); ``valid`` is None when nothing is null."""
+
+    values: NDArray[Any]
+    valid: Mask | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.values.size
+
+
+@dataclass(frozen=True)
+class Binary:
+    """Strings and bytes as spans of the buffer; length -1 is null."""
+
+    buffer: ByteBuffer
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.start.size
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Arrays: elements per row (-1 is null) and all elements, row after row."""
+
+    count: NDArray[np.int64]
+    items: Column
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.count.size
+
+
+@dataclass(frozen=True)
+class Group:
+    """Structs: named columns of equal size."""
+
+    columns: dict[str, Column]
+    size: int
+    valid: Mask | None = None
+
+
+Column = Fixed | Binary | Repeated | Group
+
+
+def _take_mask(valid: Mask | None, index: Index) -> Mask | None:
+    return None if valid is None else valid[index]
+
+
+def take(column: Column, index: Index) -> Column:
+    """Pick rows by index, in the order of the index."""
+    match column:
+        case Fixed():
+            return Fixed(column.values[index], _take_mask(column.valid, index))
+        case Binary():
+            return Binary(column.buffer, column.start[index], column.length[index])
+        case Repeated():
+            return _take_repeated(column, index)
+        case Group():
+            columns = {name: take(child, index) for name, child in column.columns.items()}
+            return Group(columns, index.size, _take_mask(column.valid, index))
+
+
+def starts_of(count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Index of each row's first element, given elements per row (null counts as none)."""
+    full = np.maximum(count, 0)
+    return np.cumsum(full) - full
+
+
+def elements_of(first: NDArray[np.int64], count: NDArray[np.int64]) -> Index:
+    """Indices first, first+1, ... of each row, row after row; ``count`` is not negative."""
+    total = int(count.sum())
+    step = np.arange(total, dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
+    return np.repeat(first, count) + step
+
+
+def _take_repeated(column: Repeated, index: Index) -> Repeated:
+    count = column.count[index]
+    elements = elements_of(starts_of(column.count)[index], np.maximum(count, 0))
+    return Repeated(count, take(column.items, elements))
+
+
+def _concat_masks(parts: Sequence[tuple[Mask | None, int]]) -> Mask | None:
+    if all(mask is None for mask, _ in parts):
+        return None
+    return np.concatenate(
+        [np.ones(size, np.bool_) if mask is None else mask for mask, size in parts]
+    )
+
+
+def concat(columns: Sequence[Column]) -> Column:
+    """Join columns of one kind, row after row."""
+    first = columns[0]
+    if len(columns) == 1:
+        return first
+    match first:
+        case Fixed():
+            fixed = [part for part in columns if isinstance(part, Fixed)]
+            valid = _concat_masks([(part.valid, part.size) for part in fixed])
+            return Fixed(np.concatenate([part.values for part in fixed]), valid)
+        case Binary():
+            spans = [part for part in columns if isinstance(part, Binary)]
+            start = np.concatenate([part.start for part in spans])
+            return Binary(first.buffer, start, np.concatenate([part.length for part in spans]))
+        case Repeated():
+            lists = [part for part in columns if isinstance(part, Repeated)]
+            items = concat([part.items for part in lists])
+            return Repeated(np.concatenate([part.count for part in lists]), items)
+        case Group():
+            groups = [part for part in columns if isinstance(part, Group)]
+            children = {
+                name: concat([part.columns[name] for part in groups]) for name in first.columns
+            }
+            valid = _concat_masks([(part.valid, part.size) for part in groups])
+            return Group(children, sum(part.size for part in groups), valid)
+
+
+def distinct(values: NDArray[Any]) -> list[int]:
+    """Return the distinct values in order; a chunk often has just one, which is found at once."""
+    if values.size and (values == values[0]).all():
+        return [int(values[0])]
+    return [int(each) for each in np.unique(values)]
+
+
+def nullify(column: Column, null: Mask) -> Column:
+    """Make the marked rows null."""
+    match column:
+        case Binary():
+            return replace(column, length=np.where(null, -1, column.length))
+        case Repeated():
+            kept = take(column, np.flatnonzero(~null)) if null.any() else column
+            items = kept.items if isinstance(kept, Repeated) else column.items
+            return Repeated(np.where(null, -1, column.count), items)
+        case Fixed() | Group():
+            valid = ~null if column.valid is None else column.valid & ~null
+            return replace(column, valid=valid)
+
+
+def scatter(size: int, default: Column, parts: Sequence[tuple[Index, Column]]) -> Column:
+    """Spread parts over ``size`` rows; rows that no part names get the one row of ``default``.
+
+    Where parts name a row twice the later one counts.
+    """
+    source = np.zeros(size, np.int64)
+    filled = 1
+    for rows, part in parts:
+        source[rows] = filled + np.arange(rows.size)
+        filled += part.size
+    return take(concat([default, *(part for _, part in parts)]), source)

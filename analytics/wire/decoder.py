@@ -1,0 +1,180 @@
+"""Compile a schema into column readers: once per (struct, version, layout)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analytics.wire.arrays import ArrayContent
+from analytics.wire.embedded import EmbeddedReader
+from analytics.wire.fields import (
+    Content,
+    FixedArrayContent,
+    FixedReader,
+    NullableStructReader,
+    PrefixedReader,
+    Reader,
+    TextContent,
+)
+from analytics.wire.primitives import WIRE_DTYPES
+from analytics.wire.structs import FixedRun, FlatStruct, SingleField, StructReader
+from analytics.wire.tags import TaggedField, TagSection
+from schemas import embedded, record_type
+
+if TYPE_CHECKING:
+    from schemas.model import Embedded, EmbeddedUse, Field, RecordType, Struct
+
+_STRING_LENGTH = np.dtype(">i2")
+_LENGTH = np.dtype(">i4")
+
+
+class _Compiler:
+    """Builds the readers of one message in one version and layout."""
+
+    def __init__(
+        self, version: int, layout: str | None, *, flexible: bool, remembered: frozenset[str]
+    ) -> None:
+        self.version = version
+        self.layout = layout
+        self.flexible = flexible
+        self.remembered = remembered
+
+    def struct(self, struct: Struct, path: str) -> StructReader:
+        present = struct.at(self.version, self.layout)
+        inline = [each for each in present if each.tag is None]
+        tags = self._tags([each for each in present if each.tag is not None], path)
+        steps, least = self._steps(inline, path)
+        messages = {
+            each.column: self._message(each.embedded)
+            for each in struct.fields
+            if each.embedded is not None
+        }
+        return StructReader(struct, steps, tags, messages, least + (tags is not None))
+
+    def _tags(self, tagged: list[Field], path: str) -> TagSection | None:
+        if not self.flexible:
+            return None
+        known = {
+            each.tag: TaggedField(each, self.field(each, path))
+            for each in tagged
+            if each.tag is not None
+        }
+        return TagSection(path, self.version, known)
+
+    def _steps(
+        self, inline: list[Field], path: str
+    ) -> tuple[tuple[FixedRun | SingleField, ...], int]:
+        """Group neighbouring fixed-width fields, and a fixed-width length after them, in runs."""
+        steps: list[FixedRun | SingleField] = []
+        run: list[tuple[str, FixedReader]] = []
+        least = 0
+        for each in inline:
+            reader = self.field(each, path)
+            least += reader.least
+            if isinstance(reader, FixedReader):
+                run.append((each.column, reader))
+                continue
+            if isinstance(reader, PrefixedReader) and reader.content.prefix is not None:
+                steps.append(_run(run, (each.column, reader.content)))
+            else:
+                steps.extend([_run(run, None)] if run else [])
+                steps.append(SingleField(each.column, reader))
+            run = []
+        steps.extend([_run(run, None)] if run else [])
+        return tuple(steps), least
+
+    def field(self, each: Field, parent: str) -> Reader:
+        path = f"{parent}.{each.name}" if parent else each.name
+        if each.is_array:
+            return self._prefixed(self._array(each, path))
+        return self._single(each, path, nullable=self.version in each.nullable)
+
+    def _single(self, each: Field, path: str, *, nullable: bool) -> Reader:
+        if each.type in WIRE_DTYPES:
+            return FixedReader(path, each.wire_type(self.layout), each.type)
+        if each.type == "struct":
+            struct = self.struct(each.struct, path)
+            return NullableStructReader(each, path, struct) if nullable else struct
+        return self._prefixed(self._text(each, path, nullable=nullable))
+
+    def _prefixed(self, content: Content) -> PrefixedReader:
+        return PrefixedReader(content, 1 if content.prefix is None else content.prefix.itemsize)
+
+    def _prefix(self, plain: np.dtype[np.signedinteger]) -> np.dtype[np.signedinteger] | None:
+        return None if self.flexible else plain
+
+    def _text(self, each: Field, path: str, *, nullable: bool) -> TextContent:
+        prefix = self._prefix(_STRING_LENGTH if each.type == "string" else _LENGTH)
+        remembered = path if path in self.remembered else None
+        return TextContent(path, prefix, nullable, remembered)
+
+    def _array(self, each: Field, path: str) -> Content:
+        prefix, nullable = self._prefix(_LENGTH), self.version in each.nullable
+        if each.type in WIRE_DTYPES:
+            wire_type = each.wire_type(self.layout)
+            return FixedArrayContent(path, prefix, nullable, wire_type, each.type)
+        item = self._single(each, path, nullable=False)
+        flat = self._flat(item) if isinstance(item, StructReader) else None
+        return ArrayContent(each, path, prefix, nullable, item, flat)
+
+    def _flat(self, item: StructReader) -> FlatStruct | None:
+        if len(item.steps) != 1 or item.embedded:
+            return None
+        run = item.steps[0]
+        if not isinstance(run, FixedRun) or run.then is not None:
+            return None
+        if item.tags is not None and item.tags.known:
+            return None
+        parts: list[Any] = [(name, run.dtype[name]) for name in run.dtype.names or ()]
+        tags = [("tags", np.dtype("u1"))] if self.flexible else []
+        return FlatStruct(item, np.dtype(parts + tags), self.flexible)
+
+    def _message(self, use: EmbeddedUse) -> EmbeddedReader:
+        message = embedded(use.name)
+        return EmbeddedReader(use, message, embedded_readers(message))
+
+
+def _run(run: list[tuple[str, FixedReader]], then: tuple[str, Content] | None) -> FixedRun:
+    parts: list[Any] = [
+        (f"f{place}", WIRE_DTYPES[reader.wire_type]) for place, (_, reader) in enumerate(run)
+    ]
+    if then is not None:
+        parts.append(("length", then[1].prefix))
+    return FixedRun(tuple(run), then, np.dtype(parts))
+
+
+@cache
+def embedded_readers(message: Embedded) -> dict[int, StructReader]:
+    """Readers of an embedded message, by version."""
+    return {
+        version: _Compiler(version, None, flexible=False, remembered=frozenset()).struct(
+            message.struct, ""
+        )
+        for version in range(message.versions.first, message.versions.last + 1)
+    }
+
+
+@cache
+def key_reader(name: str) -> StructReader:
+    """Reader of a record type's key (after its id); keys are never flexible."""
+    compiler = _Compiler(0, None, flexible=False, remembered=frozenset())
+    return compiler.struct(record_type(name).key, "key")
+
+
+@cache
+def value_reader(name: str, version: int, layout: str | None) -> StructReader:
+    """Reader of a record type's value (after its version) in one version and layout."""
+    kind = record_type(name)
+    flexible = version in kind.flexible
+    compiler = _Compiler(version, layout, flexible=flexible, remembered=_conditions(kind))
+    return compiler.struct(kind.value, "")
+
+
+def _conditions(kind: RecordType) -> frozenset[str]:
+    return frozenset(
+        each.embedded.when_field
+        for _, each in kind.value.walk()
+        if each.embedded is not None and each.embedded.when_field is not None
+    )

@@ -1,0 +1,125 @@
+"""Structs: a list of steps compiled once from (struct, version, layout)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analytics.wire.columns import Binary, Column, Group, elements_of
+from analytics.wire.defaults import absent, absent_struct
+from analytics.wire.failure import Reason
+from analytics.wire.fields import Content, FixedReader, Reader, column_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from analytics.wire.cursor import Cursor
+    from analytics.wire.embedded import EmbeddedReader
+    from analytics.wire.tags import TagSection
+    from schemas.model import Struct
+
+
+@dataclass(frozen=True)
+class FixedRun:
+    """Neighbouring fixed-width fields, and the length of what follows: one gather for them all."""
+
+    fields: tuple[tuple[str, FixedReader], ...]
+    then: tuple[str, Content] | None
+    dtype: np.dtype[Any]
+
+    def read(self, cursor: Cursor, columns: dict[str, Column]) -> None:
+        """Read the run; where it does not fit, field by field, so that the failure is named."""
+        if (cursor.position + self.dtype.itemsize > cursor.end).any():
+            self._one_by_one(cursor, columns)
+            return
+        raw = cursor.gather(self.dtype, Reason.TRUNCATED, "")
+        for place, (name, reader) in enumerate(self.fields):
+            columns[name] = column_of(raw[f"f{place}"], reader.wire_type, reader.column_type)
+        if self.then is not None:
+            name, content = self.then
+            columns[name] = content.read(cursor, raw["length"].astype(np.int64))
+
+    def _one_by_one(self, cursor: Cursor, columns: dict[str, Column]) -> None:
+        for name, reader in self.fields:
+            columns[name] = reader.read(cursor)
+        if self.then is not None:
+            name, content = self.then
+            length = cursor.gather(self.dtype["length"], Reason.TRUNCATED, content.path)
+            columns[name] = content.read(cursor, length.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class SingleField:
+    """One field that brings its own length or flag."""
+
+    name: str
+    reader: Reader
+
+    def read(self, cursor: Cursor, columns: dict[str, Column]) -> None:
+        """Read the field."""
+        columns[self.name] = self.reader.read(cursor)
+
+
+@dataclass(frozen=True)
+class StructReader:
+    """Reads a struct in one version and layout; the result has the columns of all versions."""
+
+    struct: Struct
+    steps: tuple[FixedRun | SingleField, ...]
+    tags: TagSection | None
+    embedded: Mapping[str, EmbeddedReader]
+    least: int
+
+    def read(self, cursor: Cursor) -> Group:
+        """Read every field of every row."""
+        columns: dict[str, Column] = {}
+        for step in self.steps:
+            step.read(cursor, columns)
+        if self.tags is not None:
+            columns.update(self.tags.read(cursor))
+        return self._complete(cursor, columns)
+
+    def _complete(self, cursor: Cursor, columns: dict[str, Column]) -> Group:
+        complete: dict[str, Column] = {}
+        for each in self.struct.fields:
+            column = columns.get(each.column)
+            if column is None:
+                column = absent(each, cursor.buffer, cursor.size)
+            complete[each.column] = column
+            reader = self.embedded.get(each.column)
+            if reader is not None and isinstance(column, Binary):
+                complete[f"{each.column}_decoded"] = reader.read(cursor, column)
+        return Group(complete, cursor.size)
+
+
+@dataclass(frozen=True)
+class FlatStruct:
+    """Elements of one width: fixed fields, and in flexible versions an empty tag section."""
+
+    reader: StructReader
+    dtype: np.dtype[Any]
+    flexible: bool
+
+    def read(self, cursor: Cursor, count: NDArray[np.int64]) -> Group | None:
+        """Read all elements of all rows at once; None if some element has tagged fields.
+
+        The caller has made sure that the elements, without tagged fields, fit.
+        """
+        width = self.dtype.itemsize
+        where = np.repeat(cursor.position, count)
+        where += elements_of(np.zeros_like(count), count) * width
+        raw = cursor.buffer.gather(self.dtype, where)
+        if self.flexible and raw["tags"].any():
+            return None
+        cursor.claim(count * width, Reason.LENGTH_BEYOND_END, "")
+        run = self.reader.steps[0]
+        columns: dict[str, Column] = {}
+        if isinstance(run, FixedRun):
+            for place, (name, field) in enumerate(run.fields):
+                columns[name] = column_of(raw[f"f{place}"], field.wire_type, field.column_type)
+        union = absent_struct(self.reader.struct, cursor.buffer, raw.size).columns
+        return Group({**union, **columns}, raw.size)

@@ -1,0 +1,174 @@
+"""The workspace: a folder of tables that is either finished or says that it is not.
+
+A run writes into a staging folder of its own and publishes at the end. ``manifest.json`` is taken
+away before the first table is replaced and written after the last, so an interrupted run is never
+taken for a finished one.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyarrow import fs
+
+from analytics.errors import OutputRefusedError, WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MANIFEST = "manifest.json"
+_MARKER = ".groupscope"
+_STAGING = ".staging-"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One Parquet file that a task wrote: where it is and where it belongs.
+
+    ``table`` is the path of the table's folder in the workspace ("decoded/offset_commit").
+    """
+
+    table: str
+    path: str
+    rows: int
+
+
+class Workspace:
+    """A folder, local or on any filesystem that Arrow opens by URI."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self.filesystem, self.root = open_location(location)
+
+    def prepare(self) -> Staging:
+        """Make the folder a workspace and start a run in it.
+
+        Raises:
+            OutputRefusedError: The folder has content that is not ours, or is a file.
+        """
+        info = self.filesystem.get_file_info(self.root)
+        if info.type is fs.FileType.File:
+            message = f"{self.location} is a file; --out needs a folder"
+            raise OutputRefusedError(message)
+        entries = [] if info.type is fs.FileType.NotFound else self._entries("")
+        names = {entry.base_name for entry in entries}
+        if names and not names & {MANIFEST, _MARKER}:
+            message = (
+                f"{self.location} is not empty and is no workspace (it has neither {MANIFEST} nor "
+                f"{_MARKER}); choose another --out or empty it"
+            )
+            raise OutputRefusedError(message)
+        self.filesystem.create_dir(self.root, recursive=True)
+        self.write(_MARKER, "A groupscope workspace; manifest.json says what is in it.\n")
+        for name in sorted(names):
+            if name.startswith(_STAGING):
+                self.filesystem.delete_dir(self.path(name))
+        return Staging(self, f"{_STAGING}{uuid.uuid4().hex[:12]}")
+
+    def manifest(self) -> dict[str, Any]:
+        """Read the manifest.
+
+        Raises:
+            WorkspaceError: There is none: the folder is no workspace, or its run never finished.
+        """
+        path = self.path(MANIFEST)
+        if self.filesystem.get_file_info(path).type is not fs.FileType.File:
+            message = f"{self.location} has no {MANIFEST}: no run ever finished in it"
+            raise WorkspaceError(message)
+        with self.filesystem.open_input_stream(path) as stream:
+            manifest: dict[str, Any] = json.loads(stream.read())
+        return manifest
+
+    def table(self, name: str) -> str:
+        """Return the location of a table's folder, as given to ``--out`` and readable by Spark."""
+        return f"{self.location.rstrip('/')}/{name}"
+
+    def path(self, name: str) -> str:
+        """Return the path of something in the workspace, in its filesystem."""
+        return f"{self.root}/{name}" if name else self.root
+
+    def _entries(self, name: str) -> list[fs.FileInfo]:
+        return list(self.filesystem.get_file_info(fs.FileSelector(self.path(name))))
+
+    def write(self, name: str, text: str) -> None:
+        """Write a small text file."""
+        with self.filesystem.open_output_stream(self.path(name)) as stream:
+            stream.write(text.encode())
+
+    def remove(self, name: str) -> None:
+        """Delete a file or a folder, if it is there."""
+        path = self.path(name)
+        kind = self.filesystem.get_file_info(path).type
+        if kind is fs.FileType.Directory:
+            self.filesystem.delete_dir(path)
+        elif kind is fs.FileType.File:
+            self.filesystem.delete_file(path)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """One run's own folder inside the workspace."""
+
+    workspace: Workspace
+    name: str
+
+    @property
+    def location(self) -> str:
+        """Where tasks write their parts; tasks may run on other machines."""
+        return self.workspace.table(self.name)
+
+    def publish(
+        self, parts: Iterable[Part], replaced: Iterable[str], manifest: Mapping[str, Any]
+    ) -> None:
+        """Move the parts into their tables and only then write the manifest.
+
+        Args:
+            parts: Files of the tasks that succeeded, in table order; what other attempts left
+                in the staging folder is deleted.
+            replaced: Top-level folders that these parts replace ("decoded", "diverged").
+            manifest: What the run did.
+        """
+        space, filesystem = self.workspace, self.workspace.filesystem
+        numbers: dict[str, int] = {}
+        tops = set(replaced)
+        for part in parts:
+            number = numbers.setdefault(part.table, 0)
+            numbers[part.table] += 1
+            folder = space.path(f"{self.name}/published/{part.table}")
+            filesystem.create_dir(folder, recursive=True)
+            filesystem.move(part.path, f"{folder}/part-{number:05d}.parquet")
+            tops.add(part.table.split("/")[0])
+        space.remove(MANIFEST)
+        for top in sorted(tops):
+            space.remove(top)
+            staged = space.path(f"{self.name}/published/{top}")
+            if filesystem.get_file_info(staged).type is fs.FileType.Directory:
+                filesystem.move(staged, space.path(top))
+        text = json.dumps(manifest, indent=1, ensure_ascii=False)
+        space.write(f"{self.name}/{MANIFEST}", text + "\n")
+        filesystem.move(space.path(f"{self.name}/{MANIFEST}"), space.path(MANIFEST))
+        self.discard()
+
+    def discard(self) -> None:
+        """Delete what the run left behind."""
+        self.workspace.remove(self.name)
+
+
+def open_location(location: str) -> tuple[fs.FileSystem, str]:
+    """Open a local path or a URI; returns the filesystem and the path in it.
+
+    Raises:
+        WorkspaceError: No filesystem answers to the URI's scheme.
+    """
+    if "://" not in location and not location.startswith("file:"):
+        return fs.LocalFileSystem(), str(Path(location).absolute())
+    try:
+        filesystem, path = fs.FileSystem.from_uri(location)
+    except (OSError, ValueError) as error:
+        message = f"{location} cannot be opened: {error}"
+        raise WorkspaceError(message) from error
+    return filesystem, path.rstrip("/")
