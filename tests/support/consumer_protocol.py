@@ -24,30 +24,36 @@ class _Reader:
         self.position += struct.calcsize(">" + code)
         return int(value)
 
-    def taken(self, size: int) -> bytes | None:
+    def taken(self, size: int) -> bytes:
         if size < 0:
-            return None
+            raise struct.error("null or negative")
         piece = self.data[self.position : self.position + size]
         if len(piece) < size:
             raise struct.error("short")
         self.position += size
         return piece
 
-    def string(self) -> str | None:
-        piece = self.taken(self.number("h"))
-        return None if piece is None else piece.decode("utf-8")
+    def count(self) -> range:
+        size = self.number("i")
+        if size < 0:
+            raise struct.error("null or negative")
+        return range(size)
 
-    def octets(self) -> str | None:
-        piece = self.taken(self.number("i"))
-        return None if piece is None else base64.b64encode(piece).decode("ascii")
+    def string(self) -> str:
+        return self.taken(self.number("h")).decode("utf-8")
+
+    def nullable_string(self) -> str | None:
+        size = self.number("h")
+        return None if size == -1 else self.taken(size).decode("utf-8")
+
+    def nullable_octets(self) -> str | None:
+        size = self.number("i")
+        return None if size == -1 else base64.b64encode(self.taken(size)).decode("ascii")
 
     def partitions(self) -> list[dict[str, Any]]:
         return [
-            {
-                "topic": self.string(),
-                "partitions": [self.number("i") for _ in range(self.number("i"))],
-            }
-            for _ in range(self.number("i"))
+            {"topic": self.string(), "partitions": [self.number("i") for _ in self.count()]}
+            for _ in self.count()
         ]
 
 
@@ -59,15 +65,15 @@ def parse_subscription(data: bytes) -> dict[str, Any] | None:
         if version < 0:
             return None
         found: dict[str, Any] = {
-            "topics": [reader.string() for _ in range(reader.number("i"))],
-            "userData": reader.octets(),
+            "topics": [reader.string() for _ in reader.count()],
+            "userData": reader.nullable_octets(),
         }
         if version >= 1:
             found["ownedPartitions"] = reader.partitions()
         if version >= 2:
             found["generationId"] = reader.number("i")
         if version >= 3:
-            found["rackId"] = reader.string()
+            found["rackId"] = reader.nullable_string()
     except (struct.error, UnicodeDecodeError):
         return None
     return found
@@ -79,6 +85,6 @@ def parse_assignment(data: bytes) -> dict[str, Any] | None:
     try:
         if reader.number("h") < 0:
             return None
-        return {"assignedPartitions": reader.partitions(), "userData": reader.octets()}
+        return {"assignedPartitions": reader.partitions(), "userData": reader.nullable_octets()}
     except (struct.error, UnicodeDecodeError):
         return None

@@ -201,7 +201,7 @@ def _compare_contents(tally: Tally, where: str, record: PrintedRecord, row: Deco
     if key is not None and key.data is not None:
         Comparison(tally, "key", 0).struct(f"{where} key", key.data, values["key"])
     if payload.is_delete:
-        tally.equal(f"{where} value", None, values["value"])
+        tally.equal(f"{where} value", None, values.get("value"))
         tally.equal(f"{where} value_version", None, values["value_version"])
         return
     assert payload.data is not None
@@ -216,7 +216,7 @@ def _compare_contents(tally: Tally, where: str, record: PrintedRecord, row: Deco
 
 
 def _value(row: DecodedRow, payload: Content) -> dict[str, object] | None:
-    value: dict[str, object] | None = row.values["value"]
+    value: dict[str, object] | None = row.values.get("value")
     # A message without any field has no struct to show for it.
     return {} if value is None and payload.data == {} else value
 
