@@ -1,0 +1,136 @@
+"""The Spark session of a command: local and quiet by default; what spark-submit gives wins."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.console import Console
+from jobs.errors import EnvironmentUnfitError
+from jobs.java import java_problem
+from jobs.machine import heap_megabytes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_MASTER = "local[*]"
+
+ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    # Spark's default, INT96, cannot be filtered by statistics and is read by few others.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # The data source of dumps takes filters on topic and partition; it is off by default.
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""What the tables rely on, wherever Spark runs."""
+
+LOCALLY = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""What suits one process on one machine: no port for others."""
+
+
+@contextmanager
+def spark_session(
+    console: Console, *, master: str | None = None, conf: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """Start Spark, hand over the session, and stop it again.
+
+    Args:
+        console: Where its start is told; `verbose` lets Spark's own words through.
+        master: Spark master; None for `local[*]`. Under spark-submit what it gave wins.
+        conf: Settings of the person who called, stronger than ours.
+
+    Raises:
+        EnvironmentUnfitError: No Java that Spark runs on, or Spark did not start.
+    """
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted and (problem := java_problem()):
+        raise EnvironmentUnfitError(problem)
+    console.detail("starting Spark...")
+    with ExitStack() as stack:
+        settings = _settings(
+            master or DEFAULT_MASTER, conf or {}, submitted=submitted, stack=stack, console=console
+        )
+        session = _started(settings, submitted=submitted, stack=stack, console=console)
+        stack.callback(session.stop)
+        yield session
+
+
+def _settings(
+    master: str,
+    conf: Mapping[str, str],
+    *,
+    submitted: bool,
+    stack: ExitStack,
+    console: Console,
+) -> dict[str, str]:
+    """Return every setting asked for, weakest first: ours, the machine's, the person's."""
+    settings = {"spark.app.name": "groupscope", "spark.master": master, **ALWAYS}
+    if not submitted and master.startswith("local"):
+        # Workers would take the first python3 of PATH, which need not have groupscope in it.
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        settings |= LOCALLY
+        settings["spark.driver.memory"] = f"{heap_megabytes()}m"
+    if not submitted:
+        settings["spark.log.level"] = "WARN" if console.verbose else "ERROR"
+    if not submitted and not console.verbose:
+        log4j = stack.enter_context(
+            resources.as_file(resources.files("jobs") / "log4j2.properties")
+        )
+        settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
+    return settings | dict(conf)
+
+
+def _started(
+    settings: Mapping[str, str], *, submitted: bool, stack: ExitStack, console: Console
+) -> SparkSession:
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - heavy: only where Spark runs
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    words = stack.enter_context(
+        tempfile.NamedTemporaryFile(prefix="groupscope-spark-")  # noqa: SIM115 - the stack closes it
+    )
+    try:
+        with _jvm_output_into(2 if console.verbose else words.fileno()):
+            if submitted:
+                SparkContext._ensure_initialized()  # noqa: SLF001 - the JVM is there, and knows
+            spark_conf = SparkConf()
+            for key, value in settings.items():
+                if not submitted or not spark_conf.contains(key):
+                    spark_conf.set(key, value)
+            return SparkSession.builder.config(conf=spark_conf).getOrCreate()
+    except PySparkException as error:
+        said = Path(words.name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        reason = said[-1] if said else str(error)
+        raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error
+
+
+@contextmanager
+def _jvm_output_into(target: int) -> Iterator[None]:
+    """Let a JVM that starts meanwhile write to `target`, for as long as it lives.
+
+    A JVM says things no logging setting silences (incubator modules, its options), and what
+    workers print comes out of it too; stdout is for results.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [(stream, os.dup(stream)) for stream in (1, 2)]
+    for stream, _ in kept:
+        os.dup2(target, stream)
+    try:
+        yield
+    finally:
+        for stream, copy in kept:
+            os.dup2(copy, stream)
+            os.close(copy)
