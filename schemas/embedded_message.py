@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.errors import SchemaError
-from schemas.fields import Struct, check_versions
+from schemas.fields import Field, Struct, check_versions
 from schemas.names import SNAKE_CASE
 from schemas.versions import LAST_VERSION, NO_VERSIONS, VersionRange
 
@@ -45,7 +45,11 @@ class Embedded:
         for path, each in self.struct.walk():
             try:
                 check_versions(each, self.versions, NO_VERSIONS)
-                if each.layouts or each.type_in or each.embedded:
-                    raise SchemaError("an embedded message has one layout and embeds nothing")
+                _check_plain(each)
             except SchemaError as error:
                 raise error.inside(path) from None
+
+
+def _check_plain(each: Field) -> None:
+    if each.layouts or each.type_in or each.embedded:
+        raise SchemaError("an embedded message has one layout and embeds nothing")

@@ -77,16 +77,15 @@ def _our_default(each: Field, version: int) -> object:
     return each.default
 
 
-def messages_in(jars: Iterable[Path]) -> dict[str, Message]:
-    """Return the messages whose schema files the jars hold, by name."""
-    found: dict[str, Message] = {}
-    for jar in jars:
-        with zipfile.ZipFile(jar) as archive:
-            for name in archive.namelist():
-                if name.startswith("common/message/") and name.endswith(".json"):
-                    message = _of_schema_file(archive.read(name).decode())
-                    found[message.name] = message
-    return found
+def messages_in(jar: Path, prefix: str = "") -> dict[str, Message]:
+    """Return the messages whose schema files the jar holds, by name, all or some of them."""
+    with zipfile.ZipFile(jar) as archive:
+        found = [
+            _of_schema_file(archive.read(name).decode())
+            for name in archive.namelist()
+            if name.startswith(f"common/message/{prefix}") and name.endswith(".json")
+        ]
+    return {message.name: message for message in found}
 
 
 def messages_of_classes(printed: str) -> dict[str, Message]:
@@ -114,7 +113,7 @@ def _of_file(
     fields: list[dict[str, Any]], version: int, structs: Mapping[str, Any], parent: str
 ) -> Iterable[WireField]:
     for each in fields:
-        if version not in VersionRange.parse(each["versions"]):
+        if version not in VersionRange.parse(each.get("versions") or each["taggedVersions"]):
             continue
         path = f"{parent}{each['name'][0].lower()}{each['name'][1:]}"
         kind = each["type"].removeprefix("[]")
@@ -164,7 +163,9 @@ def _of_class(fields: list[dict[str, Any]], parent: str) -> Iterable[WireField]:
     for each in fields:
         if "section" in each:
             continue
-        path = f"{parent}{each['name']}"
+        # The assignors' own schemas have snake_case names, where the generated ones have members.
+        name = re.sub("_([a-z])", lambda match: match[1].upper(), each["name"])
+        path = f"{parent}{name}"
         kind = re.sub("^(COMPACT_|NULLABLE_)+", "", each["type"]).lower()
         kind = "bool" if kind == "boolean" else kind
         tagged = each["tag"] is not None
