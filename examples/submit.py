@@ -1,0 +1,8 @@
+"""What spark-submit starts: `spark-submit --py-files dist/groupscope.zip examples/submit.py ...`.
+
+Everything after the file's name is groupscope's own command line.
+"""
+
+from jobs.main import main
+
+main()

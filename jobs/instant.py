@@ -1,0 +1,58 @@
+"""TIME on the command line: an instant as people write it, or the end of the dump."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import click
+
+from jobs.console import Console
+
+END: Final = "end"
+"""Stands for the end of the dump, whenever that is."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECONDS = re.compile(r"-?\d{9,}")
+"""Nine digits or more are epoch milliseconds; fewer would be a year or a compact date."""
+
+
+class Instant(click.ParamType[int | None]):
+    """TIME: ISO 8601 with or without milliseconds and zone, epoch milliseconds, or `end`.
+
+    Converts to epoch milliseconds (int), or None for `end`. Without a zone it is UTC, and says so.
+    """
+
+    name = "TIME"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | None:
+        """Return the instant as epoch milliseconds; None for the end of the dump."""
+        if isinstance(value, int):
+            return value
+        text = str(value).strip()
+        if text.lower() == END:
+            return None
+        if MILLISECONDS.fullmatch(text):
+            return int(text)
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(
+                f"{text!r} is no time: write 2026-11-21T08:15:00Z, epoch milliseconds, or `end`",
+                param,
+                ctx,
+            )
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+            if ctx is not None:
+                ctx.ensure_object(Console).say(f"{text} has no zone: taken as {shown(when)}")
+        return (when - EPOCH) // timedelta(milliseconds=1)
+
+
+def shown(when: datetime) -> str:
+    """Return the instant as it is printed everywhere: UTC, milliseconds, Z."""
+    utc = when.astimezone(UTC).replace(tzinfo=None)
+    return utc.isoformat(timespec="milliseconds") + "Z"

@@ -1,0 +1,86 @@
+"""What all tests share: one lazy Spark session a process, and the installed command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+from jobs.console import Console
+from jobs.session import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMAND = Path(sys.executable).with_name("groupscope")
+
+Groupscope = Callable[..., "subprocess.CompletedProcess[str]"]
+
+# Two busy cores make any deadline a lie; on CI the same examples every time, elsewhere new ones.
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by the fixtures they take, and keep Spark out of the unit tests."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if "spark" in fixtures:
+            item.add_marker(pytest.mark.spark)
+            if ROOT / "tests" / "unit" in item.path.parents:
+                raise pytest.UsageError(f"{item.nodeid}: unit tests start no Spark")
+        if "groupscope" in fixtures:
+            item.add_marker(pytest.mark.installed)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The session commands build, on two cores, with one partition after each shuffle."""
+    one_each = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "2"}
+    small = {"spark.driver.memory": "2g", "spark.sql.adaptive.enabled": "false"}
+    with spark_session(Console(), master="local[2]", conf=one_each | small) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def groupscope() -> Groupscope:
+    """Run the installed command as a person would: returns what it printed and its exit code."""
+
+    def run(
+        *arguments: str | Path,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float = 300,
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(COMMAND), *map(str, arguments)],
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=timeout,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def failover_dump(repository: Path) -> Path:
+    """The bundled dump: three brokers, one of them dead, and a controller."""
+    return repository / "examples" / "kafka-4.3.1-failover"

@@ -1,0 +1,68 @@
+"""What is shipped: the four packages and all their data, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from jobs.installation import PACKAGES
+from tests.support.checkout import files_of
+
+
+@pytest.fixture(scope="module")
+def wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy of the checkout, so that nothing is left in it."""
+    copy = tmp_path_factory.mktemp("checkout")
+    for path in files_of(repository):
+        if path.parts[0] in {*PACKAGES, "pyproject.toml", "README.md"}:
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(repository / path, copy / path)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
+    build += ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", "dist", "."]
+    subprocess.run(build, cwd=copy, check=True)
+    (built,) = (copy / "dist").glob("*.whl")
+    return built
+
+
+def names_in(wheel: Path) -> set[PurePosixPath]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {PurePosixPath(name) for name in archive.namelist() if not name.endswith("/")}
+
+
+def test_it_holds_the_four_packages_and_nothing_else(wheel: Path) -> None:
+    tops = {name.parts[0] for name in names_in(wheel)}
+    (info,) = (top for top in tops if top.endswith(".dist-info"))
+    assert tops == {*PACKAGES, info}
+
+
+def test_every_file_of_the_packages_is_in_it(wheel: Path, repository: Path) -> None:
+    ours = {PurePosixPath(p) for p in files_of(repository) if p.parts[0] in PACKAGES}
+    shipped = {name for name in names_in(wheel) if not name.parts[0].endswith(".dist-info")}
+    assert shipped == ours
+
+
+def test_it_works_as_an_archive_on_the_path(wheel: Path, tmp_path: Path) -> None:
+    """As `spark-submit --py-files` uses it: schemas are read from inside the zip."""
+    archive = tmp_path / "groupscope.zip"
+    shutil.copyfile(wheel, archive)
+    program = (
+        "import jobs.installation, schemas\n"
+        "jobs.installation.check_one_root()\n"
+        "print(schemas.__file__)\n"
+        "print(schemas.record_type('OffsetCommit').table)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(archive)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.splitlines() == [f"{archive}/schemas/__init__.py", "offset_commit"]

@@ -1,0 +1,103 @@
+"""What goes wrong becomes one line on stderr and the exit code of the contract."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from analytics.errors import (
+    CannotTellError,
+    InputNotRecognizedError,
+    InputUnreadableError,
+    OutputRefusedError,
+    WorkspaceError,
+)
+from jobs import main
+from jobs.errors import EnvironmentUnfitError, InstallationError
+from jobs.main import run
+
+Acting = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture
+def acting(monkeypatch: pytest.MonkeyPatch) -> Acting:
+    """Replace the command line by one whose only command does what it is told."""
+
+    def replace(act: Callable[[], object]) -> None:
+        command = click.Group(commands=[click.Command("act", callback=act)])
+        monkeypatch.setattr(main, "cli", command)
+
+    return replace
+
+
+def raising(error: BaseException) -> Callable[[], object]:
+    def act() -> object:
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputNotRecognizedError("x is no dump"), 2),
+        (OutputRefusedError("x is not empty"), 2),
+        (click.UsageError("x and y exclude each other"), 2),
+        (InputUnreadableError("x cannot be read"), 3),
+        (WorkspaceError("x was never finished"), 3),
+        (CannotTellError("x is not in the dump"), 3),
+        (EnvironmentUnfitError("no java"), 3),
+        (InstallationError("two roots"), 3),
+        (PermissionError(13, "Permission denied", "x"), 3),
+        (OSError(28, "No space left on device", "x"), 3),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_each_kind_of_error_has_its_code_and_its_line(
+    acting: Acting, capsys: pytest.CaptureFixture[str], error: BaseException, code: int
+) -> None:
+    acting(raising(error))
+    assert run(["act"]) == code
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "Traceback" not in told.err
+    assert str(getattr(error, "filename", None) or error) in told.err
+
+
+def test_an_error_of_ours_keeps_its_traceback_in_a_file_and_names_it(
+    acting: Acting,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    acting(raising(ZeroDivisionError("first line\nsecond line")))
+    assert run(["act"]) == 4
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1
+    named = re.search(r"traceback in (\S+)\)", told)
+    assert named is not None
+    kept = Path(named[1]).read_text(encoding="utf-8")
+    assert "Traceback" in kept
+    assert "second line" in kept
+    assert "groupscope act" in kept
+
+
+def test_a_command_that_is_done_ends_with_zero(acting: Acting) -> None:
+    acting(lambda: "what a command returns is nobody's exit code")
+    assert run(["act"]) == 0
+
+
+@pytest.mark.parametrize("code", [1, 3])
+def test_a_command_may_end_with_a_code_of_its_own(acting: Acting, code: int) -> None:
+    acting(lambda: click.get_current_context().exit(code))
+    assert run(["act"]) == code
+
+
+def test_what_a_signal_does_is_an_interruption() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        main._interrupt(15, None)
