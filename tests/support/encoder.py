@@ -139,10 +139,9 @@ def _inside(path: str, schema: Field) -> str:
     return f"{path}.{schema.name}" if path else schema.name
 
 
-def encode_key(kind: RecordType, number: int, key: Mapping[str, Any]) -> bytes | None:
+def encode_key(kind: RecordType, number: int, key: Mapping[str, Any]) -> bytes:
     """Encode a key with its number before it; the metadata log's records have none."""
-    if kind.framing == "metadata":
-        return None
+    assert kind.framing == "coordinator"
     return struct.pack(">h", number) + Encoder(0).struct(kind.key, key)
 
 
