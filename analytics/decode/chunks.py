@@ -64,6 +64,7 @@ class Decoded:
     batches: dict[str, pa.RecordBatch] = field(default_factory=dict)
     kinds: Counter[RecordKind] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    undecoded: Counter[str] = field(default_factory=Counter)
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Keep a batch that has rows."""
@@ -107,6 +108,8 @@ class _ChunkDecoder:
         if control.any():
             self._control(np.flatnonzero(control))
         self._data(np.flatnonzero(~control))
+        for rows, reason in zip(self.failures.rows, self.failures.reasons, strict=True):
+            self.decoded.undecoded[reason] += rows.size
         failed = undecoded_records(self.records, self.failures, self.buffer, self.origin)
         batches = [each for each in (failed,) if each.num_rows]
         if damages:
@@ -131,7 +134,8 @@ class _ChunkDecoder:
         self.failures.extend(failures)
         kinds = record_types(self.origin.topic)
         by_table: dict[str, list[int]] = {}
-        for number in distinct(frames.record_type):
+        numbers_here = distinct(frames.record_type)
+        for number in numbers_here:
             kind = kinds.get(number)
             if kind is None:
                 unknown = frames.row[frames.record_type == number]
@@ -143,7 +147,11 @@ class _ChunkDecoder:
                 by_table.setdefault(kind.table, []).append(number)
         for numbers in by_table.values():
             kind = kinds[numbers[0]]
-            chosen = np.flatnonzero(np.isin(frames.record_type, numbers))
+            chosen = (
+                np.arange(frames.row.size)
+                if len(numbers) == len(numbers_here)
+                else np.flatnonzero(np.isin(frames.record_type, numbers))
+            )
             if self.tables is not None and kind.table not in self.tables:
                 self.decoded.left_out["filtered"] += chosen.size
             else:

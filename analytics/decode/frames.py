@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 METADATA_TOPIC = "__cluster_metadata"
 _INT16 = np.dtype(">i2")
 _FRAME_VERSION = 1
+TOMBSTONE = -1
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class Frames:
     value_length: NDArray[np.int64]
 
     def take(self, index: NDArray[np.int64]) -> Frames:
-        """Some of the records, in the order of the index."""
-        if index.size == self.row.size and (index == np.arange(index.size)).all():
+        """Some of the records; the index ascends."""
+        if index.size == self.row.size:  # an index names no record twice, in ascending order
             return self
         return Frames(
             self.row[index],
@@ -77,31 +78,38 @@ def _coordinator_frames(
     failures = Failures()
     key_start, key_length = records.key.start[rows], records.key.length[rows]
     value_start, value_length = records.value.start[rows], records.value.length[rows]
-    keyless = key_length < 0
-    short_key = (key_length < _INT16.itemsize) & ~keyless
-    failures.add(rows[keyless], Reason.NULL_KEY, "")
-    failures.add(rows[short_key], Reason.TRUNCATED, "key: record type")
-    good = ~(keyless | short_key)
-    record_type = buffer.gather(_INT16, np.where(good, key_start, 0)).astype(np.int64)
+    typed = key_length >= _INT16.itemsize
+    if not typed.all():
+        failures.add(rows[key_length < 0], Reason.NULL_KEY, "")
+        failures.add(rows[~typed & (key_length >= 0)], Reason.TRUNCATED, "key: record type")
+        key_start = np.where(typed, key_start, 0)
+    record_type = buffer.gather(_INT16, key_start).astype(np.int64)
     tombstone = value_length < 0
-    short_value = good & ~tombstone & (value_length < _INT16.itemsize)
-    for number in distinct(record_type[short_value]):
-        broken = rows[short_value & (record_type == number)]
-        failures.add(broken, Reason.TRUNCATED, f"record type {number}: version")
-    good &= ~short_value
-    at = np.where(good & ~tombstone, value_start, 0)
-    version = np.where(tombstone, -1, buffer.gather(_INT16, at).astype(np.int64))
+    versioned = value_length >= _INT16.itemsize
+    good = typed
+    if not versioned.all():
+        cut = typed & ~versioned & ~tombstone
+        for number in distinct(record_type[cut]):
+            broken = rows[cut & (record_type == number)]
+            failures.add(broken, Reason.TRUNCATED, f"record type {number}: version")
+        value_start = np.where(versioned, value_start, 0)
+        good = typed & ~cut
+    version = buffer.gather(_INT16, value_start).astype(np.int64)
+    value_length = value_length - _INT16.itemsize
+    if tombstone.any():
+        version[tombstone] = TOMBSTONE
+        value_length[tombstone] = 0
     frames = Frames(
         rows,
         record_type,
         version,
         tombstone,
-        key_start + 2,
-        key_length - 2,
-        value_start + 2,
-        np.where(tombstone, 0, value_length - 2),
+        key_start + _INT16.itemsize,
+        key_length - _INT16.itemsize,
+        value_start + _INT16.itemsize,
+        value_length,
     )
-    return frames.take(np.flatnonzero(good)), failures
+    return (frames if good.all() else frames.take(np.flatnonzero(good))), failures
 
 
 def _metadata_frames(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from analytics.wire.chains import element_starts
 from analytics.wire.columns import Column, Repeated, concat, starts_of, take
 from analytics.wire.defaults import absent
 from analytics.wire.failure import Reason
@@ -21,12 +22,26 @@ if TYPE_CHECKING:
     from schemas.model import Field
 
 
+# From this many elements on, rows that are this few are read along the chain of their elements.
+_LONG = 64
+_FEW = 4
+
+
+class Step(NamedTuple):
+    """Elements read together: their rows, their numbers within the row, their columns."""
+
+    rows: NDArray[np.int64]
+    number: NDArray[np.int64]
+    column: Column
+
+
 @dataclass(frozen=True)
 class ArrayContent:
     """An array of strings or structs.
 
     ``flat`` reads elements that, without tagged fields, all have one width; where a tag is there
-    after all, the rows go in lock-step like the others.
+    after all, the rows go in lock-step like the others. ``is_simple`` says that an element holds
+    no array, so that it can be read at any byte in bounded time.
     """
 
     each: Field
@@ -35,6 +50,7 @@ class ArrayContent:
     nullable: bool
     item: Reader
     flat: FlatStruct | None = None
+    is_simple: bool = True
 
     def read(self, cursor: Cursor, length: NDArray[np.int64]) -> Repeated:
         """Read count elements of every row; a count that cannot fit fails at once."""
@@ -55,20 +71,45 @@ class ArrayContent:
         self, cursor: Cursor, length: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], Column]:
         rows = np.flatnonzero(length > 0)
-        steps: list[tuple[NDArray[np.int64], Column]] = []
+        steps: list[Step] = []
+        done = np.zeros(length.size, np.int64)
         while rows.size:
+            if len(steps) >= _LONG and rows.size <= _FEW and self.is_simple:
+                for row in rows.tolist():
+                    self._along_chain(cursor, row, int(length[row] - done[row]), done, steps)
+            # Where a chain broke off, this is the element that fails, and says why.
+            rows = rows[(length[rows] > done[rows]) & ~cursor.dead[rows]]
             part = cursor.select(rows)
             column = self.item.read(part)
             cursor.rejoin(rows, part)
-            steps.append((rows, column))
-            rows = rows[(length[rows] > len(steps)) & ~part.dead]
+            steps.append(Step(rows, done[rows], column))
+            done[rows] += 1
+            rows = rows[(length[rows] > done[rows]) & ~part.dead]
         return self._in_order(cursor, length, steps)
+
+    def _along_chain(
+        self,
+        cursor: Cursor,
+        row: int,
+        count: int,
+        done: NDArray[np.int64],
+        steps: list[Step],
+    ) -> None:
+        starts, after = element_starts(cursor, row, count, self.item)
+        if not starts.size:
+            return
+        owner = np.full(starts.size, row)
+        part = cursor.select(owner)
+        part.position, part.end = starts, np.append(starts[1:], after)
+        steps.append(Step(owner, done[row] + np.arange(starts.size), self.item.read(part)))
+        cursor.position[row] = after
+        done[row] += starts.size
 
     def _in_order(
         self,
         cursor: Cursor,
         length: NDArray[np.int64],
-        steps: list[tuple[NDArray[np.int64], Column]],
+        steps: list[Step],
     ) -> tuple[NDArray[np.int64], Column]:
         """Put elements that were read step by step into row order, those of dead rows left out."""
         if not steps:
@@ -76,13 +117,13 @@ class ArrayContent:
             return length, item.items if isinstance(item, Repeated) else item
         dead = cursor.dead
         length = np.where(dead, 0, length) if dead.any() else length
-        items = concat([column for _, column in steps])
+        items = concat([step.column for step in steps])
         if len(steps) == 1 and not dead.any():
             return length, items
-        row = np.concatenate([rows for rows, _ in steps])
-        step = np.repeat(np.arange(len(steps)), [rows.size for rows, _ in steps])
+        row = np.concatenate([step.rows for step in steps])
+        number = np.concatenate([step.number for step in steps])
         kept = np.flatnonzero(~dead[row])
-        place = (starts_of(length)[row] + step)[kept]
+        place = (starts_of(length)[row] + number)[kept]
         order = np.empty(kept.size, np.int64)
         order[place] = kept
         return length, take(items, order)

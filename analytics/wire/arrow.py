@@ -64,6 +64,8 @@ def to_array(column: Column, wanted: pa.DataType) -> pa.Array:
 
 
 def _fixed(column: Fixed, wanted: pa.DataType) -> pa.Array:
+    if column.valid is not None and not column.valid.any():
+        return pa.nulls(column.size, wanted)
     if column.values.dtype.kind == "V":
         return uuid_array(column)
     mask = None if column.valid is None else ~column.valid

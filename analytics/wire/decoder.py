@@ -117,7 +117,8 @@ class _Compiler:
             return FixedArrayContent(path, prefix, nullable, wire_type, each.type)
         item = self._single(each, path, nullable=False)
         flat = self._flat(item) if isinstance(item, StructReader) else None
-        return ArrayContent(each, path, prefix, nullable, item, flat)
+        simple = not any(inner.is_array or inner.tag is not None for _, inner in each.struct.walk())
+        return ArrayContent(each, path, prefix, nullable, item, flat, simple)
 
     def _flat(self, item: StructReader) -> FlatStruct | None:
         if len(item.steps) != 1 or item.embedded:

@@ -1,0 +1,52 @@
+"""The release that wrote a dump, as far as the records show it: a lower bound, with its evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from schemas.releases import metadata_versions, record_evidence, release_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Seen(NamedTuple):
+    """Records of one table, version and layout; version -1 is a tombstone."""
+
+    topic: str
+    table: str
+    version: int
+    layout: str | None
+
+
+class KafkaVersion(NamedTuple):
+    """``at_least`` is the newest release that something shows, None when nothing shows any."""
+
+    at_least: str | None
+    evidence: list[str]
+
+
+def infer_kafka_version(seen: Iterable[Seen], metadata_levels: Iterable[int]) -> KafkaVersion:
+    """Infer the release from decoded records and from the levels of metadata.version.
+
+    Releases are newer than or equal to what they write: a level says what the cluster was allowed
+    to write, and an upgraded broker keeps old records (``MetadataVersion``, ``GroupVersion``).
+    """
+    found: dict[str, str] = {}
+    for each in seen:
+        for evidence in record_evidence():
+            if evidence.fits(*each):
+                found[_words(each)] = evidence.at_least
+    for level in metadata_levels:
+        known = [each for each in metadata_versions() if each.first_level <= level]
+        if known:
+            found[f"metadata.version {level}"] = known[-1].at_least
+    if not found:
+        return KafkaVersion(None, [])
+    newest = max(found.values(), key=release_key)
+    return KafkaVersion(newest, sorted(what for what, at in found.items() if at == newest))
+
+
+def _words(seen: Seen) -> str:
+    layout = f", layout {seen.layout}" if seen.layout else ""
+    return f"{seen.table} in version {seen.version}{layout}"

@@ -1,0 +1,62 @@
+"""Kafka releases, and what in a dump shows that at least a certain one wrote it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+_FILE = "rules/kafka_versions.json"
+
+
+def release_key(release: str) -> tuple[int, ...]:
+    """Return what orders releases: "3.9" before "4.0", "0.10.1" after "0.9"."""
+    return tuple(int(part) for part in release.split("."))
+
+
+@dataclass(frozen=True)
+class RecordEvidence:
+    """Records of a table, in a version or layout where given, which no older release writes."""
+
+    topic: str
+    table: str
+    at_least: str
+    version: int | None = None
+    layout: str | None = None
+
+    def fits(self, topic: str, table: str, version: int, layout: str | None) -> bool:
+        """Whether such records are this evidence; a tombstone (version -1) never is."""
+        return (
+            version >= 0
+            and (topic, table) == (self.topic, self.table)
+            and self.version in (None, version)
+            and self.layout in (None, layout)
+        )
+
+
+@dataclass(frozen=True)
+class MetadataVersion:
+    """The first level of the feature metadata.version that a release introduced."""
+
+    first_level: int
+    at_least: str
+
+
+@cache
+def record_evidence() -> tuple[RecordEvidence, ...]:
+    """Return what records tell."""
+    return tuple(RecordEvidence(**each) for each in _document()["records"])
+
+
+@cache
+def metadata_versions() -> tuple[MetadataVersion, ...]:
+    """Return what the feature metadata.version tells, lowest level first."""
+    return tuple(MetadataVersion(**each) for each in _document()["metadata_versions"])
+
+
+def _document() -> dict[str, list[dict[str, str]]]:
+    document: dict[str, list[dict[str, str]]] = json.loads(
+        files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
+    )
+    return document
