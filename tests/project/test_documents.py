@@ -1,0 +1,60 @@
+"""What the pages say can be tried: their examples work and their links lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from schemas.parse import parse_record_type
+from tests.support.checkout import files_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [str(path) for path in files_of(ROOT) if path.suffix == ".md"]
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+PICTURE = re.compile(r'(?:src|srcset)="(?!https?:)([^"]+)"')
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_of_the_repository(page: str, repository: Path) -> None:
+    text = (repository / page).read_text(encoding="utf-8")
+    linked = LINK.findall(text) + PICTURE.findall(text)
+    folder = (repository / page).parent
+    assert [link for link in linked if not (folder / link).exists()] == []
+
+
+def test_the_example_of_a_record_type_is_one(repository: Path) -> None:
+    text = (repository / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    record_type = parse_record_type(
+        json.loads(example), topic="__consumer_offsets", table="group_mood_swing", file="example"
+    )
+    assert [field.column for field in record_type.value.fields] == ["mood", "since"]
+
+
+def test_every_make_target_that_pages_name_exists(repository: Path) -> None:
+    makefile = (repository / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named = {
+        target
+        for page in PAGES
+        for target in re.findall(r"`make ([a-z-]+)", (repository / page).read_text("utf-8"))
+    }
+    assert named - targets == set()
+
+
+def test_every_make_target_is_explained(repository: Path) -> None:
+    makefile = (repository / "Makefile").read_text(encoding="utf-8")
+    phony = set(re.findall(r"^\.PHONY: ([a-z-]+)$", makefile, re.MULTILINE))
+    explained = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE))
+    assert phony - explained == {"help"}
+
+
+def test_decisions_are_numbered_without_gaps(repository: Path) -> None:
+    pages = sorted(page.name for page in (repository / "docs" / "decisions").glob("*.md"))
+    assert [page[:4] for page in pages] == [f"{n:04}" for n in range(1, len(pages) + 1)]
+    for page in pages:
+        heading = (repository / "docs" / "decisions" / page).read_text("utf-8").splitlines()[0]
+        assert heading.startswith(f"# {page[:4]}: ")
