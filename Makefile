@@ -60,6 +60,10 @@ format: setup ## put the sources into shape
 fuzz: $(VENV)/.fuzz-ready ## feed the segment reader mutated bytes for FUZZ_SECONDS (60)
 	$(BIN)/python -m pytest -m fuzz $(ARGS)
 
+.PHONY: docs
+docs: setup ## write docs/tables.md anew from the schemas
+	$(BIN)/python docs/render_tables.py
+
 ##@ Measure
 
 .PHONY: bench

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,12 @@ def test_the_example_of_a_record_type_is_one(repository: Path) -> None:
         json.loads(example), topic="__consumer_offsets", table="group_mood_swing", file="example"
     )
     assert [field.column for field in record_type.value.fields] == ["mood", "since"]
+
+
+def test_the_page_of_tables_is_what_the_schemas_say(repository: Path) -> None:
+    render = runpy.run_path(str(repository / "docs" / "render_tables.py"))
+    written = (repository / "docs" / "tables.md").read_text(encoding="utf-8")
+    assert written == render["page"](), "run `make docs`"
 
 
 def test_every_make_target_that_pages_name_exists(repository: Path) -> None:
