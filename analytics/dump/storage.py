@@ -1,0 +1,289 @@
+"""Folders and files wherever they are: a local disk, or any filesystem that Arrow opens by URI.
+
+Local paths go through the operating system alone; pyarrow is imported for the first URI only, so
+that looking at a local dump starts at once.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import io
+import os
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+from urllib.parse import unquote, urlsplit
+
+from analytics.errors import InputNotRecognizedError, InputUnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
+_GLOB = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name in a folder. ``size`` in bytes (0 of a folder), ``modified`` in nanoseconds."""
+
+    name: str
+    is_folder: bool
+    size: int
+    modified: int
+
+
+class Storage(Protocol):
+    """What is needed of a filesystem; paths are the strings that `storage_of` was given."""
+
+    def list(self, folder: str) -> list[Entry]:
+        """Return what is in a folder, by name."""
+
+    def entry(self, path: str) -> Entry | None:
+        """Return what is at a path, None where there is nothing."""
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading; seekable."""
+
+
+class LocalStorage:
+    """The machine's own filesystem."""
+
+    def list(self, folder: str) -> list[Entry]:
+        """Return what is in a folder, by name; links are followed.
+
+        Raises:
+            InputUnreadableError: The system refuses.
+        """
+        try:
+            with os.scandir(folder) as found:
+                entries = [_local_entry(item.name, item) for item in found]
+        except OSError as error:
+            raise _unreadable(folder, error) from error
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def entry(self, path: str) -> Entry | None:
+        """Return what is at a path, None where there is nothing."""
+        try:
+            stat = os.stat(path)  # noqa: PTH116 - one system call, for thousands of files
+        except OSError:
+            return None
+        is_folder = _is_folder(stat.st_mode)
+        size = 0 if is_folder else stat.st_size
+        return Entry(os.path.basename(path.rstrip("/")), is_folder, size, stat.st_mtime_ns)  # noqa: PTH119
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading.
+
+        Raises:
+            InputUnreadableError: The system refuses.
+        """
+        try:
+            return open(path, "rb")  # noqa: PTH123 - the caller closes it
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+
+class ArrowStorage:
+    """A filesystem of Arrow's; ``prefix`` is what stands before its own paths in a URI."""
+
+    def __init__(self, filesystem: Any, prefix: str) -> None:  # noqa: ANN401 - pyarrow is untyped
+        self._filesystem = filesystem
+        self._prefix = prefix
+
+    def list(self, folder: str) -> list[Entry]:
+        """Return what is in a folder, by name.
+
+        Raises:
+            InputUnreadableError: The filesystem refuses.
+        """
+        from pyarrow.fs import FileSelector  # noqa: PLC0415
+
+        try:
+            infos = self._filesystem.get_file_info(FileSelector(self._inner(folder)))
+        except OSError as error:
+            raise _unreadable(folder, error) from error
+        return sorted(map(_arrow_entry, infos), key=lambda entry: entry.name)
+
+    def entry(self, path: str) -> Entry | None:
+        """Return what is at a path, None where there is nothing.
+
+        Raises:
+            InputUnreadableError: The filesystem refuses.
+        """
+        from pyarrow.fs import FileType  # noqa: PLC0415
+
+        try:
+            info = self._filesystem.get_file_info(self._inner(path))
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return None if info.type is FileType.NotFound else _arrow_entry(info)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading.
+
+        Raises:
+            InputUnreadableError: The filesystem refuses.
+        """
+        try:
+            file = self._filesystem.open_input_file(self._inner(path))
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", file), 1 << 16))
+
+    def _inner(self, path: str) -> str:
+        return path.removeprefix(self._prefix).rstrip("/")
+
+
+_LOCAL = LocalStorage()
+
+
+def storage_of(path: str) -> Storage:
+    """Return the filesystem that a path or URI lies on.
+
+    Raises:
+        InputNotRecognizedError: Nothing here opens URIs of that scheme.
+    """
+    return _arrow_storage(*urlsplit(path)[:2]) if is_uri(path) else _LOCAL
+
+
+def is_uri(path: str) -> bool:
+    """Whether a path is a URI of another filesystem than the local one."""
+    return bool(_URI.match(path)) and not path.startswith("file:")
+
+
+def local_path(given: str) -> str:
+    """Return a ``file:`` URI as a plain path, anything else as it is."""
+    return unquote(urlsplit(given).path) if given.startswith("file:") else given
+
+
+def join(folder: str, name: str) -> str:
+    """Return the path of something in a folder."""
+    return f"{folder.rstrip('/')}/{name}" if folder else name
+
+
+def parent(path: str) -> str:
+    """Return the folder that a path lies in."""
+    if is_uri(path):
+        return path.rstrip("/").rpartition("/")[0]
+    return os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - links stay as given
+
+
+def base_name(path: str) -> str:
+    """Return the last name of a path; that of the folder itself for ``.`` and the like."""
+    if is_uri(path):
+        return path.rstrip("/").rpartition("/")[2]
+    return os.path.basename(os.path.abspath(path))  # noqa: PTH100, PTH119 - links stay as given
+
+
+def read_small(path: str, limit: int) -> bytes:
+    """Return a file's first ``limit`` bytes.
+
+    Raises:
+        InputUnreadableError: The file cannot be read.
+    """
+    with storage_of(path).open(path) as file:
+        try:
+            return file.read(limit)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+
+def has_glob(path: str) -> bool:
+    """Whether a path holds a wildcard."""
+    return bool(_GLOB.search(path))
+
+
+def expand_glob(pattern: str) -> list[str]:
+    """Return the paths that a pattern of ``*``, ``?`` and ``[...]`` names, sorted.
+
+    A wildcard never crosses a ``/`` and never matches a leading dot.
+    """
+    head, parts = _glob_parts(pattern)
+    return sorted(_expand([head], parts))
+
+
+def _glob_parts(pattern: str) -> tuple[str, list[str]]:
+    split = urlsplit(pattern) if is_uri(pattern) else None
+    head = f"{split.scheme}://{split.netloc}/" if split else ""
+    rest = pattern.removeprefix(head)
+    if rest.startswith("/"):
+        head += "/"
+    return head, [part for part in rest.split("/") if part]
+
+
+def _expand(folders: list[str], parts: Sequence[str]) -> list[str]:
+    for depth, part in enumerate(parts, start=1):
+        last = depth == len(parts)
+        if has_glob(part):
+            folders = [found for folder in folders for found in _matches(folder, part, last=last)]
+        else:
+            paths = [join(folder, part) for folder in folders]
+            folders = [path for path in paths if storage_of(path).entry(path)]
+    return folders
+
+
+def _matches(folder: str, pattern: str, *, last: bool) -> list[str]:
+    return [
+        join(folder, entry.name)
+        for entry in _listed(storage_of(folder), folder or ".")
+        if fnmatch.fnmatchcase(entry.name, pattern)
+        and (last or entry.is_folder)
+        and (pattern.startswith(".") or not entry.name.startswith("."))
+    ]
+
+
+def _listed(storage: Storage, folder: str) -> list[Entry]:
+    entry = storage.entry(folder)
+    return storage.list(folder) if entry and entry.is_folder else []
+
+
+@cache
+def _arrow_storage(scheme: str, authority: str) -> ArrowStorage:
+    from pyarrow import ArrowException  # noqa: PLC0415
+    from pyarrow.fs import FileSystem  # noqa: PLC0415
+
+    # Hadoop's name for what Arrow calls s3.
+    arrow_scheme = {"s3a": "s3", "s3n": "s3"}.get(scheme, scheme)
+    try:
+        filesystem, inner = FileSystem.from_uri(f"{arrow_scheme}://{authority}/")
+    except (ArrowException, OSError, ValueError) as error:
+        raise InputNotRecognizedError(
+            f"{scheme}://{authority}: nothing here opens this URI ({_first_line(error)}); "
+            f"give a local path, or an hdfs://, s3://, gs:// or file: URI"
+        ) from error
+    prefix = f"{scheme}://{authority}"
+    # An object store's own paths begin with the bucket, which stands where a host would.
+    return ArrowStorage(filesystem, f"{scheme}://" if inner.rstrip("/") == authority else prefix)
+
+
+def _local_entry(name: str, item: os.DirEntry[str]) -> Entry:
+    try:
+        is_folder = item.is_dir()
+        stat = item.stat()
+    except OSError:
+        # A link that leads nowhere, or a file that went away between the two looks.
+        return Entry(name, is_folder=False, size=0, modified=0)
+    return Entry(name, is_folder, 0 if is_folder else stat.st_size, stat.st_mtime_ns)
+
+
+def _arrow_entry(info: Any) -> Entry:  # noqa: ANN401 - pyarrow is untyped
+    from pyarrow.fs import FileType  # noqa: PLC0415
+
+    return Entry(
+        info.base_name, info.type is FileType.Directory, info.size or 0, info.mtime_ns or 0
+    )
+
+
+def _is_folder(mode: int) -> bool:
+    return (mode & 0o170000) == 0o040000
+
+
+def _unreadable(path: str, error: OSError) -> InputUnreadableError:
+    return InputUnreadableError(f"{path}: cannot be read ({_first_line(error)})")
+
+
+def _first_line(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error)
+    return str(text).partition("\n")[0]
