@@ -171,7 +171,8 @@ def _compare_provenance(tally: Tally, where: str, record: PrintedRecord, row: De
         "partition": segment.partition,
         "offset": line.offset,
         "timestamp": None if line.timestamp == -1 else line.timestamp,
-        "leader_epoch": batch.leader_epoch,
+        # Magic 0 and 1 have none, and the tool prints none.
+        "leader_epoch": batch.leader_epoch if batch.magic >= 2 else None,
         "producer_id": batch.producer_id,
         "producer_epoch": batch.producer_epoch,
         "is_transactional": batch.is_transactional,
