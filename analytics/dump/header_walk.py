@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 
-from analytics.dump.headers import HEADER_BYTES, Headers
+from analytics.dump.header_columns import HEADER_BYTES, Headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -162,12 +162,14 @@ class Headers:
     @property
     def is_control(self) -> NDArray[np.bool_]:
         """Whether a batch holds control records."""
-        return (self.attributes & CONTROL) != 0
+        control: NDArray[np.bool_] = (self.attributes & CONTROL) != 0
+        return control
 
     @property
     def is_transactional(self) -> NDArray[np.bool_]:
         """Whether a batch belongs to a transaction."""
-        return (self.attributes & TRANSACTIONAL) != 0
+        transactional: NDArray[np.bool_] = (self.attributes & TRANSACTIONAL) != 0
+        return transactional
 
     @property
     def is_whole(self) -> NDArray[np.bool_]:
