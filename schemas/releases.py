@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 _FILE = "rules/kafka_versions.json"
 
@@ -55,8 +56,8 @@ def metadata_versions() -> tuple[MetadataVersion, ...]:
     return tuple(MetadataVersion(**each) for each in _document()["metadata_versions"])
 
 
-def _document() -> dict[str, list[dict[str, str]]]:
-    document: dict[str, list[dict[str, str]]] = json.loads(
+def _document() -> dict[str, list[dict[str, Any]]]:
+    document: dict[str, list[dict[str, Any]]] = json.loads(
         files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
     )
     return document

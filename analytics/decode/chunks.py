@@ -78,13 +78,15 @@ def decode_chunk(
     origin: Origin,
     selection: Selection = EVERYTHING,
     tables: frozenset[str] | None = None,
+    conflicting: NDArray[np.int64] | None = None,
 ) -> Decoded:
     """Decode raw records of one partition; every record ends in one table or under one rule.
 
     ``tables`` names the tables that are wanted, None all of them; records of the others are
-    counted under ``filtered``.
+    counted under ``filtered``. ``conflicting`` are records that contradict another one of the same
+    offset: they are not decoded but kept among the undecoded.
     """
-    return _ChunkDecoder(records, origin, selection, tables).decode(damages)
+    return _ChunkDecoder(records, origin, selection, tables).decode(damages, conflicting)
 
 
 class _ChunkDecoder:
@@ -103,11 +105,15 @@ class _ChunkDecoder:
         self.decoded = Decoded()
         self.failures = Failures()
 
-    def decode(self, damages: Sequence[Damage]) -> Decoded:
+    def decode(self, damages: Sequence[Damage], conflicting: NDArray[np.int64] | None) -> Decoded:
         control = self.records.batches.is_control[self.records.batch]
         if control.any():
             self._control(np.flatnonzero(control))
-        self._data(np.flatnonzero(~control))
+        data = ~control
+        if conflicting is not None:
+            data[conflicting] = False
+            self.failures.add(conflicting, Reason.CONFLICTING_ROW, "another row has this offset")
+        self._data(np.flatnonzero(data))
         for rows, reason in zip(self.failures.rows, self.failures.reasons, strict=True):
             self.decoded.undecoded[reason] += rows.size
         failed = undecoded_records(self.records, self.failures, self.buffer, self.origin)

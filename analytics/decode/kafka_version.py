@@ -1,4 +1,4 @@
-"""The release that wrote a dump, as far as the records show it: a lower bound, with its evidence."""
+"""The release that wrote a dump, as far as records show it: a lower bound, with its evidence."""
 
 from __future__ import annotations
 

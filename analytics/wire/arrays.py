@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 # From this many elements on, rows that are this few are read along the chain of their elements.
-_LONG = 64
-_FEW = 4
+LONG = 64
+FEW = 4
 
 
 class Step(NamedTuple):
@@ -74,7 +74,7 @@ class ArrayContent:
         steps: list[Step] = []
         done = np.zeros(length.size, np.int64)
         while rows.size:
-            if len(steps) >= _LONG and rows.size <= _FEW and self.is_simple:
+            if len(steps) >= LONG and rows.size <= FEW and self.is_simple:
                 for row in rows.tolist():
                     self._along_chain(cursor, row, int(length[row] - done[row]), done, steps)
             # Where a chain broke off, this is the element that fails, and says why.

@@ -23,4 +23,5 @@ class Reason(StrEnum):
     VARINT_TOO_LONG = "varint_too_long"
     INVALID_TAG = "invalid_tag"
     INVALID_UTF8 = "invalid_utf8"
+    CONFLICTING_ROW = "conflicting_row"
     TRAILING_BYTES = "trailing_bytes"

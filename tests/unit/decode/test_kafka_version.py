@@ -1,0 +1,41 @@
+"""The release that a dump shows is a lower bound, and names its evidence."""
+
+from __future__ import annotations
+
+from analytics.decode.kafka_version import Seen, infer_kafka_version
+
+
+def offset_commit(version: int) -> Seen:
+    return Seen("__consumer_offsets", "offset_commit", version, None)
+
+
+def test_the_newest_release_that_something_shows_counts() -> None:
+    version = infer_kafka_version([offset_commit(1), offset_commit(3), offset_commit(4)], [])
+    assert version.at_least == "4.1"
+    assert version.evidence == ["offset_commit in version 4"]
+
+
+def test_the_metadata_version_tells_what_the_cluster_was_allowed_to_write() -> None:
+    version = infer_kafka_version([offset_commit(4)], [7, 30])
+    assert version.at_least == "4.3"
+    assert version.evidence == ["metadata.version 30"]
+
+
+def test_a_level_newer_than_any_known_shows_the_newest_known_release() -> None:
+    assert infer_kafka_version([], [999]).at_least == "4.4"
+
+
+def test_layouts_tell_releases_apart_that_share_a_version() -> None:
+    early = Seen("__share_group_state", "share_snapshot", 0, "4.0")
+    later = Seen("__share_group_state", "share_snapshot", 0, "4.1+")
+    assert infer_kafka_version([early], []).at_least == "4.0"
+    assert infer_kafka_version([early, later], []).at_least == "4.1"
+
+
+def test_a_tombstone_shows_nothing() -> None:
+    assert infer_kafka_version([offset_commit(-1)], []).at_least is None
+
+
+def test_a_two_digit_minor_release_is_newer_than_a_one_digit_one() -> None:
+    metadata = Seen("__consumer_offsets", "group_metadata", 1, None)
+    assert infer_kafka_version([offset_commit(1), metadata], []).at_least == "0.10.1"
