@@ -1,0 +1,148 @@
+"""A Spark Python data source over dumps, for people who want a DataFrame.
+
+``spark.dataSource.register(KafkaDump)``, then
+``spark.read.format("kafka_dump").option("table", "offset_commit").load(path)``.
+
+Options: ``table`` (a decoded table, ``control_markers`` or ``undecoded``; default
+``offset_commit``), ``columns`` (comma-separated; Spark prunes nothing here), ``line`` (a copy whose
+line did not survive; default the surviving line), ``preferCopy``, ``strictHighWatermark``.
+Filters on topic, partition and copy skip whole segments when
+``spark.sql.python.filterPushdown.enabled`` is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualTo,
+    Filter,
+    In,
+    InputPartition,
+)
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from analytics.decode.tables import CONTROL_MARKERS, LABEL, UNDECODED, decoded_schema, spark_schema
+from analytics.decode.tasks import Settings, SliceReport, decode_slice
+from analytics.dump.model import Slice
+from analytics.dump.plan import PlanOptions, plan
+from schemas import all_record_types
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_PRUNING: dict[str, Callable[[Slice], object]] = {
+    "topic": lambda each: each.topic,
+    "partition": lambda each: each.partition,
+    "copy": lambda each: each.copy,
+}
+
+
+class SlicePartition(InputPartition):
+    """One slice of a segment, read by one Spark task."""
+
+    def __init__(self, each: Slice) -> None:
+        super().__init__(each.segment.name)
+        self.slice = each
+
+
+def table_schema(table: str) -> pa.Schema:
+    """Arrow schema of a decoded table, with plain strings.
+
+    Raises:
+        ValueError: There is no such table.
+    """
+    other = {"control_markers": CONTROL_MARKERS, "undecoded": UNDECODED}
+    if table in other:
+        return spark_schema(other[table])
+    for kind in all_record_types().values():
+        if kind.table == table and kind.read == "decode":
+            return spark_schema(decoded_schema(kind))
+    message = f'there is no decoded table "{table}"'
+    raise ValueError(message)
+
+
+class KafkaDump(DataSource):
+    """The data source ``kafka_dump``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name to use in ``format``."""
+        return "kafka_dump"
+
+    def schema(self) -> StructType:
+        """Return the table's columns, or those that ``columns`` names."""
+        return from_arrow_schema(self._arrow_schema)
+
+    def reader(self, schema: StructType) -> KafkaDumpReader:  # noqa: ARG002 - ours is exact
+        """Plan the dump's slices."""
+        paths = self._paths()
+        options = PlanOptions(
+            prefer_copy=self.options.get("prefercopy"),
+            strict_high_watermark=self.options.get("stricthighwatermark", "false") == "true",
+        )
+        line = self.options.get("line", "")
+        slices = [each for each in plan(paths, options).slices if each.line == line]
+        return KafkaDumpReader(self._table, self._arrow_schema, slices)
+
+    @property
+    def _table(self) -> str:
+        return self.options.get("table", "offset_commit")
+
+    @cached_property
+    def _arrow_schema(self) -> pa.Schema:
+        schema = table_schema(self._table)
+        wanted = [each.strip() for each in self.options.get("columns", "").split(",")]
+        return pa.schema([schema.field(name) for name in wanted if name]) if any(wanted) else schema
+
+    def _paths(self) -> list[str]:
+        path = self.options.get("path")
+        if path is None:
+            message = "kafka_dump needs load(PATH)"
+            raise ValueError(message)
+        return [path]
+
+
+class KafkaDumpReader(DataSourceReader):
+    """Yields one table's rows of each slice as Arrow batches."""
+
+    def __init__(self, table: str, schema: pa.Schema, slices: list[Slice]) -> None:
+        self.table = table
+        self.schema = schema
+        self.slices = slices
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Skip slices that a filter on topic, partition or copy rules out; Spark checks again."""
+        for each in filters:
+            if isinstance(each, EqualTo | In) and each.attribute[0] in _PRUNING:
+                value = _PRUNING[each.attribute[0]]
+                wanted = {each.value} if isinstance(each, EqualTo) else set(each.value)
+                self.slices = [one for one in self.slices if value(one) in wanted]
+            yield each
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One partition a slice; Spark wants at least one."""
+        return [SlicePartition(each) for each in self.slices] or [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Decode a slice and keep one table."""
+        if not isinstance(partition, SlicePartition):
+            return
+        wanted = frozenset([self.table])
+        report = SliceReport(0)
+        for decoded in decode_slice(partition.slice, Settings("", digest=False), report, wanted):
+            batch = decoded.batches.get(self.table)
+            if batch is not None:
+                yield self._exact(batch)
+
+    def _exact(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [
+            column.dictionary_decode() if column.type == LABEL else column
+            for column in (batch.column(name) for name in self.schema.names)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -1,0 +1,150 @@
+"""The unit of a decode run: some slices of segments, decoded and written as Parquet parts.
+
+A task runs anywhere; what it returns is small: which parts it wrote, and where every byte and every
+record of its slices went.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.decode.chunks import EVERYTHING, Decoded, RecordKind, decode_chunk
+from analytics.decode.parts import PartWriter
+from analytics.decode.tables import Origin
+from analytics.dump.raw_records import take_records
+from analytics.dump.segment_reader import SegmentReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from analytics.decode.selection import Selection
+    from analytics.dump.damage import Damage
+    from analytics.dump.model import Slice
+    from analytics.dump.raw_records import RawRecords
+    from analytics.dump.segment_reader import Summary
+    from analytics.workspace import Part
+
+# A small segment is not worth a task, nor a file per table, of its own.
+TASK_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all tasks of a run share."""
+
+    staging: str
+    selection: Selection = EVERYTHING
+    check_crc: bool = True
+    digest: bool = True
+
+
+@dataclass
+class SliceReport:
+    """Where the bytes and records of one slice went.
+
+    ``left_out`` counts records by the rule that left them out, ``damages`` batches by reason with
+    the records they claimed and their bytes.
+    """
+
+    number: int
+    summary: Summary | None = None
+    kinds: Counter[RecordKind] = field(default_factory=Counter)
+    control_markers: int = 0
+    undecoded: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    damages: list[Damage] = field(default_factory=list)
+    error: str | None = None
+
+    @property
+    def records(self) -> int:
+        """Records that are accounted for."""
+        return (
+            self.kinds.total()
+            + self.control_markers
+            + self.undecoded.total()
+            + self.left_out.total()
+        )
+
+    def count(self, decoded: Decoded) -> None:
+        """Add what became of a chunk."""
+        self.kinds += decoded.kinds
+        self.left_out += decoded.left_out
+        self.undecoded += decoded.undecoded
+        markers = decoded.batches.get("control_markers")
+        self.control_markers += 0 if markers is None else markers.num_rows
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """Parts written by the attempt that succeeded, and one report a slice."""
+
+    number: int
+    parts: list[Part]
+    slices: list[SliceReport]
+
+
+def packed(slices: Sequence[Slice], task_bytes: int = TASK_BYTES) -> list[list[int]]:
+    """Pack slices, in order, into tasks of about ``task_bytes``; the result is slice numbers.
+
+    It depends on the dump alone, so equal input gives equal parts on any cluster.
+    """
+    tasks: list[list[int]] = []
+    filled = task_bytes
+    for number, each in enumerate(slices):
+        if filled >= task_bytes:
+            tasks.append([])
+            filled = 0
+        tasks[-1].append(number)
+        filled += each.to_position - each.from_position
+    return tasks
+
+
+def run_task(number: int, slices: Sequence[tuple[int, Slice]], settings: Settings) -> TaskReport:
+    """Decode slices and write their rows; each attempt writes into a folder of its own."""
+    attempt = f"{settings.staging}/task-{number:05d}-{uuid.uuid4().hex[:8]}"
+    with PartWriter(attempt) as writer:
+        reports = [_run_slice(index, each, settings, writer) for index, each in slices]
+        return TaskReport(number, writer.finish(), reports)
+
+
+def _run_slice(number: int, each: Slice, settings: Settings, writer: PartWriter) -> SliceReport:
+    report = SliceReport(number)
+    prefix = f"diverged/{each.line}/decoded" if each.line else "decoded"
+    for decoded in decode_slice(each, settings, report):
+        for table, batch in decoded.batches.items():
+            writer.write(f"{prefix}/{table}", batch)
+    return report
+
+
+def decode_slice(
+    each: Slice,
+    settings: Settings,
+    report: SliceReport,
+    tables: frozenset[str] | None = None,
+) -> Iterator[Decoded]:
+    """Decode one slice chunk by chunk, counting into the report."""
+    origin = Origin(each.topic, each.partition, each.copy, each.segment.name)
+    reader = SegmentReader(each, check_crc=settings.check_crc, digest=settings.digest)
+    for chunk in reader.chunks():
+        records = select(each, chunk.records, report.left_out)
+        decoded = decode_chunk(records, chunk.damages, origin, settings.selection, tables)
+        report.count(decoded)
+        report.damages += [replace(damage, content=b"") for damage in chunk.damages]
+        yield decoded
+    report.summary = reader.summary
+
+
+def select(each: Slice, records: RawRecords, left_out: Counter[str]) -> RawRecords:
+    """Leave out the records that a named rule of the slice leaves out, and count them."""
+    kept = np.ones(records.offset.size, np.bool_)
+    for first, end, rule in each.rules:
+        hit = kept & (records.offset >= first) & (records.offset < end)
+        if hit.any():
+            left_out[rule] += int(hit.sum())
+            kept &= ~hit
+    return records if kept.all() else take_records(records, np.flatnonzero(kept))
