@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.dump.raw_records import Batches
+
 HEADER_BYTES = 61
 UNKNOWN_COUNT = -1
 
@@ -139,6 +141,24 @@ class Headers:
         if old.size:
             headers._put_old(raw.view(_MAGIC_0_1), old)
         return headers
+
+    @classmethod
+    def of_batches(cls, batches: Batches) -> Self:
+        """Return the columns of batches that were read with more doubt."""
+        return cls(
+            position=batches.position,
+            size=batches.size,
+            magic=batches.magic,
+            base_offset=batches.base_offset,
+            last_offset=batches.last_offset,
+            leader_epoch=batches.leader_epoch,
+            attributes=batches.attributes,
+            count=batches.count,
+            first_timestamp=batches.max_timestamp,
+            max_timestamp=batches.max_timestamp,
+            producer_id=batches.producer_id,
+            crc=batches.crc,
+        )
 
     def _put_old(self, raw: NDArray[np.void], old: NDArray[np.int64]) -> None:
         """Read the rows ``old`` as entries of magic 0 and 1 instead."""

@@ -9,16 +9,18 @@ clean chain (a broken length, a magic unknown, offsets that go back) is not judg
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from analytics.dump.header_columns import HEADER_BYTES, Headers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
+
+    Fill = Callable[[memoryview, int], None]
 
 CHUNK_BYTES = 16 << 20
 
@@ -47,7 +49,7 @@ class Chain(NamedTuple):
 
 
 def walk_chain(
-    file: BinaryIO, size: int, from_position: int = 0, chunk_bytes: int = CHUNK_BYTES
+    fill: Fill, size: int, from_position: int = 0, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[Chain]:
     """Yield the headers of a file, chunk by chunk, up to its end or to where the chain breaks.
 
@@ -55,14 +57,14 @@ def walk_chain(
     something is there, and no batch.
 
     Args:
-        file: Seekable, open for reading.
+        fill: Fills a buffer with the bytes at a position (`ByteSource.fill`).
         size: Bytes to look at, at most those of the file.
         from_position: Where a batch begins.
         chunk_bytes: Read at a time, whatever the batches' sizes.
     """
     position, last_offset = from_position, -1
     while position < size:
-        data = _read(file, position, min(max(chunk_bytes, HEADER_BYTES), size - position))
+        data = _read(fill, position, min(max(chunk_bytes, HEADER_BYTES), size - position))
         at_end = position + data.size - HEADER_BYTES >= size
         chain = _judged(data, _follow(data, at_end=at_end), position, size, last_offset)
         yield chain
@@ -72,18 +74,14 @@ def walk_chain(
         last_offset = int(chain.headers.last_offset[-1])
 
 
-def _read(file: BinaryIO, position: int, wanted: int) -> NDArray[np.uint8]:
+def _read(fill: Fill, position: int, wanted: int) -> NDArray[np.uint8]:
     """Return the bytes at a position, followed by a header's length of zeros."""
     global _buffer  # noqa: PLW0603 - see above
     if _buffer.size < wanted + HEADER_BYTES:
         _buffer = np.zeros(max(wanted, CHUNK_BYTES) + HEADER_BYTES, np.uint8)
-    file.seek(position)
-    view = _buffer.data[:wanted]
-    read = 0
-    while read < wanted and (got := file.readinto(view[read:])):  # type: ignore[attr-defined]
-        read += got
-    _buffer[read : read + HEADER_BYTES] = 0
-    return _buffer[: read + HEADER_BYTES]
+    fill(_buffer.data[:wanted], position)
+    _buffer[wanted : wanted + HEADER_BYTES] = 0
+    return _buffer[: wanted + HEADER_BYTES]
 
 
 def _follow(data: NDArray[np.uint8], *, at_end: bool) -> NDArray[np.int64]:

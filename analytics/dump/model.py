@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from analytics.dump.offset_sense import LogSense
+
 CONSUMER_OFFSETS = "__consumer_offsets"
 SHARE_GROUP_STATE = "__share_group_state"
 TRANSACTION_STATE = "__transaction_state"
@@ -14,6 +16,9 @@ INTERNAL_TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, CLUST
 
 COMPACTED_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
 """Those whose cleanup policy is compact: holes below the first dirty offset are normal there."""
+
+NOTHING_KNOWN = LogSense()
+"""Of the log around a file."""
 
 MAX_OFFSET = 2**63 - 1
 """End of a range that has none."""
@@ -160,6 +165,7 @@ class Slice:
         from_offset: Records kept begin here.
         to_offset: And end before this.
         rules: (first offset, end offset, rule), ascending, disjoint.
+        sense: What the segment's offsets and epochs can be; the reader judges by it.
         batches: Number of batches where a walk has counted them, else None.
         records: Number of records the headers claim, where a walk has counted them, else None.
     """
@@ -174,6 +180,7 @@ class Slice:
     from_offset: int = 0
     to_offset: int = MAX_OFFSET
     rules: tuple[tuple[int, int, str], ...] = ()
+    sense: LogSense = NOTHING_KNOWN
     batches: int | None = None
     records: int | None = None
 

@@ -1,0 +1,138 @@
+"""Where two copies of a log part: by leader epochs, by headers, and in doubt by their bytes.
+
+Within one epoch one leader wrote, so the same epoch at the same offset means the same batch. But an
+epoch that goes on past the place where lines part shows nothing (the broker that died led in it
+already), formats 0 and 1 know no epochs, and compaction changes a batch's header without changing
+what is left of its records. So batches at the same offsets are held against each other, and the
+records of those that differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.dump.epochs import NO_EPOCH, truncation_offset
+from analytics.dump.record_bytes import first_difference, records_between
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from analytics.dump.walks import CopyLog
+
+MAX_COMPARED_BYTES = 256 << 20
+"""Records of so many bytes of one copy are held against another's; beyond, headers decide."""
+_BATCHES_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where a copy leaves another one's line.
+
+    Attributes:
+        offset: Up to here both tell the same; the end of the shorter one where it is a prefix.
+        how: ``leader_epoch``, ``batch`` or ``record`` showed it; empty where nothing parts.
+        compared_all: Every doubtful batch was looked into.
+    """
+
+    offset: int
+    how: str = ""
+    compared_all: bool = True
+
+
+def parting(other: CopyLog, leader: CopyLog, max_bytes: int = MAX_COMPARED_BYTES) -> Parting:
+    """Return where ``other`` leaves the line of ``leader``.
+
+    Args:
+        other: The copy that would be cut back.
+        leader: The copy it would follow.
+        max_bytes: Of doubtful batches whose records are compared.
+    """
+    ids = {other.partition.topic_id, leader.partition.topic_id} - {None}
+    if len(ids) > 1:
+        return Parting(0, "topic_id")
+    cut = truncation_offset(other.epochs, leader.epochs)
+    doubtful = _doubtful(other, leader, cut)
+    by_batch = _first_other_epoch(other, leader, doubtful)
+    by_record, compared_all = _first_other_record(other, leader, doubtful, max_bytes)
+    offset = min(cut, by_batch, by_record)
+    how = ""
+    if offset < other.end_offset:
+        how = {by_record: "record", by_batch: "batch", cut: "leader_epoch"}[offset]
+    return Parting(offset, how, compared_all)
+
+
+@dataclass(frozen=True)
+class _Doubtful:
+    """Batches of one copy, ascending, and those of the other at the same offsets."""
+
+    own: NDArray[np.int64]
+    twin: NDArray[np.int64]
+    """For each of ``own`` the other's batch with the same base and last offset, or -1."""
+
+
+def _doubtful(other: CopyLog, leader: CopyLog, cut: int) -> _Doubtful:
+    """Return batches below ``cut`` that overlap one of the leader's and are not equal to it."""
+    ours, theirs = other.headers, leader.headers
+    rows = np.flatnonzero(ours.base_offset < cut)
+    if not rows.size or not len(theirs):
+        return _Doubtful(rows[:0], rows[:0])
+    base, last = ours.base_offset[rows], ours.last_offset[rows]
+    # The first batch there that does not end before this one begins.
+    found = np.searchsorted(theirs.last_offset, base)
+    near = np.minimum(found, len(theirs) - 1)
+    overlaps = (found < len(theirs)) & (theirs.base_offset[near] <= last)
+    aligned = overlaps & (theirs.base_offset[near] == base) & (theirs.last_offset[near] == last)
+    equal = (
+        aligned & (theirs.crc[near] == ours.crc[rows]) & (theirs.count[near] == ours.count[rows])
+    )
+    equal &= theirs.leader_epoch[near] == ours.leader_epoch[rows]
+    chosen = overlaps & ~equal
+    return _Doubtful(rows[chosen], np.where(aligned, near, -1)[chosen])
+
+
+def _first_other_epoch(other: CopyLog, leader: CopyLog, doubtful: _Doubtful) -> int:
+    """Return the first offset at which two batches of different epochs begin."""
+    own, twin = doubtful.own[doubtful.twin >= 0], doubtful.twin[doubtful.twin >= 0]
+    epochs, others = other.headers.leader_epoch[own], leader.headers.leader_epoch[twin]
+    differs = (epochs != others) & (epochs != NO_EPOCH) & (others != NO_EPOCH)
+    if not differs.any():
+        return max(other.end_offset, leader.end_offset)
+    return int(other.headers.base_offset[own[int(differs.argmax())]])
+
+
+def _first_other_record(
+    other: CopyLog, leader: CopyLog, doubtful: _Doubtful, max_bytes: int
+) -> tuple[int, bool]:
+    """Return the first offset where both have a record and not the same; whether all were read."""
+    nowhere = max(other.end_offset, leader.end_offset)
+    own = doubtful.own
+    if not own.size:
+        return nowhere, True
+    within = np.cumsum(other.headers.size[own]) <= max_bytes
+    headers = other.headers
+    for first, end in runs_of(own[within]):
+        low, high = int(headers.base_offset[first]), int(headers.last_offset[end - 1]) + 1
+        ours = records_between(other, low, high)
+        theirs = records_between(leader, low, high)
+        found = first_difference(ours, theirs)
+        if found is not None:
+            return found, True
+    return nowhere, bool(within.all())
+
+
+def runs_of(
+    rows: NDArray[np.int64], longest: int | None = _BATCHES_AT_ONCE
+) -> list[tuple[int, int]]:
+    """Return (first, end) of the runs of consecutive numbers, cut where they get too long."""
+    if not rows.size:
+        return []
+    breaks = np.diff(rows) != 1
+    if longest is not None:
+        breaks |= np.arange(1, rows.size) % longest == 0
+    at = np.flatnonzero(breaks)
+    firsts = rows[np.concatenate([[0], at + 1])]
+    ends = rows[np.concatenate([at, [rows.size - 1]])] + 1
+    return list(zip(firsts.tolist(), ends.tolist(), strict=True))

@@ -1,0 +1,179 @@
+"""From INPUTs to what is read: one slice after the other, every record accounted for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analytics.dump.copies import find_lines
+from analytics.dump.inputs import Inputs, recognize
+from analytics.dump.log_dirs import read_copies
+from analytics.dump.model import (
+    INTERNAL_TOPICS,
+    Copy,
+    Divergence,
+    Filled,
+    Note,
+    PartitionCopy,
+    Plan,
+    SegmentFile,
+    Slice,
+)
+from analytics.dump.offset_sense import LogSense
+from analytics.dump.slices import slices_of_lines, slices_of_one
+from analytics.dump.snapshots import choose_snapshots
+from analytics.dump.walks import walk_copy, walk_segment
+from analytics.errors import InputNotRecognizedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+SPLIT_BYTES = 128 << 20
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What a person may ask for.
+
+    Attributes:
+        topics: Internal topics to read; None = all.
+        partitions: Their partitions to read; None = all.
+        strict_high_watermark: Leave out what is above the checkpointed high watermark.
+        prefer_copy: The copy whose line is decoded, whichever survived.
+        topic_partition: Whose a segment is that lies outside a partition directory.
+        split_bytes: Larger files are cut between batches.
+        check_crc: Where several copies are compared, do not believe a batch whose checksum is
+            wrong: another copy may have it.
+    """
+
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+    strict_high_watermark: bool = False
+    prefer_copy: str | None = None
+    topic_partition: str | None = None
+    split_bytes: int = SPLIT_BYTES
+    check_crc: bool = True
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """What is read of one partition."""
+
+    slices: tuple[Slice, ...]
+    leading: str
+    divergences: tuple[Divergence, ...] = ()
+    filled: tuple[Filled, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def plan(inputs: Inputs | Sequence[str], options: PlanOptions | None = None) -> Plan:
+    """Tell what to read, of which copy, on which line of history.
+
+    Log directories only: archived rows and workspaces have their own doors.
+
+    Args:
+        inputs: INPUTs as given, or already recognised.
+        options: What a person asked for.
+
+    Raises:
+        InputNotRecognizedError: An INPUT is nothing known, or no copy has the preferred name.
+        InputUnreadableError: The system refuses.
+    """
+    options = options or PlanOptions()
+    if not isinstance(inputs, Inputs):
+        inputs = recognize(inputs, options.topic_partition)
+    notes: list[Note] = []
+    copies = read_copies(inputs.disks, next_offset, notes)
+    check_preferred(copies, options.prefer_copy)
+    plans = {
+        key: plan_partition(group, copies, options)
+        for key, group in partitions_by_key(copies, options).items()
+    }
+    return Plan(
+        copies=tuple(copies),
+        slices=tuple(each for found in plans.values() for each in found.slices),
+        leading={key: found.leading for key, found in plans.items()},
+        divergences=tuple(each for found in plans.values() for each in found.divergences),
+        filled=tuple(each for found in plans.values() for each in found.filled),
+        absent_partitions=absent_partitions(copies),
+        notes=(*notes, *(each for found in plans.values() for each in found.notes)),
+    )
+
+
+def plan_partition(
+    group: Sequence[PartitionCopy], copies: Sequence[Copy], options: PlanOptions
+) -> PartitionPlan:
+    """Tell what to read of one partition.
+
+    Args:
+        group: Its copies; at least one.
+        copies: All copies, for what their brokers are.
+        options: What a person asked for.
+    """
+    strict = options.strict_high_watermark
+    if len(group) == 1:
+        slices = slices_of_one(group[0], options.split_bytes, strict_high_watermark=strict)
+        snapshots, notes = choose_snapshots(group)
+        return PartitionPlan((*slices, *snapshots), group[0].copy, (), (), tuple(notes))
+    node_ids = {copy.name: copy.node_id for copy in copies}
+    logs = [walk_copy(each, check_crc=options.check_crc) for each in group]
+    lines = find_lines(logs, options.prefer_copy, node_ids)
+    slices, unions = slices_of_lines(lines, options.split_bytes, strict_high_watermark=strict)
+    snapshots, notes = choose_snapshots([log.partition for log in lines.copies])
+    return PartitionPlan(
+        slices=(*slices, *snapshots),
+        leading=lines.leading,
+        divergences=lines.divergences,
+        filled=tuple(each for union in unions for each in union.filled),
+        notes=(*lines.notes, *notes),
+    )
+
+
+def partitions_by_key(
+    copies: Iterable[Copy], options: PlanOptions
+) -> Mapping[tuple[str, int], list[PartitionCopy]]:
+    """Return the copies of each internal partition that is asked for, in order of topics."""
+    groups: dict[tuple[str, int], list[PartitionCopy]] = defaultdict(list)
+    for copy in copies:
+        for each in copy.partitions:
+            wanted = options.topics is None or each.topic in options.topics
+            if wanted and (options.partitions is None or each.partition in options.partitions):
+                groups[each.key].append(each)
+    return dict(sorted(groups.items(), key=lambda item: (_place(item[0][0]), item[0])))
+
+
+def absent_partitions(copies: Iterable[Copy]) -> dict[str, tuple[int, ...]]:
+    """Return, per internal topic, the partitions below the highest one that no copy holds."""
+    present: dict[str, set[int]] = defaultdict(set)
+    for copy in copies:
+        for each in copy.partitions:
+            present[each.topic].add(each.partition)
+    return {
+        topic: tuple(sorted(set(range(max(present[topic]) + 1)) - present[topic]))
+        for topic in INTERNAL_TOPICS
+        if present[topic]
+    }
+
+
+def check_preferred(copies: Iterable[Copy], prefer_copy: str | None) -> None:
+    """Refuse a preference for a copy that is not there.
+
+    Raises:
+        InputNotRecognizedError: No copy has that name.
+    """
+    names = [copy.name for copy in copies]
+    if prefer_copy is not None and prefer_copy not in names:
+        raise InputNotRecognizedError(
+            f"--prefer-copy {prefer_copy}: no copy has this name; there are {', '.join(names)}"
+        )
+
+
+def next_offset(segment: SegmentFile) -> int:
+    """Return a segment's last offset + 1; its base offset where it holds no batch."""
+    headers = walk_segment(segment, LogSense(segment.base_offset)).headers
+    return int(headers.last_offset[-1]) + 1 if len(headers) else segment.base_offset
+
+
+def _place(topic: str) -> int:
+    return INTERNAL_TOPICS.index(topic)
