@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import cramjam
-import lz4.frame
 
 from schemas import record_type
 from tests.support.batches import Header, batch, nested_wrappers, record, sound_batch
@@ -54,8 +53,19 @@ def _gzip_bomb(offset: int) -> Broken:
 
 
 def _lz4_bomb(offset: int) -> Broken:
-    compress = partial(lz4.frame.compress, block_linked=False, store_size=False)
-    return _bomb(compress, 3, offset)
+    return _bomb(_lz4_frame, 3, offset)
+
+
+def _lz4_frame(data: bytes) -> bytes:
+    """Independent blocks of 64 KiB without checksums, as Kafka writes them."""
+    frame = bytearray(b"\x04\x22\x4d\x18\x60\x40\x82")
+    blocks: dict[bytes, bytes] = {}
+    for start in range(0, len(data), 1 << 16):
+        plain = data[start : start + (1 << 16)]
+        if plain not in blocks:
+            blocks[plain] = bytes(cramjam.lz4.compress_block(plain, store_size=False))
+        frame += struct.pack("<I", len(blocks[plain])) + blocks[plain]
+    return bytes(frame) + bytes(4)
 
 
 def _zstd_bomb(offset: int) -> Broken:
