@@ -250,8 +250,13 @@ class SegmentReader(FileReader):
 
 
 def sense_of(each: Slice) -> LogSense:
-    """Return what is known of the log around a slice; a snapshot's offsets count from 0."""
-    return LogSense(each.segment.base_offset if each.segment.kind == "log" else None)
+    """Return what is known of the log around a slice: what the plan says, else the file's name.
+
+    A snapshot's offsets count from 0.
+    """
+    if each.sense != _UNKNOWN or each.segment.kind != "log":
+        return each.sense
+    return LogSense(each.segment.base_offset)
 
 
 def read_segment(
