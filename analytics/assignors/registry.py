@@ -1,0 +1,35 @@
+"""The assignors by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from analytics.assignors.group import Assignment, Group
+from analytics.assignors.range import assign_range, assign_server_range
+from analytics.assignors.roundrobin import assign_roundrobin
+from analytics.assignors.share_simple import assign_share_simple
+from analytics.assignors.sticky import assign_cooperative_sticky, assign_sticky
+from analytics.assignors.uniform import assign_uniform
+
+Assignor = Callable[[Group], Assignment]
+
+ASSIGNORS: Mapping[str, Assignor] = {
+    "range": assign_range,
+    "roundrobin": assign_roundrobin,
+    "sticky": assign_sticky,
+    "cooperative-sticky": assign_cooperative_sticky,
+    "server-range": assign_server_range,
+    "server-uniform": assign_uniform,
+    "share-simple": assign_share_simple,
+}
+"""Client assignors first, then the broker's; the latter's own names are range, uniform, simple."""
+
+
+def assign(name: str, group: Group) -> Assignment:
+    """Return what the assignor of this name gives the group.
+
+    Raises:
+        AssignmentRefusedError: It gives nothing.
+        KeyError: There is no such assignor.
+    """
+    return ASSIGNORS[name](group)
