@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 Place = tuple[str, str, int | None]
@@ -32,20 +32,23 @@ class DecodedRow:
         return self.values["copy"], self.values["segment"], self.values["offset"]
 
 
-class Workspace:
-    """A finished workspace: ``manifest`` and every decoded row, also those under ``diverged/``."""
+def by_place(rows: Iterable[DecodedRow]) -> dict[Place, list[DecodedRow]]:
+    """Group rows by copy, segment and offset: one each where all is well."""
+    found: dict[Place, list[DecodedRow]] = defaultdict(list)
+    for row in rows:
+        found[row.place].append(row)
+    return found
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.manifest: dict[str, Any] = json.loads((root / "manifest.json").read_text("utf-8"))
-        self.rows = list(_rows(root))
 
-    def by_place(self) -> dict[Place, list[DecodedRow]]:
-        """The rows by copy, segment and offset; one each where all is well."""
-        found: dict[Place, list[DecodedRow]] = defaultdict(list)
-        for row in self.rows:
-            found[row.place].append(row)
-        return found
+def read_manifest(workspace: Path) -> dict[str, Any]:
+    """Read the manifest of a finished workspace."""
+    manifest: dict[str, Any] = json.loads((workspace / "manifest.json").read_text("utf-8"))
+    return manifest
+
+
+def read_rows(workspace: Path) -> list[DecodedRow]:
+    """Read every decoded row of a workspace, also those under ``diverged/``."""
+    return list(_rows(workspace))
 
 
 def _rows(root: Path) -> Iterator[DecodedRow]:

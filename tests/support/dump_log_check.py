@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.support.decoded_rows import DecodedRow, Place, Workspace
+from tests.support.decoded_rows import DecodedRow, Place, by_place, read_rows
 from tests.support.dump_folder import DumpFolder, dumps_in
 from tests.support.dump_log_fields import Tally
 from tests.support.dump_log_records import PrintedRecord, compare_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
 SHOWN_DIFFERENCES = 20
 
@@ -67,15 +67,22 @@ def printed_records(dump: DumpFolder, copy: str) -> list[PrintedRecord]:
     ]
 
 
-def check(dump: DumpFolder, copies: Iterable[str], workspace: Workspace, name: str) -> Report:
-    """Compare a workspace decoded from ``copies`` of ``dump`` with what was printed for them.
+def check(
+    dump: DumpFolder,
+    copies: Iterable[str],
+    decoded: Iterable[DecodedRow],
+    lost: Container[tuple[str, int]] = (),
+) -> Report:
+    """Compare rows decoded from ``copies`` of ``dump`` with what was printed for them.
 
     Every line must have exactly one row, or a rule that leaves it out: it lies below its log
     start, its type is only counted, or (with several copies) an equal record of another copy is
-    the one that was kept. Every row of a printed segment must have a line.
+    the one that was kept. Every row of a printed segment must have a line. Batches ``lost`` to
+    damage done on purpose (segment and position) must have no row.
     """
-    report = Report(name)
-    rows = workspace.by_place()
+    copies = list(copies)
+    report = Report(f"{dump.root.name} {'+'.join(copies)}")
+    rows = by_place(decoded)
     pending: list[PrintedRecord] = []
     kept: dict[tuple[object, ...], int] = Counter()
     printed: set[str] = set()
@@ -89,7 +96,9 @@ def check(dump: DumpFolder, copies: Iterable[str], workspace: Workspace, name: s
                 kept[_identity(record)] += 1
             else:
                 log_start = log_starts.get((record.segment.topic, record.segment.partition), 0)
-                if record.is_counted:
+                if (record.segment.segment, record.batch.position) in lost:
+                    report.left_out["lost"] += 1
+                elif record.is_counted:
                     report.left_out["unselected_type"] += 1
                 elif record.line.offset < log_start:
                     report.left_out["below_log_start"] += 1
@@ -149,25 +158,25 @@ def _unprinted(row: DecodedRow) -> str:
     return f"{place}: a row in {row.table}{detail}, no line"
 
 
-def decode(groupscope: str, inputs: list[str], out: Path) -> Workspace:
+def decode(groupscope: str, inputs: list[str], out: Path) -> list[DecodedRow]:
     """Run the installed command and read what it wrote."""
     command = [groupscope, "decode", *inputs, "--out", str(out), "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
-    return Workspace(out)
+    return read_rows(out)
 
 
 def check_dump(dump: DumpFolder, groupscope: str, scratch: Path) -> list[Report]:
     """Decode and compare each copy alone, then all of them as one."""
     reports = []
     for copy in dump.copies:
-        workspace = decode(groupscope, [f"{copy}={dump.root / copy}"], scratch / copy)
-        reports.append(check(dump, [copy], workspace, f"{dump.root.name}/{copy}"))
+        rows = decode(groupscope, [f"{copy}={dump.root / copy}"], scratch / copy)
+        reports.append(check(dump, [copy], rows))
     if len(dump.copies) > 1:
         inputs = [f"{copy}={dump.root / copy}" for copy in dump.copies]
-        workspace = decode(groupscope, inputs, scratch / "together")
-        reports.append(check(dump, dump.copies, workspace, f"{dump.root.name} merged"))
+        rows = decode(groupscope, inputs, scratch / "together")
+        reports.append(check(dump, dump.copies, rows))
     return reports
 
 
