@@ -41,7 +41,6 @@ class ChunkReader:
         self._limits = limits
         self._arena_bytes = min(_ARENA_CHUNKS * chunk_bytes, limits.max_decompressed_bytes)
         self._expansion = Expansion(limits)
-        self._next_offset = 0
 
     def read(
         self, data: NDArray[np.uint8], file_position: int, batches: Batches
@@ -59,10 +58,7 @@ class ChunkReader:
         while first < len(batches):
             piece = _Piece(data, start[first:], batches.take(slice(first, None)), self._limits)
             size = piece.decompress(Arena(self._arena_bytes, self._limits, self._expansion))
-            chunk = piece.read(self._next_offset)
-            if len(chunk.records.batches):
-                self._next_offset = int(chunk.records.batches.last_offset[-1]) + 1
-            yield chunk
+            yield piece.read()
             first += size
 
 
@@ -136,12 +132,12 @@ class _Piece:
         value = value_of_wrapper(self.data, start, size, magic)
         return view[value[0] : value[1]] if value else None
 
-    def read(self, next_offset: int) -> Chunk:
+    def read(self) -> Chunk:
         """Read the records of the batches laid out."""
         newer = self.batches.magic == 2
         parts = [self._magic_2(np.flatnonzero(newer & self._readable()))]
         if not newer.all():
-            parts += self._legacy(next_offset)
+            parts += self._legacy()
         columns = RecordColumns.in_batch_order(parts)
         return self._chunk(columns)
 
@@ -166,8 +162,8 @@ class _Piece:
         self._failures |= {int(rows[row]): why for row, why in failures.items()}
         return replace(columns, batch=rows[columns.batch])
 
-    def _legacy(self, next_offset: int) -> list[RecordColumns]:
-        """Read messages alone and in wrappers; the wrappers' headers are completed."""
+    def _legacy(self) -> list[RecordColumns]:
+        """Read messages alone and in wrappers."""
         old = (self.batches.magic < 2) & self._readable()
         plain = np.flatnonzero(old & (self.batches.codec == 0))
         sets = [
@@ -184,23 +180,13 @@ class _Piece:
             if isinstance(opened, DamageReason):
                 self._failures[row] = opened
                 continue
-            self._complete(row, opened)
-            before = int(self.batches.last_offset[row - 1]) + 1 if row else next_offset
-            if int(opened.offset[0]) < before:
-                self._failures[row] = DamageReason.IMPLAUSIBLE_OFFSET
-            else:
-                sets.append(opened)
+            sets.append(opened)
         return [self._messages(each) for each in sets]
 
     def _open(self, row: int) -> Messages | DamageReason:
         wrapper = Wrapper(row, int(self.batches.magic[row]), int(self.batches.last_offset[row]))
         start, end = int(self._region_start[row]), int(self._region_end[row])
         return open_wrapper(self.data, start, end, wrapper, self.limits.max_batch_records)
-
-    def _complete(self, row: int, messages: Messages) -> None:
-        self.batches.base_offset[row] = messages.offset[0]
-        self.batches.last_offset[row] = messages.offset[-1]
-        self.batches.count[row] = messages.offset.size
 
     def _messages(self, messages: Messages) -> RecordColumns:
         columns, wrong = read_messages(self.data, messages)

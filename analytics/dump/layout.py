@@ -22,9 +22,11 @@ from analytics.dump.headers import (
     SMALLEST,
     read_headers,
 )
+from analytics.dump.limits import DEFAULT_LIMITS, Limits
 from analytics.dump.offset_sense import LogSense, implausible_epochs, implausible_offsets
 from analytics.dump.raw_records import PADDING, Batches
 from analytics.dump.resync import BatchFinder, Entry
+from analytics.dump.wrappers import complete_wrappers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,11 +68,13 @@ def lay_out(
     sense: LogSense,
     *,
     check_crc: bool,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Layout:
     """Find the batches from byte ``start``, where one begins, to byte ``stop``."""
     walk = _Walk(source, start, stop, sense, check_crc=check_crc)
     walk.run()
     batches = Batches.concat(walk.parts or [no_batches()])
+    complete_wrappers(source, batches, limits)
     wrong = implausible_offsets(batches, sense)
     damages = walk.damages
     if wrong.any():

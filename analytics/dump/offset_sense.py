@@ -115,8 +115,7 @@ def _blame_flipped_end(
     adjacent = batches.position[previous] + batches.size[previous] == batches.position[end]
     one_bit = (found ^ expected).bit_count() == 1
     if (
-        batches.magic[end] == 2
-        and adjacent
+        adjacent
         and one_bit
         and expected >= sense.complete_from
         and found - expected >= _FLIP_SHOWS_FROM

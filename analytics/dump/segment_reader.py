@@ -189,7 +189,9 @@ class FileReader:
         start = min(options.from_position, source.size)
         stop = source.size if options.to_position is None else options.to_position
         stop = max(min(stop, source.size), start)
-        layout = lay_out(source, start, stop, options.sense, check_crc=options.check_crc)
+        layout = lay_out(
+            source, start, stop, options.sense, check_crc=options.check_crc, limits=options.limits
+        )
         return layout, stop - start
 
     def _chunks(self, source: ByteSource, layout: Layout) -> Iterator[Chunk]:
@@ -244,19 +246,9 @@ class SegmentReader(FileReader):
             check_crc=check_crc,
             keep_content=keep_content,
             digest=digest,
-            sense=sense_of(each),
+            sense=each.sense,
         )
         super().__init__(each.segment.path, options)
-
-
-def sense_of(each: Slice) -> LogSense:
-    """Return what is known of the log around a slice: what the plan says, else the file's name.
-
-    A snapshot's offsets count from 0.
-    """
-    if each.sense != _UNKNOWN or each.segment.kind != "log":
-        return each.sense
-    return LogSense(each.segment.base_offset)
 
 
 def read_segment(

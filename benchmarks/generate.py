@@ -1,0 +1,226 @@
+"""Generate dumps of any size: segments as brokers write them, the same ones for the same arguments.
+
+    python -m benchmarks.generate OUT --size 100MB --segments 4 --groups 20000
+    python -m benchmarks.generate OUT --kind share --size 20MB
+    python -m benchmarks.generate OUT --codecs none,gzip,snappy,lz4,zstd --records-per-batch 20
+
+A few hundred batches are put together by hand (`benchmarks.templates`); a segment is many copies of
+them, in which numpy then writes what differs from copy to copy: offsets, times, groups, commits.
+About a second per 100 MB uncompressed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from crc32c import crc32c
+
+from benchmarks.codecs import compress
+from benchmarks.templates import BATCH_HEADER, Patch, Template, offsets_templates, share_templates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+KINDS: Final = {"offsets": "__consumer_offsets", "share": "__share_group_state"}
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+FIRST_TIMESTAMP: Final = 1_760_000_000_000
+_TEMPLATES: Final = 256
+_UNITS: Final = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+# What one run of numpy works on.
+_BLOCK_BATCHES: Final = 20_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to generate.
+
+    Attributes:
+        kind: `offsets` or `share`.
+        size: Bytes of a segment, at least; before compression.
+        groups: Distinct groups.
+        records_per_batch: On average; 1 looks like a compacted log.
+        codecs: Taken in turn, batch by batch.
+        seed: Of everything random.
+    """
+
+    kind: str = "offsets"
+    size: int = 100_000_000
+    groups: int = 20_000
+    records_per_batch: int = 6
+    codecs: tuple[str, ...] = ("none",)
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Written:
+    """One segment file and what it holds."""
+
+    path: Path
+    size: int
+    batches: int
+    records: int
+
+
+def write_dump(folder: Path, options: Options, segments: int) -> list[Written]:
+    """Write a log directory with one partition per segment."""
+    written = []
+    for number in range(segments):
+        path = folder / f"{KINDS[options.kind]}-{number}" / f"{0:020d}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        written.append(write_segment(path, options, number))
+    return written
+
+
+def write_segment(path: Path, options: Options, number: int = 0) -> Written:
+    """Write one segment file; ``number`` makes its content different from others'."""
+    size = batches = records = 0
+    with path.open("wb") as file:
+        for block in blocks(options, number):
+            size += file.write(block.content)
+            batches += block.batches
+            records += block.records
+    return Written(path, size, batches, records)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A run of whole batches."""
+
+    content: bytes
+    batches: int
+    records: int
+
+
+def blocks(options: Options, number: int = 0) -> Iterator[Block]:
+    """Yield a segment's bytes."""
+    templates = _templates(options)
+    choice = np.random.default_rng([options.seed, number])
+    base_offset, timestamp, left = 0, FIRST_TIMESTAMP, options.size
+    mean = sum(len(each.content) for each in templates) / len(templates)
+    while left > 0:
+        batches = min(_BLOCK_BATCHES, int(left / mean) + 1)
+        drawn = choice.integers(len(templates), size=batches)
+        content = _filled(templates, drawn, choice, options, base_offset, timestamp)
+        records = sum(templates[each].records for each in drawn.tolist())
+        left -= len(content)
+        yield Block(_sealed(content, templates, drawn, options.codecs), batches, records)
+        base_offset += records
+        timestamp += batches * 10
+
+
+def _templates(options: Options) -> list[Template]:
+    draw = random.Random(options.seed)
+    make = offsets_templates if options.kind == "offsets" else share_templates
+    return make(draw, _TEMPLATES, options.records_per_batch)
+
+
+def _filled(
+    templates: list[Template],
+    drawn: NDArray[np.int64],
+    choice: np.random.Generator,
+    options: Options,
+    base_offset: int,
+    timestamp: int,
+) -> bytearray:
+    """Copies of templates with everything that differs between them written in."""
+    content = bytearray().join([templates[each].content for each in drawn.tolist()])
+    data = np.frombuffer(content, np.uint8)
+    sizes = np.array([len(each.content) for each in templates])[drawn]
+    starts = np.cumsum(sizes) - sizes
+    counts = np.array([each.records for each in templates])[drawn]
+    base = base_offset + np.cumsum(counts) - counts
+    time = timestamp + np.arange(drawn.size) * 10
+    group = choice.integers(options.groups, size=drawn.size)
+    committed = choice.integers(1 << 40, size=drawn.size)
+    values = {
+        Patch.BASE_OFFSET: base,
+        Patch.TIME: time,
+        Patch.COMMITTED: committed,
+        Patch.GROUP: group,
+    }
+    for number, template in enumerate(templates):
+        rows = np.flatnonzero(drawn == number)
+        for patch, place in template.patches:
+            at = starts[rows] + place
+            value = values[patch][rows]
+            if patch is Patch.GROUP:
+                _write_digits(data, at, value)
+            else:
+                _write_longs(data, at, value)
+    return content
+
+
+def _write_longs(data: NDArray[np.uint8], at: NDArray[np.int64], value: NDArray[np.int64]) -> None:
+    np.ndarray((data.size - 7,), "V8", data, strides=(1,))[at] = value.astype(">i8").view("V8")
+
+
+def _write_digits(data: NDArray[np.uint8], at: NDArray[np.int64], value: NDArray[np.int64]) -> None:
+    for digit in range(6):
+        data[at + 5 - digit] = 48 + value // 10**digit % 10
+
+
+def _sealed(
+    content: bytearray, templates: list[Template], drawn: NDArray[np.int64], codecs: tuple[str, ...]
+) -> bytes:
+    """Compress the batches and sum over them."""
+    if codecs == ("none",):
+        start = 0
+        for each in drawn.tolist():
+            end = start + len(templates[each].content)
+            content[start + 17 : start + 21] = crc32c(content[start + 21 : end]).to_bytes(4)
+            start = end
+        return bytes(content)
+    start, sealed = 0, []
+    for place, each in enumerate(drawn.tolist()):
+        end = start + len(templates[each].content)
+        codec = CODECS.index(codecs[place % len(codecs)])
+        records = compress(codec, bytes(content[start + BATCH_HEADER : end]))
+        head = bytearray(content[start : start + BATCH_HEADER])
+        head[8:12] = (len(records) + BATCH_HEADER - 12).to_bytes(4)
+        head[22] |= codec
+        head[17:21] = crc32c(records, crc32c(head[21:])).to_bytes(4)
+        sealed += [bytes(head), records]
+        start = end
+    return b"".join(sealed)
+
+
+def parse_size(text: str) -> int:
+    """Return bytes of ``100MB``, ``4GB``, ``65536``."""
+    found = re.fullmatch(r"(\d+)\s*([KMG]B)?", text.strip().upper())
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text}: a size is a number of bytes, or as in 100MB")
+    return int(found[1]) * _UNITS[found[2] or ""]
+
+
+def main() -> None:
+    """Generate a dump as the command line says."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--kind", choices=sorted(KINDS), default="offsets")
+    parser.add_argument("--size", type=parse_size, default=100_000_000, help="of each segment")
+    parser.add_argument("--segments", type=int, default=1)
+    parser.add_argument("--groups", type=int, default=20_000)
+    parser.add_argument("--records-per-batch", type=int, default=6)
+    parser.add_argument("--codecs", default="none", help=f"of {', '.join(CODECS)}")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    codecs = tuple(given.codecs.split(","))
+    options = Options(
+        given.kind, given.size, given.groups, given.records_per_batch, codecs, given.seed
+    )
+    for each in write_dump(given.out, options, given.segments):
+        print(
+            f"{each.path}: {each.size:,} bytes, {each.batches:,} batches, {each.records:,} records"
+        )
+
+
+if __name__ == "__main__":
+    main()
