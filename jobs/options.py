@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from jobs.console import Console
+from schemas import TOPICS
+
+MOST_PARTITIONS = 100_000
+"""No internal topic has as many: what a range may name, so that a slip does not fill memory."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
@@ -89,6 +94,78 @@ input_options = _in_order(
     ),
 )
 """How INPUTs are taken: `topic_partition`, `prefer_copy`, `strict_high_watermark`."""
+
+
+# --- which records are wanted ------------------------------------------------------------------
+
+
+def _patterns(
+    _ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    for text in value:
+        if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+            try:
+                re.compile(text[1:-1])
+            except re.error as error:
+                raise click.BadParameter(f"{text}: {error}", param=parameter) from error
+    return value
+
+
+def _named(name: str, target: str, metavar: str, text: str) -> Callable[[Any], Any]:
+    return click.option(name, target, metavar=metavar, multiple=True, callback=_patterns, help=text)
+
+
+def _items(values: tuple[str, ...]) -> list[str]:
+    """Return what was given one by one, or several at once with commas between."""
+    return [item.strip() for value in values for item in value.split(",")]
+
+
+def _topics(
+    _ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    for topic in _items(value):
+        if topic not in TOPICS:
+            raise click.BadParameter(
+                f"{topic!r} is no internal topic; there are {', '.join(TOPICS)}", param=parameter
+            )
+    return tuple(dict.fromkeys(_items(value)))
+
+
+def _partitions(
+    _ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[int, ...]:
+    chosen: set[int] = set()
+    for item in _items(value):
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", item, re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not first <= last < MOST_PARTITIONS:
+            raise click.BadParameter(
+                f"{item!r}: give numbers and ranges, as in 17 or 0-9,17", param=parameter
+            )
+        chosen.update(range(first, last + 1))
+    return tuple(sorted(chosen))
+
+
+selection_options = _in_order(
+    click.option(
+        "--topics",
+        metavar="TOPIC,...",
+        multiple=True,
+        callback=_topics,
+        help="Read only these internal topics; repeatable.",
+    ),
+    click.option(
+        "--partitions",
+        metavar="N,N-N,...",
+        multiple=True,
+        callback=_partitions,
+        help="Read only these partitions of the internal topics; repeatable.",
+    ),
+    _named("--group", "groups", "GROUP", "Only this group: a name, glob* or /regex/; repeatable."),
+    _named("--exclude-group", "exclude_groups", "GROUP", "Not this group; likewise."),
+    _named("--topic", "data_topics", "TOPIC", "Only offsets committed for this topic; likewise."),
+)
+"""`topics`, `partitions`, `groups`, `exclude_groups`, `data_topics`, each a tuple; empty is all."""
 
 
 # --- where it runs ---------------------------------------------------------------------------

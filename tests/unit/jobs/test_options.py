@@ -9,7 +9,13 @@ from click.testing import CliRunner
 from jobs import commands
 from jobs.commands import CommandGroup
 from jobs.console import Console, pass_console
-from jobs.options import input_options, inputs_argument, output_options, spark_options
+from jobs.options import (
+    input_options,
+    inputs_argument,
+    output_options,
+    selection_options,
+    spark_options,
+)
 
 
 @pytest.fixture
@@ -19,6 +25,7 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> click.Command:
     @click.command()
     @inputs_argument
     @input_options
+    @selection_options
     @spark_options
     @output_options
     @pass_console
@@ -63,6 +70,46 @@ def test_a_setting_that_is_no_pair_is_called_wrongly(cli: click.Command, text: s
     ran = CliRunner().invoke(cli, ["decode", "x", "--conf", text])
     assert ran.exit_code == 2
     assert "KEY=VALUE" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("given", "partitions"),
+    [
+        (["3"], (3,)),
+        (["3,1", "2"], (1, 2, 3)),
+        (["0-2,17", "1-4"], (0, 1, 2, 3, 4, 17)),
+        ([], ()),
+    ],
+)
+def test_partitions_are_numbers_and_ranges(
+    cli: click.Command, given: list[str], partitions: tuple[int, ...]
+) -> None:
+    options = [word for text in given for word in ("--partitions", text)]
+    assert printed(cli, "x", *options)["partitions"] == partitions
+
+
+@pytest.mark.parametrize("text", ["", "-1", "5-3", "1-", "one", "0-999999999", "\u0663"])
+def test_what_is_no_partition_is_called_wrongly(cli: click.Command, text: str) -> None:
+    ran = CliRunner().invoke(cli, ["decode", "x", f"--partitions={text}"])
+    assert ran.exit_code == 2
+    assert "0-9,17" in ran.output
+
+
+def test_topics_are_internal_ones(cli: click.Command) -> None:
+    both = ("__share_group_state", "__consumer_offsets")
+    assert printed(cli, "x", "--topics", ",".join(both))["topics"] == both
+    assert printed(cli, "x", "--topics", both[0], "--topics", both[1])["topics"] == both
+    ran = CliRunner().invoke(cli, ["decode", "x", "--topics", "orders"])
+    assert ran.exit_code == 2
+    assert "__consumer_offsets" in ran.output
+
+
+@pytest.mark.parametrize("option", ["--group", "--exclude-group", "--topic"])
+def test_a_pattern_between_slashes_must_be_one(cli: click.Command, option: str) -> None:
+    assert CliRunner().invoke(cli, ["decode", "x", option, "/a|b*/"]).exit_code == 0
+    assert CliRunner().invoke(cli, ["decode", "x", option, "*[a"]).exit_code == 0
+    ran = CliRunner().invoke(cli, ["decode", "x", option, "/(/"])
+    assert ran.exit_code == 2
 
 
 def test_every_option_is_read_from_the_environment_without_the_commands_name(
