@@ -26,6 +26,9 @@ class KafkaVersion(NamedTuple):
     evidence: list[str]
 
 
+NOTHING_SHOWN = KafkaVersion(None, [])
+
+
 def infer_kafka_version(seen: Iterable[Seen], metadata_levels: Iterable[int]) -> KafkaVersion:
     """Infer the release from decoded records and from the levels of metadata.version.
 
@@ -42,7 +45,7 @@ def infer_kafka_version(seen: Iterable[Seen], metadata_levels: Iterable[int]) ->
         if known:
             found[f"metadata.version {level}"] = known[-1].at_least
     if not found:
-        return KafkaVersion(None, [])
+        return NOTHING_SHOWN
     newest = max(found.values(), key=release_key)
     return KafkaVersion(newest, sorted(what for what, at in found.items() if at == newest))
 

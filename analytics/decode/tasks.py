@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,10 @@ import numpy as np
 from analytics.decode.chunks import EVERYTHING, Decoded, RecordKind, decode_chunk
 from analytics.decode.parts import PartWriter
 from analytics.decode.tables import Origin
+from analytics.dump.header_columns import Headers
 from analytics.dump.raw_records import take_records
 from analytics.dump.segment_reader import SegmentReader
+from analytics.dump.tally import SegmentTally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from analytics.dump.model import Slice
     from analytics.dump.raw_records import RawRecords
     from analytics.dump.segment_reader import Summary
+    from analytics.dump.tally import SegmentSurvey
     from analytics.workspace import Part
 
 # A small segment is not worth a task, nor a file per table, of its own.
@@ -47,18 +50,17 @@ class Settings:
 class SliceReport:
     """Where the bytes and records of one slice went.
 
-    ``left_out`` counts records by the rule that left them out, ``damages`` batches by reason with
-    the records they claimed and their bytes.
+    ``left_out`` counts records by the rule that left them out, ``undecoded`` those that could not
+    be decoded by their reason; ``survey`` is what the headers said.
     """
 
     number: int
     summary: Summary | None = None
+    survey: SegmentSurvey | None = None
     kinds: Counter[RecordKind] = field(default_factory=Counter)
     control_markers: int = 0
     undecoded: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    damages: list[Damage] = field(default_factory=list)
-    error: str | None = None
 
     @property
     def records(self) -> int:
@@ -130,13 +132,17 @@ def decode_slice(
     """Decode one slice chunk by chunk, counting into the report."""
     origin = Origin(each.topic, each.partition, each.copy, each.segment.name)
     reader = SegmentReader(each, check_crc=settings.check_crc, digest=settings.digest)
+    tally = SegmentTally(each.segment)
+    damages: list[Damage] = []
     for chunk in reader.chunks():
+        tally.add(Headers.of_batches(chunk.records.batches))
         records = select(each, chunk.records, report.left_out)
         decoded = decode_chunk(records, chunk.damages, origin, settings.selection, tables)
         report.count(decoded)
-        report.damages += [replace(damage, content=b"") for damage in chunk.damages]
+        damages += chunk.damages
         yield decoded
     report.summary = reader.summary
+    report.survey = tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank)
 
 
 def select(each: Slice, records: RawRecords, left_out: Counter[str]) -> RawRecords:

@@ -160,6 +160,7 @@ _NO_BATCH = Batches(
     is_transactional=np.zeros(1, np.bool_),
     is_control=np.zeros(1, np.bool_),
     max_timestamp=np.full(1, -1, np.int64),
+    base_timestamp=np.full(1, -1, np.int64),
     crc=np.zeros(1, np.uint32),
     delete_horizon=np.full(1, -1, np.int64),
     timestamp_type=np.full(1, -1, np.int8),

@@ -1,0 +1,50 @@
+"""The table ``divergences``: lines of history that did not survive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analytics.decode.tables import TIMESTAMP, timestamps
+from analytics.workspace import Part, open_location
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TABLE = "history/divergences"
+SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("copy", pa.string()),
+        ("diverges_at", pa.int64()),
+        ("lost_records", pa.int64()),
+        ("lost_from_timestamp", TIMESTAMP),
+        ("lost_to_timestamp", TIMESTAMP),
+        ("lost_leader_epoch", pa.int32()),
+        ("surviving_leader_epoch", pa.int32()),
+        ("surviving_copy", pa.string()),
+        ("elected_at", TIMESTAMP),
+        ("groups_only_there", pa.list_(pa.field("element", pa.string()))),
+    ]
+)
+
+
+def divergences_part(staging: str, rows: Sequence[Mapping[str, Any]]) -> Part:
+    """Write the table's one part; the rows are the manifest's, with times in milliseconds."""
+    columns = {each.name: _column(each, [row[each.name] for row in rows]) for each in SCHEMA}
+    filesystem, root = open_location(staging)
+    filesystem.create_dir(root, recursive=True)
+    path = f"{root}/divergences.parquet"
+    table = pa.Table.from_pydict(columns, schema=SCHEMA)
+    pq.write_table(table, path, filesystem=filesystem, store_schema=False)
+    return Part(TABLE, path, len(rows))
+
+
+def _column(each: pa.Field, values: list[Any]) -> pa.Array:
+    if each.type == TIMESTAMP:
+        return timestamps(np.array([-1 if value is None else value for value in values], np.int64))
+    return pa.array(values, each.type)

@@ -1,0 +1,122 @@
+"""Where every record and byte of a decode run went, and whether it adds up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from schemas import record_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from analytics.decode.tasks import SliceReport
+    from analytics.dump.model import Plan
+    from jobs.decoding import Decoding
+
+
+@dataclass
+class Account:
+    """One copy's records and bytes of one internal partition."""
+
+    copy: str | None
+    topic: str
+    partition: int
+    records: int = 0
+    decoded: int = 0
+    control_markers: int = 0
+    undecoded: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    bytes_read: int = 0
+    bytes_in_batches: int = 0
+    bytes_damaged: int = 0
+    bytes_trailing: int = 0
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether records in are records out, and bytes likewise."""
+        out = self.decoded + self.control_markers + self.undecoded.total() + self.left_out.total()
+        spent = self.bytes_in_batches + self.bytes_damaged + self.bytes_trailing
+        return self.records == out and self.bytes_read == spent
+
+    def add(self, report: SliceReport) -> None:
+        """Add one slice."""
+        self.decoded += report.kinds.total()
+        self.control_markers += report.control_markers
+        self.undecoded += report.undecoded
+        self.left_out += report.left_out
+        summary = report.summary
+        if summary is not None:
+            self.records += summary.records
+            self.bytes_read += summary.bytes_read
+            self.bytes_in_batches += summary.bytes_in_batches
+            self.bytes_damaged += summary.bytes_damaged
+            self.bytes_trailing += summary.bytes_trailing
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as the manifest has it."""
+        return {
+            "copy": self.copy,
+            "topic": self.topic,
+            "partition": self.partition,
+            "records": self.records,
+            "decoded": self.decoded,
+            "control_markers": self.control_markers,
+            "undecoded": dict(sorted(self.undecoded.items())),
+            "left_out": dict(sorted(self.left_out.items())),
+            "bytes_read": self.bytes_read,
+            "bytes_in_batches": self.bytes_in_batches,
+            "bytes_damaged": self.bytes_damaged,
+            "bytes_trailing": self.bytes_trailing,
+            "reconciles": self.reconciles,
+        }
+
+
+def accounts_of(plan: Plan, decoding: Decoding) -> list[Account]:
+    """Return one account for each copy and internal partition, archived rows among them."""
+    accounts: dict[tuple[str | None, str, int], Account] = {}
+    for report in decoding.slices:
+        each = plan.slices[report.number]
+        key = (each.copy, each.topic, each.partition)
+        accounts.setdefault(key, Account(*key)).add(report)
+    for rows in decoding.rows:
+        archived = (None, rows.topic, rows.partition)
+        account = accounts.setdefault(archived, Account(*archived))
+        account.add(rows.counts)
+        account.records += rows.rows
+    return sorted(accounts.values(), key=lambda each: (each.topic, each.partition, each.copy or ""))
+
+
+def record_counts(decoding: Decoding) -> list[dict[str, Any]]:
+    """Return the decoded records by topic, type, version and layout; version null: tombstones."""
+    return [
+        {
+            "topic": topic,
+            "id": kind.record_type,
+            "table": record_types(topic)[kind.record_type].table,
+            "version": kind.version if kind.version >= 0 else None,
+            "layout": kind.layout,
+            "records": count,
+        }
+        for topic, counts in sorted(decoding.kinds.items())
+        for kind, count in sorted(
+            counts.items(), key=lambda item: (*item[0][:2], item[0].layout or "")
+        )
+    ]
+
+
+def total(accounts: Iterable[Account]) -> Account:
+    """Add up accounts."""
+    whole = Account(None, "", -1)
+    for each in accounts:
+        whole.records += each.records
+        whole.decoded += each.decoded
+        whole.control_markers += each.control_markers
+        whole.undecoded += each.undecoded
+        whole.left_out += each.left_out
+        whole.bytes_read += each.bytes_read
+        whole.bytes_in_batches += each.bytes_in_batches
+        whole.bytes_damaged += each.bytes_damaged
+        whole.bytes_trailing += each.bytes_trailing
+    return whole

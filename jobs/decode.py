@@ -1,0 +1,83 @@
+"""The command `decode`: every record of a dump into tables."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from typing import Any
+
+import click
+
+from jobs.console import Console, pass_console
+from jobs.options import (
+    input_options,
+    inputs_argument,
+    output_options,
+    selection_options,
+    spark_options,
+)
+
+EPILOG = """
+\b
+Examples:
+  groupscope decode examples/kafka-4.3.1-failover --out decoded
+  groupscope decode examples/kafka-4.3.1-failover --out parcels --group 'parcel-*'
+"""
+
+
+def _limit(
+    _ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[float, bool] | None:
+    """Return the number and whether it is a percentage."""
+    if value is None:
+        return None
+    try:
+        number = float(value.removesuffix("%"))
+    except ValueError:
+        number = -1
+    if number < 0 or (number != int(number) and not value.endswith("%")):
+        raise click.BadParameter("give a count or a percentage, as in 0 or 0.5%", param=parameter)
+    return number, value.endswith("%")
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@click.option("--out", metavar="DIR", help="The workspace; without it a temporary one is used.")
+@click.option(
+    "--max-undecoded",
+    metavar="COUNT|N%",
+    callback=_limit,
+    help="End with code 3 where more records than this could not be decoded.",
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Of the summary on stdout.",
+)
+@selection_options
+@input_options
+@spark_options
+@output_options
+@pass_console
+def decode(console: Console, /, out: str | None, output_format: str, **options: Any) -> int:  # noqa: ANN401
+    """Write every record of a dump into tables.
+
+    One Parquet table a record type, and beside them control_markers, undecoded and manifest.json:
+    what was read, how far it can be trusted, where every record went. A line of history that did
+    not survive is decoded under diverged/.
+    """
+    # Spark and Arrow are heavy: --help answers without them.
+    from jobs.decode_run import decode_into  # noqa: PLC0415
+    from reports.decode_summary import shown  # noqa: PLC0415
+
+    limit = options.pop("max_undecoded")
+    with ExitStack() as stack:
+        if out is None:
+            out = stack.enter_context(tempfile.TemporaryDirectory(prefix="groupscope-"))
+            console.say(f"no --out: working in {out}, which is removed at the end")
+        result = decode_into(out, console, **options)
+    click.echo(shown(result.manifest, output_format))
+    return result.exit_code(limit)

@@ -1,0 +1,126 @@
+"""What `decode` does: plan, decode on Spark, account for everything, publish."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analytics.decode.divergences import divergences_part
+from analytics.decode.selection import Selection
+from analytics.decode.tasks import Settings
+from analytics.dump.inputs import recognize
+from analytics.dump.plan import PlanOptions, plan
+from analytics.errors import InputNotRecognizedError
+from analytics.workspace import Workspace
+from jobs.accounts import Account, accounts_of, total
+from jobs.decode_manifest import decode_manifest
+from jobs.decoding import Decoding, decode_dump
+from jobs.session import spark_session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analytics.dump.inputs import Inputs
+    from analytics.dump.model import Plan
+    from analytics.workspace import Staging
+    from jobs.console import Console
+
+DONE = 0
+CANNOT_TELL = 3
+
+
+@dataclass(frozen=True)
+class DecodeResult:
+    """A finished run: its manifest, and the sums over all copies and partitions."""
+
+    manifest: Mapping[str, Any]
+    whole: Account
+    records_lost: int
+
+    def exit_code(self, limit: tuple[float, bool] | None) -> int:
+        """Return 3 where something was unreadable, or more than the limit was undecodable."""
+        if self.manifest.get("unreadable"):
+            return CANNOT_TELL
+        if limit is None:
+            return DONE
+        number, is_percentage = limit
+        bad = self.whole.undecoded.total() + self.records_lost
+        records = self.whole.records + self.records_lost
+        allowed = records * number / 100 if is_percentage else number
+        return CANNOT_TELL if bad > allowed else DONE
+
+
+def decode_into(  # noqa: PLR0913 - one parameter an option
+    out: str,
+    console: Console,
+    *,
+    inputs: Sequence[str],
+    topics: tuple[str, ...] = (),
+    partitions: tuple[int, ...] = (),
+    groups: tuple[str, ...] = (),
+    exclude_groups: tuple[str, ...] = (),
+    data_topics: tuple[str, ...] = (),
+    topic_partition: str | None = None,
+    prefer_copy: str | None = None,
+    strict_high_watermark: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> DecodeResult:
+    """Decode INPUTs into the workspace `out`.
+
+    Raises:
+        GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
+    """
+    found = recognize(inputs, topic_partition)
+    for sentence in found.said:
+        console.detail(sentence)
+    if found.workspaces and not (found.disks or found.raw_rows):
+        raise InputNotRecognizedError(
+            f"{found.workspaces[0]}: is a workspace, which is decoded already; name a dump"
+        )
+    options = PlanOptions(
+        topics=frozenset(topics) or None,
+        partitions=frozenset(partitions) or None,
+        strict_high_watermark=strict_high_watermark,
+        prefer_copy=prefer_copy,
+        topic_partition=topic_partition,
+    )
+    staging = Workspace(out).prepare()
+    try:
+        settings = Settings(staging.location, Selection(groups, exclude_groups, data_topics))
+        with spark_session(console, master=master, conf=conf) as spark:
+            planned = plan(found, options)
+            decoding = decode_dump(
+                spark, planned, found.raw_rows, settings, console, options.topics
+            )
+        return _publish(staging, found, options, settings, planned, decoding)
+    except BaseException:
+        # Also where the person interrupts: nothing half-written may stay.
+        staging.discard()
+        raise
+
+
+def _publish(
+    staging: Staging,
+    found: Inputs,
+    options: PlanOptions,
+    settings: Settings,
+    planned: Plan,
+    decoding: Decoding,
+) -> DecodeResult:
+    accounts = accounts_of(planned, decoding)
+    said = {
+        "topics": sorted(options.topics or ()),
+        "partitions": sorted(options.partitions or ()),
+        "groups": list(settings.selection.groups),
+        "exclude_groups": list(settings.selection.exclude_groups),
+        "data_topics": list(settings.selection.topics),
+        "prefer_copy": options.prefer_copy,
+        "strict_high_watermark": options.strict_high_watermark,
+    }
+    manifest = decode_manifest(found.given, said, planned, decoding, accounts)
+    divergences = divergences_part(staging.location, manifest["divergences"])
+    staging.publish([*decoding.parts, divergences], ["decoded", "diverged", "history"], manifest)
+    lost = sum(each.summary.records_lost for each in decoding.slices if each.summary)
+    return DecodeResult(manifest, total(accounts), lost)

@@ -1,0 +1,173 @@
+"""A decode run: plan, tasks on Spark, what became of everything, publication.
+
+Shared by every command that needs decoded tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from analytics.decode.archived_rows import ArchiveReport, RowsReport, decode_rows_on_spark
+from analytics.decode.chunks import RecordKind
+from analytics.decode.empty import empty_parts
+from analytics.decode.kafka_version import NOTHING_SHOWN, KafkaVersion, Seen, infer_kafka_version
+from analytics.decode.spark import decode_on_spark
+from analytics.decode.tasks import TASK_BYTES, Settings, SliceReport
+from analytics.dump.model import INTERNAL_TOPICS, Divergence, Plan
+from analytics.dump.raw_rows import read_raw_rows
+from analytics.dump.storage import storage_of
+from analytics.workspace import open_location
+from jobs.progress import progress
+from schemas import record_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyarrow import fs
+    from pyspark.sql import SparkSession
+
+    from analytics.dump.raw_rows_files import RawRows
+    from analytics.workspace import Part
+    from jobs.console import Console
+
+_FEATURES = "decoded/feature_level_record"
+_METADATA_VERSION = "metadata.version"
+_GROUP = ("group", "group_id")
+_MOST_ARCHIVE_TASKS = 200
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """What a run produced, before it is published."""
+
+    parts: list[Part]
+    slices: list[SliceReport]
+    rows: list[RowsReport]
+    kinds: dict[str, Counter[RecordKind]] = field(default_factory=dict)
+    kafka_version: KafkaVersion = NOTHING_SHOWN
+    groups_only_there: dict[tuple[str, str, int], list[str]] = field(default_factory=dict)
+
+
+def decode_dump(
+    spark: SparkSession,
+    plan: Plan,
+    archives: Iterable[RawRows],
+    settings: Settings,
+    console: Console,
+    topics: frozenset[str] | None,
+) -> Decoding:
+    """Decode everything that was planned into the staging folder of the settings."""
+    with progress(spark, console, "decoding"):
+        tasks = decode_on_spark(spark, plan.slices, settings)
+        archived = [
+            report
+            for archive in archives
+            for report in _decode_archive(spark, archive, settings, topics)
+        ]
+    parts = [
+        *(part for task in tasks for part in task.parts),
+        *(part for archive in archived for part in archive.parts),
+    ]
+    slices = [each for report in tasks for each in report.slices]
+    rows = [each for report in archived for each in report.partitions]
+    written = {part.table for part in parts}
+    prefixes = {"decoded", *(table.rpartition("/")[0] for table in written)}
+    empty = [
+        part for each in sorted(prefixes) for part in empty_parts(settings.staging, each, written)
+    ]
+    kinds = _kinds(plan, slices, rows)
+    return Decoding(
+        sorted([*parts, *empty], key=lambda part: part.table),
+        slices,
+        rows,
+        kinds,
+        _kafka_version(kinds, parts, settings.staging),
+        groups_only_there(plan, parts, settings.staging),
+    )
+
+
+def _decode_archive(
+    spark: SparkSession, archive: RawRows, settings: Settings, topics: frozenset[str] | None
+) -> list[ArchiveReport]:
+    frame = read_raw_rows(spark, archive.files, archive.format)
+    wanted = tuple(topic for topic in INTERNAL_TOPICS if topics is None or topic in topics)
+    size = sum(_size(path) for path in archive.files)
+    tasks = max(1, min(_MOST_ARCHIVE_TASKS, size // TASK_BYTES))
+    return decode_rows_on_spark(frame, settings, wanted, tasks)
+
+
+def _kinds(
+    plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]
+) -> dict[str, Counter[RecordKind]]:
+    """Count decoded records by topic and kind, all lines together."""
+    kinds: dict[str, Counter[RecordKind]] = {}
+    for report in slices:
+        kinds.setdefault(plan.slices[report.number].topic, Counter()).update(report.kinds)
+    for each in rows:
+        kinds.setdefault(each.topic, Counter()).update(each.counts.kinds)
+    return kinds
+
+
+def _kafka_version(
+    kinds: Mapping[str, Counter[RecordKind]], parts: Iterable[Part], staging: str
+) -> KafkaVersion:
+    seen = [
+        Seen(topic, record_types(topic)[kind.record_type].table, kind.version, kind.layout)
+        for topic, counts in kinds.items()
+        for kind in counts
+    ]
+    return infer_kafka_version(seen, _metadata_levels(parts, staging))
+
+
+def _metadata_levels(parts: Iterable[Part], staging: str) -> list[int]:
+    paths = [part.path for part in parts if part.table == _FEATURES]
+    if not paths:
+        return []
+    features = ds.dataset(paths, filesystem=open_location(staging)[0]).to_table(columns=["value"])
+    value = features["value"].combine_chunks()
+    named = pc.equal(pc.struct_field(value, "name"), _METADATA_VERSION)
+    levels: list[int] = pc.struct_field(value, "feature_level").filter(named).to_pylist()
+    return levels
+
+
+def groups_only_there(
+    plan: Plan, parts: Sequence[Part], staging: str
+) -> dict[tuple[str, str, int], list[str]]:
+    """Return, by (copy, topic, partition), the groups that only a lost line has records of."""
+    filesystem = open_location(staging)[0]
+    only: dict[tuple[str, str, int], list[str]] = {}
+    for each in plan.divergences:
+        lost = _groups(parts, f"diverged/{each.copy}/decoded/", each, filesystem)
+        if lost:
+            lost -= _groups(parts, "decoded/", each, filesystem)
+        only[each.copy, each.topic, each.partition] = sorted(lost)
+    return only
+
+
+def _groups(
+    parts: Sequence[Part], prefix: str, where: Divergence, filesystem: fs.FileSystem
+) -> set[str]:
+    """Groups that the keys of one partition name, in the tables below a prefix."""
+    groups: set[str] = set()
+    for kind in record_types(where.topic).values():
+        column = next((each.column for each in kind.key.fields if each.column in _GROUP), None)
+        paths = [part.path for part in parts if part.table == f"{prefix}{kind.table}"]
+        if column and paths:
+            rows = ds.dataset(paths, filesystem=filesystem).scanner(
+                columns={"group": ds.field("key", column)},
+                filter=(ds.field("topic") == where.topic)
+                & (ds.field("partition") == where.partition),
+            )
+            for batch in rows.to_batches():
+                groups.update(pc.unique(batch["group"]).to_pylist())
+    return groups
+
+
+def _size(path: str) -> int:
+    entry = storage_of(path).entry(path)
+    return entry.size if entry else 0

@@ -1,0 +1,89 @@
+"""What `decode` prints when it is done: the manifest's accounts, as text or as they are."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from reports.columns import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_MOST_GROUPS = 3
+
+
+def shown(manifest: Mapping[str, Any], output_format: str) -> str:
+    """Return the summary in ``text`` or ``json``."""
+    if output_format == "json":
+        return json.dumps(manifest, indent=1, ensure_ascii=False)
+    parts = [_record_types(manifest), _divergences(manifest), _sums(manifest)]
+    return "\n".join("\n".join(part) for part in parts if part)
+
+
+def _record_types(manifest: Mapping[str, Any]) -> list[str]:
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for each in manifest["record_types"]:
+        found.setdefault((each["topic"], each["table"]), []).append(each)
+    rows: list[tuple[str, str, int, str]] = [
+        (topic, table, sum(each["records"] for each in kinds), _versions(kinds))
+        for (topic, table), kinds in found.items()
+    ]
+    markers = sum(each["control_markers"] for each in manifest["reconciliation"])
+    rows += [("", "control_markers", markers, "")] if markers else []
+    return [*columns(("TOPIC", "TABLE", "RECORDS", "VERSIONS"), rows), ""]
+
+
+def _versions(kinds: Sequence[Mapping[str, Any]]) -> str:
+    words = []
+    for each in kinds:
+        if each["version"] is None:
+            words.append("tombstones")
+        else:
+            layout = f" ({each['layout']})" if each["layout"] else ""
+            words.append(f"{each['version']}{layout}")
+    return ", ".join(sorted(set(words)))
+
+
+def _divergences(manifest: Mapping[str, Any]) -> list[str]:
+    if not manifest["divergences"]:
+        return []
+    heads = ("TOPIC", "PARTITION", "COPY", "DIVERGES-AT", "LOST-RECORDS", "GROUPS-ONLY-THERE")
+    rows = [
+        (
+            each["topic"],
+            each["partition"],
+            each["copy"],
+            each["diverges_at"],
+            each["lost_records"],
+            _some(each["groups_only_there"]),
+        )
+        for each in manifest["divergences"]
+    ]
+    return ["Lines of history that did not survive", "", *columns(heads, rows), ""]
+
+
+def _some(groups: Sequence[str]) -> str:
+    more = len(groups) - _MOST_GROUPS
+    return ", ".join(groups[:_MOST_GROUPS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _sums(manifest: Mapping[str, Any]) -> list[str]:
+    accounts = manifest["reconciliation"]
+    records = sum(each["records"] for each in accounts)
+    decoded = sum(each["decoded"] for each in accounts)
+    markers = sum(each["control_markers"] for each in accounts)
+    left_out, undecoded = Counter[str](), Counter[str]()
+    for each in accounts:
+        left_out.update(each["left_out"])
+        undecoded.update(each["undecoded"])
+    damaged = sum(each["bytes_damaged"] for each in accounts)
+    lines = [f"{records:,} records: {decoded:,} decoded, {markers:,} control markers"]
+    lines += [f"  left out: {count:,} {rule}" for rule, count in sorted(left_out.items())]
+    lines += [f"  undecoded: {count:,} {reason}" for reason, count in sorted(undecoded.items())]
+    if damaged:
+        lines.append(f"  damaged: {damaged:,} bytes; see the table undecoded")
+    if not all(each["reconciles"] for each in accounts):
+        lines.append("  the sums do NOT add up: this is an error of ours, please report it")
+    return lines
