@@ -96,6 +96,7 @@ class Headers:
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Return several runs of batches as one."""
+        parts = [part for part in parts if len(part)] or list(parts[:1])
         if len(parts) == 1:
             return parts[0]
         names = [each.name for each in fields(cls)]

@@ -29,7 +29,7 @@ _MAGIC_AT = 16
 _LEAST = 14  # of a length, in any format
 _LEAST_OF_MAGIC = np.array([14, 22, 49])
 _LANE_BYTES = 256 << 10
-_GUESS_WINDOW = 4096
+_GUESS_WINDOW = 2048
 # Bytes that look like headers and are none: a file full of them is walked one by one.
 _FALSE_GUESSES = 4
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from analytics.dump.checkpoints import (
+    FIRST_DIRTY,
     LEADER_EPOCHS,
     PARTITION_METADATA,
     QUORUM_STATE,
@@ -55,6 +56,16 @@ class _Disk:
     @property
     def whole(self) -> bool:
         return self.source.partitions is None
+
+    @property
+    def never_cleaned(self) -> int | None:
+        """First dirty offset of a partition that the cleaner's checkpoint does not name.
+
+        It names all that were ever cleaned; where it is not there, or broken, nothing is known.
+        """
+        path = join(self.source.path, FIRST_DIRTY)
+        broken = any(note.where == path for note in self.files.notes)
+        return 0 if FIRST_DIRTY in self.names and not broken else None
 
     @property
     def keys(self) -> set[tuple[str, int]]:
@@ -231,7 +242,7 @@ def _partition(
         segments=listing.segments,
         log_start_offset=disk.files.log_starts.get(key),
         high_watermark=disk.files.high_watermarks.get(key),
-        first_dirty_offset=disk.files.first_dirty.get(key),
+        first_dirty_offset=disk.files.first_dirty.get(key, disk.never_cleaned),
         leader_epochs=beside(LEADER_EPOCHS, read_leader_epochs, ()),
         topic_id=beside(PARTITION_METADATA, read_topic_id, None),
         ignored=listing.ignored,

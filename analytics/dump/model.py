@@ -76,7 +76,8 @@ class PartitionCopy:
         log_start_offset: From ``log-start-offset-checkpoint``; None where it names none, which
             means the first segment's base offset.
         high_watermark: From ``replication-offset-checkpoint``, written every few seconds.
-        first_dirty_offset: From ``cleaner-offset-checkpoint``; from it on nothing was cleaned.
+        first_dirty_offset: From ``cleaner-offset-checkpoint``; from it on nothing was cleaned. 0
+            where that file does not name the partition, None where there is no such file.
         leader_epochs: (epoch, first offset), from ``leader-epoch-checkpoint``.
         topic_id: 22 characters, from ``partition.metadata``.
         ignored: Files that are not read.

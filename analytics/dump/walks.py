@@ -32,7 +32,7 @@ class SegmentWalk:
 
     Attributes:
         segment: The file as it was listed.
-        headers: Its batches; in a snapshot of the metadata log their offsets count from 0.
+        parts: Its batches, in pieces; in a snapshot of the metadata log offsets count from 0.
         damages: What cannot be batches.
         tail: Bytes after the last batch, None where there are none.
         changed: The file is not as it was listed.
@@ -40,11 +40,16 @@ class SegmentWalk:
     """
 
     segment: SegmentFile
-    headers: Headers
+    parts: tuple[Headers, ...]
     damages: tuple[Damage, ...] = ()
     tail: Tail | None = None
     changed: bool = False
     sense: LogSense = NOTHING_KNOWN
+
+    @cached_property
+    def headers(self) -> Headers:
+        """All batches."""
+        return Headers.concatenate([Headers.none(), *self.parts])
 
 
 @dataclass(frozen=True)
@@ -161,22 +166,21 @@ def walk_segment(segment: SegmentFile, sense: LogSense, *, check_crc: bool = Fal
 
 def _along_the_chain(segment: SegmentFile, size: int, sense: LogSense) -> SegmentWalk | None:
     """Return the file's batches, and zeros after them as its tail; None if there is more to it."""
-    parts, end = [Headers.none()], 0
+    parts, end = [], 0
     with ByteSource(segment.path) as source:
         for chain in walk_chain(source.fill, size):
-            parts.append(chain.headers)
+            parts += [chain.headers] if len(chain.headers) else []
             end = chain.end
             if not chain.clean:
                 break
         if end < size and not _is_zero(source, end, size):
             return None
-    headers = Headers.concatenate(parts)
-    if len(headers) and not (
-        headers.base_offset[0] >= sense.low and headers.last_offset[-1] < sense.high
+    if parts and not (
+        parts[0].base_offset[0] >= sense.low and parts[-1].last_offset[-1] < sense.high
     ):
         return None
     tail = Tail(end, size - end, TailKind.PREALLOCATED) if end < size else None
-    return SegmentWalk(segment, headers, (), tail)
+    return SegmentWalk(segment, tuple(parts), (), tail)
 
 
 def _is_zero(source: ByteSource, start: int, end: int) -> bool:
@@ -195,4 +199,5 @@ def _with_every_doubt(
     with ByteSource(segment.path) as source:
         layout = lay_out(source, 0, size, sense, check_crc=check_crc)
     headers = Headers.of_batches(layout.batches)
-    return SegmentWalk(segment, headers, tuple(layout.damages), layout.tail)
+    parts = (headers,) if len(headers) else ()
+    return SegmentWalk(segment, parts, tuple(layout.damages), layout.tail)
