@@ -38,7 +38,7 @@ class Findings:
         absent_partitions: Per internal topic.
         divergences: Lines of history that did not survive.
         leading: Per partition the copy whose line survived.
-        filled: What other copies gave the leading one.
+        filled: What other copies gave the leading one; None where that was not looked for.
         record_types: Rows of id, version, layout and count.
         kafka_version: What is known of the release, and from what.
         groups_only_there: Of a divergence (copy, topic, partition), once records are decoded.
@@ -53,7 +53,7 @@ class Findings:
     absent_partitions: Mapping[str, Sequence[int]]
     divergences: Sequence[Divergence] = ()
     leading: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    filled: Sequence[Filled] = ()
+    filled: Sequence[Filled] | None = None
     record_types: Sequence[Mapping[str, Any]] = ()
     kafka_version: Mapping[str, Any] = field(default_factory=dict)
     groups_only_there: Mapping[tuple[str, str, int], Sequence[str]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def build_manifest(
         "record_types": [dict(each) for each in findings.record_types],
         "record_types_are_a_sample": findings.is_sample,
         "divergences": [divergence_row(each, findings) for each in findings.divergences],
-        "filled": [filled_row(each) for each in findings.filled],
+        "filled": _filled(findings.filled),
         "kafka_version": dict(findings.kafka_version),
         "crc_checked": findings.is_crc_checked,
         "unanswerable": unanswerable(
@@ -238,6 +238,10 @@ def iso_time(milliseconds: int | None) -> str | None:
     except OverflowError:
         return None
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _filled(filled: Sequence[Filled] | None) -> list[dict[str, Any]] | None:
+    return None if filled is None else [filled_row(each) for each in filled]
 
 
 def _damages(survey: PartitionSurvey) -> list[dict[str, Any]]:

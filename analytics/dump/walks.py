@@ -156,9 +156,11 @@ def walk_segment(segment: SegmentFile, sense: LogSense, *, check_crc: bool = Fal
     """
     before = storage_of(segment.path).entry(segment.path)
     size = before.size if before else 0
-    walk = None if check_crc else _along_the_chain(segment, size, sense)
-    if walk is None:
-        walk = _with_every_doubt(segment, size, sense, check_crc=check_crc)
+    walk = _along_the_chain(segment, size, sense)
+    if walk is None or check_crc:
+        doubted = _with_every_doubt(segment, size, sense, check_crc=check_crc)
+        # Where nothing is wrong the chain knows more: the time of each batch's first record.
+        walk = walk if walk is not None and not doubted.damages else doubted
     now = storage_of(segment.path).entry(segment.path)
     changed = now is None or (now.size, now.modified) != (segment.size, segment.modified)
     return replace(walk, changed=changed, sense=sense)

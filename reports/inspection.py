@@ -1,0 +1,312 @@
+"""What `inspect` prints: a manifest as text that a person on call can take in from the top."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from reports.columns import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Row = Mapping[str, Any]
+
+_MOST_LISTED = 20
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def shown(manifest: Row) -> str:
+    """Return the whole page."""
+    sections = [
+        _heading(manifest),
+        _copies(manifest),
+        *(_topic(topic, rows, manifest) for topic, rows in _by_topic(manifest).items()),
+        _divergences(manifest),
+        _gaps(manifest),
+        _damages(manifest),
+        _record_types(manifest),
+        _notes(manifest),
+        _unanswerable(manifest),
+    ]
+    return "\n\n".join("\n".join(section) for section in sections if section)
+
+
+def _heading(manifest: Row) -> list[str]:
+    version = manifest.get("kafka_version", {})
+    release = "Kafka release: cannot tell, no record seen shows it"
+    if version.get("at_least"):
+        shown_by = ", ".join(version["evidence"])
+        release = f"Kafka {version['at_least']} or newer (shown by {shown_by})"
+    rows = manifest.get("partitions", [])
+    times = [row["first_timestamp"] for row in rows if row["first_timestamp"]]
+    ends = [row["last_timestamp"] for row in rows if row["last_timestamp"]]
+    span = f"{min(times)} to {max(ends)}" if times and ends else "no record has a time"
+    return [release, f"Records from {span}", *_alarms(manifest)]
+
+
+def _alarms(manifest: Row) -> list[str]:
+    """Return a line for each thing that should not be."""
+    rows = manifest.get("partitions", [])
+    lost = sum(each["lost_records"] for each in manifest.get("divergences", []))
+    gaps = sum(_lost_gaps(row) for row in rows)
+    damaged = sum(row["bytes_damaged"] for row in rows)
+    changed = sum(row["changed_while_read"] for row in rows)
+    absent = sum(map(len, manifest.get("absent_partitions", {}).values()))
+    alarms = [
+        (lost, f"{_count(lost, 'record')} only on lines of history that did not survive"),
+        (gaps, f"{_count(gaps, 'gap')} that compaction does not account for"),
+        (damaged, f"{_bytes(damaged)} damaged"),
+        (changed, f"{_count(changed, 'partition copy', 'partition copies')} changed while read"),
+        (absent, f"{_count(absent, 'internal partition')} on no copy"),
+    ]
+    return [f"! {text}" for number, text in alarms if number]
+
+
+def _copies(manifest: Row) -> list[str]:
+    if not manifest.get("copies"):
+        return []
+    heads = ("COPY", "NODE", "CLUSTER", "ENDED", "INTERNAL", "DATA", "TOPICS", "NOT-READ")
+    rows = [
+        (
+            copy["name"],
+            "-" if copy["node_id"] is None else str(copy["node_id"]),
+            copy["cluster_id"],
+            {True: "in order", False: "killed or running", None: "cannot tell"}[
+                copy["clean_shutdown"]
+            ],
+            copy["internal_partitions"],
+            copy["data_partitions"],
+            copy["data_topics"],
+            len(copy["ignored"]),
+        )
+        for copy in manifest["copies"]
+    ]
+    return columns(heads, rows)
+
+
+def _by_topic(manifest: Row) -> dict[str, list[Row]]:
+    topics: dict[str, list[Row]] = defaultdict(list)
+    for row in manifest.get("partitions", []):
+        topics[row["topic"]].append(row)
+    return topics
+
+
+def _topic(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
+    present = {row["partition"] for row in rows}
+    absent = manifest["absent_partitions"].get(topic, [])
+    size = sum(row["size"] for row in rows)
+    copies = len({row["copy"] for row in rows})
+    title = (
+        f"{topic}: {_count(len(present), 'partition')}"
+        f"{f', {_ranges(absent)} absent' if absent else ''}"
+        f", {_count(copies, 'copy', 'copies')}, {_bytes(size)}"
+    )
+    leading = [row for row in rows if row["is_leading"]]
+    filled = [row for row in leading if row["batches"] or _remarks(row)]
+    empty = sorted(row["partition"] for row in leading if not (row["batches"] or _remarks(row)))
+    heads = (
+        *("PARTITION", "COPIES", "FIRST", "END", "COMPLETE-FROM", "RECORDS", "SIZE"),
+        *("FROM", "TO", "REMARKS"),
+    )
+    lines = [title]
+    if filled:
+        lines += columns(heads, [_partition(row, rows, manifest) for row in filled])
+    lines += _others(rows)
+    if empty:
+        lines.append(f"Empty: {_ranges(empty)}")
+    return lines
+
+
+def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ...]:
+    copies = [each for each in rows if each["partition"] == row["partition"]]
+    names = [row["copy"], *(each["copy"] for each in copies if not each["is_leading"])]
+    lost = sum(
+        each["lost_records"]
+        for each in manifest["divergences"]
+        if (each["topic"], each["partition"]) == (row["topic"], row["partition"])
+    )
+    remarks = [*([f"DIVERGED, {_count(lost, 'record')} lost"] if lost else []), *_remarks(row)]
+    if row["changed_while_read"]:
+        remarks.insert(0, "CHANGED WHILE IT WAS READ")
+    return (
+        row["partition"],
+        " ".join(names),
+        row["first_offset"],
+        row["end_offset"],
+        "cannot tell" if row["complete_from"] is None else f"{row['complete_from']:,}",
+        f">= {row['records']:,}" if row["uncounted_batches"] else row["records"],
+        _bytes(row["size"]),
+        row["first_timestamp"],
+        row["last_timestamp"],
+        "; ".join(remarks),
+    )
+
+
+def _remarks(row: Row) -> list[str]:
+    """Return what is not plain about one copy of a partition."""
+    remarks = []
+    start = row["log_start_offset"]
+    if start is not None and row["first_offset"] is not None and start > row["first_offset"]:
+        remarks.append(f"log starts at {start:,}")
+    if row["gap_counts"].get("compaction"):
+        remarks.append("compacted")
+    if _lost_gaps(row):
+        remarks.append(f"{_count(_lost_gaps(row), 'GAP')} not from compaction")
+    if row["bytes_damaged"]:
+        remarks.append(f"DAMAGED, {_bytes(row['bytes_damaged'])}")
+    if row["truncated_tail"]:
+        remarks.append(f"last batch cut off ({_bytes(row['truncated_tail'])})")
+    if row["preallocated_tail"]:
+        remarks.append(f"{_bytes(row['preallocated_tail'])} of zeros at the end")
+    if row["records_above_high_watermark"]:
+        remarks.append(f"{row['records_above_high_watermark']:,} above the high watermark")
+    if row["uncounted_batches"]:
+        remarks.append(f"{row['uncounted_batches']:,} compressed batches of an old format")
+    if row["ignored"]:
+        remarks.append(f"{_count(len(row['ignored']), 'file')} not read")
+    return remarks
+
+
+def _lost_gaps(row: Row) -> int:
+    return sum(row["gap_counts"].get(kind, 0) for kind in ("missing_segment", "unknown"))
+
+
+def _others(rows: Sequence[Row]) -> list[str]:
+    """Return a line for each copy that does not lead and has something to say."""
+    ends = {row["partition"]: row["end_offset"] for row in rows if row["is_leading"]}
+    lines = []
+    for row in rows:
+        remarks = [each for each in _remarks(row) if each != "compacted"]
+        if row["is_leading"]:
+            continue
+        if row["changed_while_read"]:
+            remarks.insert(0, "CHANGED WHILE IT WAS READ")
+        behind = ends[row["partition"]] - row["end_offset"]
+        if behind > 0:
+            remarks.insert(0, f"ends at {row['end_offset']:,}")
+        if remarks:
+            lines.append(f"  {row['partition']} on {row['copy']}: {'; '.join(remarks)}")
+    return lines
+
+
+def _divergences(manifest: Row) -> list[str]:
+    found = manifest.get("divergences", [])
+    if not found:
+        return []
+    heads = (
+        *("TOPIC", "PARTITION", "LOST-ON", "DIVERGES-AT", "LOST-RECORDS", "LOST-FROM", "LOST-TO"),
+        *("LOST-EPOCH", "SURVIVING-EPOCH", "SURVIVES-ON", "ELECTED-BY"),
+    )
+    rows = [
+        (
+            each["topic"],
+            each["partition"],
+            each["copy"],
+            each["diverges_at"],
+            each["lost_records"],
+            each["lost_from_timestamp"],
+            each["lost_to_timestamp"],
+            each["lost_leader_epoch"],
+            each["surviving_leader_epoch"],
+            each["surviving_copy"],
+            each["elected_at"],
+        )
+        for each in found
+    ]
+    total = sum(each["lost_records"] for each in found)
+    return [
+        f"Lines of history that did not survive an election: {_count(total, 'record')} lost",
+        *columns(heads, rows),
+    ]
+
+
+def _gaps(manifest: Row) -> list[str]:
+    rows = [
+        (row["topic"], row["partition"], row["copy"], *gap.values())
+        for row in manifest.get("partitions", [])
+        for gap in row["gaps"]
+        if gap["kind"] != "compaction"
+    ]
+    heads = ("TOPIC", "PARTITION", "COPY", "FIRST", "END", "KIND")
+    return _table("Offsets that no batch holds, compaction apart", heads, rows)
+
+
+def _damages(manifest: Row) -> list[str]:
+    rows = [
+        (row["copy"], each["file"], each["position"], each["size"], each["offset"], each["reason"])
+        for row in manifest.get("partitions", [])
+        for each in row["damages"]
+    ]
+    heads = ("COPY", "FILE", "POSITION", "BYTES", "OFFSET", "REASON")
+    return _table("Bytes that are no readable batch", heads, rows)
+
+
+def _record_types(manifest: Row) -> list[str]:
+    found: dict[tuple[str, int, str], dict[str, int]] = defaultdict(dict)
+    for each in manifest.get("record_types", []):
+        table = each["table"] or "unknown"
+        version = "tombstone" if each["version"] is None else f"v{each['version']}"
+        found[each["topic"], each["id"], table][version] = each["records"]
+    rows = [
+        (*kind, ", ".join(f"{version}: {count:,}" for version, count in versions.items()))
+        for kind, versions in found.items()
+    ]
+    title = "Record types"
+    if manifest.get("record_types_are_a_sample"):
+        title += " among the first 64 KiB of each file: a sample"
+    return [title, *columns(("TOPIC", "ID", "TYPE", "VERSIONS"), rows)] if rows else []
+
+
+def _notes(manifest: Row) -> list[str]:
+    rows = [f"- {each['where']}: {each['what']}" for each in manifest.get("notes", [])]
+    ignored = [
+        f"- {row['copy']}: {row['topic']}-{row['partition']}/{each['name']}: {each['why']}"
+        for row in manifest.get("partitions", [])
+        for each in row["ignored"]
+    ]
+    rows = _most([*rows, *ignored])
+    return ["Notes", *rows] if rows else []
+
+
+def _unanswerable(manifest: Row) -> list[str]:
+    rows = [f"- {each}" for each in manifest.get("unanswerable", [])]
+    return ["Cannot tell", *rows] if rows else []
+
+
+def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    if not rows:
+        return []
+    more = len(rows) - _MOST_LISTED
+    tail = [f"and {more:,} more (--format json has them)"] if more > 0 else []
+    return [title, *columns(heads, rows[:_MOST_LISTED]), *tail]
+
+
+def _most(lines: list[str]) -> list[str]:
+    more = len(lines) - _MOST_LISTED
+    tail = [f"and {more:,} more (--format json has them)"] if more > 0 else []
+    return lines[:_MOST_LISTED] + tail
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _bytes(size: int) -> str:
+    amount = float(size)
+    for unit in _UNITS[:-1]:
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} {_UNITS[-1]}"
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Return numbers as ``0, 3-5, 9``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
