@@ -86,12 +86,12 @@ class _Balancing:
                     self.sizes[taker] += 1
 
     def even_out(self) -> None:
-        """Go round the topics until a whole round changed nothing, or 16 times."""
+        """Go round until no topic has changed since the last one that did, or 16 times."""
         topics = [topic for topic in self.topics if len(self.subscribers[topic]) > 1]
-        unchanged = 0
+        unchanged = -1
         for topic in topics * _PASSES:
             unchanged = 0 if self._even_out_topic(topic) else unchanged + 1
-            if unchanged > len(topics):
+            if unchanged >= len(topics) - 1:
                 return
 
     def _even_out_topic(self, topic: str) -> bool:
@@ -101,6 +101,8 @@ class _Balancing:
         if sizes.max() - sizes.min() <= 1:
             return False
         owners = self.owners[topic]
+        if not owners.size:
+            return False
         ladder = LoadLadder(self.sizes, subscribers)
         given_up = _PartitionsToGive(owners)
         moved = False
