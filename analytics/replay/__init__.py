@@ -1,0 +1,1 @@
+"""Decoded records to what the coordinators knew: one concept of theirs a file."""
