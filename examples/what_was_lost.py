@@ -10,7 +10,9 @@ survivors' last word is. Commits in transactions are left out: markers decide wh
 from __future__ import annotations
 
 import sys
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,23 +40,28 @@ def last_commits(rows: pa.Table) -> pa.Table:
     )
 
 
+def said_of(rows: list[dict[str, Any]]) -> str:
+    """Return how far back the survivors' last word is, over the partitions of one group."""
+    known = [row for row in rows if row["known"] is not None]
+    if not known:
+        return "nothing of these"
+    behind = sum(max(0, row["lost"] - row["known"]) for row in known)
+    said = f"{behind} records behind" if behind else "as much, or more by now"
+    return said if len(known) == len(rows) else f"{said}; {len(rows) - len(known)} not at all"
+
+
 def main(workspace: Path) -> None:
     """Print one line for each group that lost commits."""
     surviving = last_commits(commits(workspace)).rename_columns([*KEY, "known", "_"])
     for line in sorted((workspace / "diverged").iterdir()):
         lost = last_commits(commits(line)).rename_columns([*KEY, "lost", "commits"])
-        both = lost.join(surviving, KEY, join_type="left outer").to_pylist()
-        print(f"Commits that only {line.name} has:\n")
-        print(f"  {'group':<22} {'commits':>7}  {'partitions':>10}  survivors know")
-        for group in sorted({row["group"] for row in both}):
-            rows = [row for row in both if row["group"] == group]
-            unknown = [row for row in rows if row["known"] is None]
-            behind = sum(max(0, row["lost"] - row["known"]) for row in rows if row not in unknown)
-            said = f"{behind} records behind" if behind else "as much, or more by now"
-            if unknown:
-                said = "nothing" if len(unknown) == len(rows) else f"{said}, some nothing"
+        both = lost.join(surviving, KEY, join_type="left outer").sort_by("group").to_pylist()
+        print(f"Commits that only {line.name} has: {sum(row['commits'] for row in both)}\n")
+        print(f"{'GROUP':<24}COMMITS  PARTITIONS  SURVIVORS KNOW")
+        for group, found in groupby(both, key=lambda row: row["group"]):
+            rows = list(found)
             count = sum(row["commits"] for row in rows)
-            print(f"  {group[:22]:<22} {count:>7}  {len(rows):>10}  {said}")
+            print(f"{group[:22]:<24}{count:>7}  {len(rows):>10}  {said_of(rows)}")
         print()
 
 
