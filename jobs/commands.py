@@ -14,7 +14,7 @@ import click
 ENVIRONMENT_PREFIX = "GROUPSCOPE"
 
 COMMANDS: Mapping[str, str] = {
-    "inspect": "Show what is in a dump, from headers and checkpoints alone.",
+    "inspect": "Show what is in a dump.",
     "decode": "Write every record of a dump into tables.",
     "replay": "Compute state and history at an instant.",
     "describe": "Describe groups as Kafka's own tools do.",

@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+
+from jobs.main import cli
 
 HEAVY = {"great_expectations", "numpy", "pandas", "pyarrow", "pyspark"}
 
@@ -19,15 +22,13 @@ def test_the_contracts_hold(repository: Path) -> None:
     assert run.returncode == 0, run.stdout
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["no-such-command"]])
-def test_the_command_answers_without_loading_what_it_does_not_need(
-    arguments: list[str], repository: Path
-) -> None:
+def loaded_by(repository: Path, *arguments: str) -> set[str]:
+    """Run one command line in a fresh interpreter; return which heavy packages it loaded."""
     program = (
         "import sys\n"
         "from jobs.main import run\n"
-        f"run({arguments!r})\n"
-        f"print(sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)\n"
+        f"run({list(arguments)!r})\n"
+        f"print(*({HEAVY!r} & set(sys.modules)), file=sys.stderr)\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program],
@@ -36,4 +37,20 @@ def test_the_command_answers_without_loading_what_it_does_not_need(
         text=True,
         check=True,
     )
-    assert ran.stderr.splitlines()[-1] == "[]"
+    return set(ran.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version", "no-such-command"])
+def test_the_command_answers_without_loading_what_it_does_not_need(
+    argument: str, repository: Path
+) -> None:
+    assert loaded_by(repository, argument) == set()
+
+
+@pytest.mark.parametrize("command", cli.list_commands(click.Context(cli)))
+def test_the_help_of_every_command_answers_at_once(command: str, repository: Path) -> None:
+    assert loaded_by(repository, command, "--help") <= {"numpy"}
+
+
+def test_inspect_starts_neither_spark_nor_arrow(repository: Path, failover_dump: Path) -> None:
+    assert loaded_by(repository, "inspect", str(failover_dump)) <= {"numpy"}
