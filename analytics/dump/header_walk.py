@@ -1,8 +1,8 @@
 """The chain of batch headers of a file, found without reading what lies between them.
 
 The chain is sequential: a batch's length says where the next begins. It is followed at many places
-at once: a header is guessed every quarter of a megabyte, all guesses are followed in lock-step, and
-a guess counts only when the chain from the file's first byte arrives at it exactly. What is no
+at once: a header is guessed every 128 KiB, all guesses are followed in lock-step, and a
+guess counts only when the chain from the file's first byte arrives at it exactly. What is no
 clean chain (a broken length, a magic unknown, offsets that go back) is not judged here.
 """
 
@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
     Fill = Callable[[memoryview, int], None]
 
-CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 8 << 20
 
 _OVERHEAD = 12  # offset and length, which the length does not count
 _MAGIC_AT = 16
 _LEAST = 14  # of a length, in any format
 _LEAST_OF_MAGIC = np.array([14, 22, 49])
-_LANE_BYTES = 256 << 10
-_GUESS_WINDOW = 2048
+_LANE_BYTES = 128 << 10
+_STEPS = 32
+_FAR = 2**62
+_GUESS_WINDOW = 1024
 # Bytes that look like headers and are none: a file full of them is walked one by one.
 _FALSE_GUESSES = 4
 
@@ -49,7 +51,10 @@ class Chain(NamedTuple):
 
 
 def walk_chain(
-    fill: Fill, size: int, from_position: int = 0, chunk_bytes: int = CHUNK_BYTES
+    fill: Fill,
+    size: int,
+    chunk_bytes: int = CHUNK_BYTES,
+    mapped: NDArray[np.uint8] | None = None,
 ) -> Iterator[Chain]:
     """Yield the headers of a file, chunk by chunk, up to its end or to where the chain breaks.
 
@@ -59,12 +64,14 @@ def walk_chain(
     Args:
         fill: Fills a buffer with the bytes at a position (`ByteSource.fill`).
         size: Bytes to look at, at most those of the file.
-        from_position: Where a batch begins.
         chunk_bytes: Read at a time, whatever the batches' sizes.
+        mapped: The file's bytes, where they need not be read; only its end is filled then.
     """
-    position, last_offset = from_position, -1
+    position, last_offset = 0, -1
     while position < size:
-        data = _read(fill, position, min(max(chunk_bytes, HEADER_BYTES), size - position))
+        data = mapped
+        if data is None or position > 0 or size < _LANE_BYTES:
+            data = _read(fill, position, min(max(chunk_bytes, HEADER_BYTES), size - position))
         at_end = position + data.size - HEADER_BYTES >= size
         chain = _judged(data, _follow(data, at_end=at_end), position, size, last_offset)
         yield chain
@@ -92,35 +99,32 @@ def _follow(data: NDArray[np.uint8], *, at_end: bool) -> NDArray[np.int64]:
     for _ in range(_FALSE_GUESSES):
         if not guesses.size:
             break
-        positions = _in_lock_step(data, np.concatenate([[0], guesses]), limit)
-        if positions.size < 2:
+        positions, false_guess = _in_lock_step(data, np.concatenate([[0], guesses]), limit)
+        if false_guess is None:
             return positions
-        follows = positions[:-1] + _OVERHEAD + _lengths(data)[positions[:-1]] == positions[1:]
-        if follows.all():
-            return positions
-        # The chain passed over this guess, or broke before it.
-        false_guess = positions[int(np.argmin(follows)) + 1]
         guesses = guesses[guesses != false_guess]
     return _one_by_one(data, limit)
 
 
-def _lengths(data: NDArray[np.uint8]) -> NDArray[np.int32]:
+def _lengths(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """Return the length field of a batch at any position."""
-    return np.ndarray((data.size - 11,), ">i4", data, offset=8, strides=(1,))
+    return np.ndarray((data.size - 11,), ">u4", data, offset=8, strides=(1,))
 
 
 def _guesses(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
     """Return positions, ascending, that look like headers followed by another one."""
-    around = np.arange(_LANE_BYTES, limit - _GUESS_WINDOW, _LANE_BYTES)
-    if not around.size:
-        return around
-    row, column = np.nonzero(
-        data[(around + _MAGIC_AT)[:, None] + np.arange(_GUESS_WINDOW)] == 2  # its magic
-    )
-    start = around[row] + column
+    lanes = (limit - _GUESS_WINDOW - 1) // _LANE_BYTES
+    if lanes < 1:
+        return np.empty(0, np.int64)
+    magic = data[_LANE_BYTES + _MAGIC_AT :]
+    windows = np.ndarray((lanes, _GUESS_WINDOW), np.uint8, magic, strides=(_LANE_BYTES, 1))
+    row, column = np.nonzero(windows == 2)  # its magic
+    start = (row + 1) * _LANE_BYTES + column
+    likely = data[start] == 0
+    start, row = start[likely], row[likely]
     length = _lengths(data)[start].astype(np.int64)
     after = start + _OVERHEAD + length
-    likely = (length >= _LEAST_OF_MAGIC[2]) & (after < limit) & (data[start] == 0)
+    likely = (length >= _LEAST_OF_MAGIC[2]) & (after < limit)
     start, row, after = start[likely], row[likely], after[likely]
     likely = (data[after + _MAGIC_AT] <= 2) & (data[after] == 0)
     start, row = start[likely], row[likely]
@@ -131,23 +135,40 @@ def _guesses(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
 
 def _in_lock_step(
     data: NDArray[np.uint8], starts: NDArray[np.int64], limit: int
-) -> NDArray[np.int64]:
-    """Follow the chain from each start to the next start; return all positions, ascending."""
-    lengths = _lengths(data)
+) -> tuple[NDArray[np.int64], int | None]:
+    """Follow the chain from each start to the next start.
+
+    Returns all positions, ascending, and the first start at which the chain from the one before
+    does not arrive (None if it arrives at all): what comes after it means nothing.
+    """
+    lengths, step = _lengths(data), np.int64(_OVERHEAD)
     position, end = starts, np.append(starts[1:], limit)
+    lane = np.arange(starts.size)
+    arrives = np.empty(starts.size, np.int64)
     passed = []
     while position.size:
-        passed.append(position)
-        length = lengths[position]
-        position = position + _OVERHEAD + length
-        goes_on = (position < end) & (length >= _LEAST)
-        if np.count_nonzero(goes_on) < goes_on.size:
-            position, end = position[goes_on], end[goes_on]
-    return np.sort(np.concatenate(passed))
+        rows = np.empty((_STEPS, position.size), np.int64)
+        for row in rows:
+            row[:] = position
+            # A lane that has arrived goes on a little, inside the data.
+            position = np.minimum(position + lengths[position] + step, limit)
+        inside = rows < end
+        passed.append(rows[inside])
+        # A length too small for any batch leads nowhere: the chain breaks where it stands.
+        goes_on = inside[-1] & (lengths[rows[-1]] >= _LEAST) & (position < end)
+        if goes_on.all():
+            continue
+        done = ~goes_on
+        beyond = np.where(inside, _FAR, rows).min(axis=0)
+        arrives[lane[done]] = np.minimum(beyond, position)[done]
+        position, end, lane = position[goes_on], end[goes_on], lane[goes_on]
+    missed = np.flatnonzero(arrives[:-1] != starts[1:])
+    false_guess = int(starts[missed[0] + 1]) if missed.size else None
+    return np.sort(np.concatenate(passed)), false_guess
 
 
 def _one_by_one(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
-    length_at = struct.Struct(">i").unpack_from
+    length_at = struct.Struct(">I").unpack_from
     view = data.data
     position, passed = 0, []
     while position < limit:

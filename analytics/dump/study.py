@@ -6,10 +6,8 @@ than they do.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +32,7 @@ _FOR_PROCESSES = 256 << 20
 _TASKS_EACH = 4
 _COMPARED_BYTES = 16 << 20
 """Of batches whose headers leave doubt, per pair of copies; `plan` compares more."""
-_MOST_SAMPLED = 64
+_MOST_SAMPLED = 16
 """Files of one partition that are sampled."""
 
 
@@ -43,6 +41,7 @@ class FileTask(NamedTuple):
 
     files: tuple[tuple[PartitionCopy, SegmentFile, LogSense, bool], ...]
     check_crc: bool
+    may_map: bool = False
 
     @property
     def size(self) -> int:
@@ -57,6 +56,7 @@ class GroupTask(NamedTuple):
     prefer_copy: str | None
     node_ids: Mapping[str, int | None]
     check_crc: bool
+    may_map: bool = False
 
     @property
     def size(self) -> int:
@@ -192,11 +192,24 @@ def _results(tasks: Sequence[FileTask | GroupTask]) -> Iterator[Seen]:
     if processors < 2 or sum(task.size for task in tasks) < _FOR_PROCESSES:
         yield from map(_do, tasks)
         return
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - costs time
+
+    try:
+        yield from _in_processes([task._replace(may_map=True) for task in tasks], processors)
+    except BrokenProcessPool:
+        # A mapped file has shrunk under a process, which ends it: read the files instead.
+        yield from map(_do, tasks)
+
+
+def _in_processes(tasks: Sequence[FileTask | GroupTask], processors: int) -> list[Seen]:
+    import multiprocessing  # noqa: PLC0415 - costs time
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - likewise
+
     # Forking keeps what is imported; elsewhere than on Linux it is not safe.
     method = "fork" if sys.platform == "linux" else None
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(processors, mp_context=context) as pool:
-        yield from pool.map(_do, tasks)
+        return list(pool.map(_do, tasks))
 
 
 def _processors() -> int:
@@ -211,14 +224,14 @@ def _do(task: FileTask | GroupTask) -> Seen:
 def _do_files(task: FileTask) -> Seen:
     seen = Seen()
     for partition, segment, sense, sampled in task.files:
-        walk = walk_segment(segment, sense, check_crc=task.check_crc)
+        walk = walk_segment(segment, sense, check_crc=task.check_crc, may_map=task.may_map)
         _note(seen, partition, walk, sampled=sampled)
     return seen
 
 
 def _do_group(task: GroupTask) -> Seen:
     seen = Seen()
-    logs = [walk_copy(each, check_crc=task.check_crc) for each in task.group]
+    logs = [walk_copy(each, check_crc=task.check_crc, may_map=task.may_map) for each in task.group]
     lines = find_lines(logs, task.prefer_copy, task.node_ids, _COMPARED_BYTES)
     seen.leading[logs[0].partition.key] = lines.leading
     seen.divergences += lines.divergences

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +18,7 @@ from analytics.dump.header_walk import walk_chain
 from analytics.dump.layout import lay_out
 from analytics.dump.model import COMPACTED_TOPICS, NOTHING_KNOWN
 from analytics.dump.offset_sense import LogSense
-from analytics.dump.storage import storage_of
+from analytics.dump.storage import is_uri, storage_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,14 +116,16 @@ class CopyLog:
         return self.partition.copy
 
 
-def walk_copy(partition: PartitionCopy, *, check_crc: bool = False) -> CopyLog:
+def walk_copy(
+    partition: PartitionCopy, *, check_crc: bool = False, may_map: bool = False
+) -> CopyLog:
     """Walk all files of one copy of a partition.
 
     Raises:
         InputUnreadableError: The disk refuses.
     """
     walks = [
-        walk_segment(segment, sense, check_crc=check_crc)
+        walk_segment(segment, sense, check_crc=check_crc, may_map=may_map)
         for segment, sense in zip(partition.logs, log_senses(partition), strict=True)
     ]
     checkpoints = [
@@ -143,20 +147,24 @@ def log_senses(partition: PartitionCopy) -> list[LogSense]:
     ]
 
 
-def walk_segment(segment: SegmentFile, sense: LogSense, *, check_crc: bool = False) -> SegmentWalk:
+def walk_segment(
+    segment: SegmentFile, sense: LogSense, *, check_crc: bool = False, may_map: bool = False
+) -> SegmentWalk:
     """Walk one file: along the chain of lengths while it is clean, else with every doubt.
 
     Args:
         segment: The file as it was listed.
         sense: What its offsets can be.
         check_crc: Sum over every batch; without, only where the chain breaks.
+        may_map: Map the file instead of reading it. A file that shrinks meanwhile ends the
+            process: only for processes that may end.
 
     Raises:
         InputUnreadableError: The disk refuses.
     """
     before = storage_of(segment.path).entry(segment.path)
     size = before.size if before else 0
-    walk = _along_the_chain(segment, size, sense)
+    walk = _along_the_chain(segment, size, sense, may_map=may_map)
     if walk is None or check_crc:
         doubted = _with_every_doubt(segment, size, sense, check_crc=check_crc)
         # Where nothing is wrong the chain knows more: the time of each batch's first record.
@@ -166,11 +174,14 @@ def walk_segment(segment: SegmentFile, sense: LogSense, *, check_crc: bool = Fal
     return replace(walk, changed=changed, sense=sense)
 
 
-def _along_the_chain(segment: SegmentFile, size: int, sense: LogSense) -> SegmentWalk | None:
+def _along_the_chain(
+    segment: SegmentFile, size: int, sense: LogSense, *, may_map: bool
+) -> SegmentWalk | None:
     """Return the file's batches, and zeros after them as its tail; None if there is more to it."""
     parts, end = [], 0
     with ByteSource(segment.path) as source:
-        for chain in walk_chain(source.fill, size):
+        mapped = _map(segment.path, size) if may_map else None
+        for chain in walk_chain(source.fill, size, mapped=mapped):
             parts += [chain.headers] if len(chain.headers) else []
             end = chain.end
             if not chain.clean:
@@ -183,6 +194,19 @@ def _along_the_chain(segment: SegmentFile, size: int, sense: LogSense) -> Segmen
         return None
     tail = Tail(end, size - end, TailKind.PREALLOCATED) if end < size else None
     return SegmentWalk(segment, tuple(parts), (), tail)
+
+
+def _map(path: str, size: int) -> NDArray[np.uint8] | None:
+    """Return a local file's bytes without reading them; None where that cannot be done."""
+    if sys.platform != "linux" or is_uri(path) or not size:
+        return None
+    flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - for its descriptor
+            mapped = mmap.mmap(file.fileno(), size, flags, mmap.PROT_READ)
+    except (OSError, ValueError):
+        return None
+    return np.frombuffer(mapped, np.uint8)
 
 
 def _is_zero(source: ByteSource, start: int, end: int) -> bool:
