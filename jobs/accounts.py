@@ -89,17 +89,21 @@ def accounts_of(plan: Plan, decoding: Decoding) -> list[Account]:
 
 
 def record_counts(decoding: Decoding) -> list[dict[str, Any]]:
-    """Return the decoded records by topic, type, version and layout; version null: tombstones."""
+    """Return the decoded records by topic, line, type, version and layout.
+
+    Version null is tombstones; line "" is the one that survived.
+    """
     return [
         {
             "topic": topic,
+            "line": line,
             "id": kind.record_type,
             "table": record_types(topic)[kind.record_type].table,
             "version": kind.version if kind.version >= 0 else None,
             "layout": kind.layout,
             "records": count,
         }
-        for topic, counts in sorted(decoding.kinds.items())
+        for (topic, line), counts in sorted(decoding.kinds.items())
         for kind, count in sorted(
             counts.items(), key=lambda item: (*item[0][:2], item[0].layout or "")
         )

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analytics.dump.manifest import Findings, build_manifest, iso_time, surveys_of_slices
+from analytics.dump.study import has_changed
 from jobs.accounts import record_counts
 from jobs.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from analytics.decode.archived_rows import RowsReport
     from analytics.dump.model import Plan
     from jobs.accounts import Account
     from jobs.decoding import Decoding
 
-SCHEMA_VERSION = 1
+ARCHIVED_ROWS = (
+    (
+        "which commits of archived rows were in transactions, and which of those were aborted: "
+        "such rows carry neither producer ids nor markers"
+    ),
+    (
+        "which coordinator wrote an archived row, and whether an election lost any: such rows "
+        "carry no leader epochs"
+    ),
+    (
+        "whether the archived rows are all there were: one that was never archived leaves the "
+        "same hole as one that compaction removed"
+    ),
+)
 
 
 def decode_manifest(
@@ -24,40 +40,53 @@ def decode_manifest(
     decoding: Decoding,
     accounts: Sequence[Account],
 ) -> dict[str, Any]:
-    """Put the manifest of tables.md together."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "groupscope_version": VERSION,
-        "created_from": list(created_from),
-        "options": dict(options),
-        "record_types": record_counts(decoding),
-        "reconciliation": [each.as_json() for each in accounts],
-        "divergences": divergence_rows(plan, decoding),
-        "kafka_version": {
-            "at_least": decoding.kafka_version.at_least,
-            "evidence": decoding.kafka_version.evidence,
+    """Put the manifest of tables.md together, and the accounts of every record and byte."""
+    reports = [(plan.slices[each.number], each) for each in decoding.slices]
+    surveys = surveys_of_slices(
+        plan,
+        [(each, report.survey) for each, report in reports if report.survey],
+        has_changed,
+    )
+    findings = Findings(
+        copies=plan.copies,
+        surveys=surveys,
+        absent_partitions=plan.absent_partitions,
+        divergences=plan.divergences,
+        leading=plan.leading,
+        filled=plan.filled,
+        record_types=record_counts(decoding),
+        kafka_version=decoding.kafka_version._asdict(),
+        groups_only_there=decoding.groups_only_there,
+        digests={
+            (each.copy, each.segment.name): report.summary.sha256
+            for each, report in reports
+            if report.summary and report.summary.sha256
         },
+        notes=plan.notes,
+    )
+    manifest = build_manifest(VERSION, created_from, options, findings)
+    manifest["reconciliation"] = [each.as_json() for each in accounts]
+    if decoding.rows:
+        manifest["partitions"] += [_archived(each) for each in decoding.rows]
+        manifest["unanswerable"] += ARCHIVED_ROWS
+    return manifest
+
+
+def _archived(rows: RowsReport) -> dict[str, Any]:
+    """Return a partition of archived rows; what only a log directory tells is null."""
+    return {
+        "topic": rows.topic,
+        "partition": rows.partition,
+        "copy": None,
+        "files": [],
+        "first_offset": rows.first_offset,
+        "end_offset": rows.end_offset,
+        "first_timestamp": iso_time(rows.first_timestamp),
+        "last_timestamp": iso_time(rows.last_timestamp),
+        "records": rows.rows,
+        "log_start_offset": None,
+        "high_watermark": None,
+        "complete_from": None,
+        "leader_epochs": [],
+        "gaps": [],
     }
-
-
-def divergence_rows(plan: Plan, decoding: Decoding) -> list[dict[str, Any]]:
-    """Return the rows of the table `divergences`; times in milliseconds."""
-    return [
-        {
-            "topic": each.topic,
-            "partition": each.partition,
-            "copy": each.copy,
-            "diverges_at": each.diverges_at,
-            "lost_records": each.lost_records,
-            "lost_from_timestamp": each.lost_from_timestamp,
-            "lost_to_timestamp": each.lost_to_timestamp,
-            "lost_leader_epoch": each.lost_leader_epoch,
-            "surviving_leader_epoch": each.surviving_leader_epoch,
-            "surviving_copy": each.surviving_copy,
-            "elected_at": each.elected_at,
-            "groups_only_there": decoding.groups_only_there.get(
-                (each.copy, each.topic, each.partition), []
-            ),
-        }
-        for each in plan.divergences
-    ]

@@ -120,7 +120,9 @@ def _publish(
         "strict_high_watermark": options.strict_high_watermark,
     }
     manifest = decode_manifest(found.given, said, planned, decoding, accounts)
-    divergences = divergences_part(staging.location, manifest["divergences"])
+    divergences = divergences_part(
+        staging.location, planned.divergences, decoding.groups_only_there
+    )
     staging.publish([*decoding.parts, divergences], ["decoded", "diverged", "history"], manifest)
     lost = sum(each.summary.records_lost for each in decoding.slices if each.summary)
     return DecodeResult(manifest, total(accounts), lost)

@@ -26,7 +26,7 @@ from jobs.progress import progress
 from schemas import record_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyarrow import fs
     from pyspark.sql import SparkSession
@@ -40,6 +40,9 @@ _METADATA_VERSION = "metadata.version"
 _GROUP = ("group", "group_id")
 _MOST_ARCHIVE_TASKS = 200
 
+Kinds = dict[tuple[str, str], Counter[RecordKind]]
+"""Decoded records by (topic, line of history) and kind; line "" is the one that survived."""
+
 
 @dataclass(frozen=True)
 class Decoding:
@@ -48,7 +51,7 @@ class Decoding:
     parts: list[Part]
     slices: list[SliceReport]
     rows: list[RowsReport]
-    kinds: dict[str, Counter[RecordKind]] = field(default_factory=dict)
+    kinds: Kinds = field(default_factory=dict)
     kafka_version: KafkaVersion = NOTHING_SHOWN
     groups_only_there: dict[tuple[str, str, int], list[str]] = field(default_factory=dict)
 
@@ -101,24 +104,20 @@ def _decode_archive(
     return decode_rows_on_spark(frame, settings, wanted, tasks)
 
 
-def _kinds(
-    plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]
-) -> dict[str, Counter[RecordKind]]:
-    """Count decoded records by topic and kind, all lines together."""
-    kinds: dict[str, Counter[RecordKind]] = {}
+def _kinds(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]) -> Kinds:
+    kinds: Kinds = {}
     for report in slices:
-        kinds.setdefault(plan.slices[report.number].topic, Counter()).update(report.kinds)
+        where = plan.slices[report.number]
+        kinds.setdefault((where.topic, where.line), Counter()).update(report.kinds)
     for each in rows:
-        kinds.setdefault(each.topic, Counter()).update(each.counts.kinds)
+        kinds.setdefault((each.topic, ""), Counter()).update(each.counts.kinds)
     return kinds
 
 
-def _kafka_version(
-    kinds: Mapping[str, Counter[RecordKind]], parts: Iterable[Part], staging: str
-) -> KafkaVersion:
+def _kafka_version(kinds: Kinds, parts: Iterable[Part], staging: str) -> KafkaVersion:
     seen = [
         Seen(topic, record_types(topic)[kind.record_type].table, kind.version, kind.layout)
-        for topic, counts in kinds.items()
+        for (topic, _), counts in kinds.items()
         for kind in counts
     ]
     return infer_kafka_version(seen, _metadata_levels(parts, staging))

@@ -25,6 +25,8 @@ def shown(manifest: Mapping[str, Any], output_format: str) -> str:
 def _record_types(manifest: Mapping[str, Any]) -> list[str]:
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for each in manifest["record_types"]:
+        if each["line"]:
+            continue
         found.setdefault((each["topic"], each["table"]), []).append(each)
     rows: list[tuple[str, str, int, str]] = [
         (topic, table, sum(each["records"] for each in kinds), _versions(kinds))
@@ -80,6 +82,14 @@ def _sums(manifest: Mapping[str, Any]) -> list[str]:
         undecoded.update(each["undecoded"])
     damaged = sum(each["bytes_damaged"] for each in accounts)
     lines = [f"{records:,} records: {decoded:,} decoded, {markers:,} control markers"]
+    lost = Counter[str]()
+    for each in manifest["record_types"]:
+        lost[each["line"]] += each["records"]
+    lines += [
+        f"  of them {count:,} only on the lost line of {line}: diverged/{line}/"
+        for line, count in sorted(lost.items())
+        if line
+    ]
     lines += [f"  left out: {count:,} {rule}" for rule, count in sorted(left_out.items())]
     lines += [f"  undecoded: {count:,} {reason}" for reason, count in sorted(undecoded.items())]
     if damaged:

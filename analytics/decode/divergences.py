@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from analytics.workspace import Part, open_location
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from analytics.dump.model import Divergence
 
 TABLE = "history/divergences"
 SCHEMA = pa.schema(
@@ -33,8 +36,25 @@ SCHEMA = pa.schema(
 )
 
 
-def divergences_part(staging: str, rows: Sequence[Mapping[str, Any]]) -> Part:
-    """Write the table's one part; the rows are the manifest's, with times in milliseconds."""
+def divergences_part(
+    staging: str,
+    divergences: Sequence[Divergence],
+    groups_only_there: Mapping[tuple[str, str, int], Sequence[str]],
+) -> Part:
+    """Write the table's one part.
+
+    Args:
+        staging: Folder of the run.
+        divergences: Lines that did not survive.
+        groups_only_there: By copy, topic and partition.
+    """
+    rows = [
+        {
+            **asdict(each),
+            "groups_only_there": groups_only_there.get((each.copy, each.topic, each.partition), []),
+        }
+        for each in divergences
+    ]
     columns = {each.name: _column(each, [row[each.name] for row in rows]) for each in SCHEMA}
     filesystem, root = open_location(staging)
     filesystem.create_dir(root, recursive=True)

@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from analytics.decode.tables import CONTROL_MARKERS, LABEL, UNDECODED, decoded_schema, spark_schema
-from analytics.decode.tasks import Settings, SliceReport, decode_slice
+from analytics.decode.tasks import Settings, SliceReport, decode_slice, packed
 from analytics.dump.model import Slice
 from analytics.dump.plan import PlanOptions, plan
 from schemas import all_record_types
@@ -44,11 +44,11 @@ _PRUNING: dict[str, Callable[[Slice], object]] = {
 
 
 class SlicePartition(InputPartition):
-    """One slice of a segment, read by one Spark task."""
+    """Some slices of segments, read by one Spark task."""
 
-    def __init__(self, each: Slice) -> None:
-        super().__init__(each.segment.name)
-        self.slice = each
+    def __init__(self, slices: list[Slice]) -> None:
+        super().__init__(slices[0].segment.name)
+        self.slices = slices
 
 
 def table_schema(table: str) -> pa.Schema:
@@ -126,19 +126,19 @@ class KafkaDumpReader(DataSourceReader):
             yield each
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition a slice; Spark wants at least one."""
-        return [SlicePartition(each) for each in self.slices] or [InputPartition(None)]
+        """Pack small segments together; Spark wants at least one partition."""
+        tasks = packed(self.slices)
+        filled = [SlicePartition([self.slices[number] for number in task]) for task in tasks]
+        return filled or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Decode a slice and keep one table."""
-        if not isinstance(partition, SlicePartition):
-            return
-        wanted = frozenset([self.table])
-        report = SliceReport(0)
-        for decoded in decode_slice(partition.slice, Settings("", digest=False), report, wanted):
-            batch = decoded.batches.get(self.table)
-            if batch is not None:
-                yield self._exact(batch)
+        """Decode slices and keep one table."""
+        settings, wanted = Settings("", digest=False), frozenset([self.table])
+        for each in partition.slices if isinstance(partition, SlicePartition) else ():
+            for decoded in decode_slice(each, settings, SliceReport(0), wanted):
+                batch = decoded.batches.get(self.table)
+                if batch is not None:
+                    yield self._exact(batch)
 
     def _exact(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [

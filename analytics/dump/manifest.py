@@ -16,9 +16,18 @@ from analytics.dump.tally import joined
 from analytics.dump.unanswerable import unanswerable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from analytics.dump.model import Copy, Divergence, Filled, Ignored, Note, Plan, Slice
+    from analytics.dump.model import (
+        Copy,
+        Divergence,
+        Filled,
+        Ignored,
+        Note,
+        PartitionCopy,
+        Plan,
+        Slice,
+    )
     from analytics.dump.tally import SegmentSurvey
 
 SCHEMA_VERSION = 1
@@ -104,13 +113,16 @@ def build_manifest(
 
 
 def surveys_of_slices(
-    plan: Plan, read: Iterable[tuple[Slice, SegmentSurvey]]
+    plan: Plan,
+    read: Iterable[tuple[Slice, SegmentSurvey]],
+    has_changed: Callable[[PartitionCopy], bool] = lambda _: False,
 ) -> list[PartitionSurvey]:
     """Return one survey for each copy of each partition, from what was read slice by slice.
 
     Args:
         plan: What was to be read.
         read: Slices, and what their headers said.
+        has_changed: Whether the files of a partition are no longer as they were listed.
     """
     pieces: dict[tuple[str, str], list[tuple[int, SegmentSurvey]]] = defaultdict(list)
     keys = set()
@@ -124,7 +136,9 @@ def surveys_of_slices(
     order = {key: place for place, key in enumerate(plan.leading)}
     partitions = [p for copy in plan.copies for p in copy.partitions if p.key in keys]
     partitions.sort(key=lambda each: (order.get(each.key, len(order)), each.key))
-    return [survey_of(each, files[each.copy]) for each in partitions]
+    return [
+        survey_of(each, files[each.copy], listing_changed=has_changed(each)) for each in partitions
+    ]
 
 
 def copy_row(copy: Copy) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+"""The data source `kafka_dump` gives the rows that `decode` writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analytics.decode.source import KafkaDump, KafkaDumpReader, table_schema
+from analytics.decode.tasks import Settings, SliceReport, decode_slice
+from analytics.dump.plan import plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+WHERE = ["partition", "offset", "copy"]
+
+
+@pytest.fixture
+def load(spark: SparkSession, failover_dump: Path) -> Load:
+    spark.dataSource.register(KafkaDump)
+    return Load(spark, failover_dump)
+
+
+class Load:
+    def __init__(self, spark: SparkSession, dump: Path) -> None:
+        self.spark = spark
+        self.dump = dump
+
+    def __call__(self, **options: str) -> DataFrame:
+        reader = self.spark.read.format("kafka_dump").options(**options)
+        return reader.load(str(self.dump))
+
+
+def test_every_decoded_table_is_a_dataframe_of_its_contract(load: Load) -> None:
+    for table in ("group_metadata", "share_snapshot", "control_markers", "undecoded"):
+        frame = load(table=table)
+        assert frame.columns == table_schema(table).names
+        frame.collect()
+
+
+def commits_of(dump: Path, line: str) -> set[tuple[int, int, str]]:
+    """Decode without Spark: partition, offset and copy of each commit of a line."""
+    found = set()
+    for each in plan([str(dump)]).slices:
+        if each.line == line and each.topic == "__consumer_offsets":
+            for decoded in decode_slice(each, Settings(""), SliceReport(0)):
+                batch = decoded.batches.get("offset_commit")
+                rows = [] if batch is None else batch.select(WHERE).to_pylist()
+                found |= {(row["partition"], row["offset"], row["copy"]) for row in rows}
+    return found
+
+
+@pytest.mark.parametrize("line", ["", "broker-1"])
+def test_the_surviving_line_and_a_lost_one_are_told_apart(
+    load: Load, failover_dump: Path, line: str
+) -> None:
+    rows = load(line=line, columns=",".join(WHERE)).collect()
+    assert len(rows) == len(set(rows)) > 0
+    assert {tuple(row) for row in rows} == commits_of(failover_dump, line)
+
+
+def test_only_the_columns_that_are_asked_for_are_given(load: Load) -> None:
+    frame = load(columns="partition, offset").where("partition = 9")
+    assert frame.columns == ["partition", "offset"]
+    assert {row.partition for row in frame.collect()} == {9}
+
+
+def test_filters_on_topic_and_partition_skip_whole_segments(failover_dump: Path) -> None:
+    from pyspark.sql.datasource import EqualTo, In  # noqa: PLC0415
+
+    slices = list(plan([str(failover_dump)]).slices)
+    reader = KafkaDumpReader("offset_commit", table_schema("offset_commit"), slices)
+    wanted = [EqualTo(("topic",), "__consumer_offsets"), In(("partition",), (5, 9))]
+    assert list(reader.pushFilters(wanted)) == wanted  # Spark still checks each row
+    assert {(each.topic, each.partition) for each in reader.slices} == {
+        ("__consumer_offsets", 5),
+        ("__consumer_offsets", 9),
+    }
+
+
+def test_a_table_that_does_not_exist_is_refused(load: Load) -> None:
+    with pytest.raises(Exception, match=r'there is no decoded table "offsets"'):
+        load(table="offsets").count()

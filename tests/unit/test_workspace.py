@@ -1,0 +1,91 @@
+"""A workspace is finished or says that it is not, and is never written over something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.errors import OutputRefusedError, WorkspaceError
+from analytics.workspace import Part, Staging, Workspace
+
+
+def part(staging: Staging, table: str, rows: int) -> Part:
+    folder = Path(staging.location)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{table.replace('/', '.')}-{rows}.parquet"
+    pq.write_table(pa.table({"row": list(range(rows))}), path)
+    return Part(table, str(path), rows)
+
+
+def publish(location: Path, *rows: int) -> None:
+    staging = Workspace(str(location)).prepare()
+    parts = [part(staging, "decoded/offset_commit", count) for count in rows]
+    staging.publish(parts, ["decoded", "diverged"], {"schema_version": 1})
+
+
+def test_a_finished_run_leaves_its_tables_and_its_manifest_and_nothing_else(tmp_path: Path) -> None:
+    publish(tmp_path / "out", 3, 4)
+    assert Workspace(str(tmp_path / "out")).manifest() == {"schema_version": 1}
+    assert pq.read_table(tmp_path / "out/decoded/offset_commit").num_rows == 7
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {".groupscope", "manifest.json", "decoded"}
+
+
+def test_a_second_run_replaces_the_first(tmp_path: Path) -> None:
+    publish(tmp_path, 5)
+    publish(tmp_path, 2)
+    assert pq.read_table(tmp_path / "decoded/offset_commit").num_rows == 2
+
+
+def test_a_run_that_was_cut_off_is_no_workspace(tmp_path: Path) -> None:
+    publish(tmp_path, 5)
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(WorkspaceError, match=r"no run ever finished"):
+        Workspace(str(tmp_path)).manifest()
+
+
+def test_parts_of_attempts_that_failed_are_never_published(tmp_path: Path) -> None:
+    staging = Workspace(str(tmp_path)).prepare()
+    part(staging, "decoded/offset_commit", 9)
+    staging.publish([part(staging, "decoded/offset_commit", 1)], ["decoded"], {})
+    assert pq.read_table(tmp_path / "decoded/offset_commit").num_rows == 1
+
+
+def test_what_a_killed_run_left_is_swept_away_by_the_next(tmp_path: Path) -> None:
+    left = Workspace(str(tmp_path)).prepare()
+    part(left, "decoded/offset_commit", 9)
+    publish(tmp_path, 1)
+    assert not Path(left.location).exists()
+
+
+def test_a_table_that_is_not_replaced_stays(tmp_path: Path) -> None:
+    staging = Workspace(str(tmp_path)).prepare()
+    parts = [part(staging, "decoded/a", 1), part(staging, "state/b", 1)]
+    staging.publish(parts, ["decoded"], {})
+    publish(tmp_path, 2)
+    assert (tmp_path / "state/b").is_dir()
+    assert not (tmp_path / "decoded/a").exists()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", ".hidden"])
+def test_a_folder_with_something_else_in_it_is_refused_and_left_alone(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(OutputRefusedError, match=r"is not empty and is no workspace"):
+        Workspace(str(tmp_path)).prepare()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(OutputRefusedError, match=r"is a file"):
+        Workspace(str(tmp_path / "out")).prepare()
+
+
+def test_a_uri_of_no_known_scheme_is_refused() -> None:
+    with pytest.raises(WorkspaceError, match=r"cannot be opened"):
+        Workspace("nothing://here/out")
