@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 _MARKER = ".groupscope"
 _STAGING = ".staging-"
+_MOVES_FOLDERS = ("local", "hdfs", "subtree", "mock")
 
 
 @dataclass(frozen=True)
@@ -140,14 +141,21 @@ class Staging:
             numbers[part.table] += 1
             folder = space.path(f"{self.name}/published/{part.table}")
             filesystem.create_dir(folder, recursive=True)
-            filesystem.move(part.path, f"{folder}/part-{number:05d}.parquet")
+            try:
+                filesystem.move(part.path, f"{folder}/part-{number:05d}.parquet")
+            except FileNotFoundError as error:
+                message = (
+                    f"{part.path}: written by a task and not to be seen from here; on a cluster "
+                    "--out must be on a filesystem that all its machines share"
+                )
+                raise WorkspaceError(message) from error
             tops.add(part.table.split("/")[0])
         space.remove(MANIFEST)
         for top in sorted(tops):
             space.remove(top)
             staged = space.path(f"{self.name}/published/{top}")
             if filesystem.get_file_info(staged).type is fs.FileType.Directory:
-                filesystem.move(staged, space.path(top))
+                _move_folder(filesystem, staged, space.path(top))
         text = json.dumps(manifest, indent=1, ensure_ascii=False)
         space.write(f"{self.name}/{MANIFEST}", text + "\n")
         filesystem.move(space.path(f"{self.name}/{MANIFEST}"), space.path(MANIFEST))
@@ -156,6 +164,18 @@ class Staging:
     def discard(self) -> None:
         """Delete what the run left behind."""
         self.workspace.remove(self.name)
+
+
+def _move_folder(filesystem: fs.FileSystem, source: str, target: str) -> None:
+    """Move a folder in one step where the filesystem can, else file by file (object stores)."""
+    if filesystem.type_name in _MOVES_FOLDERS:
+        filesystem.move(source, target)
+        return
+    for info in filesystem.get_file_info(fs.FileSelector(source, recursive=True)):
+        if info.is_file:
+            place = f"{target}/{info.path.removeprefix(source).lstrip('/')}"
+            filesystem.create_dir(place.rpartition("/")[0], recursive=True)
+            filesystem.move(info.path, place)
 
 
 def open_location(location: str) -> tuple[fs.FileSystem, str]:

@@ -32,12 +32,15 @@ class Account:
     bytes_in_batches: int = 0
     bytes_damaged: int = 0
     bytes_trailing: int = 0
+    bytes_unreadable: int = 0
 
     @property
     def reconciles(self) -> bool:
         """Whether records in are records out, and bytes likewise."""
         out = self.decoded + self.control_markers + self.undecoded.total() + self.left_out.total()
-        spent = self.bytes_in_batches + self.bytes_damaged + self.bytes_trailing
+        spent = (
+            self.bytes_in_batches + self.bytes_damaged + self.bytes_trailing + self.bytes_unreadable
+        )
         return self.records == out and self.bytes_read == spent
 
     def add(self, report: SliceReport) -> None:
@@ -53,6 +56,9 @@ class Account:
             self.bytes_in_batches += summary.bytes_in_batches
             self.bytes_damaged += summary.bytes_damaged
             self.bytes_trailing += summary.bytes_trailing
+            if report.unreadable:
+                known = summary.bytes_in_batches + summary.bytes_damaged + summary.bytes_trailing
+                self.bytes_unreadable += summary.bytes_read - known
 
     def as_json(self) -> dict[str, Any]:
         """Return it as the manifest has it."""
@@ -69,6 +75,7 @@ class Account:
             "bytes_in_batches": self.bytes_in_batches,
             "bytes_damaged": self.bytes_damaged,
             "bytes_trailing": self.bytes_trailing,
+            "bytes_unreadable": self.bytes_unreadable,
             "reconciles": self.reconciles,
         }
 
@@ -123,4 +130,5 @@ def total(accounts: Iterable[Account]) -> Account:
         whole.bytes_in_batches += each.bytes_in_batches
         whole.bytes_damaged += each.bytes_damaged
         whole.bytes_trailing += each.bytes_trailing
+        whole.bytes_unreadable += each.bytes_unreadable
     return whole

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.dump.manifest import Findings, build_manifest, iso_time, surveys_of_slices
 from analytics.dump.study import has_changed
+from analytics.errors import InputUnreadableError
 from jobs.accounts import record_counts
 from jobs.version import VERSION
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from analytics.decode.archived_rows import RowsReport
-    from analytics.dump.model import Plan
+    from analytics.dump.model import PartitionCopy, Plan
     from jobs.accounts import Account
     from jobs.decoding import Decoding
 
@@ -45,7 +46,7 @@ def decode_manifest(
     surveys = surveys_of_slices(
         plan,
         [(each, report.survey) for each, report in reports if report.survey],
-        has_changed,
+        _has_changed,
     )
     findings = Findings(
         copies=plan.copies,
@@ -66,10 +67,22 @@ def decode_manifest(
     )
     manifest = build_manifest(VERSION, created_from, options, findings)
     manifest["reconciliation"] = [each.as_json() for each in accounts]
+    manifest["unreadable"] = [
+        {"copy": each.copy, "segment": each.segment.name, "why": report.unreadable}
+        for each, report in reports
+        if report.unreadable
+    ]
     if decoding.rows:
         manifest["partitions"] += [_archived(each) for each in decoding.rows]
         manifest["unanswerable"] += ARCHIVED_ROWS
     return manifest
+
+
+def _has_changed(partition: PartitionCopy) -> bool:
+    try:
+        return has_changed(partition)
+    except InputUnreadableError:  # the folder itself has gone away meanwhile
+        return True
 
 
 def _archived(rows: RowsReport) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class DecodeResult:
 
     def exit_code(self, limit: tuple[float, bool] | None) -> int:
         """Return 3 where something was unreadable, or more than the limit was undecodable."""
-        if self.manifest.get("unreadable"):
+        if self.manifest["unreadable"]:
             return CANNOT_TELL
         if limit is None:
             return DONE
@@ -94,7 +94,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
             decoding = decode_dump(
                 spark, planned, found.raw_rows, settings, console, options.topics
             )
-        return _publish(staging, found, options, settings, planned, decoding)
+        return _publish(console, staging, found, options, settings, planned, decoding)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
@@ -102,6 +102,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
 
 
 def _publish(
+    console: Console,
     staging: Staging,
     found: Inputs,
     options: PlanOptions,
@@ -124,5 +125,12 @@ def _publish(
         staging.location, planned.divergences, decoding.groups_only_there
     )
     staging.publish([*decoding.parts, divergences], ["decoded", "diverged", "history"], manifest)
+    for each in manifest["unreadable"]:
+        console.warn(f"{each['copy']}: {each['segment']}: {each['why']}")
+    for each in manifest["partitions"]:
+        if each.get("changed_while_read"):
+            console.warn(
+                f"{each['copy']}: {each['topic']}-{each['partition']} changed while it was read"
+            )
     lost = sum(each.summary.records_lost for each in decoding.slices if each.summary)
     return DecodeResult(manifest, total(accounts), lost)

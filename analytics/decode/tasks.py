@@ -20,6 +20,7 @@ from analytics.dump.header_columns import Headers
 from analytics.dump.raw_records import take_records
 from analytics.dump.segment_reader import SegmentReader
 from analytics.dump.tally import SegmentTally
+from analytics.errors import InputUnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +52,8 @@ class SliceReport:
     """Where the bytes and records of one slice went.
 
     ``left_out`` counts records by the rule that left them out, ``undecoded`` those that could not
-    be decoded by their reason; ``survey`` is what the headers said.
+    be decoded by their reason; ``survey`` is what the headers said. ``unreadable`` says why the
+    system refused to read on, where it did.
     """
 
     number: int
@@ -61,6 +63,7 @@ class SliceReport:
     control_markers: int = 0
     undecoded: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    unreadable: str | None = None
 
     @property
     def records(self) -> int:
@@ -117,9 +120,13 @@ def run_task(number: int, slices: Sequence[tuple[int, Slice]], settings: Setting
 def _run_slice(number: int, each: Slice, settings: Settings, writer: PartWriter) -> SliceReport:
     report = SliceReport(number)
     prefix = f"diverged/{each.line}/decoded" if each.line else "decoded"
-    for decoded in decode_slice(each, settings, report):
-        for table, batch in decoded.batches.items():
-            writer.write(f"{prefix}/{table}", batch)
+    try:
+        for decoded in decode_slice(each, settings, report):
+            for table, batch in decoded.batches.items():
+                writer.write(f"{prefix}/{table}", batch)
+    except InputUnreadableError as error:
+        # One file that cannot be read must not cost the others.
+        report.unreadable = str(error)
     return report
 
 
@@ -134,15 +141,18 @@ def decode_slice(
     reader = SegmentReader(each, check_crc=settings.check_crc, digest=settings.digest)
     tally = SegmentTally(each.segment)
     damages: list[Damage] = []
-    for chunk in reader.chunks():
-        tally.add(Headers.of_batches(chunk.records.batches))
-        records = select(each, chunk.records, report.left_out)
-        decoded = decode_chunk(records, chunk.damages, origin, settings.selection, tables)
-        report.count(decoded)
-        damages += chunk.damages
-        yield decoded
-    report.summary = reader.summary
-    report.survey = tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank)
+    try:
+        for chunk in reader.chunks():
+            tally.add(Headers.of_batches(chunk.records.batches))
+            records = select(each, chunk.records, report.left_out)
+            decoded = decode_chunk(records, chunk.damages, origin, settings.selection, tables)
+            report.count(decoded)
+            damages += chunk.damages
+            yield decoded
+    finally:
+        # Also where the disk refuses half-way: what was read until then is accounted for.
+        report.summary = reader.summary
+        report.survey = tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank)
 
 
 def select(each: Slice, records: RawRecords, left_out: Counter[str]) -> RawRecords:
