@@ -20,9 +20,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.support.decoded_rows import DecodedRow, Place, by_place, read_rows
+from tests.support.decoded_rows import (
+    DecodedRow,
+    Place,
+    by_place,
+    read_manifest,
+    read_rows,
+)
 from tests.support.dump_folder import DumpFolder, dumps_in
 from tests.support.dump_log_fields import Tally
+from tests.support.dump_log_manifest import compare_accounts
 from tests.support.dump_log_records import PrintedRecord, compare_record
 
 if TYPE_CHECKING:
@@ -158,25 +165,33 @@ def _unprinted(row: DecodedRow) -> str:
     return f"{place}: a row in {row.table}{detail}, no line"
 
 
-def decode(groupscope: str, inputs: list[str], out: Path) -> list[DecodedRow]:
-    """Run the installed command and read what it wrote."""
+def check_workspace(dump: DumpFolder, copies: list[str], workspace: Path) -> Report:
+    """Compare a finished workspace: its rows with the lines, its manifest with both."""
+    rows = read_rows(workspace)
+    report = check(dump, copies, rows)
+    printed = [record for copy in copies for record in printed_records(dump, copy)]
+    compare_accounts(report.tally, dump, printed, rows, read_manifest(workspace))
+    return report
+
+
+def decode(groupscope: str, inputs: list[str], out: Path) -> None:
+    """Run the installed command."""
     command = [groupscope, "decode", *inputs, "--out", str(out), "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
-    return read_rows(out)
 
 
 def check_dump(dump: DumpFolder, groupscope: str, scratch: Path) -> list[Report]:
     """Decode and compare each copy alone, then all of them as one."""
     reports = []
     for copy in dump.copies:
-        rows = decode(groupscope, [f"{copy}={dump.root / copy}"], scratch / copy)
-        reports.append(check(dump, [copy], rows))
+        decode(groupscope, [f"{copy}={dump.root / copy}"], scratch / copy)
+        reports.append(check_workspace(dump, [copy], scratch / copy))
     if len(dump.copies) > 1:
         inputs = [f"{copy}={dump.root / copy}" for copy in dump.copies]
-        rows = decode(groupscope, inputs, scratch / "together")
-        reports.append(check(dump, dump.copies, rows))
+        decode(groupscope, inputs, scratch / "together")
+        reports.append(check_workspace(dump, dump.copies, scratch / "together"))
     return reports
 
 
