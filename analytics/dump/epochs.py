@@ -81,9 +81,10 @@ def truncation_offset(other: EpochLine, leader: EpochLine) -> int:
     epoch = other.latest
     while True:
         leader_epoch, leader_end = leader.end_of(epoch)
+        if leader_epoch == NO_EPOCH:
+            # All that the leader has is newer.
+            return min(leader_end, other.end_offset)
         own_epoch, own_end = other.end_of(leader_epoch)
-        if own_epoch == leader_epoch:
+        if own_epoch in {leader_epoch, NO_EPOCH}:
             return min(leader_end, own_end)
-        if own_epoch == NO_EPOCH:
-            return min(leader_end, own_end, other.end_offset)
         epoch = own_epoch
