@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,7 +14,8 @@ import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
+
+    from analytics.workspace import Part
 
 Place = tuple[str, str, int | None]
 
@@ -61,6 +63,13 @@ def _rows(root: Path) -> Iterator[DecodedRow]:
             for part in sorted(table.glob("*.parquet")):
                 for values in read_part(part).to_pylist():
                     yield DecodedRow(table.name, line, values)
+
+
+def rows_of_part(part: Part) -> Iterator[DecodedRow]:
+    """Read the rows of a part that no workspace was made of yet."""
+    *line, table = part.table.split("/")
+    for values in read_part(Path(part.path)).to_pylist():
+        yield DecodedRow(table, line[1] if line[0] == "diverged" else "", values)
 
 
 def read_part(part: Path) -> pa.Table:

@@ -96,6 +96,7 @@ def _compare_types(tally: Tally, rows: Iterable[DecodedRow], manifest: Mapping[s
     """Compare the counts of record types and versions with those of the rows."""
     expected = Counter(
         (
+            row.line,
             row.values["topic"],
             row.values["record_type"],
             row.values["value_version"],
@@ -105,7 +106,7 @@ def _compare_types(tally: Tally, rows: Iterable[DecodedRow], manifest: Mapping[s
         if "record_type" in row.values
     )
     found = {
-        (each["topic"], each["id"], each["version"], each["layout"]): each["records"]
+        (each["line"], each["topic"], each["id"], each["version"], each["layout"]): each["records"]
         for each in manifest["record_types"]
     }
     tally.equal("record types of the manifest", dict(expected), found)

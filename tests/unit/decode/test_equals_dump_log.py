@@ -15,7 +15,7 @@ import pytest
 
 from analytics.decode.tasks import Settings, packed, run_task
 from analytics.dump.plan import plan
-from tests.support.decoded_rows import DecodedRow, read_part
+from tests.support.decoded_rows import DecodedRow, rows_of_part
 from tests.support.dump_folder import dumps_in
 from tests.support.dump_log_check import check
 
@@ -39,10 +39,7 @@ def run_tasks(inputs: list[str], staging: Path) -> Iterator[TaskReport]:
 def rows_of(report: TaskReport) -> Iterator[DecodedRow]:
     """Read the rows of a task's parts."""
     for part in report.parts:
-        *line, table = part.table.split("/")
-        diverged = line[1] if line[0] == "diverged" else ""
-        for values in read_part(Path(part.path)).to_pylist():
-            yield DecodedRow(table, diverged, values)
+        yield from rows_of_part(part)
 
 
 COPIES = [
@@ -62,7 +59,7 @@ def test_each_printed_record_has_its_row(
     print(found.sentence())
     assert found.differences == []
     assert found.compared
-    assert all(each.error is None for report in reports for each in report.slices)
+    assert all(each.unreadable is None for report in reports for each in report.slices)
 
 
 def test_the_dumps_hold_every_table_that_brokers_of_these_releases_write(tmp_path: Path) -> None:

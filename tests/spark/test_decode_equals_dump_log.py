@@ -1,0 +1,35 @@
+"""What the decode pass writes on Spark equals what Kafka's own tool printed for the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analytics.decode.spark import decode_on_spark
+from analytics.decode.tasks import Settings
+from analytics.dump.plan import plan
+from tests.support.decoded_rows import rows_of_part
+from tests.support.dump_folder import dumps_in
+from tests.support.dump_log_check import check
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.dump_folder import DumpFolder
+
+DUMPS = dumps_in(Path(__file__).parents[1] / "data" / "dumps")
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.root.name)
+def test_each_printed_record_has_its_row(
+    dump: DumpFolder, spark: SparkSession, tmp_path: Path
+) -> None:
+    planned = plan([f"{copy}={dump.root / copy}" for copy in dump.copies])
+    reports = decode_on_spark(spark, planned.slices, Settings(str(tmp_path)))
+    parts = [part for report in reports for part in report.parts]
+    found = check(dump, dump.copies, [row for part in parts for row in rows_of_part(part)])
+    print(found.sentence())
+    assert found.differences == []
+    assert found.compared == sum(part.rows for part in parts)
