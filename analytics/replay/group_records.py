@@ -1,0 +1,105 @@
+"""Every record about a group but its offsets, as one light table: who it is about, no more.
+
+What a coordinator keeps in force is decided on this table alone; what the records say is looked up
+afterwards, for those in force only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from analytics.replay.as_of import Decoded
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+FAMILIES = (CLASSIC, CONSUMER, SHARE, STREAMS)
+
+GROUP = "group"
+MEMBER = "member"
+CURRENT = "current"
+TARGET = "target"
+ASSIGNMENT_EPOCH = "assignment_epoch"
+TOPOLOGY = "topology"
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a table of records says about groups of a type.
+
+    Attributes:
+        family: The type of group.
+        role: What of the group the record is about.
+        creates: A value makes the group where there is none ("get or create").
+    """
+
+    family: str
+    role: str
+    creates: bool = True
+
+
+KINDS = {
+    "group_metadata": Kind(CLASSIC, GROUP),
+    "consumer_group_metadata": Kind(CONSUMER, GROUP),
+    "consumer_group_partition_metadata": Kind(CONSUMER, OTHER),
+    "consumer_group_member_metadata": Kind(CONSUMER, MEMBER),
+    "consumer_group_target_assignment_metadata": Kind(CONSUMER, ASSIGNMENT_EPOCH),
+    "consumer_group_target_assignment_member": Kind(CONSUMER, TARGET),
+    "consumer_group_current_member_assignment": Kind(CONSUMER, CURRENT),
+    "consumer_group_regular_expression": Kind(CONSUMER, OTHER),
+    "share_group_metadata": Kind(SHARE, GROUP),
+    "share_group_partition_metadata": Kind(SHARE, OTHER),
+    "share_group_member_metadata": Kind(SHARE, MEMBER),
+    "share_group_target_assignment_metadata": Kind(SHARE, ASSIGNMENT_EPOCH),
+    "share_group_target_assignment_member": Kind(SHARE, TARGET),
+    "share_group_current_member_assignment": Kind(SHARE, CURRENT),
+    "share_group_state_partition_metadata": Kind(SHARE, OTHER, creates=False),
+    "streams_group_metadata": Kind(STREAMS, GROUP),
+    "streams_group_member_metadata": Kind(STREAMS, MEMBER),
+    "streams_group_target_assignment_metadata": Kind(STREAMS, ASSIGNMENT_EPOCH),
+    "streams_group_target_assignment_member": Kind(STREAMS, TARGET),
+    "streams_group_current_member_assignment": Kind(STREAMS, CURRENT),
+    "streams_group_topology": Kind(STREAMS, TOPOLOGY),
+}
+"""What each decoded table of `__consumer_offsets` but `offset_commit` says about groups."""
+
+MEMBER_ROLES = (MEMBER, CURRENT, TARGET)
+
+
+def table_name(family: str, role: str) -> str:
+    """Return the decoded table of a type of group and a role."""
+    return next(name for name, kind in KINDS.items() if kind.family == family and kind.role == role)
+
+
+def group_records(decoded: Decoded) -> DataFrame:
+    """Gather the records of all groups.
+
+    Returns:
+        `coordinator_partition`, `group_id`, `family`, `role`, `creates` (boolean), `member_id`
+        (null where the record is about the group), `offset`, `is_tombstone`.
+    """
+    return reduce(
+        lambda all_, each: all_.unionByName(each),
+        (_light(decoded[name], kind) for name, kind in KINDS.items()),
+    )
+
+
+def _light(records: DataFrame, kind: Kind) -> DataFrame:
+    group = "key.group" if kind.family == CLASSIC else "key.group_id"
+    member = F.col("key.member_id") if kind.role in MEMBER_ROLES else F.lit(None).cast("string")
+    return records.select(
+        F.col("partition").alias("coordinator_partition"),
+        F.col(group).alias("group_id"),
+        F.lit(kind.family).alias("family"),
+        F.lit(kind.role).alias("role"),
+        F.lit(kind.creates).alias("creates"),
+        member.alias("member_id"),
+        "offset",
+        "is_tombstone",
+    )

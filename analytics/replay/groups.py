@@ -1,0 +1,60 @@
+"""Every group the broker would list (``GroupMetadataManager.listGroups``), of all types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from analytics.replay.classic_groups import classic_groups
+from analytics.replay.completeness import EVERYTHING_KNOWN, Edges, with_completeness
+from analytics.replay.consumer_groups import consumer_groups
+from analytics.replay.contract import as_table
+from analytics.replay.group_log import GroupLog
+from analytics.replay.latest import NEVER
+from analytics.replay.lives import GROUP_KEY
+from analytics.replay.share_groups import share_groups
+from analytics.replay.streams_groups import streams_groups
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SIMPLE = "simple"
+
+
+def groups(
+    log: GroupLog, offsets: Iterable[DataFrame], edges: Edges = EVERYTHING_KNOWN
+) -> DataFrame:
+    """Return the table `groups`.
+
+    Args:
+        log: The groups' records at the instant.
+        offsets: `committed_offsets` and `pending_offsets` at the same instant: a group that has
+            one of these and no record of its own is a simple group.
+        edges: What the dump lacks.
+    """
+    with_records = reduce(
+        lambda all_, each: all_.unionByName(each),
+        (
+            of_type(log)
+            for of_type in (classic_groups, consumer_groups, share_groups, streams_groups)
+        ),
+    )
+    rows = with_records.unionByName(_simple_groups(log, offsets), allowMissingColumns=True)
+    return as_table(with_completeness(rows, edges), "groups")
+
+
+def _simple_groups(log: GroupLog, offsets: Iterable[DataFrame]) -> DataFrame:
+    named = reduce(
+        lambda all_, each: all_.unionByName(each), (each.select(*GROUP_KEY) for each in offsets)
+    ).distinct()
+    return named.join(log.alive.select(*GROUP_KEY), list(GROUP_KEY), "left_anti").select(
+        "group_id",
+        F.lit(SIMPLE).alias("group_type"),
+        F.lit("Empty").alias("state"),
+        F.lit(0).alias("member_count"),
+        "coordinator_partition",
+        F.lit(NEVER).cast("bigint").alias("known_from"),
+    )

@@ -1,0 +1,136 @@
+"""Committed and pending offsets (``OffsetMetadataManager``; before 4.0 ``GroupMetadataManager``).
+
+Of the commits that took effect the one with the greatest record offset is in force, because a
+commit outside transactions overwrites what is there and one that takes effect by a marker does so
+only where its own record is the later one. A tombstone removes what came before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from analytics.replay.as_of import Decoded
+from analytics.replay.contract import as_table
+from analytics.replay.latest import last_offsets, later, records_at
+from analytics.replay.rules import ReplayRules
+from analytics.replay.stored_values import instant, present, uuid
+from analytics.replay.transaction_owners import with_owner
+from analytics.replay.transactions import with_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+KEY = ("coordinator_partition", "group_id", "topic", "partition")
+NO_PRODUCER = -1
+
+
+def committed_offsets(decoded: Decoded, rules: ReplayRules) -> DataFrame:
+    """Return the table `committed_offsets` of decoded tables that are cut at an instant."""
+    places = _plain(decoded, rules).unionByName(_by_marker(decoded, rules))
+    latest = places.groupBy(*KEY).agg(F.max("record_offset").alias("record_offset"))
+    found = records_at(decoded["offset_commit"], latest.select(KEY[0], "record_offset"))
+    return as_table(_meaning(found, rules), "committed_offsets")
+
+
+def pending_offsets(decoded: Decoded, rules: ReplayRules) -> DataFrame:
+    """Return the table `pending_offsets` of decoded tables that are cut at an instant."""
+    entries = _entries(decoded, rules).where(F.col("end_offset").isNull())
+    if rules.tombstone_removes == "everything":
+        entries = _outliving_tombstones(entries, decoded, rules, F.col("last_value"))
+    places = entries.select(KEY[0], F.col("last_value").alias("record_offset"))
+    found = _meaning(records_at(decoded["offset_commit"], places), rules)
+    return as_table(with_owner(found, decoded["transaction_log"]), "pending_offsets")
+
+
+def _plain(decoded: Decoded, rules: ReplayRules) -> DataFrame:
+    """Commits in force by their own record alone: the key and `record_offset`."""
+    plain = last_offsets(_commits(decoded).where(~_is_pending(rules)), KEY)
+    return plain.where(later(F.col("last_value"), F.col("last_tombstone"))).select(
+        *KEY, F.col("last_value").alias("record_offset")
+    )
+
+
+def _by_marker(decoded: Decoded, rules: ReplayRules) -> DataFrame:
+    """Commits in force by a marker: the key and `record_offset`, several a key."""
+    entries = _entries(decoded, rules).where("is_commit")
+    # What a tombstone leaves pending takes effect behind it, when the marker comes.
+    effect = F.col("last_value" if rules.tombstone_removes == "everything" else "end_offset")
+    return _outliving_tombstones(entries, decoded, rules, effect).select(
+        *KEY, F.col("last_value").alias("record_offset")
+    )
+
+
+def _entries(decoded: Decoded, rules: ReplayRules) -> DataFrame:
+    """Pending commits at the end of their transaction, or of the log.
+
+    Returns:
+        The key, `producer_id`, `end_offset`, `is_commit`, `last_value`.
+    """
+    pending = _commits(decoded).where(_is_pending(rules)).drop("is_transactional")
+    ended = with_end(pending, _markers(decoded))
+    last = last_offsets(ended, (*KEY, "producer_id", "end_offset", "is_commit"))
+    return last.where(later(F.col("last_value"), F.col("last_tombstone")))
+
+
+def _outliving_tombstones(
+    entries: DataFrame, decoded: Decoded, rules: ReplayRules, effect: Column
+) -> DataFrame:
+    """Keep entries with an `effect` (an offset) after the last plain tombstone of their key."""
+    plain = _commits(decoded).where(~_is_pending(rules) & F.col("is_tombstone"))
+    removed = (
+        plain.join(entries.select(*KEY).distinct(), list(KEY), "left_semi")
+        .groupBy(*KEY)
+        .agg(F.max("offset").alias("removed_at"))
+    )
+    return entries.join(removed, list(KEY), "left").where(later(effect, F.col("removed_at")))
+
+
+def _is_pending(rules: ReplayRules) -> Column:
+    """Whether a record waits for a marker (archived rows do not say, and do not wait)."""
+    if rules.pending_by == "transactional_bit":
+        waits = F.coalesce(F.col("is_transactional"), F.lit(col=False))
+    else:
+        waits = F.coalesce(F.col("producer_id"), F.lit(NO_PRODUCER)) != NO_PRODUCER
+    if rules.tombstone_removes == "everything":
+        return waits & ~F.col("is_tombstone")
+    return waits
+
+
+def _commits(decoded: Decoded) -> DataFrame:
+    return decoded["offset_commit"].select(
+        F.col("partition").alias("coordinator_partition"),
+        F.col("key.group").alias("group_id"),
+        F.col("key.topic").alias("topic"),
+        F.col("key.partition").alias("partition"),
+        "offset",
+        "is_tombstone",
+        "producer_id",
+        "is_transactional",
+    )
+
+
+def _markers(decoded: Decoded) -> DataFrame:
+    return decoded["control_markers"].where(F.col("topic") == "__consumer_offsets")
+
+
+def _meaning(found: DataFrame, rules: ReplayRules) -> DataFrame:
+    """Turn stored commits into the columns that committed and pending offsets share."""
+    return found.select(
+        F.col("key.group").alias("group_id"),
+        F.col("key.topic").alias("topic"),
+        uuid(F.col("value.topic_id")).alias("topic_id"),
+        F.col("key.partition").alias("partition"),
+        F.col("value.offset").alias("committed_offset"),
+        present(F.col("value.leader_epoch")).alias("committed_leader_epoch"),
+        F.col("value.metadata").alias("metadata"),
+        instant(F.col("value.commit_timestamp")).alias("commit_timestamp"),
+        instant(F.col("value.expire_timestamp")).alias("expire_timestamp"),
+        F.when(_is_pending(rules), "transaction").otherwise("plain").alias("via"),
+        "coordinator_partition",
+        "record_offset",
+        "leader_epoch",
+        "producer_id",
+        "producer_epoch",
+    )

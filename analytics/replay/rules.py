@@ -1,0 +1,38 @@
+"""The rules of replay of one release of Kafka."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.replay_rules import replay_rule_values
+
+NEWEST = "4.4"
+"""The release whose rules apply where nothing shows which one it was."""
+
+
+@dataclass(frozen=True)
+class ReplayRules:
+    """Every rule in which releases differ; `schemas/rules/replay_rules.json` says what each means.
+
+    Attributes:
+        pending_by: ``transactional_bit`` or ``producer_id``.
+        tombstone_removes: ``own_kind`` or ``everything``.
+        initial_assignment_epoch: Of consumer, share and streams groups.
+        streams_ready_by: ``configuration`` or ``validated_epoch``.
+        default_consumer_assignor: Where members name none.
+        share_assignor: Of all share groups.
+    """
+
+    pending_by: str
+    tombstone_removes: str
+    initial_assignment_epoch: int
+    streams_ready_by: str
+    default_consumer_assignor: str
+    share_assignor: str
+
+
+def replay_rules(release: str | None) -> ReplayRules:
+    """Return the rules of a release ("3.9", "4.3.1"), of the newest where it is None."""
+    values: dict[str, Any] = replay_rule_values(release or NEWEST)
+    return ReplayRules(**values)
