@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analytics.dump.compare import runs_of
-from analytics.dump.model import COMPACTED_TOPICS, Filled
+from analytics.dump.model import COMPACTED_TOPICS, MAX_OFFSET, Filled
 from analytics.dump.record_bytes import offsets_between
 
 if TYPE_CHECKING:
@@ -137,6 +137,9 @@ class LineUnion:
         begins = leader.walks[0].segment.base_offset if leader.walks else leader.end_offset
         cleaned_to = _cleaned_to(leader)
         cleaned = new & (units.first >= begins) & (units.first < cleaned_to)
+        for first, end in _damaged(leader):
+            # What lies there now is damage: it was not cleaned away.
+            cleaned &= ~((units.first >= first) & (units.end <= end))
         if not _reaches(log, cleaned_to):
             units.verdict[cleaned] = _REFUSED
             new &= ~cleaned
@@ -149,6 +152,20 @@ class LineUnion:
                 self.filled.append(
                     Filled(*partition.key, self.line, log.name, low, high, str(word))
                 )
+
+
+def _damaged(log: CopyLog) -> list[tuple[int, int]]:
+    """Return the offsets that may have stood where a copy's bytes are damaged."""
+    found = []
+    for number, walk in enumerate(log.walks):
+        headers = walk.headers
+        following = [other.segment.base_offset for other in log.walks[number + 1 :]]
+        for damage in walk.damages:
+            after = int(np.searchsorted(headers.position, damage.position))
+            first = int(headers.last_offset[after - 1]) + 1 if after else walk.segment.base_offset
+            end = int(headers.base_offset[after]) if after < len(headers) else None
+            found.append((first, end if end is not None else min([*following, MAX_OFFSET])))
+    return found
 
 
 def _cleaned_to(log: CopyLog) -> int:
