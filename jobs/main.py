@@ -27,6 +27,8 @@ CANNOT_TELL = 3
 OUR_ERROR = 4
 INTERRUPTED = 130
 
+INTERRUPTION = "interrupted; nothing half-written is left as a result"
+
 EPILOG = """
 \b
 Exit codes: 0 done, 1 findings or differences, 2 called wrongly, 3 cannot tell or
@@ -76,8 +78,10 @@ def run(arguments: Sequence[str]) -> int:
     except GroupscopeError as error:
         return _told(str(error), _code_of(error))
     except (click.Abort, KeyboardInterrupt):
-        return _told("interrupted; nothing half-written is left as a result", INTERRUPTED)
+        return _told(INTERRUPTION, INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the last resort, and it keeps the traceback
+        if _follows_an_interruption(error):
+            return _told(INTERRUPTION, INTERRUPTED)
         return _told(_of_the_system(error) or keep_traceback(error, arguments), _code_of(error))
     return code if isinstance(code, int) else DONE
 
@@ -92,6 +96,17 @@ def _code_of(error: Exception) -> int:
             return CANNOT_TELL
         case _:
             return OUR_ERROR
+
+
+def _follows_an_interruption(error: BaseException) -> bool:
+    """Return whether the error came up while an interruption was cleaned up after.
+
+    Stopping Spark in the middle of a call leaves a broken connection to the JVM behind.
+    """
+    before = error.__cause__ or error.__context__
+    if before is None:
+        return False
+    return isinstance(before, KeyboardInterrupt) or _follows_an_interruption(before)
 
 
 def _of_the_system(error: Exception) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -56,6 +57,10 @@ def spark_session(
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted and (problem := java_problem()):
         raise EnvironmentUnfitError(problem)
+    if not console.verbose:
+        # The bridge to the JVM logs a traceback of its own when a signal interrupts it; a root
+        # logger without a handler would print it.
+        logging.getLogger().addHandler(logging.NullHandler())
     console.detail("starting Spark...")
     with ExitStack() as stack:
         settings = _settings(

@@ -87,6 +87,20 @@ def test_an_error_of_ours_keeps_its_traceback_in_a_file_and_names_it(
     assert "groupscope act" in kept
 
 
+def test_what_breaks_while_an_interruption_is_cleaned_up_after_is_still_one(
+    acting: Acting, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def act() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ConnectionError("the JVM does not answer")
+
+    acting(act)
+    assert run(["act"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
 def test_a_command_that_is_done_ends_with_zero(acting: Acting) -> None:
     acting(lambda: "what a command returns is nobody's exit code")
     assert run(["act"]) == 0
