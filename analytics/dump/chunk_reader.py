@@ -129,15 +129,16 @@ class _Piece:
         magic = int(self.batches.magic[row])
         if magic == 2:
             return view[start + BATCH_HEADER : start + size]
-        value = value_of_wrapper(self.data, start, size, magic)
-        return view[value[0] : value[1]] if value else None
+        message = view[start : start + size]
+        value = value_of_wrapper(message, magic)
+        return message[value[0] : value[1]] if value else None
 
     def read(self) -> Chunk:
         """Read the records of the batches laid out."""
         newer = self.batches.magic == 2
         parts = [self._magic_2(np.flatnonzero(newer & self._readable()))]
         if not newer.all():
-            parts += self._legacy()
+            parts.append(self._legacy())
         columns = RecordColumns.in_batch_order(parts)
         return self._chunk(columns)
 
@@ -162,7 +163,7 @@ class _Piece:
         self._failures |= {int(rows[row]): why for row, why in failures.items()}
         return replace(columns, batch=rows[columns.batch])
 
-    def _legacy(self) -> list[RecordColumns]:
+    def _legacy(self) -> RecordColumns:
         """Read messages alone and in wrappers."""
         old = (self.batches.magic < 2) & self._readable()
         plain = np.flatnonzero(old & (self.batches.codec == 0))
@@ -181,7 +182,7 @@ class _Piece:
                 self._failures[row] = opened
                 continue
             sets.append(opened)
-        return [self._messages(each) for each in sets]
+        return self._messages(Messages.in_batch_order(sets))
 
     def _open(self, row: int) -> Messages | DamageReason:
         wrapper = Wrapper(row, int(self.batches.magic[row]), int(self.batches.last_offset[row]))

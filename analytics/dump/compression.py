@@ -98,6 +98,8 @@ def _append(piece: bytes, room: memoryview, written: int) -> int:
 def _unsnappy(content: memoryview, room: memoryview) -> int:
     if bytes(content[:8]) != _XERIAL:
         return _unsnappy_block(content, room)
+    if len(content) < _XERIAL_HEADER:
+        raise UnreadableError("a snappy stream ends too soon")
     place, written = _XERIAL_HEADER, 0
     while place < len(content):
         # Streams written one after the other: a header may come again.
@@ -114,6 +116,8 @@ def _unsnappy(content: memoryview, room: memoryview) -> int:
 
 
 def _unsnappy_block(content: memoryview, room: memoryview) -> int:
+    if not len(content):
+        raise UnreadableError("a snappy block without bytes")
     try:
         size = cramjam.snappy.decompress_raw_len(content)
         if size > _SNAPPY_LIMIT * len(content):

@@ -150,7 +150,6 @@ class _Walk:
             if senseless.size:
                 first = int(senseless[0])
                 self._keep(batches.take(slice(0, first)))
-                self._window = _SMALL_WINDOW
                 return self._lost(int(batches.position[first]))
         self._keep(batches)
         self._window = min(self._window * 2, _WINDOW)
@@ -187,11 +186,9 @@ class _Walk:
                 row = int(np.searchsorted(batches.position, hidden, "right")) - 1
                 self._split(batches.take(slice(0, row)), bad[:row])
                 self._lose(int(batches.position[row]), hidden, DamageReason.BAD_LENGTH)
-                self._window = _SMALL_WINDOW
                 return hidden
         if bad[-1] and not self._may_go_on(end):
             self._split(batches.take(slice(0, -1)), bad[:-1])
-            self._window = _SMALL_WINDOW
             return self._mistaken(int(batches.position[-1]), end)
         self._split(batches, bad)
         return end
@@ -206,7 +203,6 @@ class _Walk:
         """No entry that makes sense lies in the window whole."""
         entry = self._entry(position)
         if entry is None:
-            self._window = _SMALL_WINDOW
             return self._lost(position)
         if entry.end > self.stop:
             return self._overrun(position)
@@ -359,6 +355,8 @@ class _Walk:
 
     def _lose(self, start: int, end: int, reason: DamageReason, offset: int | None = None) -> None:
         if end > start:
+            if reason is not DamageReason.BAD_CRC:
+                self._window = _SMALL_WINDOW
             if reason in {DamageReason.BAD_LENGTH, DamageReason.BAD_MAGIC}:
                 offset = self._claimed(start)
             self.damages.append(Damage(start, end - start, reason, offset=offset))
@@ -368,6 +366,8 @@ class _Walk:
         if self._claimed(position) is None:
             return DamageReason.GARBAGE_BETWEEN_BATCHES
         head = self.source.bytes(position, SHORTEST_HEADER)
+        if not any(head):
+            return DamageReason.GARBAGE_BETWEEN_BATCHES
         leads_on = position + LOG_OVERHEAD + _size_at(head, 8)[0] == found
         if head[MAGIC_AT] > 2:
             reason = DamageReason.BAD_MAGIC if leads_on else DamageReason.GARBAGE_BETWEEN_BATCHES

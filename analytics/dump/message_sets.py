@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -29,6 +29,7 @@ _KEY_AT: Final = np.array([18, 26], np.int64)
 _TIMESTAMP_AT: Final = 18
 
 _head = struct.Struct(">qiIbb")
+_length_at = struct.Struct(">i").unpack_from
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,15 @@ class Messages:
     size: NDArray[np.int64]
     magic: NDArray[np.int64]
     offset: NDArray[np.int64]
+
+    @classmethod
+    def in_batch_order(cls, parts: list[Self]) -> Self:
+        """Return the rows of all parts, ordered by batch, else as they were."""
+        order = np.argsort(np.concatenate([part.batch for part in parts]), kind="stable")
+        names = [each.name for each in fields(cls)]
+        return cls(
+            *(np.concatenate([getattr(part, name) for part in parts])[order] for name in names)
+        )
 
 
 def read_messages(
@@ -70,16 +80,16 @@ def read_messages(
     return columns, wrong
 
 
-def value_of_wrapper(
-    data: NDArray[np.uint8], start: int, size: int, magic: int
-) -> tuple[int, int] | None:
-    """Return where the value of one message lies; None where it is null or does not fit."""
-    at, end = np.array([start + int(_KEY_AT[magic])]), np.array([start + size])
-    _, at, wrong_key = _field(data, at, end)
-    value, at, wrong = _field(data, at, end)
-    if wrong_key[0] or wrong[0] or at[0] != end[0] or value.length[0] < 0:
+def value_of_wrapper(content: memoryview, magic: int) -> tuple[int, int] | None:
+    """Return where in one message its value lies; None where it is null or does not fit."""
+    at = int(_KEY_AT[magic])
+    (key,) = _length_at(content, at)
+    at += 4 + max(key, 0)
+    if key < -1 or at + 4 > len(content):
         return None
-    return int(value.start[0]), int(value.start[0] + value.length[0])
+    (value,) = _length_at(content, at)
+    at += 4
+    return (at, len(content)) if value >= 0 and at + value == len(content) else None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from analytics.dump.headers import (
 from analytics.dump.raw_records import PADDING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from analytics.dump.byte_source import ByteSource
@@ -37,6 +39,7 @@ _PER_TRIAL: Final = 4096
 """Bytes that may be summed over in vain: some for free, and this many per byte looked at; a trial
 costs as many as it sums over, and some for itself."""
 
+_AT_ONCE: Final = 64
 _MAX_CODEC: Final = 4
 _KNOWN_ATTRIBUTES: Final = 0x7F
 _LEGACY_ATTRIBUTES: Final = (0x07, 0x0F)
@@ -116,16 +119,18 @@ class BatchFinder:
 
     def _between(
         self, window: int, low: int, high: int, passing: NDArray[np.int64] | None
-    ) -> list[Entry]:
+    ) -> Iterator[Entry]:
+        """Yield the candidates of a window, from ``low`` to before ``high``."""
         found = self._candidates(window)
         first, end = np.searchsorted(found.position, [low, high]).tolist()
-        if first == end:
-            return []
-        found = found.take(slice(first, end))
-        if passing is not None:
-            found = found.take(~np.isin(found.position, passing))
-        columns = (found.position.tolist(), found.size.tolist(), found.magic.tolist())
-        return [Entry(*row) for row in zip(*columns, strict=True)]
+        # Most searches end with the first few: no more are looked at than needed.
+        while first < end:
+            some = found.take(slice(first, min(first + _AT_ONCE, end)))
+            first += _AT_ONCE
+            if passing is not None:
+                some = some.take(~np.isin(some.position, passing))
+            columns = (some.position.tolist(), some.size.tolist(), some.magic.tolist())
+            yield from map(Entry, *columns)
 
     def _candidates(self, window: int) -> _Candidates:
         if window != self._window:

@@ -32,7 +32,7 @@ def complete_wrappers(source: ByteSource, batches: Batches, limits: Limits) -> N
     for row in np.flatnonzero(packed).tolist():
         size, magic = int(batches.size[row]), int(batches.magic[row])
         data = source.array(int(batches.position[row]), size)
-        value = value_of_wrapper(data, 0, size, magic)
+        value = value_of_wrapper(data.data[:size], magic)
         if value is None:
             continue
         expansion.earn(size)
