@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from reports.columns import columns
+from reports.columns import cell, columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -265,7 +265,7 @@ def _notes(manifest: Row) -> list[str]:
         for row in manifest.get("partitions", [])
         for each in row["ignored"]
     ]
-    rows = _most([*rows, *ignored])
+    rows = [cell(row) for row in _most([*rows, *ignored])]
     return ["Notes", *rows] if rows else []
 
 
