@@ -40,6 +40,14 @@ A name whose module does not exist yet is not a command.
 """
 
 
+def _name_variables(command: click.Command) -> None:
+    """Name each option's environment variable after the option, not after its parameter."""
+    for each in command.params:
+        if isinstance(each, click.Option) and each.envvar is None:
+            name = max(each.opts, key=len).lstrip("-").replace("-", "_").upper()
+            each.envvar = f"{ENVIRONMENT_PREFIX}_{name}"
+
+
 class CommandGroup(click.Group):
     """A group whose commands are the modules of `jobs`, none imported before it is called.
 
@@ -57,6 +65,7 @@ class CommandGroup(click.Group):
         module = importlib.import_module(f"jobs.{cmd_name}")
         command = cast("click.Command", getattr(module, cmd_name))
         command.context_settings.setdefault("auto_envvar_prefix", ENVIRONMENT_PREFIX)
+        _name_variables(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

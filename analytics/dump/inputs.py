@@ -18,6 +18,7 @@ from analytics.dump.folders import (
     log_directories_in,
     what_was_found,
 )
+from analytics.dump.model import INTERNAL_TOPICS
 from analytics.dump.raw_rows_files import RawRows, rows_in_file, rows_in_folder
 from analytics.dump.segments import (
     dying_state,
@@ -161,9 +162,9 @@ def _recognize_file(
     given: str, path: str, name: str | None, owner: tuple[str, int] | None, found: _Found
 ) -> None:
     folder, file = parent(path), base_name(path)
-    whose = owner or partition_of(base_name(folder))
+    whose = _whose(base_name(folder), owner)
     if is_segment_name(file) and whose:
-        disk = folder if owner else parent(folder)
+        disk = folder if whose == owner else parent(folder)
         source = PartitionSource(folder, *whose, file)
         found.disks.append(DiskSource(disk, name, (source,)))
         found.said.append(f"{given}: a segment of {whose[0]}-{whose[1]}")
@@ -219,7 +220,7 @@ def _partition_folder(
     given: str, path: str, name: str | None, owner: tuple[str, int] | None
 ) -> DiskSource:
     folder = base_name(path)
-    whose = owner or partition_of(folder)
+    whose = _whose(folder, owner)
     if whose is None:
         state = dying_state(folder)
         found = f"its name says {state}" if state else "its name is not <topic>-<partition>"
@@ -228,6 +229,12 @@ def _partition_folder(
             f"--topic-partition, as in --topic-partition __consumer_offsets-17"
         )
     return DiskSource(parent(path), name, (PartitionSource(path, *whose),))
+
+
+def _whose(folder: str, owner: tuple[str, int] | None) -> tuple[str, int] | None:
+    """Return whose the files of a folder are: its name tells if that is an internal partition's."""
+    named = partition_of(folder)
+    return named if owner is None or (named and named[0] in INTERNAL_TOPICS) else owner
 
 
 def _merged(disks: Iterable[DiskSource]) -> list[DiskSource]:
