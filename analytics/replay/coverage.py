@@ -1,0 +1,26 @@
+"""What of the internal topics a dump holds, as far as the completeness of state rests on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Where the dump's edges are.
+
+    Attributes:
+        complete_from: By topic and partition, the offset from which on no record is missing;
+            partitions not named are taken to be whole.
+        partitions: How many partitions each internal topic has.
+        absent: Which of them the dump has no copy of.
+    """
+
+    complete_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    absent: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+
+WHOLE = Coverage()
+"""Nothing is known to be missing."""
