@@ -1,0 +1,67 @@
+"""Decoded tables as DataFrames: from rows that name a few columns only, or from a dump."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analytics.decode.source import table_schema
+from analytics.decode.tasks import Settings, packed, run_task
+from analytics.dump.plan import PlanOptions, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def frame_of(spark: SparkSession, table: str, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """Rows of a decoded table; what a row does not name is null."""
+    return spark.createDataFrame(pa.Table.from_pylist(list(rows), table_schema(table)))
+
+
+def frames_of(
+    spark: SparkSession, rows: Mapping[str, Iterable[Mapping[str, Any]]], tables: Iterable[str]
+) -> dict[str, DataFrame]:
+    """Several decoded tables; those without rows are empty."""
+    return {table: frame_of(spark, table, rows.get(table, [])) for table in tables}
+
+
+def frames_of_dump(
+    spark: SparkSession, log_dir: Path, topic: str, tables: Iterable[str]
+) -> dict[str, DataFrame]:
+    """Decoded tables of one topic of one copy, decoded in this process and kept in memory."""
+    slices = plan([str(log_dir)], PlanOptions(topics=frozenset({topic}))).slices
+    parts: dict[str, list[pa.Table]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as staging:
+        for number, chosen in enumerate(packed(slices)):
+            numbered = [(index, slices[index]) for index in chosen]
+            for part in run_task(number, numbered, Settings(staging)).parts:
+                name = part.table.rsplit("/", 1)[-1]
+                parts[name].append(pq.read_table(part.path, partitioning=None))
+    return {
+        table: spark.createDataFrame(
+            pa.concat_tables(parts[table]) if parts[table] else table_schema(table).empty_table()
+        )
+        for table in tables
+    }
+
+
+def without_log_start(log_dir: Path, topic: str, target: Path) -> Path:
+    """Copy the partitions of a topic without the checkpoints beside them.
+
+    What lies below the log start is then read too: before it was deleted it was the state, and a
+    cut may lie that far back.
+    """
+    copy = target / log_dir.name
+    copy.mkdir(parents=True)
+    for partition in log_dir.glob(f"{topic}-*"):
+        shutil.copytree(partition, copy / partition.name)
+    shutil.copy(log_dir / "meta.properties", copy)
+    return copy
