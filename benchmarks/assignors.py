@@ -2,8 +2,8 @@
 
 Run it as `python benchmarks/assignors.py [MEMBERS PARTITIONS]`. Each assignor gets a fresh group,
 the same group after a tenth of its members was replaced, both with equal and with different
-subscriptions, and for the sticky ones the worst starts known: everything owned by one member, and
-a chain of members that overlap in one topic each.
+subscriptions, and the worst starts known: everything owned by one member, a chain of members that
+overlap in one topic each, and as many topics as partitions.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ def scenarios(members: int, partitions: int, name: str) -> Iterable[tuple[str, G
         everything = {greedy.id: {t: list(range(topics[t])) for t in greedy.subscription}}
         yield f"{label}, one owns all", group_of(topics, subscriptions, everything)
     yield "chain, fresh", group_of(topics, chain(topics, members), {})
+    single = {f"single-{number:05}": 1 for number in range(partitions)}
+    yield "equal, a topic each", group_of(single, equal(single, members), {})
 
 
 def median(run: Callable[[], object]) -> float:

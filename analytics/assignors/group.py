@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analytics.errors import GroupscopeError
@@ -72,7 +72,7 @@ class Group:
 
     def subscribed_topics(self) -> list[str]:
         """Return the topics that a member wants and that have partitions, in order of `topics`."""
-        wanted = frozenset[str]().union(*(member.subscription for member in self.members))
+        wanted = frozenset[str]().union(*{member.subscription for member in self.members})
         return [topic for topic, count in self.topics.items() if count > 0 and topic in wanted]
 
     def owned(self, member: Member) -> dict[str, list[int]]:
@@ -103,14 +103,33 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return grouped
 
 
+def subscribers_of(members: Sequence[Member]) -> dict[str, list[int]]:
+    """Return for each wanted topic the places of the members that want it, ascending.
+
+    Topics may share one list: with equal subscriptions all do.
+    """
+    if len({member.subscription for member in members}) == 1:
+        everybody = list(range(len(members)))
+        return dict.fromkeys(members[0].subscription, everybody)
+    places: dict[str, list[int]] = {}
+    for place, member in enumerate(members):
+        for topic in member.subscription:
+            places.setdefault(topic, []).append(place)
+    return places
+
+
 def refuse_unknown_topics(group: Group) -> None:
     """Refuse a subscription to a topic the brokers do not know, as all broker assignors do.
 
     Raises:
         AssignmentRefusedError: Names the first such member and topic.
     """
+    known: set[frozenset[str]] = set()
     for member in group.members:
-        unknown = sorted(member.subscription - group.topics.keys())
+        if member.subscription in known:
+            continue
+        known.add(member.subscription)
+        unknown = sorted(member.subscription.difference(group.topics))
         if unknown:
             raise AssignmentRefusedError(
                 f"member {member.id!r} is subscribed to topic {unknown[0]!r}, "

@@ -8,7 +8,7 @@ a `HashMap<String, ...>`, so their order is known offline too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from analytics.assignors.group import Group, Member, TopicId
@@ -80,15 +80,13 @@ def members_in_order(group: Group) -> list[Member]:
     return in_hash_order(group.members, lambda member: string_hash(member.id))
 
 
-def topics_in_order(group: Group, topics: Iterable[str]) -> list[str]:
+def topics_in_order(ids: Mapping[str, TopicId], topics: Iterable[str]) -> list[str]:
     """Return topics as a map by their ids is walked."""
-    ids = group.ids_of_topics()
     return in_hash_order(topics, lambda topic: topic_id_hash(ids[topic]))
 
 
-def copied_topics_in_order(group: Group, topics: Iterable[str]) -> list[str]:
+def copied_topics_in_order(ids: Mapping[str, TopicId], topics: Iterable[str]) -> list[str]:
     """Return topics as a set copied from a set of their ids is walked."""
-    ids = group.ids_of_topics()
     copied = list(topics)
     capacity = copied_set_capacity(len(copied))
     return in_hash_order(copied, lambda topic: topic_id_hash(ids[topic]), capacity=capacity)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from analytics.assignors.group import (
     Assignment,
     Group,
-    Member,
-    by_topic,
     refuse_unknown_topics,
+    subscribers_of,
 )
 from analytics.assignors.member_order import static_first
-from analytics.assignors.range_racks import TopicShares, assign_rack_matches
+from analytics.assignors.range_racks import assign_rack_matches, shares_of
 
 
 def assign_range(group: Group) -> Assignment:
@@ -19,22 +18,15 @@ def assign_range(group: Group) -> Assignment:
     With racks (KIP-881), replicas in a member's rack are handed out first, within the same
     sizes, so a member's partitions need not be a run. Unknown topics are left out.
     """
-    shares = [
-        TopicShares.of(group, topic, _subscribers(group, topic))
-        for topic in group.subscribed_topics()
-    ]
+    shares = shares_of(group, static_first(group.members))
     if any(topic.needs_racks for topic in shares):
         assign_rack_matches(shares)
-    for topic in shares:
+    assignment: Assignment = {member.id: {} for member in group.members}
+    for topic in sorted(shares, key=lambda topic: topic.name):
         topic.assign_rest()
-    return {
-        member.id: by_topic(
-            (topic.name, partition)
-            for topic in shares
-            for partition in topic.assigned.get(member.id, ())
-        )
-        for member in group.members
-    }
+        for member, partitions in topic.assigned.items():
+            assignment[member][topic.name] = sorted(partitions)
+    return assignment
 
 
 def assign_server_range(group: Group) -> Assignment:
@@ -46,18 +38,17 @@ def assign_server_range(group: Group) -> Assignment:
         AssignmentRefusedError: A member wants a topic the brokers do not know.
     """
     refuse_unknown_topics(group)
+    served = static_first(group.members)
+    subscribers = subscribers_of(served)
     assignment: Assignment = {member.id: {} for member in group.members}
     for topic in sorted(group.subscribed_topics()):
-        subscribers = _subscribers(group, topic)
-        shorter, longer_runs = divmod(group.topics[topic], len(subscribers))
+        count = group.topics[topic]
+        shorter, longer_runs = divmod(count, len(subscribers[topic]))
         start = 0
-        for place, member in enumerate(subscribers):
-            end = start + shorter + (place < longer_runs)
-            if end > start:
-                assignment[member.id][topic] = list(range(start, end))
+        for turn, place in enumerate(subscribers[topic]):
+            end = start + shorter + (turn < longer_runs)
+            assignment[served[place].id][topic] = list(range(start, end))
             start = end
+            if start == count:
+                break
     return assignment
-
-
-def _subscribers(group: Group, topic: str) -> list[Member]:
-    return static_first(member for member in group.members if topic in member.subscription)

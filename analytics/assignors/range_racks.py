@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from analytics.assignors.group import Group, Member
+from analytics.assignors.group import Group, Member, subscribers_of
 from analytics.assignors.racks import racks_matter, racks_of
 
 
@@ -35,13 +35,12 @@ class TopicShares:
     assigned: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, group: Group, topic: str, subscribers: Sequence[Member]) -> TopicShares:
+    def of(cls, group: Group, topic: str, racks: dict[str, str | None]) -> TopicShares:
         """Return the topic with nothing handed out."""
         count = group.topics[topic]
-        racks = {member.id: member.rack or None for member in subscribers}
         known = {rack for rack in racks.values() if rack}
         replicas = racks_of(group, topic) if known else ()
-        share, extras = divmod(count, len(subscribers))
+        share, extras = divmod(count, len(racks))
         return cls(
             name=topic,
             racks=racks,
@@ -87,15 +86,39 @@ class TopicShares:
                 self.give(member, chosen)
 
 
+def shares_of(group: Group, members: Sequence[Member]) -> list[TopicShares]:
+    """Return all subscribed topics, with nothing handed out.
+
+    Args:
+        group: The group.
+        members: Its members, in the order they are served.
+    """
+    subscribers = subscribers_of(members)
+    racks_by_list: dict[int, dict[str, str | None]] = {}
+    shares = []
+    for topic in group.subscribed_topics():
+        places = subscribers[topic]
+        # Topics that share the list of their subscribers share their racks too.
+        racks = racks_by_list.get(id(places))
+        if racks is None:
+            racks = {members[place].id: members[place].rack or None for place in places}
+            racks_by_list[id(places)] = racks
+        shares.append(TopicShares.of(group, topic, racks))
+    return shares
+
+
 def assign_rack_matches(topics: Sequence[TopicShares]) -> None:
     """Hand out what matches racks; topics with equal members and counts go together.
 
     Topics are taken together so that a member gets the same partition numbers of each, which
     is what joins of co-partitioned topics need.
     """
-    alike: dict[tuple[frozenset[tuple[str, str | None]], int], list[TopicShares]] = {}
+    members: dict[int, frozenset[str]] = {}
+    alike: dict[tuple[frozenset[str], int], list[TopicShares]] = {}
     for topic in topics:
-        alike.setdefault((frozenset(topic.racks.items()), len(topic.replicas)), []).append(topic)
+        if id(topic.racks) not in members:
+            members[id(topic.racks)] = frozenset(topic.racks)
+        alike.setdefault((members[id(topic.racks)], len(topic.replicas)), []).append(topic)
     for together in alike.values():
         if len(together) > 1:
             _assign_together(together)
@@ -105,9 +128,12 @@ def assign_rack_matches(topics: Sequence[TopicShares]) -> None:
 
 def _assign_together(topics: Sequence[TopicShares]) -> None:
     unfilled = list(topics[0].racks)
+    racks = topics[0].racks
     for partition in range(len(topics[0].replicas)):
+        near = frozenset.intersection(*(topic.replicas[partition] for topic in topics))
         for member in unfilled:
-            if all(t.matches(member, partition) and t.room(member) > 0 for t in topics):
+            rack = racks[member]
+            if (rack is None or rack in near) and all(t.room(member) > 0 for t in topics):
                 for topic in topics:
                     topic.give(member, [partition])
                 if all(topic.room(member) <= 0 for topic in topics):

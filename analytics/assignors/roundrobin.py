@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from analytics.assignors.group import Assignment, Group, TopicPartition, by_topic
+from analytics.assignors.group import Assignment, Group, TopicPartition, by_topic, subscribers_of
 from analytics.assignors.java_order import sort_key
 from analytics.assignors.member_order import static_first
 
@@ -17,9 +17,10 @@ def assign_roundrobin(group: Group) -> Assignment:
     """
     circle = static_first(group.members)
     dealt: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}
+    subscribers = subscribers_of(circle)
     turn = 0
     for topic in sorted(group.subscribed_topics(), key=sort_key):
-        takers = [n for n, member in enumerate(circle) if topic in member.subscription]
+        takers = subscribers[topic]
         first = bisect_left(takers, turn)
         for partition in range(group.topics[topic]):
             turn = takers[(first + partition) % len(takers)]

@@ -14,6 +14,7 @@ from analytics.assignors.group import (
     TopicPartition,
     by_topic,
     refuse_unknown_topics,
+    subscribers_of,
 )
 from analytics.assignors.java_order import (
     in_hash_order,
@@ -68,7 +69,7 @@ def desired_counts(members: int, partitions: int) -> list[int]:
 def _together(group: Group, members: Sequence[Member]) -> Iterable[tuple[int, TopicPartition]]:
     ids = group.ids_of_topics()
     hashes = {topic: topic_id_hash(topic_id) for topic, topic_id in ids.items()}
-    topics = topics_in_order(group, members[0].subscription_in(group.topics))
+    topics = topics_in_order(ids, members[0].subscription_in(group.topics))
     sharing = _Sharing(
         range(len(members)),
         [(topic, p) for topic in topics for p in _assignable(group, topic)],
@@ -76,7 +77,7 @@ def _together(group: Group, members: Sequence[Member]) -> Iterable[tuple[int, To
     )
     for number, member in enumerate(members):
         current = group.owned(member)
-        for topic in topics_in_order(group, current):
+        for topic in topics_in_order(ids, current):
             sharing.keep(number, [(topic, p) for p in partitions_in_order(current[topic])])
     return sharing.run()
 
@@ -84,12 +85,15 @@ def _together(group: Group, members: Sequence[Member]) -> Iterable[tuple[int, To
 def _topic_by_topic(
     group: Group, members: Sequence[Member]
 ) -> Iterable[tuple[int, TopicPartition]]:
-    owned = [group.owned(member) for member in members]
-    for topic in group.topics:
-        subscribers = [n for n, member in enumerate(members) if topic in member.subscription]
+    owned: dict[str, dict[int, list[int]]] = {}
+    for number, member in enumerate(members):
+        for topic, partitions in group.owned(member).items():
+            if topic in member.subscription:
+                owned.setdefault(topic, {})[number] = partitions
+    for topic, subscribers in subscribers_of(members).items():
         sharing = _Sharing(subscribers, _assignable(group, topic), int)
-        for number in subscribers:
-            sharing.keep(number, partitions_in_order(owned[number].get(topic, ())))
+        for number, partitions in owned.get(topic, {}).items():
+            sharing.keep(number, partitions_in_order(partitions))
         for number, partition in sharing.run():
             yield number, (topic, partition)
 
@@ -117,14 +121,14 @@ class _Sharing(Generic[P]):
         self._sharing = desired_sharing(len(members), len(partitions))
         counts = desired_counts(len(members), len(partitions))
         self._desired = dict(zip(members, counts, strict=True))
-        self._of_member: dict[int, dict[P, None]] = {member: {} for member in members}
+        self._of_member: dict[int, dict[P, None]] = {}
         self._of_partition: dict[P, dict[int, None]] = {}
 
     def keep(self, member: int, partitions: Iterable[P]) -> None:
         """Start with what the member has; what cannot be assigned any more is let go."""
         for partition in partitions:
             if partition in self._partitions:
-                self._of_member[member][partition] = None
+                self._of_member.setdefault(member, {})[partition] = None
                 self._of_partition.setdefault(partition, {})[member] = None
 
     def run(self) -> Iterable[tuple[int, P]]:
@@ -154,7 +158,8 @@ class _Sharing(Generic[P]):
 
     def _fill_up(self) -> None:
         """Give each partition the members it lacks, going round those that have room."""
-        unfilled = [m for m in self._of_member if self._room(m)]
+        sizes = {member: len(held) for member, held in self._of_member.items()}
+        unfilled = [m for m, wanted in self._desired.items() if sizes.get(m, 0) < wanted]
         room = int((len(self._partitions) + 1) * _WITH_ROOM + 1)
         # Kafka fills this map by computeIfAbsent, which puts new keys first in their bucket.
         latest_first = reversed(self._of_partition)
@@ -172,11 +177,9 @@ class _Sharing(Generic[P]):
                     continue
                 idle = 0
                 sharers[member] = None
-                self._of_member[member][partition] = None
-                if self._room(member):
+                held = self._of_member.setdefault(member, {})
+                held[partition] = None
+                if len(held) < self._desired[member]:
                     turn += 1
                 else:
                     del unfilled[turn]
-
-    def _room(self, member: int) -> bool:
-        return len(self._of_member[member]) < self._desired[member]

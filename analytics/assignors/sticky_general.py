@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.assignors.group import Group, TopicPartition
+from analytics.assignors.group import Group, TopicPartition, subscribers_of
 from analytics.assignors.java_order import sort_key
 from analytics.assignors.racks import Racks
 from analytics.assignors.sticky_claims import Claims
@@ -45,9 +45,9 @@ class _Balancing:
         self.ids = sorted(claims.owned, key=sort_key)
         numbers = {member: number for number, member in enumerate(self.ids)}
         wants = {member.id: member.subscription for member in group.members}
+        places = subscribers_of(sorted(group.members, key=lambda member: numbers[member.id]))
         self.subscribers: dict[str, _Indices] = {
-            topic: np.array([n for n, m in enumerate(self.ids) if topic in wants[m]], np.int64)
-            for topic in group.subscribed_topics()
+            topic: np.array(places[topic], np.int64) for topic in group.subscribed_topics()
         }
         # Topics few members want come first: they have the least choice.
         self.topics = sorted(

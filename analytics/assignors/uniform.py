@@ -50,12 +50,13 @@ def _owned_once(group: Group, members: Sequence[Member]) -> Owned:
 
     Kafka gives up on a partition with two owners, which its own records never hold.
     """
+    ids = group.ids_of_topics()
     taken: set[TopicPartition] = set()
     owned: Owned = {}
     for member in members:
         current = group.owned(member)
         owned[member.id] = {}
-        for topic in topics_in_order(group, current):
+        for topic in topics_in_order(ids, current):
             if topic in member.subscription:
                 kept = [p for p in partitions_in_order(current[topic]) if (topic, p) not in taken]
                 taken.update((topic, partition) for partition in kept)
@@ -98,7 +99,9 @@ def _free(group: Group, owned: Owned) -> list[TopicPartition]:
         for topic, partitions in topics.items()
         for partition in partitions
     }
-    wanted = copied_topics_in_order(group, group.members[0].subscription_in(group.topics))
+    wanted = copied_topics_in_order(
+        group.ids_of_topics(), group.members[0].subscription_in(group.topics)
+    )
     return [
         (topic, partition)
         for topic in wanted

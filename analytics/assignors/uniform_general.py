@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.assignors.group import Assignment, Group, Member
+from analytics.assignors.group import Assignment, Group, Member, subscribers_of
 from analytics.assignors.load_ladder import LoadLadder
 
 _PASSES = 16
@@ -29,15 +29,10 @@ def balance_topics(
     balancing = _Balancing(group, members, owned)
     balancing.give_out()
     balancing.even_out()
-    numbers = {member.id: number for number, member in enumerate(members)}
     assignment: Assignment = {member.id: {} for member in group.members}
     for topic in sorted(balancing.owners):
-        owners = balancing.owners[topic]
-        for member in group.members:
-            if topic in member.subscription:
-                mine = np.flatnonzero(owners == numbers[member.id]).tolist()
-                if mine:
-                    assignment[member.id][topic] = mine
+        for partition, number in enumerate(balancing.owners[topic].tolist()):
+            assignment[members[number].id].setdefault(topic, []).append(partition)
     return assignment
 
 
@@ -50,11 +45,9 @@ class _Balancing:
         members: Sequence[Member],
         owned: Mapping[str, Mapping[str, Sequence[int]]],
     ) -> None:
-        self.subscribers: dict[str, NDArray[np.int64]] = {}
-        wanted = frozenset[str]().union(*(member.subscription for member in members))
-        for topic in wanted:
-            numbers = [n for n, member in enumerate(members) if topic in member.subscription]
-            self.subscribers[topic] = np.array(numbers, np.int64)
+        self.subscribers = {
+            topic: np.array(places, np.int64) for topic, places in subscribers_of(members).items()
+        }
         self.owners = {
             topic: np.full(group.topics[topic], _NOBODY, np.int64) for topic in self.subscribers
         }
