@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analytics.dump.changes import has_changed
 from analytics.dump.manifest import Findings, build_manifest, iso_time, surveys_of_slices
-from analytics.dump.study import has_changed
 from analytics.errors import InputUnreadableError
 from jobs.accounts import record_counts
 from jobs.version import VERSION
@@ -17,21 +17,6 @@ if TYPE_CHECKING:
     from analytics.dump.model import PartitionCopy, Plan
     from jobs.accounts import Account
     from jobs.decoding import Decoding
-
-ARCHIVED_ROWS = (
-    (
-        "which commits of archived rows were in transactions, and which of those were aborted: "
-        "such rows carry neither producer ids nor markers"
-    ),
-    (
-        "which coordinator wrote an archived row, and whether an election lost any: such rows "
-        "carry no leader epochs"
-    ),
-    (
-        "whether the archived rows are all there were: one that was never archived leaves the "
-        "same hole as one that compaction removed"
-    ),
-)
 
 
 def decode_manifest(
@@ -64,6 +49,7 @@ def decode_manifest(
             if report.summary and report.summary.sha256
         },
         notes=plan.notes,
+        has_archived_rows=bool(decoding.rows),
     )
     manifest = build_manifest(VERSION, created_from, options, findings)
     manifest["reconciliation"] = [each.as_json() for each in accounts]
@@ -74,7 +60,6 @@ def decode_manifest(
     ]
     if decoding.rows:
         manifest["partitions"] += [_archived(each) for each in decoding.rows]
-        manifest["unanswerable"] += ARCHIVED_ROWS
     return manifest
 
 

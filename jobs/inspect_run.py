@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from analytics.decode.kafka_version import KafkaVersion, Seen, infer_kafka_version
 from analytics.dump.inputs import Inputs, recognize
@@ -20,11 +23,13 @@ from schemas import record_types
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.dump.model import Copy
     from analytics.dump.sample import Sample
     from analytics.dump.study import Study
     from jobs.console import Console
 
 _LARGEST_MANIFEST = 256 << 20
+_TAKES_A_WHILE = 1 << 30
 
 
 def inspect_inputs(
@@ -58,7 +63,7 @@ def inspect_inputs(
     for copy in copies:
         for item in copy.ignored:
             console.detail(f"{copy.name}: {item.name}: {item.why}; not read")
-    looked = study(copies, options, check_crc=check_crc)
+    looked = _study(console, copies, options, check_crc=check_crc)
     sample = looked.seen.sample
     version = _kafka_version(sample)
     findings = Findings(
@@ -72,6 +77,7 @@ def inspect_inputs(
         notes=[*notes, *looked.seen.notes],
         is_crc_checked=check_crc,
         is_sample=True,
+        has_archived_rows=bool(found.raw_rows),
     )
     said = {
         "prefer_copy": prefer_copy,
@@ -79,6 +85,19 @@ def inspect_inputs(
         "topic_partition": topic_partition,
     }
     return _printed(build_manifest(VERSION, inputs, said, findings), looked, inputs)
+
+
+def _study(
+    console: Console, copies: Sequence[Copy], options: PlanOptions, *, check_crc: bool
+) -> Study:
+    """Look at all headers, with a progress bar where that takes a while."""
+    size = sum(each.size for copy in copies for each in copy.partitions)
+    if not console.draws_progress or size < _TAKES_A_WHILE:
+        return study(copies, options, check_crc=check_crc)
+    with click.progressbar(
+        length=size, label="reading headers", file=sys.stderr, show_eta=False
+    ) as bar:
+        return study(copies, options, check_crc=check_crc, report=bar.update)
 
 
 def _printed(

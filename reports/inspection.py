@@ -22,6 +22,7 @@ def shown(manifest: Row) -> str:
         _heading(manifest),
         _copies(manifest),
         *(_topic(topic, rows, manifest) for topic, rows in _by_topic(manifest).items()),
+        _archived(manifest),
         _divergences(manifest),
         _gaps(manifest),
         _damages(manifest),
@@ -47,7 +48,7 @@ def _heading(manifest: Row) -> list[str]:
 
 def _alarms(manifest: Row) -> list[str]:
     """Return a line for each thing that should not be."""
-    rows = manifest.get("partitions", [])
+    rows = _of_logs(manifest)
     lost = sum(each["lost_records"] for each in manifest.get("divergences", []))
     gaps = sum(_lost_gaps(row) for row in rows)
     damaged = sum(row["bytes_damaged"] for row in rows)
@@ -87,9 +88,28 @@ def _copies(manifest: Row) -> list[str]:
 
 def _by_topic(manifest: Row) -> dict[str, list[Row]]:
     topics: dict[str, list[Row]] = defaultdict(list)
-    for row in manifest.get("partitions", []):
+    for row in _of_logs(manifest):
         topics[row["topic"]].append(row)
     return topics
+
+
+def _of_logs(manifest: Row) -> list[Row]:
+    """Return the partitions that copies of log directories hold; archived rows have no copy."""
+    return [row for row in manifest.get("partitions", []) if row["copy"] is not None]
+
+
+def _archived(manifest: Row) -> list[str]:
+    heads = ("TOPIC", "PARTITION", "FIRST", "END", "RECORDS", "FROM", "TO")
+    names = (
+        *("topic", "partition", "first_offset", "end_offset", "records"),
+        *("first_timestamp", "last_timestamp"),
+    )
+    rows = [
+        tuple(row[name] for name in names)
+        for row in manifest.get("partitions", [])
+        if row["copy"] is None
+    ]
+    return ["Archived rows", *columns(heads, rows)] if rows else []
 
 
 def _topic(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
@@ -224,7 +244,7 @@ def _divergences(manifest: Row) -> list[str]:
 def _gaps(manifest: Row) -> list[str]:
     rows = [
         (row["topic"], row["partition"], row["copy"], *gap.values())
-        for row in manifest.get("partitions", [])
+        for row in _of_logs(manifest)
         for gap in row["gaps"]
         if gap["kind"] != "compaction"
     ]
@@ -235,7 +255,7 @@ def _gaps(manifest: Row) -> list[str]:
 def _damages(manifest: Row) -> list[str]:
     rows = [
         (row["copy"], each["file"], each["position"], each["size"], each["offset"], each["reason"])
-        for row in manifest.get("partitions", [])
+        for row in _of_logs(manifest)
         for each in row["damages"]
     ]
     heads = ("COPY", "FILE", "POSITION", "BYTES", "OFFSET", "REASON")
@@ -262,7 +282,7 @@ def _notes(manifest: Row) -> list[str]:
     rows = [f"- {each['where']}: {each['what']}" for each in manifest.get("notes", [])]
     ignored = [
         f"- {row['copy']}: {row['topic']}-{row['partition']}/{each['name']}: {each['why']}"
-        for row in manifest.get("partitions", [])
+        for row in _of_logs(manifest)
         for each in row["ignored"]
     ]
     rows = [cell(row) for row in _most([*rows, *ignored])]

@@ -55,6 +55,7 @@ class Findings:
         notes: All else worth knowing.
         is_crc_checked: Every batch was summed over.
         is_sample: ``record_types`` counts a sample.
+        has_archived_rows: Some or all records come from archived rows, not from logs.
     """
 
     copies: Sequence[Copy]
@@ -70,6 +71,7 @@ class Findings:
     notes: Sequence[Note] = ()
     is_crc_checked: bool = True
     is_sample: bool = False
+    has_archived_rows: bool = False
 
 
 def build_manifest(
@@ -107,6 +109,7 @@ def build_manifest(
             findings.surveys,
             findings.absent_partitions,
             is_crc_checked=findings.is_crc_checked,
+            has_archived_rows=findings.has_archived_rows,
         ),
         "notes": [{"where": each.where, "what": each.what} for each in findings.notes],
     }

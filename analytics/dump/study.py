@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from analytics.dump.changes import has_changed
 from analytics.dump.copies import find_lines
 from analytics.dump.model import NOTHING_KNOWN, Copy, Divergence, Note, PartitionCopy, SegmentFile
 from analytics.dump.plan import PlanOptions, partitions_by_key
 from analytics.dump.sample import SAMPLE_BYTES, Sample, nothing_sampled, sample_segment
-from analytics.dump.storage import storage_of
 from analytics.dump.survey import PartitionSurvey, survey_of
 from analytics.dump.tally import SegmentSurvey, SegmentTally
 from analytics.dump.walks import CopyLog, SegmentWalk, log_senses, walk_copy, walk_segment
@@ -104,13 +104,24 @@ class Study:
     seen: Seen
 
 
-def study(copies: Sequence[Copy], options: PlanOptions, *, check_crc: bool = False) -> Study:
+def _silent(size: int) -> None:
+    """Tell nobody."""
+
+
+def study(
+    copies: Sequence[Copy],
+    options: PlanOptions,
+    *,
+    check_crc: bool = False,
+    report: Callable[[int], object] = _silent,
+) -> Study:
     """Look at every internal partition of every copy.
 
     Args:
         copies: As listed.
         options: What a person asked for.
         check_crc: Sum over every batch.
+        report: Is told how many bytes were just looked at.
 
     Raises:
         InputUnreadableError: The disk refuses.
@@ -118,8 +129,9 @@ def study(copies: Sequence[Copy], options: PlanOptions, *, check_crc: bool = Fal
     groups = partitions_by_key(copies, options)
     tasks = _tasks(groups.values(), copies, options, check_crc=check_crc)
     seen = Seen()
-    for found in _results(tasks):
+    for task, found in zip(tasks, _results(tasks), strict=True):
         seen.add(found)
+        report(task.size)
     order = {key: place for place, key in enumerate(groups)}
     seen.divergences.sort(key=lambda each: order[each.topic, each.partition])
     files: dict[str, list[SegmentSurvey]] = {}
@@ -131,20 +143,6 @@ def study(copies: Sequence[Copy], options: PlanOptions, *, check_crc: bool = Fal
         for each in group
     )
     return Study(surveys, seen)
-
-
-def has_changed(partition: PartitionCopy) -> bool:
-    """Whether files of a partition came, went or changed since it was listed."""
-    entries = storage_of(partition.directory).list(partition.directory)
-    now = {entry.name: (entry.size, entry.modified) for entry in entries if not entry.is_folder}
-    for segment in partition.segments:
-        name = segment.name.rpartition("/")[2]
-        if now.pop(name, None) != (segment.size, segment.modified):
-            return True
-    known = {item.name for item in partition.ignored}
-    return partition.whole and any(
-        name.endswith((".log", ".swap", ".checkpoint")) and name not in known for name in now
-    )
 
 
 def _tasks(
@@ -194,14 +192,18 @@ def _results(tasks: Sequence[FileTask | GroupTask]) -> Iterator[Seen]:
         return
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - costs time
 
+    done = 0
     try:
-        yield from _in_processes([task._replace(may_map=True) for task in tasks], processors)
+        mapping = [task._replace(may_map=True) for task in tasks]
+        for found in _in_processes(mapping, processors):
+            done += 1
+            yield found
     except BrokenProcessPool:
-        # A mapped file has shrunk under a process, which ends it: read the files instead.
-        yield from map(_do, tasks)
+        # A mapped file has shrunk under a process, which ends it: read the others instead.
+        yield from map(_do, tasks[done:])
 
 
-def _in_processes(tasks: Sequence[FileTask | GroupTask], processors: int) -> list[Seen]:
+def _in_processes(tasks: Sequence[FileTask | GroupTask], processors: int) -> Iterator[Seen]:
     import multiprocessing  # noqa: PLC0415 - costs time
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - likewise
 
@@ -209,7 +211,7 @@ def _in_processes(tasks: Sequence[FileTask | GroupTask], processors: int) -> lis
     method = "fork" if sys.platform == "linux" else None
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(processors, mp_context=context) as pool:
-        return list(pool.map(_do, tasks))
+        yield from pool.map(_do, tasks)
 
 
 def _processors() -> int:

@@ -29,6 +29,20 @@ _WHERE_NOTHING = {
         "log (a ZooKeeper cluster has none)"
     ),
 }
+_ARCHIVED_ROWS = (
+    (
+        "which commits of archived rows were in transactions, and which of those were aborted: "
+        "such rows carry neither producer ids nor markers"
+    ),
+    (
+        "which coordinator wrote an archived row, and whether an election lost any: such rows "
+        "carry no leader epochs"
+    ),
+    (
+        "whether the archived rows are all there were: one that was never archived leaves the "
+        "same hole as one that compaction removed"
+    ),
+)
 _WHOSE = {
     CONSUMER_OFFSETS: "groups",
     SHARE_GROUP_STATE: "share partitions",
@@ -42,6 +56,7 @@ def unanswerable(
     absent_partitions: Mapping[str, Sequence[int]],
     *,
     is_crc_checked: bool,
+    has_archived_rows: bool = False,
 ) -> list[str]:
     """Return one sentence for each thing the dump cannot tell.
 
@@ -50,12 +65,17 @@ def unanswerable(
         surveys: Of every copy of every internal partition.
         absent_partitions: Per internal topic.
         is_crc_checked: Every batch was summed over.
+        has_archived_rows: Some or all records come from archived rows.
     """
+    archived = list(_ARCHIVED_ROWS) if has_archived_rows else []
+    if archived and not copies:
+        return archived
     by_key: dict[tuple[str, int], list[PartitionSurvey]] = defaultdict(list)
     for each in surveys:
         by_key[each.partition.key].append(each)
     found = {topic for topic, _ in by_key}
-    sentences = [text for topic, text in _WHERE_NOTHING.items() if topic not in found]
+    sentences = [*archived]
+    sentences += [text for topic, text in _WHERE_NOTHING.items() if topic not in found]
     sentences += [
         f"{_WHOSE[topic]} of {topic} {ranges(missing)}: no copy holds "
         f"{'it' if len(missing) == 1 else 'them'}"

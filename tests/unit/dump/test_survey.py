@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from analytics.dump.changes import has_changed
 from analytics.dump.inputs import recognize
 from analytics.dump.log_dirs import read_copies
 from analytics.dump.model import NOTHING_KNOWN, SegmentFile
 from analytics.dump.plan import PlanOptions, next_offset
-from analytics.dump.study import Study, has_changed, study
+from analytics.dump.study import Study, study
 from analytics.dump.survey import Gap, PartitionSurvey
 from analytics.dump.tally import MOST_HOLES, Hole, SegmentTally, joined
 from analytics.dump.walks import log_senses, walk_segment
@@ -100,6 +101,19 @@ def test_a_log_that_begins_after_its_log_start_lost_its_first_file(disk: LogDir)
     disk.partition(SHARE, {10: [written(10, 5)]})
     disk.checkpoint("log-start-offset-checkpoint", {SHARE: 4})
     assert surveyed(disk).gaps == (Gap(4, 10, "missing_segment"),)
+
+
+def test_leader_epochs_older_than_the_first_file_tell_that_one_is_missing(disk: LogDir) -> None:
+    disk.partition(OFFSETS, {24: [written(26, 5)]}, [(0, 0)])
+    disk.checkpoint("cleaner-offset-checkpoint", {OFFSETS: 26})
+    found = surveyed(disk)
+    assert found.gaps == (Gap(0, 24, "missing_segment"), Gap(24, 26, "compaction"))
+    assert found.complete_from == 26
+
+
+def test_a_log_whose_epochs_begin_with_its_first_file_lacks_nothing(disk: LogDir) -> None:
+    disk.partition(SHARE, {24: [written(24, 5)]}, [(3, 24)])
+    assert surveyed(disk).gaps == ()
 
 
 def test_gaps_below_the_log_start_are_nobodys(disk: LogDir) -> None:
