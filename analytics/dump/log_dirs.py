@@ -19,6 +19,7 @@ from analytics.dump.checkpoints import (
     read_quorum_state,
     read_topic_id,
 )
+from analytics.dump.doubled_files import settle_doubles
 from analytics.dump.folders import DiskSource, PartitionSource, safe_name
 from analytics.dump.model import (
     INTERNAL_TOPICS,
@@ -229,6 +230,8 @@ def _partition(
     kept = [entry for entry in listed if entry.name in files] if files else listed
     listing = list_segments(source.directory, source.topic, source.partition, kept)
     listing = settle_swaps(listing, next_offset)
+    if source.topic in INTERNAL_TOPICS:
+        listing = settle_doubles(listing)
     key = (source.topic, source.partition)
 
     def beside(name: str, read: Callable[[str, list[Note]], T], otherwise: T) -> T:

@@ -201,11 +201,10 @@ def _gaps_between(partition: PartitionCopy, logs: Sequence[SegmentSurvey]) -> li
     """Return what is missing before a file's first batch and where the log should begin or end."""
     if not logs or not partition.whole:
         return []
-    # Where nothing says that the log began earlier, it begins with its first file.
-    first_file = logs[0].segment.base_offset
-    start = partition.log_start_offset
-    expected = first_file if start is None else min(start, first_file)
-    gaps = []
+    expected = logs[0].segment.base_offset
+    start = _began_at(partition)
+    # Neither the cleaner nor the broker leaves a log that begins after its own start.
+    gaps = [Gap(start, expected, MISSING_SEGMENT)] if start < expected else []
     for log in logs:
         begins = log.segment.base_offset if log.first_offset is None else log.first_offset
         if begins > expected:
@@ -215,6 +214,19 @@ def _gaps_between(partition: PartitionCopy, logs: Sequence[SegmentSurvey]) -> li
     if high_watermark > expected:
         gaps.append(Gap(expected, high_watermark, MISSING_SEGMENT))
     return gaps
+
+
+def _began_at(partition: PartitionCopy) -> int:
+    """Return the offset at which the log begins, as far as a checkpoint beside it says so.
+
+    Brokers cut the leader epochs to the log start (``LeaderEpochFileCache.truncateFromStart``),
+    so the first of them tells where the log start checkpoint names none. Where nothing says that
+    the log began earlier, it begins with its first file.
+    """
+    if partition.log_start_offset is not None:
+        return partition.log_start_offset
+    first_file = partition.logs[0].base_offset
+    return min([first_file, *(offset for _, offset in partition.leader_epochs[:1])])
 
 
 def _kind(partition: PartitionCopy, end: int, otherwise: str) -> str:
