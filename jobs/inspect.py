@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DONE = 0
+CANNOT_TELL = 3
 
 EPILOG = """
 \b
@@ -54,7 +55,8 @@ def inspect(console: Console, /, output_format: str, **options: Any) -> int:  # 
 
     found = inspect_inputs(console, **options)
     click.echo(_as_json(found) if output_format == "json" else shown(found))
-    return DONE
+    # What could be read was shown; that something could not shows in the code.
+    return CANNOT_TELL if found.get("unreadable") else DONE
 
 
 def _as_json(found: Mapping[str, Any]) -> str:

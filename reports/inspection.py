@@ -6,14 +6,14 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from reports.columns import cell, columns
+from reports.quantities import count, ranges, size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     Row = Mapping[str, Any]
 
 _MOST_LISTED = 20
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def shown(manifest: Row) -> str:
@@ -25,6 +25,7 @@ def shown(manifest: Row) -> str:
         _archived(manifest),
         _divergences(manifest),
         _gaps(manifest),
+        _unreadable(manifest),
         _damages(manifest),
         _record_types(manifest),
         _notes(manifest),
@@ -52,14 +53,16 @@ def _alarms(manifest: Row) -> list[str]:
     lost = sum(each["lost_records"] for each in manifest.get("divergences", []))
     gaps = sum(_lost_gaps(row) for row in rows)
     damaged = sum(row["bytes_damaged"] for row in rows)
+    unread = len(manifest.get("unreadable", []))
     changed = sum(row["changed_while_read"] for row in rows)
     absent = sum(map(len, manifest.get("absent_partitions", {}).values()))
     alarms = [
-        (lost, f"{_count(lost, 'record')} only on lines of history that did not survive"),
-        (gaps, f"{_count(gaps, 'gap')} that compaction does not account for"),
-        (damaged, f"{_bytes(damaged)} damaged"),
-        (changed, f"{_count(changed, 'partition copy', 'partition copies')} changed while read"),
-        (absent, f"{_count(absent, 'internal partition')} on no copy"),
+        (lost, f"{count(lost, 'record')} only on lines of history that did not survive"),
+        (gaps, f"{count(gaps, 'gap')} that compaction does not account for"),
+        (damaged, f"{size_of(damaged)} damaged"),
+        (unread, f"{count(unread, 'file')} could not be read"),
+        (changed, f"{count(changed, 'partition copy', 'partition copies')} changed while read"),
+        (absent, f"{count(absent, 'internal partition')} on no copy"),
     ]
     return [f"! {text}" for number, text in alarms if number]
 
@@ -118,9 +121,9 @@ def _topic(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
     size = sum(row["size"] for row in rows)
     copies = len({row["copy"] for row in rows})
     title = (
-        f"{topic}: {_count(len(present), 'partition')}"
-        f"{f', {_ranges(absent)} absent' if absent else ''}"
-        f", {_count(copies, 'copy', 'copies')}, {_bytes(size)}"
+        f"{topic}: {count(len(present), 'partition')}"
+        f"{f', {ranges(absent)} absent' if absent else ''}"
+        f", {count(copies, 'copy', 'copies')}, {size_of(size)}"
     )
     leading = [row for row in rows if row["is_leading"]]
     filled = [row for row in leading if row["batches"] or _remarks(row)]
@@ -134,7 +137,7 @@ def _topic(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
         lines += columns(heads, [_partition(row, rows, manifest) for row in filled])
     lines += _others(rows)
     if empty:
-        lines.append(f"Empty: {_ranges(empty)}")
+        lines.append(f"Empty: {ranges(empty)}")
     return lines
 
 
@@ -146,7 +149,7 @@ def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ..
         for each in manifest["divergences"]
         if (each["topic"], each["partition"]) == (row["topic"], row["partition"])
     )
-    remarks = [*([f"DIVERGED, {_count(lost, 'record')} lost"] if lost else []), *_remarks(row)]
+    remarks = [*([f"DIVERGED, {count(lost, 'record')} lost"] if lost else []), *_remarks(row)]
     if row["changed_while_read"]:
         remarks.insert(0, "CHANGED WHILE IT WAS READ")
     return (
@@ -156,7 +159,7 @@ def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ..
         row["end_offset"],
         "cannot tell" if row["complete_from"] is None else f"{row['complete_from']:,}",
         f">= {row['records']:,}" if row["uncounted_batches"] else row["records"],
-        _bytes(row["size"]),
+        size_of(row["size"]),
         row["first_timestamp"],
         row["last_timestamp"],
         "; ".join(remarks),
@@ -172,19 +175,19 @@ def _remarks(row: Row) -> list[str]:
     if row["gap_counts"].get("compaction"):
         remarks.append("compacted")
     if _lost_gaps(row):
-        remarks.append(f"{_count(_lost_gaps(row), 'GAP')} not from compaction")
+        remarks.append(f"{count(_lost_gaps(row), 'GAP')} not from compaction")
     if row["bytes_damaged"]:
-        remarks.append(f"DAMAGED, {_bytes(row['bytes_damaged'])}")
+        remarks.append(f"DAMAGED, {size_of(row['bytes_damaged'])}")
     if row["truncated_tail"]:
-        remarks.append(f"last batch cut off ({_bytes(row['truncated_tail'])})")
+        remarks.append(f"last batch cut off ({size_of(row['truncated_tail'])})")
     if row["preallocated_tail"]:
-        remarks.append(f"{_bytes(row['preallocated_tail'])} of zeros at the end")
+        remarks.append(f"{size_of(row['preallocated_tail'])} of zeros at the end")
     if row["records_above_high_watermark"]:
         remarks.append(f"{row['records_above_high_watermark']:,} above the high watermark")
     if row["uncounted_batches"]:
         remarks.append(f"{row['uncounted_batches']:,} compressed batches of an old format")
     if row["ignored"]:
-        remarks.append(f"{_count(len(row['ignored']), 'file')} not read")
+        remarks.append(f"{count(len(row['ignored']), 'file')} not read")
     return remarks
 
 
@@ -236,7 +239,7 @@ def _divergences(manifest: Row) -> list[str]:
     ]
     total = sum(each["lost_records"] for each in found)
     return [
-        f"Lines of history that did not survive an election: {_count(total, 'record')} lost",
+        f"Lines of history that did not survive an election: {count(total, 'record')} lost",
         *columns(heads, rows),
     ]
 
@@ -250,6 +253,11 @@ def _gaps(manifest: Row) -> list[str]:
     ]
     heads = ("TOPIC", "PARTITION", "COPY", "FIRST", "END", "KIND")
     return _table("Offsets that no batch holds, compaction apart", heads, rows)
+
+
+def _unreadable(manifest: Row) -> list[str]:
+    rows = [(e["copy"], e["segment"], e["why"]) for e in manifest.get("unreadable", [])]
+    return _table("Files that could not be read", ("COPY", "FILE", "WHY"), rows)
 
 
 def _damages(manifest: Row) -> list[str]:
@@ -306,27 +314,3 @@ def _most(lines: list[str]) -> list[str]:
     more = len(lines) - _MOST_LISTED
     tail = [f"and {more:,} more (--format json has them)"] if more > 0 else []
     return lines[:_MOST_LISTED] + tail
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def _bytes(size: int) -> str:
-    amount = float(size)
-    for unit in _UNITS[:-1]:
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} {_UNITS[-1]}"
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """Return numbers as ``0, 3-5, 9``."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

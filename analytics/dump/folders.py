@@ -103,7 +103,7 @@ def is_workspace(given: str, path: str, entries: Iterable[Entry]) -> bool:
     Raises:
         InputUnreadableError: It is one whose run never finished.
     """
-    names = {entry.name for entry in entries if not entry.is_folder}
+    names = {entry.name for entry in entries if not (entry.is_folder or entry.is_special)}
     if MANIFEST in names:
         try:
             manifest = json.loads(read_small(join(path, MANIFEST), _LARGEST_MANIFEST))

@@ -152,6 +152,8 @@ def _recognize_one(
         raise InputNotRecognizedError(
             f"{given}: there is no such file or folder. Looked for {LOOKED_FOR}."
         )
+    if entry.is_special:
+        raise InputNotRecognizedError(f"{given}: a pipe, a socket or a device, which is not read")
     if entry.is_folder:
         _recognize_folder(given, path, name, owner, found)
     else:

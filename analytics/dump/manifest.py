@@ -104,6 +104,12 @@ def build_manifest(
         "filled": _filled(findings.filled),
         "kafka_version": dict(findings.kafka_version),
         "crc_checked": findings.is_crc_checked,
+        "unreadable": [
+            {"copy": survey.partition.copy, "segment": file.segment.name, "why": file.unreadable}
+            for survey in findings.surveys
+            for file in survey.files
+            if file.unreadable
+        ],
         "unanswerable": unanswerable(
             findings.copies,
             findings.surveys,

@@ -75,7 +75,9 @@ def _files(folder: str, depth: int) -> list[str]:
 
 def _is_data(entry: Entry) -> bool:
     # Spark and Hadoop hide what is not data behind these two.
-    return not entry.is_folder and entry.size > 0 and entry.name[0] not in "._"
+    return (
+        not (entry.is_folder or entry.is_special) and entry.size > 0 and entry.name[0] not in "._"
+    )
 
 
 def _named_format(name: str) -> str | None:

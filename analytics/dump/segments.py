@@ -135,6 +135,8 @@ def _classify(folder: str, label: str, entry: Entry, topic: str) -> SegmentFile 
     """Return what a file is; None for one that every partition directory has."""
     if entry.is_folder:
         return Ignored(entry.name, "a directory, where files of records belong")
+    if entry.is_special:
+        return Ignored(entry.name, "a pipe, a socket or a device")
     if entry.name in PARTITION_FILES or _INDEX.fullmatch(entry.name):
         return None
     log, checkpoint = _LOG.fullmatch(entry.name), _CHECKPOINT.fullmatch(entry.name)

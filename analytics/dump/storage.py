@@ -10,6 +10,7 @@ import fnmatch
 import io
 import os
 import re
+import stat
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
@@ -26,12 +27,21 @@ _GLOB = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Entry:
-    """One name in a folder. ``size`` in bytes (0 of a folder), ``modified`` in nanoseconds."""
+    """One name in a folder.
+
+    Attributes:
+        name: Without the folder's path.
+        is_folder: Links are followed.
+        size: Bytes; 0 of a folder.
+        modified: Nanoseconds since the epoch.
+        is_special: A pipe, a socket or a device: opening one may never come back.
+    """
 
     name: str
     is_folder: bool
     size: int
     modified: int
+    is_special: bool = False
 
 
 class Storage(Protocol):
@@ -66,12 +76,10 @@ class LocalStorage:
     def entry(self, path: str) -> Entry | None:
         """Return what is at a path, None where there is nothing."""
         try:
-            stat = os.stat(path)  # noqa: PTH116 - one system call, for thousands of files
+            found = os.stat(path)  # noqa: PTH116 - one system call, for thousands of files
         except OSError:
             return None
-        is_folder = _is_folder(stat.st_mode)
-        size = 0 if is_folder else stat.st_size
-        return Entry(os.path.basename(path.rstrip("/")), is_folder, size, stat.st_mtime_ns)  # noqa: PTH119
+        return _entry(os.path.basename(path.rstrip("/")), found)  # noqa: PTH119
 
     def open(self, path: str) -> BinaryIO:
         """Open a file for reading.
@@ -260,12 +268,21 @@ def _arrow_storage(scheme: str, authority: str) -> ArrowStorage:
 
 def _local_entry(name: str, item: os.DirEntry[str]) -> Entry:
     try:
-        is_folder = item.is_dir()
-        stat = item.stat()
+        return _entry(name, item.stat())
     except OSError:
         # A link that leads nowhere, or a file that went away between the two looks.
         return Entry(name, is_folder=False, size=0, modified=0)
-    return Entry(name, is_folder, 0 if is_folder else stat.st_size, stat.st_mtime_ns)
+
+
+def _entry(name: str, found: os.stat_result) -> Entry:
+    is_folder, is_file = stat.S_ISDIR(found.st_mode), stat.S_ISREG(found.st_mode)
+    return Entry(
+        name,
+        is_folder,
+        found.st_size if is_file else 0,
+        found.st_mtime_ns,
+        is_special=not is_folder and not is_file,
+    )
 
 
 def _arrow_entry(info: Any) -> Entry:  # noqa: ANN401 - pyarrow is untyped
@@ -274,10 +291,6 @@ def _arrow_entry(info: Any) -> Entry:  # noqa: ANN401 - pyarrow is untyped
     return Entry(
         info.base_name, info.type is FileType.Directory, info.size or 0, info.mtime_ns or 0
     )
-
-
-def _is_folder(mode: int) -> bool:
-    return (mode & 0o170000) == 0o040000
 
 
 def _unreadable(path: str, error: OSError) -> InputUnreadableError:

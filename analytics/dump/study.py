@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -122,9 +122,6 @@ def study(
         options: What a person asked for.
         check_crc: Sum over every batch.
         report: Is told how many bytes were just looked at.
-
-    Raises:
-        InputUnreadableError: The disk refuses.
     """
     groups = partitions_by_key(copies, options)
     tasks = _tasks(groups.values(), copies, options, check_crc=check_crc)
@@ -252,7 +249,8 @@ def _note(seen: Seen, partition: PartitionCopy, walk: SegmentWalk, *, sampled: b
     tally = SegmentTally(walk.segment)
     for part in walk.parts:
         tally.add(part)
-    seen.files.append((partition.copy, tally.survey(walk.damages, walk.tail, changed=walk.changed)))
+    survey = tally.survey(walk.damages, walk.tail, changed=walk.changed)
+    seen.files.append((partition.copy, replace(survey, unreadable=walk.unreadable)))
     if sampled and walk.parts:
         ends = walk.parts[0].position + walk.parts[0].size
         end = int(ends[max(int(np.searchsorted(ends, SAMPLE_BYTES, "right")) - 1, 0)])

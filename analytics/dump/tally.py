@@ -56,6 +56,7 @@ class SegmentSurvey:
         damages: What is no readable batch; without bytes.
         tail: Bytes after the last batch.
         changed: The file changed while it was read.
+        unreadable: Why the system refused to read it, None where it did not.
     """
 
     segment: SegmentFile
@@ -79,6 +80,7 @@ class SegmentSurvey:
     damages: tuple[Damage, ...] = ()
     tail: Tail | None = None
     changed: bool = False
+    unreadable: str | None = None
 
 
 class SegmentTally:

@@ -19,6 +19,7 @@ from analytics.dump.layout import lay_out
 from analytics.dump.model import COMPACTED_TOPICS, NOTHING_KNOWN
 from analytics.dump.offset_sense import LogSense
 from analytics.dump.storage import is_uri, storage_of
+from analytics.errors import InputUnreadableError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +39,7 @@ class SegmentWalk:
         damages: What cannot be batches.
         tail: Bytes after the last batch, None where there are none.
         changed: The file is not as it was listed.
+        unreadable: Why the system refused to read it, None where it did not.
         sense: What its offsets can be.
     """
 
@@ -46,6 +48,7 @@ class SegmentWalk:
     damages: tuple[Damage, ...] = ()
     tail: Tail | None = None
     changed: bool = False
+    unreadable: str | None = None
     sense: LogSense = NOTHING_KNOWN
 
     @cached_property
@@ -119,11 +122,7 @@ class CopyLog:
 def walk_copy(
     partition: PartitionCopy, *, check_crc: bool = False, may_map: bool = False
 ) -> CopyLog:
-    """Walk all files of one copy of a partition.
-
-    Raises:
-        InputUnreadableError: The disk refuses.
-    """
+    """Walk all files of one copy of a partition."""
     walks = [
         walk_segment(segment, sense, check_crc=check_crc, may_map=may_map)
         for segment, sense in zip(partition.logs, log_senses(partition), strict=True)
@@ -158,10 +157,19 @@ def walk_segment(
         check_crc: Sum over every batch; without, only where the chain breaks.
         may_map: Map the file instead of reading it. A file that shrinks meanwhile ends the
             process: only for processes that may end.
-
-    Raises:
-        InputUnreadableError: The disk refuses.
     """
+    try:
+        walk = _walked(segment, sense, check_crc=check_crc, may_map=may_map)
+    except InputUnreadableError as error:
+        walk = SegmentWalk(segment, (), unreadable=str(error))
+    now = storage_of(segment.path).entry(segment.path)
+    changed = now is None or (now.size, now.modified) != (segment.size, segment.modified)
+    return replace(walk, changed=changed, sense=sense)
+
+
+def _walked(
+    segment: SegmentFile, sense: LogSense, *, check_crc: bool, may_map: bool
+) -> SegmentWalk:
     before = storage_of(segment.path).entry(segment.path)
     size = before.size if before else 0
     walk = _along_the_chain(segment, size, sense, may_map=may_map)
@@ -169,9 +177,7 @@ def walk_segment(
         doubted = _with_every_doubt(segment, size, sense, check_crc=check_crc)
         # Where nothing is wrong the chain knows more: the time of each batch's first record.
         walk = walk if walk is not None and not doubted.damages else doubted
-    now = storage_of(segment.path).entry(segment.path)
-    changed = now is None or (now.size, now.modified) != (segment.size, segment.modified)
-    return replace(walk, changed=changed, sense=sense)
+    return walk
 
 
 def _along_the_chain(

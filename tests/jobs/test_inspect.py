@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,12 +115,28 @@ def test_an_input_that_is_not_there(groupscope: Groupscope, tmp_path: Path) -> N
     assert "there is no such file or folder" in ran.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may read anything")
-def test_an_input_that_cannot_be_read(groupscope: Groupscope, disk: LogDir) -> None:
-    (disk.path / OFFSETS / f"{0:020d}.log").chmod(0)
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_shown(
+    groupscope: Groupscope, disk: LogDir
+) -> None:
+    # A link that leads nowhere: what permissions deny to others root may read.
+    segment = disk.path / OFFSETS / f"{0:020d}.log"
+    segment.unlink()
+    segment.symlink_to(disk.path / "gone")
     ran = groupscope("inspect", disk.path)
     assert ran.returncode == 3
-    assert f"{0:020d}.log: cannot be read" in ran.stderr
+    assert "! 1 file could not be read" in ran.stdout
+    assert f"{segment}: cannot be read" in ran.stdout
+    (row,) = json.loads(groupscope("inspect", disk.path, "--format", "json").stdout)["rows"]
+    assert row["records"] == 5
+
+
+def test_a_pipe_in_a_log_directory_is_not_waited_for(groupscope: Groupscope, disk: LogDir) -> None:
+    os.mkfifo(disk.path / OFFSETS / f"{50:020d}.log")
+    os.mkfifo(disk.path / "replication-offset-checkpoint")
+    os.mkfifo(disk.path / OFFSETS / "leader-epoch-checkpoint")
+    ran = groupscope("inspect", disk.path, timeout=60)
+    assert ran.returncode == 0
+    assert "a pipe, a socket or a device" in ran.stdout
 
 
 def test_an_unfinished_workspace_is_unreadable(groupscope: Groupscope, tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""Counts, sizes and sets of numbers in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number and its noun."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size_of(size: int) -> str:
+    """Return bytes in the largest unit that fits, by thousands."""
+    amount = float(size)
+    for unit in _UNITS[:-1]:
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} {_UNITS[-1]}"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return numbers as ``0, 3-5, 9``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
