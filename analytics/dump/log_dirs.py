@@ -98,7 +98,7 @@ def read_copies(
 def _read_disk(source: DiskSource) -> _Disk:
     storage = storage_of(source.path)
     entries = storage.list(source.path)
-    names = {entry.name for entry in entries if not entry.is_folder}
+    names = {entry.name for entry in entries if not (entry.is_folder or entry.is_special)}
     files = read_disk_files(names, lambda name: join(source.path, name))
     if source.partitions is not None:
         return _Disk(source, files, source.partitions, (), frozenset(names))
@@ -225,7 +225,7 @@ def _partition(
     listed = storage_of(source.directory).list(source.directory)
     if not holds_partition(listed):
         return None
-    names = {entry.name for entry in listed}
+    names = {entry.name for entry in listed if not (entry.is_folder or entry.is_special)}
     files = {other.file for _, other in sources if other.file is not None}
     kept = [entry for entry in listed if entry.name in files] if files else listed
     listing = list_segments(source.directory, source.topic, source.partition, kept)
