@@ -13,6 +13,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -96,7 +97,7 @@ def main(members: int = 1_000, partitions: int = 10_000) -> None:
     print(f"{members:,} members, {partitions:,} partitions, {TOPICS} topics; seconds, medians of 5")
     for name in ASSIGNORS:
         for label, group in scenarios(members, partitions, name):
-            print(f"{name:<20}{label:<26}{median(lambda g=group, n=name: assign(n, g)):>8.3f}")
+            print(f"{name:<20}{label:<26}{median(partial(assign, name, group)):>8.3f}")
 
 
 if __name__ == "__main__":
