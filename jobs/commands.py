@@ -16,7 +16,7 @@ ENVIRONMENT_PREFIX = "GROUPSCOPE"
 COMMANDS: Mapping[str, str] = {
     "inspect": "Show what is in a dump.",
     "decode": "Write every record of a dump into tables.",
-    "replay": "Compute state and history at an instant.",
+    "replay": "Compute what the coordinators knew at an instant.",
     "describe": "Describe groups as Kafka's own tools do.",
     "list": "List the groups.",
     "timeline": "Tell everything that happened to a group.",
