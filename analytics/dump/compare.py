@@ -10,7 +10,7 @@ records of those that differ.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from analytics.dump.record_bytes import first_difference, records_between
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analytics.dump.header_columns import Headers
     from analytics.dump.walks import CopyLog
 
 MAX_COMPARED_BYTES = 256 << 20
@@ -64,6 +65,43 @@ def parting(other: CopyLog, leader: CopyLog, max_bytes: int = MAX_COMPARED_BYTES
     return Parting(offset, how, compared_all)
 
 
+class Near(NamedTuple):
+    """For each batch of one copy, what another copy has at its offsets.
+
+    Attributes:
+        row: The first batch there that does not end before this one begins; any if none.
+        overlaps: It holds some of the same offsets.
+        aligned: It has the same first and last offset.
+        equal: It is the same batch, as far as headers tell.
+    """
+
+    row: NDArray[np.int64]
+    overlaps: NDArray[np.bool_]
+    aligned: NDArray[np.bool_]
+    equal: NDArray[np.bool_]
+
+
+def near_batches(ours: Headers, theirs: Headers) -> Near:
+    """Find what one copy has where another has its batches.
+
+    Args:
+        ours: Batches, ascending.
+        theirs: Likewise.
+    """
+    if not len(theirs):
+        nowhere = np.zeros(len(ours), np.bool_)
+        return Near(np.zeros(len(ours), np.int64), nowhere, nowhere, nowhere)
+    found = np.searchsorted(theirs.last_offset, ours.base_offset)
+    row = np.minimum(found, len(theirs) - 1)
+    overlaps = (found < len(theirs)) & (theirs.base_offset[row] <= ours.last_offset)
+    aligned = overlaps & (theirs.base_offset[row] == ours.base_offset)
+    aligned &= theirs.last_offset[row] == ours.last_offset
+    equal = aligned & (theirs.crc[row] == ours.crc) & (theirs.count[row] == ours.count)
+    equal &= theirs.leader_epoch[row] == ours.leader_epoch
+    equal &= theirs.size[row] == ours.size
+    return Near(row, overlaps, aligned, equal)
+
+
 @dataclass(frozen=True)
 class _Doubtful:
     """Batches of one copy, ascending, and those of the other at the same offsets."""
@@ -79,18 +117,9 @@ def _doubtful(other: CopyLog, leader: CopyLog, cut: int) -> _Doubtful:
     rows = np.flatnonzero(ours.base_offset < cut)
     if not rows.size or not len(theirs):
         return _Doubtful(rows[:0], rows[:0])
-    base, last = ours.base_offset[rows], ours.last_offset[rows]
-    # The first batch there that does not end before this one begins.
-    found = np.searchsorted(theirs.last_offset, base)
-    near = np.minimum(found, len(theirs) - 1)
-    overlaps = (found < len(theirs)) & (theirs.base_offset[near] <= last)
-    aligned = overlaps & (theirs.base_offset[near] == base) & (theirs.last_offset[near] == last)
-    equal = (
-        aligned & (theirs.crc[near] == ours.crc[rows]) & (theirs.count[near] == ours.count[rows])
-    )
-    equal &= theirs.leader_epoch[near] == ours.leader_epoch[rows]
-    chosen = overlaps & ~equal
-    return _Doubtful(rows[chosen], np.where(aligned, near, -1)[chosen])
+    near = near_batches(ours.take(rows), theirs)
+    chosen = near.overlaps & ~near.equal
+    return _Doubtful(rows[chosen], np.where(near.aligned, near.row, -1)[chosen])
 
 
 def _first_other_epoch(other: CopyLog, leader: CopyLog, doubtful: _Doubtful) -> int:

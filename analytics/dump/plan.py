@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analytics.dump.copies import find_lines
+from analytics.dump.copies import find_lines, ranked_copies
 from analytics.dump.inputs import Inputs, recognize
 from analytics.dump.log_dirs import read_copies
 from analytics.dump.model import (
@@ -21,6 +21,7 @@ from analytics.dump.model import (
     Slice,
 )
 from analytics.dump.offset_sense import LogSense
+from analytics.dump.rot import without_rot
 from analytics.dump.slices import slices_of_lines, slices_of_one
 from analytics.dump.snapshots import choose_snapshots
 from analytics.dump.walks import walk_copy, walk_segment
@@ -43,8 +44,7 @@ class PlanOptions:
         prefer_copy: The copy whose line is decoded, whichever survived.
         topic_partition: Whose a segment is that lies outside a partition directory.
         split_bytes: Larger files are cut between batches.
-        check_crc: Where several copies are compared, do not believe a batch whose checksum is
-            wrong: another copy may have it.
+        compare_bytes: Where several copies hold a batch, look whether one has rotted.
     """
 
     topics: frozenset[str] | None = None
@@ -53,7 +53,7 @@ class PlanOptions:
     prefer_copy: str | None = None
     topic_partition: str | None = None
     split_bytes: int = SPLIT_BYTES
-    check_crc: bool = True
+    compare_bytes: bool = True
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,10 @@ def plan_partition(
         snapshots, notes = choose_snapshots(group)
         return PartitionPlan((*slices, *snapshots), group[0].copy, (), (), tuple(notes))
     node_ids = {copy.name: copy.node_id for copy in copies}
-    logs = [walk_copy(each, check_crc=options.check_crc) for each in group]
+    logs = [walk_copy(each) for each in group]
+    if options.compare_bytes:
+        ranked = ranked_copies(logs, node_ids)
+        logs = without_rot(sorted(ranked, key=lambda log: log.name != options.prefer_copy))
     lines = find_lines(logs, options.prefer_copy, node_ids)
     slices, unions = slices_of_lines(lines, options.split_bytes, strict_high_watermark=strict)
     snapshots, notes = choose_snapshots([log.partition for log in lines.copies])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from analytics.dump.copies import Lines, Stretch
+    from analytics.dump.header_columns import Headers
     from analytics.dump.offset_sense import LogSense
     from analytics.dump.walks import CopyLog, SegmentWalk
 
@@ -147,17 +148,19 @@ def _slices_of_stretch(
     log: CopyLog, stretch: Stretch, ranges: Sequence[Range], split_bytes: int
 ) -> list[Slice]:
     slices = []
-    for walk in log.walks:
-        first, end = _positions(walk, stretch)
+    for number, walk in enumerate(log.walks):
+        headers = log.of_file(number)
+        first, end = _positions(headers, walk.segment.size, stretch)
         if first < end or (walk.segment.size == 0 and stretch.first == 0):
-            piece = _piece(log, walk, stretch, (first, end), ranges)
+            inside = headers.take((headers.position >= first) & (headers.position < end))
+            piece = _piece(log, walk, stretch, inside, ranges)
+            piece = replace(piece, from_position=first, to_position=end)
             slices += split(piece, split_bytes)
     return slices
 
 
-def _positions(walk: SegmentWalk, stretch: Stretch) -> tuple[int, int]:
+def _positions(headers: Headers, size: int, stretch: Stretch) -> tuple[int, int]:
     """Return the bytes of a file that belong to a stretch; a batch belongs to its last offset."""
-    headers, size = walk.headers, walk.segment.size
 
     def position(offset: int) -> int:
         if offset == 0:
@@ -172,12 +175,9 @@ def _piece(
     log: CopyLog,
     walk: SegmentWalk,
     stretch: Stretch,
-    positions: tuple[int, int],
+    inside: Headers,
     ranges: Sequence[Range],
 ) -> Slice:
-    headers = walk.headers
-    first, end = positions
-    inside = headers.take((headers.position >= first) & (headers.position < end))
     rules: tuple[tuple[int, int, str], ...] = ()
     if len(inside):
         low, high = int(inside.base_offset[0]), int(inside.last_offset[-1]) + 1
@@ -190,8 +190,6 @@ def _piece(
     return replace(
         piece,
         line=stretch.line,
-        from_position=first,
-        to_position=end,
         rules=rules,
         batches=len(inside),
         records=int(inside.count.sum()) if counted else None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.compare import runs_of
+from analytics.dump.compare import near_batches, runs_of
 from analytics.dump.model import COMPACTED_TOPICS, MAX_OFFSET, Filled
 from analytics.dump.record_bytes import offsets_between
 
@@ -30,6 +30,8 @@ SUPERSEDED = "superseded_in_leading_copy"
 OLDER = "older_segments"
 MISSING = "missing_there"
 CLEANED = "cleaned_there"
+
+_WHY = (CLEANED, OLDER, MISSING)
 
 _DUPLICATE, _NEW, _DOUBTFUL = 0, 1, 2
 _WORDS = {0: DUPLICATE, 2: SUPERSEDED}
@@ -105,16 +107,11 @@ class LineUnion:
         verdict = np.full(rows.size, _NEW, np.int8)
         for each in self._added:
             theirs = each.log.headers
-            if not len(theirs):
-                continue
-            found = np.searchsorted(theirs.last_offset, ours.base_offset)
-            near = np.minimum(found, len(theirs) - 1)
-            overlaps = (found < len(theirs)) & (theirs.base_offset[near] <= ours.last_offset)
-            aligned = overlaps & (theirs.base_offset[near] == ours.base_offset)
-            aligned &= theirs.last_offset[near] == ours.last_offset
-            equal = aligned & (theirs.crc[near] == ours.crc) & (theirs.count[near] == ours.count)
-            there = equal | (aligned & theirs.is_whole[near])
-            verdict[overlaps & (verdict == _NEW)] = _DOUBTFUL
+            near = near_batches(ours, theirs)
+            there = near.equal
+            if near.aligned.any():
+                there = there | (near.aligned & theirs.is_whole[near.row])
+            verdict[near.overlaps & (verdict == _NEW)] = _DOUBTFUL
             verdict[there] = _DUPLICATE
         verdict[ours.count == 0] = _DUPLICATE
         return verdict
@@ -143,15 +140,13 @@ class LineUnion:
         if not _reaches(log, cleaned_to):
             units.verdict[cleaned] = _REFUSED
             new &= ~cleaned
-        why = np.where(cleaned, CLEANED, np.where(units.first < begins, OLDER, MISSING))
-        partition = log.partition
+        why = np.where(cleaned, 0, np.where(units.first < begins, 1, 2))
         for first, end in runs_of(np.flatnonzero(new), longest=None):
             for word in dict.fromkeys(why[first:end].tolist()):
                 chosen = np.flatnonzero(why[first:end] == word) + first
                 low, high = int(units.first[chosen[0]]), int(units.end[chosen[-1]])
-                self.filled.append(
-                    Filled(*partition.key, self.line, log.name, low, high, str(word))
-                )
+                key = log.partition.key
+                self.filled.append(Filled(*key, self.line, log.name, low, high, _WHY[word]))
 
 
 def _damaged(log: CopyLog) -> list[tuple[int, int]]:

@@ -72,7 +72,8 @@ class CopyLog:
         A compressed entry of magic 0 or 1 is taken to begin where the one before it ends: only its
         last offset is in its header.
         """
-        found = Headers.concatenate([Headers.none(), *(walk.headers for walk in self.walks)])
+        parts = [part for walk in self.walks for part in walk.parts]
+        found = Headers.concatenate([Headers.none(), *parts])
         unknown = np.flatnonzero(found.count == UNKNOWN_COUNT)
         if unknown.size:
             before = np.concatenate(
@@ -86,8 +87,17 @@ class CopyLog:
     @cached_property
     def file(self) -> NDArray[np.int64]:
         """For each batch of `headers`, the number of its file in ``walks``."""
-        sizes = [len(walk.headers) for walk in self.walks]
-        return np.repeat(np.arange(len(sizes)), sizes)
+        return np.repeat(np.arange(len(self.walks)), np.diff(self._edges))
+
+    def of_file(self, number: int) -> Headers:
+        """Return the batches of one file of ``walks``."""
+        return self.headers.take(slice(self._edges[number], self._edges[number + 1]))
+
+    @cached_property
+    def _edges(self) -> list[int]:
+        """Rows of `headers` at which files begin, and the end of the last."""
+        sizes = [sum(map(len, walk.parts)) for walk in self.walks]
+        return [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
 
     @cached_property
     def first_offset(self) -> int:
