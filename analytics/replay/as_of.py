@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from schemas import record_types
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 Decoded = Mapping[str, "DataFrame"]
 """Decoded tables by name; every one that the schemas declare is there, possibly without rows."""
 
+METADATA_TOPIC = "__cluster_metadata"
+_SNAPSHOT = r"(\d{20})-\d{10}\.checkpoint$"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -45,30 +49,42 @@ def cut(frame: DataFrame, as_of: AsOf) -> DataFrame:
     """Keep the records of a decoded table that count at the instant.
 
     Args:
-        frame: Any table with `topic`, `partition`, `offset` and `timestamp`.
+        frame: A table of one topic's records, or `control_markers`: has `topic`, `partition`,
+            `offset`, `timestamp`, and `segment` where it is of the metadata log.
         as_of: The instant.
     """
-    for counts in _conditions(as_of):
-        frame = frame.where(counts)
-    return frame
+    return _kept(frame, as_of, F.col("offset"))
 
 
 def cut_all(decoded: Decoded, as_of: AsOf) -> dict[str, DataFrame]:
-    """Cut every decoded table."""
-    return {name: cut(frame, as_of) for name, frame in decoded.items()}
+    """Cut every decoded table.
+
+    A snapshot of the metadata log counts as a whole where all that it stands for counts.
+    """
+    metadata = {kind.table for kind in record_types(METADATA_TOPIC).values()}
+    place = F.coalesce(snapshot_end() - 1, F.col("offset"))
+    return {
+        name: _kept(frame, as_of, place) if name in metadata else cut(frame, as_of)
+        for name, frame in decoded.items()
+    }
 
 
-def _conditions(as_of: AsOf) -> list[Column]:
-    conditions = []
+def snapshot_end() -> Column:
+    """Return the end offset of the snapshot a record of the metadata log lies in, else null."""
+    end = F.regexp_extract("segment", _SNAPSHOT, 1)
+    return F.when(end != "", end.cast("bigint"))
+
+
+def _kept(frame: DataFrame, as_of: AsOf, offset: Column) -> DataFrame:
     if as_of.offsets:
-        conditions.append(_below_end(as_of.offsets))
+        frame = frame.where(_below_end(as_of.offsets, offset))
     if as_of.timestamp_ms is not None:
         last = F.lit(_EPOCH + timedelta(milliseconds=as_of.timestamp_ms))
-        conditions.append(F.col("timestamp").isNull() | (F.col("timestamp") <= last))
-    return conditions
+        frame = frame.where(F.col("timestamp").isNull() | (F.col("timestamp") <= last))
+    return frame
 
 
-def _below_end(offsets: Mapping[tuple[str, int], int]) -> Column:
+def _below_end(offsets: Mapping[tuple[str, int], int], offset: Column) -> Column:
     """Look the end up in one array a topic: a long chain of conditions would be slow per record."""
     end: Column = F.lit(None).cast("bigint")
     for topic in sorted({topic for topic, _ in offsets}):
@@ -76,4 +92,4 @@ def _below_end(offsets: Mapping[tuple[str, int], int]) -> Column:
         listed = F.array(*(F.lit(ends.get(each)) for each in range(max(ends) + 1)))
         here = F.get(listed.cast("array<bigint>"), F.col("partition"))
         end = F.when(F.col("topic") == topic, here).otherwise(end)
-    return end.isNull() | (F.col("offset") < end)
+    return end.isNull() | (offset < end)

@@ -50,10 +50,12 @@ class GroupLog:
 def group_log(decoded: Decoded, rules: ReplayRules) -> GroupLog:
     """Decide which records about groups are in force.
 
+    Many tables are made from the result, so it is computed here and now (three small tables).
+
     Args:
         decoded: Cut at an instant.
         rules: Of the release.
     """
-    last = last_of_each(group_records(decoded))
-    alive = lives(last)
-    return GroupLog(decoded, rules, alive, in_force(last, alive))
+    last = last_of_each(group_records(decoded)).localCheckpoint()
+    alive = lives(last).localCheckpoint()
+    return GroupLog(decoded, rules, alive, in_force(last, alive).localCheckpoint())

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.classic_groups import classic_groups
-from analytics.replay.completeness import EVERYTHING_KNOWN, Edges, with_completeness
+from analytics.replay.completeness import with_completeness
 from analytics.replay.consumer_groups import consumer_groups
 from analytics.replay.contract import as_table
+from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.group_log import GroupLog
 from analytics.replay.latest import NEVER
 from analytics.replay.lives import GROUP_KEY
@@ -24,16 +25,14 @@ if TYPE_CHECKING:
 SIMPLE = "simple"
 
 
-def groups(
-    log: GroupLog, offsets: Iterable[DataFrame], edges: Edges = EVERYTHING_KNOWN
-) -> DataFrame:
+def groups(log: GroupLog, offsets: Iterable[DataFrame], coverage: Coverage = WHOLE) -> DataFrame:
     """Return the table `groups`.
 
     Args:
         log: The groups' records at the instant.
         offsets: `committed_offsets` and `pending_offsets` at the same instant: a group that has
             one of these and no record of its own is a simple group.
-        edges: What the dump lacks.
+        coverage: What the dump holds.
     """
     with_records = reduce(
         lambda all_, each: all_.unionByName(each),
@@ -43,7 +42,7 @@ def groups(
         ),
     )
     rows = with_records.unionByName(_simple_groups(log, offsets), allowMissingColumns=True)
-    return as_table(with_completeness(rows, edges), "groups")
+    return as_table(with_completeness(rows, coverage), "groups")
 
 
 def _simple_groups(log: GroupLog, offsets: Iterable[DataFrame]) -> DataFrame:

@@ -1,0 +1,122 @@
+"""The metadata log: which of its records are in force, and from which snapshot on (KIP-630, 868).
+
+Records of a metadata transaction become visible together at its end; those of one that was aborted
+or is open are never seen. Where the log does not begin at its start, the oldest whole snapshot is
+what it is applied to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from analytics.replay.as_of import Decoded, snapshot_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TOPIC = "__cluster_metadata"
+# Records found at the very start of any log: leader change, bootstrap, features, brokers.
+_FIRST_TABLES = (
+    "control_markers",
+    "begin_transaction_record",
+    "feature_level_record",
+    "register_broker_record",
+)
+
+
+@dataclass(frozen=True)
+class MetadataLog:
+    """Decoded tables cut at an instant, and what decides which metadata records are in force.
+
+    Attributes:
+        decoded: The tables.
+        base: One row: `base_end`, the end offset of the snapshot to begin with, or null.
+        hidden: Transactions that are not visible: `begun_at`, `over_at` (null while open).
+    """
+
+    decoded: Decoded
+    base: DataFrame
+    hidden: DataFrame
+
+    def visible(self, name: str) -> DataFrame:
+        """Return the records of a metadata table ("topic_record") that are in force.
+
+        Returns:
+            `at` (bigint: the record's place in the order of events), `since` (timestamp) and
+            `metadata_offset` (both null for what a snapshot holds), `value`.
+        """
+        records = self.decoded[name].withColumn("snapshot_end", snapshot_end())
+        placed = records.join(F.broadcast(self.base), how="cross")
+        whole = F.col("snapshot_end") == F.col("base_end")
+        tail = F.col("snapshot_end").isNull() & (
+            F.col("offset") >= F.coalesce("base_end", F.lit(0))
+        )
+        inside = (F.col("offset") > F.col("begun_at")) & (
+            F.col("over_at").isNull() | (F.col("offset") < F.col("over_at"))
+        )
+        is_log = F.col("snapshot_end").isNull()
+        return (
+            placed.where(tail | whole)
+            .join(F.broadcast(self.hidden), is_log & inside, "left_anti")
+            .select(
+                F.when(is_log, F.col("offset")).otherwise(F.col("base_end") - 1).alias("at"),
+                F.when(is_log, F.col("timestamp")).alias("since"),
+                F.when(is_log, F.col("offset")).alias("metadata_offset"),
+                "value",
+            )
+        )
+
+
+def metadata_log(decoded: Decoded) -> MetadataLog:
+    """Decide which records of the metadata log are in force.
+
+    Many tables are made from the result, so it is computed here and now (a row each, mostly).
+
+    Args:
+        decoded: Cut at an instant.
+    """
+    hidden = _transactions(decoded).where(~F.coalesce("is_ended", F.lit(col=False)))
+    hidden = hidden.select("begun_at", "over_at").localCheckpoint()
+    return MetadataLog(decoded, _base(decoded).localCheckpoint(), hidden)
+
+
+def _base(decoded: Decoded) -> DataFrame:
+    """Return one row: `base_end`, the end offset of the snapshot to begin with, or null."""
+    first = decoded[_FIRST_TABLES[0]].where(F.col("topic") == TOPIC).select("offset", "segment")
+    for name in _FIRST_TABLES[1:]:
+        first = first.unionByName(decoded[name].select("offset", "segment"))
+    end = snapshot_end()
+    return first.agg(
+        F.min(F.when(end.isNull(), F.col("offset"))).alias("log_start"),
+        # An end offset of zero is that of a bootstrap file, which is no state of the log.
+        F.min(F.when(end > 0, end)).alias("oldest"),
+    ).select(F.when(F.coalesce("log_start", F.lit(1)) > 0, F.col("oldest")).alias("base_end"))
+
+
+def _transactions(decoded: Decoded) -> DataFrame:
+    """Return metadata transactions: `begun_at`, `over_at` and `is_ended` (null while open)."""
+    steps = (
+        _step(decoded, "begin_transaction_record", is_ended=None)
+        .unionByName(_step(decoded, "end_transaction_record", is_ended=True))
+        .unionByName(_step(decoded, "abort_transaction_record", is_ended=False))
+    )
+    # One transaction at a time: the step after a beginning is its end. They are few.
+    order = Window.partitionBy(F.lit(0)).orderBy("offset")
+    return (
+        steps.withColumn("over_at", F.lead("offset").over(order))
+        .withColumn("outcome", F.lead("is_ended").over(order))
+        .where("is_ended is null")
+        .select(F.col("offset").alias("begun_at"), "over_at", F.col("outcome").alias("is_ended"))
+    )
+
+
+def _step(decoded: Decoded, name: str, *, is_ended: bool | None) -> DataFrame:
+    return (
+        decoded[name]
+        .where(snapshot_end().isNull())
+        .select("offset", F.lit(is_ended).cast("boolean").alias("is_ended"))
+    )

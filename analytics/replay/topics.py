@@ -1,0 +1,93 @@
+"""Topics by name and id, one row per life of a name, from every source that knows some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from analytics.replay.as_of import Decoded
+from analytics.replay.contract import as_table
+from analytics.replay.metadata_log import MetadataLog
+from analytics.replay.stored_values import uuid
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+UNKNOWN_NAME = "<UNKNOWN>"
+"""What a broker writes into share state metadata for an id that it cannot name."""
+
+SOURCES = ("metadata_log", "partition_metadata", "side_file", "record")
+"""Best first: what a better source knows of a topic is not asked of a lesser one."""
+
+
+def topics(log: MetadataLog, others: Sequence[DataFrame] = ()) -> DataFrame:
+    """Return the table `topics`.
+
+    Args:
+        log: MetadataLog tables, cut at an instant.
+        others: Further sources: `topic`, `topic_id` (null where not known), `partitions` (null
+            where not known) and `source`.
+    """
+    told = reduce(
+        lambda all_, each: all_.unionByName(each, allowMissingColumns=True),
+        (_from_metadata_log(log), *others, _from_records(log.decoded)),
+    )
+    rank = F.array_position(F.array(*map(F.lit, SOURCES)), F.col("source"))
+    said = F.struct("partitions", "created_at", "deleted_at", "source")
+    ids = told.where("topic_id is not null")
+    best = ids.groupBy("topic", "topic_id").agg(F.min_by(said, rank).alias("said"))
+    # A name without an id adds nothing where some source gives it one.
+    bare = told.where("topic_id is null").join(ids.select("topic"), "topic", "left_anti")
+    nameless = bare.groupBy("topic", "topic_id").agg(F.min_by(said, rank).alias("said"))
+    return as_table(best.unionByName(nameless).select("topic", "topic_id", "said.*"), "topics")
+
+
+def _from_metadata_log(log: MetadataLog) -> DataFrame:
+    created = log.visible("topic_record").select(
+        F.col("value.name").alias("topic"),
+        F.col("value.topic_id").alias("topic_id"),
+        F.col("since").alias("created_at"),
+    )
+    removed = log.visible("remove_topic_record").select(
+        F.col("value.topic_id").alias("topic_id"), F.col("since").alias("deleted_at")
+    )
+    counted = (
+        log.visible("partition_record")
+        .groupBy(F.col("value.topic_id").alias("topic_id"))
+        .agg(F.count_distinct(F.col("value.partition_id")).cast("int").alias("partitions"))
+    )
+    return (
+        created.join(counted, "topic_id", "left")
+        .join(removed, "topic_id", "left")
+        .withColumn("source", F.lit("metadata_log"))
+    )
+
+
+def _from_records(decoded: Decoded) -> DataFrame:
+    """Return names and ids that records of groups carry side by side."""
+    commits = decoded["offset_commit"].select(
+        F.col("key.topic").alias("topic"), F.col("value.topic_id").alias("topic_id")
+    )
+    state = decoded["share_group_state_partition_metadata"]
+    lists = (
+        (decoded["consumer_group_partition_metadata"], "topics"),
+        (decoded["share_group_partition_metadata"], "topics"),
+        (state, "initializing_topics"),
+        (state, "initialized_topics"),
+        (state, "deleting_topics"),
+    )
+    named = [
+        frame.select(F.explode(f"value.{column}").alias("named")).select(
+            F.col("named.topic_name").alias("topic"), F.col("named.topic_id").alias("topic_id")
+        )
+        for frame, column in lists
+    ]
+    pairs = reduce(lambda all_, each: all_.unionByName(each), (commits, *named))
+    return (
+        pairs.where((F.col("topic") != UNKNOWN_NAME) & uuid(F.col("topic_id")).isNotNull())
+        .distinct()
+        .withColumn("source", F.lit("record"))
+    )
