@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.damage import DamageReason
+from analytics.dump.data_topics import data_topics
 from analytics.dump.survey import PartitionSurvey, survey_of
 from analytics.dump.tally import joined
 from analytics.dump.unanswerable import unanswerable
@@ -94,6 +95,7 @@ def build_manifest(
         "created_from": list(created_from),
         "options": dict(options),
         "copies": [copy_row(each) for each in findings.copies],
+        "data_topics": [asdict(each) for each in data_topics(findings.copies)],
         "partitions": [partition_row(each, findings) for each in findings.surveys],
         "absent_partitions": {
             topic: list(missing) for topic, missing in findings.absent_partitions.items()
