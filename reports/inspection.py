@@ -6,7 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from reports.columns import cell, columns
-from reports.quantities import count, ranges, size_of
+from reports.inspected_topic import lost_gaps, topic_lines
+from reports.quantities import count, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ def shown(manifest: Row) -> str:
     sections = [
         _heading(manifest),
         _copies(manifest),
-        *(_topic(topic, rows, manifest) for topic, rows in _by_topic(manifest).items()),
+        *(topic_lines(topic, rows, manifest) for topic, rows in _by_topic(manifest).items()),
         _archived(manifest),
         _divergences(manifest),
         _gaps(manifest),
@@ -51,7 +52,7 @@ def _alarms(manifest: Row) -> list[str]:
     """Return a line for each thing that should not be."""
     rows = _of_logs(manifest)
     lost = sum(each["lost_records"] for each in manifest.get("divergences", []))
-    gaps = sum(_lost_gaps(row) for row in rows)
+    gaps = sum(lost_gaps(row) for row in rows)
     damaged = sum(row["bytes_damaged"] for row in rows)
     unread = len(manifest.get("unreadable", []))
     changed = sum(row["changed_while_read"] for row in rows)
@@ -113,104 +114,6 @@ def _archived(manifest: Row) -> list[str]:
         if row["copy"] is None
     ]
     return ["Archived rows", *columns(heads, rows)] if rows else []
-
-
-def _topic(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
-    present = {row["partition"] for row in rows}
-    absent = manifest["absent_partitions"].get(topic, [])
-    size = sum(row["size"] for row in rows)
-    copies = len({row["copy"] for row in rows})
-    title = (
-        f"{topic}: {count(len(present), 'partition')}"
-        f"{f', {ranges(absent)} absent' if absent else ''}"
-        f", {count(copies, 'copy', 'copies')}, {size_of(size)}"
-    )
-    leading = [row for row in rows if row["is_leading"]]
-    filled = [row for row in leading if row["batches"] or _remarks(row)]
-    empty = sorted(row["partition"] for row in leading if not (row["batches"] or _remarks(row)))
-    heads = (
-        *("PARTITION", "COPIES", "FIRST", "END", "COMPLETE-FROM", "RECORDS", "SIZE"),
-        *("FROM", "TO", "REMARKS"),
-    )
-    lines = [title]
-    if filled:
-        lines += columns(heads, [_partition(row, rows, manifest) for row in filled])
-    lines += _others(rows)
-    if empty:
-        lines.append(f"Empty: {ranges(empty)}")
-    return lines
-
-
-def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ...]:
-    copies = [each for each in rows if each["partition"] == row["partition"]]
-    names = [row["copy"], *(each["copy"] for each in copies if not each["is_leading"])]
-    lost = sum(
-        each["lost_records"]
-        for each in manifest["divergences"]
-        if (each["topic"], each["partition"]) == (row["topic"], row["partition"])
-    )
-    remarks = [*([f"DIVERGED, {count(lost, 'record')} lost"] if lost else []), *_remarks(row)]
-    if row["changed_while_read"]:
-        remarks.insert(0, "CHANGED WHILE IT WAS READ")
-    return (
-        row["partition"],
-        " ".join(names),
-        row["first_offset"],
-        row["end_offset"],
-        "cannot tell" if row["complete_from"] is None else f"{row['complete_from']:,}",
-        f">= {row['records']:,}" if row["uncounted_batches"] else row["records"],
-        size_of(row["size"]),
-        row["first_timestamp"],
-        row["last_timestamp"],
-        "; ".join(remarks),
-    )
-
-
-def _remarks(row: Row) -> list[str]:
-    """Return what is not plain about one copy of a partition."""
-    remarks = []
-    start = row["log_start_offset"]
-    if start is not None and row["first_offset"] is not None and start > row["first_offset"]:
-        remarks.append(f"log starts at {start:,}")
-    if row["gap_counts"].get("compaction"):
-        remarks.append("compacted")
-    if _lost_gaps(row):
-        remarks.append(f"{count(_lost_gaps(row), 'GAP')} not from compaction")
-    if row["bytes_damaged"]:
-        remarks.append(f"DAMAGED, {size_of(row['bytes_damaged'])}")
-    if row["truncated_tail"]:
-        remarks.append(f"last batch cut off ({size_of(row['truncated_tail'])})")
-    if row["preallocated_tail"]:
-        remarks.append(f"{size_of(row['preallocated_tail'])} of zeros at the end")
-    if row["records_above_high_watermark"]:
-        remarks.append(f"{row['records_above_high_watermark']:,} above the high watermark")
-    if row["uncounted_batches"]:
-        remarks.append(f"{row['uncounted_batches']:,} compressed batches of an old format")
-    if row["ignored"]:
-        remarks.append(f"{count(len(row['ignored']), 'file')} not read")
-    return remarks
-
-
-def _lost_gaps(row: Row) -> int:
-    return sum(row["gap_counts"].get(kind, 0) for kind in ("missing_segment", "unknown"))
-
-
-def _others(rows: Sequence[Row]) -> list[str]:
-    """Return a line for each copy that does not lead and has something to say."""
-    ends = {row["partition"]: row["end_offset"] for row in rows if row["is_leading"]}
-    lines = []
-    for row in rows:
-        remarks = [each for each in _remarks(row) if each != "compacted"]
-        if row["is_leading"]:
-            continue
-        if row["changed_while_read"]:
-            remarks.insert(0, "CHANGED WHILE IT WAS READ")
-        behind = ends[row["partition"]] - row["end_offset"]
-        if behind > 0:
-            remarks.insert(0, f"ends at {row['end_offset']:,}")
-        if remarks:
-            lines.append(f"  {row['partition']} on {row['copy']}: {'; '.join(remarks)}")
-    return lines
 
 
 def _divergences(manifest: Row) -> list[str]:
