@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
-    """Return the table of a topic's partitions, one line each, and what other copies have to say."""
+    """Return a topic's partitions, one line each, and what copies that do not lead have to say."""
     present = {row["partition"] for row in rows}
     absent = manifest["absent_partitions"].get(topic, [])
     size = sum(row["size"] for row in rows)
