@@ -30,7 +30,7 @@ def test_the_harness_finds_nothing_in_mutated_segments() -> None:
 def test_the_fuzzer_finds_nothing(tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="atheris is not installed: `make fuzz` installs it")
     command = [sys.executable, str(HARNESS), str(tmp_path / "corpus")]
-    bounds = [f"-max_total_time={SECONDS}", "-max_len=65536", "-rss_limit_mb=2048", "-timeout=20"]
+    bounds = [f"-max_total_time={SECONDS}", "-max_len=65536", "-rss_limit_mb=4096", "-timeout=60"]
 
     done = subprocess.run(
         [*command, *bounds], cwd=tmp_path, capture_output=True, text=True, check=False
