@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from analytics.dump.copies import find_lines, ranked_copies
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 SPLIT_BYTES = 128 << 20
+MOST_ABSENT = 10_000
 
 
 @dataclass(frozen=True)
@@ -147,13 +149,18 @@ def partitions_by_key(
 
 
 def absent_partitions(copies: Iterable[Copy]) -> dict[str, tuple[int, ...]]:
-    """Return, per internal topic, the partitions below the highest one that no copy holds."""
+    """Return, per internal topic, the partitions below the highest one that no copy holds.
+
+    Of a topic that lacks more than any real one has, the first `MOST_ABSENT`.
+    """
     present: dict[str, set[int]] = defaultdict(set)
     for copy in copies:
         for each in copy.partitions:
             present[each.topic].add(each.partition)
     return {
-        topic: tuple(sorted(set(range(max(present[topic]) + 1)) - present[topic]))
+        topic: tuple(
+            islice((n for n in range(max(present[topic])) if n not in present[topic]), MOST_ABSENT)
+        )
         for topic in INTERNAL_TOPICS
         if present[topic]
     }

@@ -122,6 +122,12 @@ def test_partitions_below_the_highest_that_no_copy_holds_are_absent(disk: LogDir
     assert plan([str(disk.path)]).absent_partitions == {OFFSETS: (0, 2, 3)}
 
 
+def test_a_directory_with_an_absurd_number_costs_nothing(disk: LogDir) -> None:
+    disk.partition(f"{OFFSETS}-2147483647", {0: [written(0)]})
+    absent = plan([str(disk.path)]).absent_partitions[OFFSETS]
+    assert absent == tuple(range(10_000))
+
+
 def test_an_empty_segment_is_read_too_so_that_it_is_accounted_for(disk: LogDir) -> None:
     disk.partition(f"{OFFSETS}-0", {0: []})
     (each,) = plan([str(disk.path)]).slices
