@@ -54,7 +54,7 @@ def parting(other: CopyLog, leader: CopyLog, max_bytes: int = MAX_COMPARED_BYTES
     ids = {other.partition.topic_id, leader.partition.topic_id} - {None}
     if len(ids) > 1:
         return Parting(0, "topic_id")
-    cut = truncation_offset(other.epochs, leader.epochs)
+    cut = _past_equals(other, leader, truncation_offset(other.epochs, leader.epochs))
     doubtful = _doubtful(other, leader, cut)
     by_batch = _first_other_epoch(other, leader, doubtful)
     by_record, compared_all = _first_other_record(other, leader, doubtful, max_bytes)
@@ -63,6 +63,21 @@ def parting(other: CopyLog, leader: CopyLog, max_bytes: int = MAX_COMPARED_BYTES
     if offset < other.end_offset:
         how = {by_record: "record", by_batch: "batch", cut: "leader_epoch"}[offset]
     return Parting(offset, how, compared_all)
+
+
+def _past_equals(other: CopyLog, leader: CopyLog, cut: int) -> int:
+    """Return where batches really differ, from the offset on at which epochs part.
+
+    Checksums cover times and contents: equal ones at equal offsets are the same batch, and an epoch
+    that says otherwise is not to be believed (no checksum covers it).
+    """
+    rows = np.flatnonzero(other.headers.base_offset >= cut)
+    near = near_batches(other.headers.take(rows), leader.headers)
+    same = near.aligned
+    if same.any():
+        same = same & (leader.headers.crc[near.row] == other.headers.crc[rows])
+    alike = rows.size if same.all() else int(same.argmin())
+    return int(other.headers.last_offset[rows[alike - 1]]) + 1 if alike else cut
 
 
 class Near(NamedTuple):
@@ -127,6 +142,7 @@ def _first_other_epoch(other: CopyLog, leader: CopyLog, doubtful: _Doubtful) -> 
     own, twin = doubtful.own[doubtful.twin >= 0], doubtful.twin[doubtful.twin >= 0]
     epochs, others = other.headers.leader_epoch[own], leader.headers.leader_epoch[twin]
     differs = (epochs != others) & (epochs != NO_EPOCH) & (others != NO_EPOCH)
+    differs &= other.headers.crc[own] != leader.headers.crc[twin]
     if not differs.any():
         return max(other.end_offset, leader.end_offset)
     return int(other.headers.base_offset[own[int(differs.argmax())]])

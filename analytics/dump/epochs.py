@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from analytics.dump.header_columns import Headers
+
 NO_EPOCH = -1
+_MOST_EPOCHS = 1000
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,30 @@ def epoch_line(
         if not entries or offset >= entries[-1][1]:
             entries.append((epoch, offset))
     return EpochLine(tuple(entries), end_offset)
+
+
+def are_plausible(parts: Iterable[Headers], noted: Sequence[tuple[int, int]]) -> bool:
+    """Whether the epochs of batches only grow and agree with the broker's own notes.
+
+    No checksum covers them: a bit that flips would look like an election.
+
+    Args:
+        parts: Batches of one file, in its order.
+        noted: (epoch, first offset) of the checkpoint beside it.
+    """
+    line = EpochLine(tuple(noted), 0)
+    newest = NO_EPOCH
+    for part in parts:
+        changes = np.flatnonzero(np.diff(part.leader_epoch)) + 1
+        for first, end in pairwise([0, *changes[:_MOST_EPOCHS].tolist(), len(part)]):
+            epoch = int(part.leader_epoch[first])
+            at = {line.at(int(part.base_offset[row])) for row in (first, end - 1)} - {NO_EPOCH}
+            if epoch != NO_EPOCH and (epoch < newest or at - {epoch}):
+                return False
+            newest = max(newest, epoch)
+        if changes.size > _MOST_EPOCHS:
+            return False
+    return True
 
 
 def truncation_offset(other: EpochLine, leader: EpochLine) -> int:

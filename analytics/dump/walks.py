@@ -12,7 +12,7 @@ import numpy as np
 
 from analytics.dump.byte_source import ByteSource
 from analytics.dump.damage import Damage, Tail, TailKind
-from analytics.dump.epochs import EpochLine, epoch_line
+from analytics.dump.epochs import EpochLine, are_plausible, epoch_line
 from analytics.dump.header_columns import HEADER_BYTES, UNKNOWN_COUNT, Headers
 from analytics.dump.header_walk import walk_chain
 from analytics.dump.layout import lay_out
@@ -205,7 +205,9 @@ def _along_the_chain(
         if end < size and not _is_zero(source, end, size):
             return None
     if parts and not (
-        parts[0].base_offset[0] >= sense.low and parts[-1].last_offset[-1] < sense.high
+        parts[0].base_offset[0] >= sense.low
+        and parts[-1].last_offset[-1] < sense.high
+        and are_plausible(parts, sense.leader_epochs)
     ):
         return None
     tail = Tail(end, size - end, TailKind.PREALLOCATED) if end < size else None

@@ -201,9 +201,9 @@ def test_where_epochs_show_nothing_the_bytes_do(cluster: Cluster) -> None:
 
 
 def test_an_epoch_that_differs_at_the_same_offset_parts_the_lines(cluster: Cluster) -> None:
-    # A checkpoint that has lost its entries: only the batches show epoch 3.
-    cluster.copy("a", [written(0, 2), written(2, 2, epoch=3), written(4, 2, epoch=3)], [(0, 0)])
-    cluster.copy("b", [written(0, 2), written(2, 2, epoch=1), written(4, 2, epoch=5)], [(0, 0)])
+    lost = [written(2, 2, epoch=3, word="lost"), written(4, 2, epoch=3, word="lost")]
+    cluster.copy("a", [written(0, 2), *lost])
+    cluster.copy("b", [written(0, 2), written(2, 2, epoch=1), written(4, 2, epoch=5)])
     row = only(cluster.plan().divergences)
     assert (row.copy, row.diverges_at) == ("a", 2)
 
@@ -270,6 +270,25 @@ def test_damage_in_one_copy_is_no_divergence(cluster: Cluster) -> None:
     records = read_plan(found)
     assert records.offsets() == list(range(15))
     assert {records.lines["", OFFSETS, 0][offset].copy for offset in range(5, 10)} == {"b"}
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("checkpoints", [True, False])
+def test_an_epoch_whose_bit_flipped_is_no_election(
+    cluster: Cluster, which: int, checkpoints: bool
+) -> None:
+    batches = [written(0, 5), written(5, 5), written(10, 5)]
+    flipped = [*batches]
+    flipped[which] = written(which * 5, 5, epoch=1 << 20)
+    cluster.copy("a", [*batches, written(15, 2)], [(0, 0)] if checkpoints else None)
+    cluster.copy("b", flipped, [(0, 0)] if checkpoints else None)
+    found = cluster.plan()
+    records = read_plan(found)
+    assert records.offsets()[:15] == list(range(15))
+    assert records.twice == []
+    if checkpoints or which < 2:
+        assert found.divergences == ()
+        assert records.offsets() == list(range(17))
 
 
 def test_a_batch_that_one_copy_had_cleaned_is_the_same_batch(cluster: Cluster) -> None:

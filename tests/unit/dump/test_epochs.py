@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.dump.epochs import EpochLine, epoch_line, truncation_offset
+from analytics.dump.epochs import EpochLine, are_plausible, epoch_line, truncation_offset
+from analytics.dump.header_columns import Headers
+from analytics.dump.header_walk import walk_chain
+from tests.support.log_dirs import written
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,33 @@ def test_epochs_of_batches_and_of_the_checkpoint_complete_each_other() -> None:
 def test_batches_without_epochs_say_nothing() -> None:
     line = epoch_line([], np.array([-1, -1], np.int32), np.array([0, 5]), 9)
     assert (line.entries, line.latest) == ((), -1)
+
+
+def headers_of(*epochs: int) -> Headers:
+    content = b"".join(written(number, epoch=epoch) for number, epoch in enumerate(epochs))
+
+    def fill(buffer: memoryview, position: int) -> None:
+        buffer[:] = content[position : position + len(buffer)]
+
+    return next(walk_chain(fill, len(content))).headers
+
+
+@pytest.mark.parametrize(
+    ("epochs", "noted", "plausible"),
+    [
+        ((0, 0, 2, 2), (), True),
+        ((0, 0, 2, 2), ((0, 0), (2, 2)), True),
+        ((-1, -1, 2), ((2, 2),), True),
+        ((0, 5, 0), (), False),
+        ((0, 0, 5), ((0, 0),), False),
+        ((0, 2, 2), ((0, 0), (2, 2)), False),
+        # Below the first note nothing is known.
+        ((1, 1, 2), ((2, 2),), True),
+    ],
+)
+def test_epochs_of_batches_grow_and_agree_with_the_notes(
+    epochs: tuple[int, ...], noted: tuple[tuple[int, int], ...], plausible: bool
+) -> None:
+    whole = headers_of(*epochs)
+    assert are_plausible([whole], noted) is plausible
+    assert are_plausible([whole.take(slice(1)), whole.take(slice(1, 9))], noted) is plausible
