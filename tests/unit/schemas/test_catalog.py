@@ -46,7 +46,7 @@ def test_a_topic_that_is_not_internal_has_none() -> None:
 
 def test_the_older_number_of_an_offset_commit_is_the_same_record() -> None:
     by_id = schemas.record_types("__consumer_offsets")
-    assert by_id[0] is by_id[1] is schemas.record_type("OffsetCommit")
+    assert by_id[0] == by_id[1] == schemas.record_type("OffsetCommit")
 
 
 @pytest.mark.parametrize("read", NOT_DECODED)
@@ -65,7 +65,7 @@ def test_layouts_are_tried_newest_first() -> None:
 
 
 def test_a_record_type_is_found_by_both_of_its_names() -> None:
-    assert schemas.record_type("share_snapshot") is schemas.record_type("ShareSnapshot")
+    assert schemas.record_type("share_snapshot") == schemas.record_type("ShareSnapshot")
     with pytest.raises(KeyError):
         schemas.record_type("ShareCheckpoint")
 
