@@ -165,8 +165,8 @@ def _state_batches(draw: random.Random, value: _Bytes, number: int) -> None:
     first = draw.randint(0, 1 << 40)
     for _ in range(number):
         last = first + draw.randint(0, 500)
-        # Delivery count and state; then no tagged fields.
-        value.put("qqhbB", first, last, draw.randint(1, 5), draw.choice((0, 2, 4)), 0)
+        # Delivery state and count; then no tagged fields.
+        value.put("qqbhB", first, last, draw.choice((0, 2, 4)), draw.randint(1, 5), 0)
         first = last + 1
     value.put("B", 0)
 

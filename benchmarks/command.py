@@ -1,0 +1,73 @@
+"""The installed command as a process: its time, and the memory of the Python workers below it."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.measure import process_tree
+
+GROUPSCOPE = Path(sys.executable).with_name("groupscope")
+_SECONDS_BETWEEN_LOOKS = 0.05
+
+
+@dataclass
+class Run:
+    """One run of a command.
+
+    Attributes:
+        wall: Seconds.
+        cpu: Processor seconds of everything it started.
+        worker_peaks: Highest resident megabytes, by process, of Spark's Python workers.
+    """
+
+    wall: float = 0
+    cpu: float = 0
+    worker_peaks: dict[int, float] = field(default_factory=dict)
+
+
+def run_command(arguments: list[str], *, watch_workers: bool = False) -> Run:
+    """Run a command to its end; what it prints goes nowhere.
+
+    Raises:
+        subprocess.CalledProcessError: It failed; its last words are printed.
+    """
+    before, start = _children_cpu(), time.perf_counter()
+    with subprocess.Popen(
+        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        run = Run()
+        while watch_workers and process.poll() is None:
+            _look(process.pid, run)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        _, words = process.communicate()
+    run.wall = time.perf_counter() - start
+    run.cpu = _children_cpu() - before
+    if process.returncode:
+        print(words.decode(errors="replace")[-2000:], file=sys.stderr)
+        raise subprocess.CalledProcessError(process.returncode, arguments)
+    return run
+
+
+def _children_cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _look(root: int, run: Run) -> None:
+    """Note the peaks of Spark's workers: processes that its daemon forked."""
+    for process in process_tree(root)[1:]:
+        folder = Path(f"/proc/{process}")
+        try:
+            is_worker = b"pyspark.daemon" in (folder / "cmdline").read_bytes()
+            status = (folder / "status").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        peak = next((line for line in status.splitlines() if line.startswith("VmHWM:")), None)
+        if is_worker and peak:
+            megabytes = int(peak.split()[1]) / 1024
+            run.worker_peaks[process] = max(run.worker_peaks.get(process, 0), megabytes)
