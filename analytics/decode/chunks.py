@@ -29,7 +29,7 @@ from analytics.decode.values import (
     unknown_tags_array,
 )
 from analytics.wire.arrow import invalid_rows, struct_array, struct_type
-from analytics.wire.columns import Column, Group, distinct, take
+from analytics.wire.columns import Column, Group, counted, distinct, take
 from analytics.wire.cursor import ByteBuffer, Cursor
 from analytics.wire.decoder import key_reader
 from analytics.wire.failure import Reason
@@ -153,15 +153,14 @@ class _ChunkDecoder:
                 by_table.setdefault(kind.table, []).append(number)
         for numbers in by_table.values():
             kind = kinds[numbers[0]]
-            chosen = (
-                np.arange(frames.row.size)
-                if len(numbers) == len(numbers_here)
-                else np.flatnonzero(np.isin(frames.record_type, numbers))
-            )
+            ours = frames
+            if len(numbers) < len(numbers_here):
+                masks = [frames.record_type == number for number in numbers]
+                ours = frames.take(np.flatnonzero(np.logical_or.reduce(masks)))
             if self.tables is not None and kind.table not in self.tables:
-                self.decoded.left_out["filtered"] += chosen.size
+                self.decoded.left_out["filtered"] += ours.row.size
             else:
-                self._record_type(kind, frames.take(chosen))
+                self._record_type(kind, ours)
 
     def _record_type(self, kind: RecordType, frames: Frames) -> None:
         key: Column | None = None
@@ -234,17 +233,19 @@ class _ChunkDecoder:
         self, kind: RecordType, frames: Frames, place: NDArray[np.int64], pieces: list[Piece]
     ) -> None:
         layout = _layouts(frames.row.size, pieces)[place]
-        what = frames.record_type[place] << 32 | (frames.version[place] + 1) << 8 | (layout + 1)
-        for code in distinct(what):
-            number, version, index = code >> 32, (code >> 8 & 0xFFFFFF) - 1, (code & 0xFF) - 1
-            name = kind.layouts[index] if index >= 0 else None
-            count = int((what == code).sum())
-            self.decoded.kinds[RecordKind(number, version, name)] += count
+        how = (frames.version[place] + 1) << 8 | (layout + 1)
+        record_type = frames.record_type[place]
+        numbers = distinct(record_type)
+        for number in numbers:
+            for code, count in counted(how[record_type == number] if len(numbers) > 1 else how):
+                version, index = (code >> 8) - 1, (code & 0xFF) - 1
+                name = kind.layouts[index] if index >= 0 else None
+                self.decoded.kinds[RecordKind(number, version, name)] += count
 
 
 def _layouts(size: int, pieces: list[Piece]) -> NDArray[np.int64]:
     layout = np.full(size, -1, np.int64)
-    for piece in pieces:
+    for piece in (each for each in pieces if each.layout >= 0):
         layout[piece.place] = piece.layout
     return layout
 

@@ -114,8 +114,10 @@ def in_order(pieces: list[Piece]) -> tuple[NDArray[np.int64], Column]:
     column = concat([piece.column for piece in pieces])
     if (place[1:] > place[:-1]).all():
         return place, column
-    order = np.argsort(place)
-    return place[order], take(column, order)
+    source = np.full(int(place.max()) + 1, -1)
+    source[place] = np.arange(place.size)
+    ordered = np.flatnonzero(source >= 0)
+    return ordered, take(column, source[ordered])
 
 
 def text_failures(kind: RecordType, column: Column) -> NDArray[np.bool_]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from analytics.wire.chains import element_starts
-from analytics.wire.columns import Column, Repeated, concat, starts_of, take
+from analytics.wire.columns import Binary, Column, Group, Repeated, concat, starts_of, take
 from analytics.wire.defaults import absent
 from analytics.wire.failure import Reason
 from analytics.wire.primitives import checked_length
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from analytics.wire.cursor import Cursor
+    from analytics.wire.embedded import EmbeddedReader
     from analytics.wire.fields import Reader
     from analytics.wire.structs import FlatStruct
     from schemas.model import Field
@@ -41,7 +44,8 @@ class ArrayContent:
 
     ``flat`` reads elements that, without tagged fields, all have one width; where a tag is there
     after all, the rows go in lock-step like the others. ``is_simple`` says that an element holds
-    no array, so that it can be read at any byte in bounded time.
+    no array, so that it can be read at any byte in bounded time. ``messages`` parse bytes fields of
+    the elements, of all of them at once: ``item`` leaves them alone.
     """
 
     each: Field
@@ -51,6 +55,7 @@ class ArrayContent:
     item: Reader
     flat: FlatStruct | None = None
     is_simple: bool = True
+    messages: Mapping[str, EmbeddedReader] = field(default_factory=dict)
 
     def read(self, cursor: Cursor, length: NDArray[np.int64]) -> Repeated:
         """Read count elements of every row; a count that cannot fit fails at once."""
@@ -65,7 +70,18 @@ class ArrayContent:
         items: Column | None = self.flat.read(cursor, count) if self.flat is not None else None
         if items is None:
             length, items = self._in_lock_step(cursor, length)
-        return Repeated(length, items)
+        return Repeated(length, self._with_messages(cursor, length, items))
+
+    def _with_messages(self, cursor: Cursor, length: NDArray[np.int64], items: Column) -> Column:
+        if not self.messages or not isinstance(items, Group):
+            return items
+        record = np.repeat(cursor.row, np.maximum(length, 0))
+        columns = dict(items.columns)
+        for name, reader in self.messages.items():
+            content = columns[name]
+            if isinstance(content, Binary):
+                columns[f"{name}_decoded"] = reader.read(cursor.journal, record, content)
+        return replace(items, columns=columns)
 
     def _in_lock_step(
         self, cursor: Cursor, length: NDArray[np.int64]

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Index = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
+# Values this close together are counted instead of sorted.
+_COUNTABLE = 1 << 12
+
 
 @dataclass(frozen=True)
 class Fixed:
@@ -147,10 +150,26 @@ def concat(columns: Sequence[Column]) -> Column:
 
 
 def distinct(values: NDArray[Any]) -> list[int]:
-    """Return the distinct values in order; a chunk often has just one, which is found at once."""
-    if values.size and (values == values[0]).all():
-        return [int(values[0])]
-    return [int(each) for each in np.unique(values)]
+    """Return the distinct values in order."""
+    return [value for value, _ in counted(values)]
+
+
+def counted(values: NDArray[Any]) -> list[tuple[int, int]]:
+    """Return the distinct values in order, and how often each is there.
+
+    A chunk often has just one, which is found at once.
+    """
+    if not values.size:
+        return []
+    low, high = int(values.min()), int(values.max())
+    if low == high:
+        return [(low, values.size)]
+    if high - low < _COUNTABLE:
+        counts = np.bincount(np.subtract(values, low, dtype=np.int64))
+        found = np.flatnonzero(counts)
+        return list(zip((found + low).tolist(), counts[found].tolist(), strict=True))
+    found, counts = np.unique(values, return_counts=True)
+    return list(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def nullify(column: Column, null: Mask) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from analytics.wire.tags import TaggedField, TagSection
 from schemas import embedded, record_type
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from schemas.model import Embedded, EmbeddedUse, Field, RecordType, Struct
 
 _STRING_LENGTH = np.dtype(">i2")
@@ -116,12 +119,15 @@ class _Compiler:
             wire_type = each.wire_type(self.layout)
             return FixedArrayContent(path, prefix, nullable, wire_type, each.type)
         item = self._single(each, path, nullable=False)
+        messages: Mapping[str, EmbeddedReader] = {}
+        if isinstance(item, StructReader):
+            messages, item = item.embedded, replace(item, embedded={})
         flat = self._flat(item) if isinstance(item, StructReader) else None
         simple = not any(inner.is_array or inner.tag is not None for _, inner in each.struct.walk())
-        return ArrayContent(each, path, prefix, nullable, item, flat, simple)
+        return ArrayContent(each, path, prefix, nullable, item, flat, simple, messages)
 
     def _flat(self, item: StructReader) -> FlatStruct | None:
-        if len(item.steps) != 1 or item.embedded:
+        if len(item.steps) != 1:
             return None
         run = item.steps[0]
         if not isinstance(run, FixedRun) or run.then is not None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.wire.cursor import ByteBuffer, Journal
     from analytics.wire.structs import StructReader
     from schemas.model import Embedded, EmbeddedUse
 
@@ -36,22 +37,28 @@ class EmbeddedReader:
     message: Embedded
     readers: Mapping[int, StructReader]
 
-    def read(self, cursor: Cursor, column: Binary) -> Column:
-        """Return the parsed messages, null where there is none."""
-        rows = np.flatnonzero((column.length > 0) & self._wanted(cursor))
+    def read(self, journal: Journal, record: NDArray[np.int64], column: Binary) -> Column:
+        """Return the parsed messages, null where there is none.
+
+        Args:
+            journal: Where the strings are that the condition is about.
+            record: Of each row of the column.
+            column: The bytes.
+        """
+        rows = np.flatnonzero((column.length > 0) & self._wanted(journal, record, column.buffer))
         parsed = [(rows[part], group) for part, group in self._parse(column, rows)]
         return scatter(column.size, absent_struct(self.message.struct, column.buffer, 1), parsed)
 
-    def _wanted(self, cursor: Cursor) -> NDArray[np.bool_]:
+    def _wanted(
+        self, journal: Journal, record: NDArray[np.int64], buffer: ByteBuffer
+    ) -> NDArray[np.bool_]:
         if self.use.when_field is None or self.use.when_value is None:
-            return np.ones(cursor.size, np.bool_)
-        condition = cursor.journal.scope[self.use.when_field]
+            return np.ones(record.size, np.bool_)
+        condition = journal.scope[self.use.when_field]
         expected = self.use.when_value.encode()
-        start, length = condition.start[cursor.row], condition.length[cursor.row]
+        start, length = condition.start[record], condition.length[record]
         wanted = length == len(expected)
-        content = cursor.buffer.gather(
-            np.dtype((np.void, len(expected))), np.where(wanted, start, 0)
-        )
+        content = buffer.gather(np.dtype((np.void, len(expected))), np.where(wanted, start, 0))
         same = content.view(np.uint8).reshape(-1, len(expected)) == np.frombuffer(expected, "u1")
         matches: NDArray[np.bool_] = wanted & same.all(axis=1)
         return matches

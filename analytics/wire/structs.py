@@ -92,7 +92,7 @@ class StructReader:
             complete[each.column] = column
             reader = self.embedded.get(each.column)
             if reader is not None and isinstance(column, Binary):
-                complete[f"{each.column}_decoded"] = reader.read(cursor, column)
+                complete[f"{each.column}_decoded"] = reader.read(cursor.journal, cursor.row, column)
         return Group(complete, cursor.size)
 
 

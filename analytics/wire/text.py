@@ -24,10 +24,12 @@ def binary_array(column: Binary) -> pa.Array:
     """Copy spans into an Arrow binary array."""
     null = column.length < 0
     any_null = bool(null.any())
-    length = np.where(null, 0, column.length) if any_null else column.length
-    array = _gather(column.buffer.data, column.start, length)
     if not any_null:
-        return array
+        return _gather(column.buffer.data, column.start, column.length)
+    length = np.where(null, 0, column.length)
+    # A null lies nowhere: where the last text before it ends, it does not break the ascent.
+    ends = np.maximum.accumulate(np.where(null, 0, column.start + length))
+    array = _gather(column.buffer.data, np.where(null, ends, column.start), length)
     validity = pa.array(~null).buffers()[1]
     _, offsets, data = array.buffers()
     return pa.Array.from_buffers(pa.binary(), len(array), [validity, offsets, data])
