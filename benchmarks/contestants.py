@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from kafka.record import MemoryRecords
 
 from analytics.decode.tables import LABEL, Origin
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
@@ -61,6 +60,8 @@ def plain_loop(segment: Segment, emit: Emit) -> None:
 
 def kafka_python(segment: Segment, emit: Emit) -> None:
     """kafka-python's record parser, then the fields with `struct`."""
+    from kafka.record import MemoryRecords  # noqa: PLC0415 - only `make bench` installs it
+
     rows = _rows(segment, emit)
     records = MemoryRecords(segment.path.read_bytes())
     position = 0

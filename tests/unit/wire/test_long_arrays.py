@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
 from analytics.wire import arrays
+from analytics.wire.arrow import struct_array, struct_type
 from analytics.wire.columns import Binary, Group, Repeated
 from analytics.wire.cursor import ByteBuffer, Cursor
 from analytics.wire.decoder import value_reader
 from analytics.wire.failure import Reason
 from analytics.wire.text import string_array
+from schemas import record_type
 
 MEMBER = "ConsumerGroupMemberMetadata"
 
@@ -84,3 +88,33 @@ def test_a_long_array_with_one_impossible_element_fails_alone_and_says_where(ele
     assert [path for _, path in cursor.journal.causes] == ["subscribedTopicNames"]
     assert topics_of(group)[0] == ["a"]
     assert topics_of(group)[2] == ["b"]
+
+
+def test_messages_inside_the_elements_of_a_long_array_are_parsed() -> None:
+    """A classic group of many members, alone in its chunk."""
+    topics = struct.pack(">hih6sii", 1, 1, 6, b"orders", -1, 0)
+    member_bytes = struct.pack(
+        f">h1shh1sh1siii{len(topics)}si",
+        1,
+        b"m",
+        -1,
+        1,
+        b"c",
+        1,
+        b"h",
+        1,
+        2,
+        len(topics),
+        topics,
+        0,
+    )
+    count = 3 * arrays.LONG
+    value = struct.pack(">h8sih5sh1sqi", 8, b"consumer", 1, 5, b"range", 1, b"m", 0, count)
+    content = np.frombuffer(value + count * member_bytes, np.uint8)
+    cursor = Cursor.over(ByteBuffer(content), np.array([0]), np.array([content.size]))
+    group = value_reader("GroupMetadata", 3, None).read(cursor)
+    cursor.require_exhausted(Reason.TRAILING_BYTES, "")
+    assert not cursor.dead.any()
+    members = struct_array(group, struct_type(record_type("GroupMetadata").value))[0]["members"]
+    parsed = [each["subscription_decoded"]["topics"] for each in members.as_py()]
+    assert parsed == [["orders"]] * count
