@@ -23,6 +23,9 @@ COMMAND = Path(sys.executable).with_name("groupscope")
 
 Groupscope = Callable[..., "subprocess.CompletedProcess[str]"]
 
+# Every JVM of the tests lives for seconds: optimising its code would cost more than it gains.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # Two busy cores make any deadline a lie; on CI the same examples every time, elsewhere new ones.
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
