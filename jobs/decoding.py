@@ -18,7 +18,7 @@ from analytics.decode.empty import empty_parts
 from analytics.decode.kafka_version import NOTHING_SHOWN, KafkaVersion, Seen, infer_kafka_version
 from analytics.decode.spark import decode_on_spark
 from analytics.decode.tasks import TASK_BYTES, Settings, SliceReport
-from analytics.dump.model import INTERNAL_TOPICS, Divergence, Plan
+from analytics.dump.model import INTERNAL_TOPICS, MAX_OFFSET, Divergence, Plan
 from analytics.dump.raw_rows import read_raw_rows
 from analytics.dump.storage import storage_of
 from analytics.workspace import open_location
@@ -137,34 +137,56 @@ def _metadata_levels(parts: Iterable[Part], staging: str) -> list[int]:
 def groups_only_there(
     plan: Plan, parts: Sequence[Part], staging: str
 ) -> dict[tuple[str, str, int], list[str]]:
-    """Return, by (copy, topic, partition), the groups that only a lost line has records of."""
-    filesystem = open_location(staging)[0]
+    """Return, by (copy, topic, partition), the groups that only a lost line has records of.
+
+    A lost line is under ``diverged/``, or under ``decoded/`` where it was preferred.
+    """
+    found = _Groups(parts, open_location(staging)[0])
+    lines = {(each.topic, each.partition, each.line) for each in plan.slices}
     only: dict[tuple[str, str, int], list[str]] = {}
     for each in plan.divergences:
-        lost = _groups(parts, f"diverged/{each.copy}/decoded/", each, filesystem)
+        is_apart = (each.topic, each.partition, each.copy) in lines
+        others = {
+            line
+            for topic, partition, line in lines
+            if (topic, partition) == (each.topic, each.partition)
+        }
+        lost = found.of(each, each.copy if is_apart else "", from_offset=each.diverges_at)
+        for line in others - {each.copy if is_apart else ""}:
+            lost -= found.of(each, line)
         if lost:
-            lost -= _groups(parts, "decoded/", each, filesystem)
+            lost -= found.of(each, "", to_offset=each.diverges_at)
         only[each.copy, each.topic, each.partition] = sorted(lost)
     return only
 
 
-def _groups(
-    parts: Sequence[Part], prefix: str, where: Divergence, filesystem: fs.FileSystem
-) -> set[str]:
-    """Groups that the keys of one partition name, in the tables below a prefix."""
-    groups: set[str] = set()
-    for kind in record_types(where.topic).values():
-        column = next((each.column for each in kind.key.fields if each.column in _GROUP), None)
-        paths = [part.path for part in parts if part.table == f"{prefix}{kind.table}"]
-        if column and paths:
-            rows = ds.dataset(paths, filesystem=filesystem).scanner(
-                columns={"group": ds.field("key", column)},
-                filter=(ds.field("topic") == where.topic)
-                & (ds.field("partition") == where.partition),
-            )
-            for batch in rows.to_batches():
-                groups.update(pc.unique(batch["group"]).to_pylist())
-    return groups
+@dataclass(frozen=True)
+class _Groups:
+    """The groups that keys of decoded parts name."""
+
+    parts: Sequence[Part]
+    filesystem: fs.FileSystem
+
+    def of(
+        self, where: Divergence, line: str, from_offset: int = 0, to_offset: int = MAX_OFFSET
+    ) -> set[str]:
+        """Return those of one partition's records on a line, between two offsets."""
+        prefix = f"diverged/{line}/decoded/" if line else "decoded/"
+        groups: set[str] = set()
+        for kind in record_types(where.topic).values():
+            column = next((each.column for each in kind.key.fields if each.column in _GROUP), None)
+            paths = [part.path for part in self.parts if part.table == f"{prefix}{kind.table}"]
+            if column and paths:
+                rows = ds.dataset(paths, filesystem=self.filesystem).scanner(
+                    columns={"group": ds.field("key", column)},
+                    filter=(ds.field("topic") == where.topic)
+                    & (ds.field("partition") == where.partition)
+                    & (ds.field("offset") >= from_offset)
+                    & (ds.field("offset") < to_offset),
+                )
+                for batch in rows.to_batches():
+                    groups.update(pc.unique(batch["group"]).to_pylist())
+        return groups
 
 
 def _size(path: str) -> int:

@@ -38,9 +38,14 @@ class RecordEvidence:
 
 @dataclass(frozen=True)
 class MetadataVersion:
-    """The first level of the feature metadata.version that a release introduced."""
+    """The first level of the feature metadata.version that a release introduced.
+
+    The release before it knows the level already, and writes it where unstable feature versions
+    are enabled: a level shows that older release only.
+    """
 
     first_level: int
+    of: str
     at_least: str
 
 

@@ -43,7 +43,7 @@ def infer_kafka_version(seen: Iterable[Seen], metadata_levels: Iterable[int]) ->
     for level in metadata_levels:
         known = [each for each in metadata_versions() if each.first_level <= level]
         if known:
-            found[f"metadata.version {level}"] = known[-1].at_least
+            found[f"metadata.version {level}, of {known[-1].of}"] = known[-1].at_least
     if not found:
         return NOTHING_SHOWN
     newest = max(found.values(), key=release_key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from analytics.dump.raw_records import take_records
 from analytics.dump.segment_reader import SegmentReader
 from analytics.dump.tally import SegmentTally
 from analytics.errors import InputUnreadableError
+from analytics.wire.columns import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -152,15 +153,19 @@ def decode_slice(
     finally:
         # Also where the disk refuses half-way: what was read until then is accounted for.
         report.summary = reader.summary
-        report.survey = tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank)
+        survey = tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank)
+        # Headers give the last time of a batch; the records have given the first.
+        report.survey = replace(survey, first_timestamp=reader.summary.min_timestamp)
 
 
 def select(each: Slice, records: RawRecords, left_out: Counter[str]) -> RawRecords:
     """Leave out the records that a named rule of the slice leaves out, and count them."""
-    kept = np.ones(records.offset.size, np.bool_)
-    for first, end, rule in each.rules:
-        hit = kept & (records.offset >= first) & (records.offset < end)
-        if hit.any():
-            left_out[rule] += int(hit.sum())
-            kept &= ~hit
-    return records if kept.all() else take_records(records, np.flatnonzero(kept))
+    if not each.rules or not records.offset.size:
+        return records
+    first = np.array([rule[0] for rule in each.rules])
+    end = np.array([rule[1] for rule in each.rules])
+    number = np.searchsorted(first, records.offset, "right") - 1
+    hit = (number >= 0) & (records.offset < end[number])
+    for place, count in counted(number[hit]):
+        left_out[each.rules[place][2]] += count
+    return take_records(records, np.flatnonzero(~hit)) if hit.any() else records

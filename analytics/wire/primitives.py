@@ -77,18 +77,21 @@ def read_compact_length(cursor: Cursor, path: str) -> NDArray[np.int64]:
 def checked_length(
     cursor: Cursor, length: NDArray[np.int64], path: str, *, nullable: bool
 ) -> NDArray[np.int64]:
-    """Refuse lengths below -1, and -1 where null is not allowed; dead rows get 0."""
+    """Read any negative length as null (-1), as Kafka does; refuse it where null is not allowed.
+
+    Rows that are refused get 0.
+    """
     if not length.size or int(length.min()) >= 0:
         return length
+    if nullable:
+        return np.maximum(length, -1)
     below = length < -1
     if below.any():
         cursor.fail(below, Reason.NEGATIVE_LENGTH, path)
-    if not nullable:
-        null = length == -1
-        if null.any():
-            cursor.fail(null, Reason.UNEXPECTED_NULL, path)
-        return np.maximum(length, 0)
-    return np.where(below, 0, length)
+    null = length == -1
+    if null.any():
+        cursor.fail(null, Reason.UNEXPECTED_NULL, path)
+    return np.maximum(length, 0)
 
 
 def claim_content(

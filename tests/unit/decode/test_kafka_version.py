@@ -15,14 +15,14 @@ def test_the_newest_release_that_something_shows_counts() -> None:
     assert version.evidence == ["offset_commit in version 4"]
 
 
-def test_the_metadata_version_tells_what_the_cluster_was_allowed_to_write() -> None:
+def test_a_metadata_version_shows_the_release_before_the_one_that_introduced_it() -> None:
     version = infer_kafka_version([offset_commit(4)], [7, 30])
-    assert version.at_least == "4.3"
-    assert version.evidence == ["metadata.version 30"]
+    assert version.at_least == "4.2"  # which knows level 30 as unstable
+    assert version.evidence == ["metadata.version 30, of 4.3"]
 
 
-def test_a_level_newer_than_any_known_shows_the_newest_known_release() -> None:
-    assert infer_kafka_version([], [999]).at_least == "4.4"
+def test_a_level_newer_than_any_known_is_taken_for_the_newest_known() -> None:
+    assert infer_kafka_version([], [999]).at_least == "4.3"
 
 
 def test_layouts_tell_releases_apart_that_share_a_version() -> None:
