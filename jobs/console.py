@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import click
 
+from reports.columns import printable
+
 
 @dataclass
 class Console:
@@ -28,17 +30,17 @@ class Console:
     def say(self, message: str) -> None:
         """Tell something worth knowing."""
         if not self.quiet:
-            click.echo(message, err=True)
+            click.echo(printable(message), err=True)
 
     def detail(self, message: str) -> None:
         """Tell something worth knowing to who wants to know more."""
         if self.verbose and not self.quiet:
-            click.echo(message, err=True)
+            click.echo(printable(message), err=True)
 
     def warn(self, message: str) -> None:
         """Tell something that may change how the result is read."""
         if not self.quiet:
-            click.echo(f"{click.style('warning', fg='yellow')}: {message}", err=True)
+            click.echo(f"{click.style('warning', fg='yellow')}: {printable(message)}", err=True)
 
     @property
     def draws_progress(self) -> bool:

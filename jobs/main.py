@@ -20,6 +20,7 @@ from jobs.crash import keep_traceback
 from jobs.installation import check_one_root
 from jobs.options import output_options
 from jobs.version import VERSION
+from reports.columns import printable
 
 DONE = 0
 CALLED_WRONGLY = 2
@@ -117,7 +118,7 @@ def _of_the_system(error: Exception) -> str | None:
 
 
 def _told(message: str, code: int) -> int:
-    click.echo(f"{click.style('groupscope', fg='red')}: {message}", err=True)
+    click.echo(f"{click.style('groupscope', fg='red')}: {printable(message)}", err=True)
     return code
 
 

@@ -17,9 +17,12 @@ def cell(value: object) -> str:
         return _ABSENT
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return "".join(
-        each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(value)
-    )
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Return text that a terminal only shows: names of groups and files are hostile input."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def columns(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
