@@ -92,9 +92,10 @@ class _Bench:
     def data_source(self) -> Report:
         self.spark.dataSource.register(KafkaDump)
         self._read_source()
-        rows = _rows(self.out)
-        assert rows == _rows(self.decoded)
-        assert _sums(self.out) == _sums(self.decoded)
+        rows, expected = _rows(self.decoded), _sums(self.decoded)
+        assert (_rows(self.out), _sums(self.out)) == (rows, expected)
+        self._copy(self.decoded)
+        assert (_rows(self.out), _sums(self.out)) == (rows, expected)
         source = Contestant(_SOURCE, self._read_source, tree_cpu)
         copy = Contestant(_COPY_DECODED, lambda: self._copy(self.decoded), tree_cpu)
         times = self._measured(source, copy)

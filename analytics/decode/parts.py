@@ -14,11 +14,14 @@ import pyarrow.parquet as pq
 from analytics.workspace import Part, open_location
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 ROWS_PER_GROUP = 1 << 17
 # What waits to fill a row group, all tables of a task together.
 _BUFFERED_BYTES = 64 << 20
+# Wide numbers of which a file has few different ones.
+_FEW_VALUES = frozenset({"producer_id"})
 
 
 class _TableWriter:
@@ -86,12 +89,40 @@ class PartWriter:
 
     def _open(self, table: str, schema: pa.Schema) -> _TableWriter:
         path = f"{self._root}/{table.replace('/', '.')}.parquet"
+        growing, others = _by_encoding(schema)
         writer = pq.ParquetWriter(
             path,
             schema,
             filesystem=self._filesystem,
             compression="snappy",
+            use_dictionary=others,
+            column_encoding=dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
             # Readers see the plain types: text, not our in-memory dictionaries.
             store_schema=False,
         )
         return _TableWriter(path, writer)
+
+
+def _by_encoding(schema: pa.Schema) -> tuple[list[str], list[str]]:
+    """Part leaf columns into those of numbers that grow from row to row, and all others.
+
+    Offsets, positions and times are hardly ever equal: a dictionary of them takes half the time of
+    writing a file and half its bytes, where their differences take next to nothing.
+    """
+    growing: list[str] = []
+    others: list[str] = []
+    for path, type_ in (leaf for each in schema for leaf in _leaves(each.name, each.type)):
+        grows = type_ == pa.int64() or pa.types.is_timestamp(type_)
+        (growing if grows and path not in _FEW_VALUES else others).append(path)
+    return growing, others
+
+
+def _leaves(path: str, type_: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """Yield the columns that Parquet has for a field, by their path in the file."""
+    if pa.types.is_struct(type_):
+        for each in type_:
+            yield from _leaves(f"{path}.{each.name}", each.type)
+    elif pa.types.is_list(type_):
+        yield from _leaves(f"{path}.list.element", type_.value_type)
+    else:
+        yield path, type_
