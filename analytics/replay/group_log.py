@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
-from analytics.replay.group_records import group_records, table_name
+from analytics.replay.group_records import GROUP, group_records, table_name
 from analytics.replay.lives import GROUP_KEY, in_force, last_of_each, lives
 from analytics.replay.rules import ReplayRules
 
@@ -25,12 +25,15 @@ class GroupLog:
         rules: Of the release.
         alive: `lives`: the groups that have records.
         kept: `in_force`: what their present lives are made of.
+        removed: The last tombstone of a group, of any type: `coordinator_partition`, `group_id`,
+            `removed_at` (its offset).
     """
 
     decoded: Decoded
     rules: ReplayRules
     alive: DataFrame
     kept: DataFrame
+    removed: DataFrame
 
     def records(self, family: str, role: str) -> DataFrame:
         """Return the decoded records about groups of a type in a role."""
@@ -58,4 +61,9 @@ def group_log(decoded: Decoded, rules: ReplayRules) -> GroupLog:
     """
     last = last_of_each(group_records(decoded)).localCheckpoint()
     alive = lives(last).localCheckpoint()
-    return GroupLog(decoded, rules, alive, in_force(last, alive).localCheckpoint())
+    removed = (
+        last.where(F.col("role") == GROUP)
+        .groupBy(*GROUP_KEY)
+        .agg(F.max("last_tombstone").alias("removed_at"))
+    )
+    return GroupLog(decoded, rules, alive, in_force(last, alive).localCheckpoint(), removed)

@@ -118,6 +118,10 @@ CASES: dict[str, tuple[list[Record], Told]] = {
         [classic("m"), COMMITTED, gone("group_metadata")],
         ("simple", "Empty", None, None, {}),
     ),
+    "offsets alone, each of them deleted": (
+        [COMMITTED, gone("offset_commit")],
+        ("simple", "Empty", None, None, {}),
+    ),
     "offsets alone, and deleted": (
         [COMMITTED, gone("offset_commit"), gone("group_metadata")],
         None,
