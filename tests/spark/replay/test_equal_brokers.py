@@ -1,0 +1,128 @@
+"""What we replay is what real brokers answered when they had loaded exactly the same records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+
+from analytics.replay.group_records import KINDS
+from analytics.replay.rules import replay_rules
+from tests.support.broker_state import BrokerState
+from tests.support.cuts import Cut, cuts_of
+from tests.support.decoded_frames import frames_of_dump
+from tests.support.replayed_cuts import Replayed, fenced_groups, replayed, side_by_side, told_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROOT = Path(__file__).parents[3]
+DUMPS = ROOT / "tests" / "data" / "dumps"
+TABLES = (*KINDS, "offset_commit", "control_markers")
+TOPIC_TABLES = ("topic_record", "remove_topic_record")
+
+WRITTEN_BY = {
+    "kafka-4.0.2-share": ("4.0.2", 10),
+    "kafka-4.2.1-share": ("4.2.1", 12),
+    "kafka-4.3.1-failover": ("4.3.1", 10),
+    "kafka-4.3.1-story": ("4.3.1", 50),
+}
+"""The release, and how many partitions its offsets topic has: not all of them lie here."""
+
+OF_EVERY_RUN = ("kafka-4.0.2-share", "kafka-4.2.1-share")
+DID_NOT_ASK = {"kafka-4.0.2-share"}
+"""Dumps whose brokers were not asked which offsets are pending."""
+
+
+def copies() -> list[object]:
+    """Dump and copy of every group of cuts; two dumps in every run, the others in long ones."""
+    found = []
+    for name in WRITTEN_BY:
+        for copy in dict.fromkeys(cut.copy for cut in cuts_of(DUMPS / name)):
+            marks = () if name in OF_EVERY_RUN else pytest.mark.long
+            found.append(pytest.param(name, copy, marks=marks, id=f"{name}-{copy}"))
+    return found
+
+
+@pytest.mark.parametrize(("name", "copy"), copies())
+def test_every_cut_equals_the_brokers_answer(spark: SparkSession, name: str, copy: str) -> None:
+    release, partitions = WRITTEN_BY[name]
+    log_dir = DUMPS / name / copy
+    here = {int(each.name.rsplit("-", 1)[1]) for each in log_dir.glob("__consumer_offsets-*")}
+    cuts = [cut for cut in cuts_of(DUMPS / name) if cut.copy == copy]
+    decoded = frames_of_dump(spark, log_dir, "__consumer_offsets", TABLES)
+    decoded["transaction_log"] = spark.createDataFrame([], _transaction_log(spark, log_dir))
+    topics = _named_topics(spark, log_dir, cuts)
+    found = replayed(side_by_side(spark, decoded, cuts), topics, replay_rules(release))
+    differing = {
+        str(cut): rows
+        for number, cut in enumerate(cuts)
+        if (rows := _differs(found[number], told_of(cut.state, here, partitions), cut))
+    }
+    assert differing == {}
+
+
+def _named_topics(spark: SparkSession, log_dir: Path, cuts: list[Cut]) -> DataFrame:
+    """Return the topics of the end, which the broker knew whatever the cut.
+
+    Where the copy lies here without its metadata log they are those that the broker named.
+    """
+    if not (log_dir / "__cluster_metadata-0").is_dir():
+        told = {
+            (each.topic, each.topic_id)
+            for cut in cuts
+            for each in cut.state.assignments
+            if each.topic_id
+        }
+        return spark.createDataFrame(sorted(told), "topic string, topic_id string")
+    named = frames_of_dump(spark, log_dir, "__cluster_metadata", TOPIC_TABLES)
+    living = named["topic_record"].select(
+        F.col("value.name").alias("topic"), F.col("value.topic_id").alias("topic_id")
+    )
+    removed = named["remove_topic_record"].select(F.col("value.topic_id").alias("topic_id"))
+    return living.join(removed, "topic_id", "left_anti").localCheckpoint()
+
+
+def _transaction_log(spark: SparkSession, log_dir: Path) -> object:
+    return frames_of_dump(spark, log_dir, "__transaction_state", ("transaction_log",))[
+        "transaction_log"
+    ].schema
+
+
+def _differs(
+    ours: Replayed, told: BrokerState, cut: Cut
+) -> dict[str, tuple[list[object], list[object]]]:
+    """Return what only we say, and what only the broker says, by table."""
+    fenced = fenced_groups(ours, told)
+    there = {(each.group_id, each.member_id) for each in told.members}
+    mine: dict[str, set[object]] = {
+        "groups": {each for each in ours.groups.values() if each.group_id not in fenced},
+        "members": {
+            each for key, each in ours.members.items() if key[0] not in fenced or key in there
+        },
+        "assignments": {
+            each
+            for each in ours.assignments
+            if (each.topic_id is None or each.topic is not None)
+            and (each.group_id not in fenced or (each.group_id, each.member_id) in there)
+        },
+        "committed_offsets": set(ours.committed_offsets),
+        "unstable_offsets": set(ours.unstable_offsets),
+    }
+    theirs: dict[str, set[object]] = {
+        "groups": {each for each in told.groups if each.group_id not in fenced},
+        "members": {replace(each, subscription=None, assignment=None) for each in told.members},
+        "assignments": set(told.assignments),
+        "committed_offsets": set(told.committed_offsets),
+        "unstable_offsets": set(told.unstable_offsets),
+    }
+    if cut.dump in DID_NOT_ASK:
+        del mine["unstable_offsets"]
+    return {
+        table: (sorted(rows - theirs[table], key=str), sorted(theirs[table] - rows, key=str))
+        for table, rows in mine.items()
+        if rows != theirs[table]
+    }

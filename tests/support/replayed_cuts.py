@@ -1,0 +1,221 @@
+"""All cuts of a copy replayed at once, and what our tables say in the words brokers answer in.
+
+Each cut becomes internal partitions of its own, and its groups get the cut's number before their
+names: so one pass of Spark replays them all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from analytics.replay.assignments import assignments
+from analytics.replay.group_log import group_log
+from analytics.replay.groups import groups
+from analytics.replay.members import members
+from analytics.replay.offsets import committed_offsets, pending_offsets
+from tests.support.broker_state import BrokerState, CutAssignment, CutGroup, CutMember, CutOffset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from analytics.replay.rules import ReplayRules
+    from tests.support.cuts import Cut
+
+OFFSETS = "__consumer_offsets"
+APART = 1000  # more than any dump has partitions of the topic
+Unstable = tuple[str, str, int]
+
+
+@dataclass
+class Replayed:
+    """What we make of one cut. Pending offsets are those of partitions with a committed one."""
+
+    groups: dict[str, CutGroup] = field(default_factory=dict)
+    members: dict[tuple[str, str], CutMember] = field(default_factory=dict)
+    assignments: set[CutAssignment] = field(default_factory=set)
+    committed_offsets: set[CutOffset] = field(default_factory=set)
+    unstable_offsets: set[Unstable] = field(default_factory=set)
+
+
+def side_by_side(
+    spark: SparkSession, decoded: Mapping[str, DataFrame], cuts: Sequence[Cut]
+) -> dict[str, DataFrame]:
+    """Lay the cuts' records next to each other; partitions a cut does not name hold nothing."""
+    rows = [
+        (number, partition, end)
+        for number, cut in enumerate(cuts)
+        for (topic, partition), end in cut.end_offsets.items()
+        if topic == OFFSETS
+    ]
+    ends = F.broadcast(spark.createDataFrame(rows, "cut int, partition int, end_offset bigint"))
+    return {
+        name: _apart(frame.join(ends, "partition").where("offset < end_offset"))
+        for name, frame in decoded.items()
+    }
+
+
+def _apart(frame: DataFrame) -> DataFrame:
+    if "key" in frame.columns:
+        key = F.col("key")
+        for name in {"group", "group_id"} & set(frame.select("key.*").columns):
+            key = key.withField(name, F.concat_ws("|", F.col("cut").cast("string"), f"key.{name}"))
+        frame = frame.withColumn("key", key)
+    place = (F.col("partition") + F.col("cut") * APART).cast("int")
+    return frame.withColumn("partition", place).drop("cut", "end_offset")
+
+
+def replayed(decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayRules) -> _ByCut:
+    """Replay what `side_by_side` laid out.
+
+    Args:
+        decoded: The tables of `__consumer_offsets`, and `transaction_log` (it may be empty).
+        topics: `topic` and `topic_id`.
+        rules: Of the release.
+    """
+    offsets = committed_offsets(decoded, rules).localCheckpoint()
+    waiting = pending_offsets(decoded, rules).localCheckpoint()
+    log = group_log(decoded, rules)
+    found = _ByCut()
+    for number, group, row in _split(offsets):
+        found[number].committed_offsets.add(_offset(group, row))
+    for number, group, row in _split(waiting):
+        found[number].unstable_offsets.add((group, row.topic, row.partition))
+    for number, group, row in _split(groups(log, (offsets, waiting))):
+        found[number].groups[group] = _group(group, row)
+    for number, group, row in _split(members(log)):
+        found[number].members[group, row.member_id] = _member(group, row)
+    for number, group, row in _split(assignments(log, topics)):
+        # Brokers answer neither what is being given back nor the targets of share groups.
+        hidden = row.group_type == "share" and row.kind == "target"
+        if row.kind != "pending_revocation" and not hidden:
+            found[number].assignments.add(_assignment(group, row))
+    for each in found.values():
+        stable = {(told.group_id, told.topic, told.partition) for told in each.committed_offsets}
+        each.unstable_offsets &= stable
+    return found
+
+
+class _ByCut(defaultdict[int, Replayed]):
+    def __init__(self) -> None:
+        super().__init__(Replayed)
+
+
+def _split(frame: DataFrame) -> Iterable[tuple[int, str, Row]]:
+    for row in frame.collect():
+        number, _, group = row.group_id.partition("|")
+        yield int(number), group, row
+
+
+def _offset(group: str, row: Row) -> CutOffset:
+    return CutOffset(
+        group,
+        row.topic,
+        row.partition,
+        row.committed_offset,
+        row.committed_leader_epoch,
+        row.metadata,
+    )
+
+
+def _group(group: str, row: Row) -> CutGroup:
+    classic = row.group_type in {"classic", "simple"}
+    return CutGroup(
+        group_id=group,
+        group_type="classic" if classic else row.group_type,
+        protocol_type=row.protocol_type or "",
+        state=row.state,
+        epoch=None if classic else row.epoch,
+        assignment_epoch=row.assignment_epoch,
+        protocol=row.protocol,
+        member_count=row.member_count,
+    )
+
+
+def _member(group: str, row: Row) -> CutMember:
+    topics = row.subscribed_topics
+    return CutMember(
+        group_id=group,
+        group_type=row.group_type,
+        member_id=row.member_id,
+        group_instance_id=row.group_instance_id,
+        client_id=row.client_id,
+        client_host=row.client_host,
+        rack_id=row.rack_id,
+        member_epoch=None if row.group_type == "classic" else row.member_epoch,
+        subscribed_topics=None if topics is None else tuple(sorted(topics)),
+        subscribed_regex=row.subscribed_regex,
+        is_classic=row.is_classic if row.group_type == "consumer" else None,
+        process_id=row.process_id,
+        topology_epoch=row.topology_epoch,
+    )
+
+
+def _assignment(group: str, row: Row) -> CutAssignment:
+    return CutAssignment(
+        group,
+        row.member_id,
+        row.kind,
+        row.role,
+        row.subtopology_id,
+        row.topic,
+        row.topic_id,
+        row.partition,
+    )
+
+
+def fenced_groups(ours: Replayed, told: BrokerState) -> set[str]:
+    """Return the groups of which the broker lost members after it had loaded their records.
+
+    Their sessions were over before it was asked: it fenced them, with a new group epoch for each.
+    All that is left of such a group has to be as we say.
+    """
+    there: dict[str, set[str]] = defaultdict(set)
+    for each in told.members:
+        there[each.group_id].add(each.member_id)
+    fenced = set()
+    for group in told.groups:
+        mine = ours.groups.get(group.group_id)
+        if mine is None or group.epoch is None or mine.epoch is None or group.epoch <= mine.epoch:
+            continue
+        lost = {member for name, member in ours.members if name == group.group_id}
+        lost -= there[group.group_id]
+        if 0 < len(lost) <= group.epoch - mine.epoch:
+            fenced.add(group.group_id)
+    return fenced
+
+
+def told_of(state: BrokerState, here: set[int], partitions: int) -> BrokerState:
+    """Keep what a broker said of groups whose internal partition is at hand.
+
+    Args:
+        state: What it said.
+        here: The partitions of `__consumer_offsets` at hand.
+        partitions: How many the topic has.
+    """
+
+    def held(group: str) -> bool:
+        return home_of(group, partitions) in here
+
+    return replace(
+        state,
+        groups=tuple(each for each in state.groups if held(each.group_id)),
+        members=tuple(each for each in state.members if held(each.group_id)),
+        assignments=tuple(each for each in state.assignments if held(each.group_id)),
+        committed_offsets=tuple(each for each in state.committed_offsets if held(each.group_id)),
+        unstable_offsets=tuple(each for each in state.unstable_offsets if held(each[0])),
+    )
+
+
+def home_of(group: str, partitions: int) -> int:
+    """Return the internal partition of a group: Java's hash over UTF-16, its absolute value."""
+    code = 0
+    units = group.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    signed = code - (1 << 32) if code >> 31 else code
+    return 0 if signed == -(1 << 31) else abs(signed) % partitions
