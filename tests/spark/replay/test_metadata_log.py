@@ -1,0 +1,105 @@
+"""Topics, settings and leaders from a short metadata log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analytics.replay.configs import configs
+from analytics.replay.metadata_log import MetadataLog, metadata_log
+from analytics.replay.partition_leaders import partition_leaders
+from analytics.replay.topics import topics
+from schemas import all_record_types
+from tests.support.decoded_frames import frames_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+TABLES = (
+    *(
+        kind.table
+        for kind in all_record_types().values()
+        if kind.topic == "__cluster_metadata" and kind.read == "decode"
+    ),
+    "control_markers",
+    "offset_commit",
+    "consumer_group_partition_metadata",
+    "share_group_partition_metadata",
+    "share_group_state_partition_metadata",
+)
+OLD, NEW, GHOST = "gtb2stGYRk-vWZ2zAozmoA", "EYAGe3ybSjSvj5d44sPkEw", "6bQYs6Z9T1ayNK9_zQO6Gw"
+SECRET = "listener.name.x.ssl.keystore.password"
+
+
+def topic(name: str, topic_id: str) -> tuple[str, dict[str, Any]]:
+    return "topic_record", {"name": name, "topic_id": topic_id}
+
+
+def partition(topic_id: str, number: int, leader: int) -> tuple[str, dict[str, Any]]:
+    value = {"topic_id": topic_id, "partition_id": number, "leader": leader, "leader_epoch": 0}
+    return "partition_record", value | {"isr": [1, 2], "leader_recovery_state": 0}
+
+
+def change(topic_id: str, **what: Any) -> tuple[str, dict[str, Any]]:
+    value = {"topic_id": topic_id, "partition_id": 0, "leader": -2, "leader_recovery_state": -1}
+    return "partition_change_record", value | what
+
+
+def setting(kind: int, resource: str, name: str, value: str | None) -> tuple[str, dict[str, Any]]:
+    said = {"resource_type": kind, "resource_name": resource, "name": name, "value": value}
+    return "config_record", said
+
+
+LOG: list[tuple[str, dict[str, Any] | None]] = [
+    ("feature_level_record", {"name": "metadata.version", "feature_level": 30}),
+    topic("t", OLD),
+    setting(2, "t", "retention.ms", "1"),
+    partition(OLD, 0, 1),
+    ("remove_topic_record", {"topic_id": OLD}),
+    topic("t", NEW),
+    setting(2, "t", "segment.ms", "2"),
+    partition(NEW, 0, 1),
+    partition(NEW, 1, 2),
+    change(NEW, isr=[1]),
+    change(NEW, leader=2, isr=[2], leader_recovery_state=1),
+    ("begin_transaction_record", {}),
+    topic("ghost", GHOST),
+    ("abort_transaction_record", {}),
+    setting(4, "", SECRET, "hunter2"),
+    setting(4, "", "offsets.retention.minutes", "5"),
+    setting(32, "g", "share.session.timeout.ms", "9"),
+    setting(32, "g", "share.session.timeout.ms", None),
+]
+
+
+@pytest.fixture(scope="module")
+def log(spark: SparkSession) -> MetadataLog:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for offset, (name, value) in enumerate(LOG):
+        place = {"topic": "__cluster_metadata", "partition": 0, "offset": offset}
+        segment = "__cluster_metadata-0/00000000000000000000.log"
+        rows.setdefault(name, []).append({**place, "segment": segment, "value": value})
+    return metadata_log(frames_of(spark, rows, TABLES))
+
+
+def test_each_life_of_a_name_is_a_topic_and_aborted_ones_never_were(log: MetadataLog) -> None:
+    found = {(row.topic, row.topic_id, row.partitions) for row in topics(log).collect()}
+    assert found == {("t", OLD, 1), ("t", NEW, 2)}
+
+
+def test_changes_are_merged_into_registrations(log: MetadataLog) -> None:
+    def told(row: Row) -> tuple[object, ...]:
+        return row.partition, row.leader, row.leader_epoch, row.isr, row.unclean
+
+    found = sorted(told(row) for row in partition_leaders(log).collect())
+    assert found == [(0, 2, 1, [2], True), (1, 2, 0, [1, 2], False)]
+
+
+def test_settings_go_with_their_topic_and_secrets_are_withheld(log: MetadataLog) -> None:
+    found = {(row.resource_type, row.name): row.value for row in configs(log).collect()}
+    assert found == {
+        ("topic", "segment.ms"): "2",
+        ("broker", SECRET): None,
+        ("broker", "offsets.retention.minutes"): "5",
+    }
