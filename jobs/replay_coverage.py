@@ -1,0 +1,74 @@
+"""What a replay has to know of the dump besides its records: its edges, and ids of directories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from analytics.dump.survey import COMPACTION
+from analytics.replay.coverage import Coverage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from analytics.replay.as_of import AsOf
+
+
+def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
+    """Return where the dump's edges are, as far as they matter at an instant.
+
+    Holes that compaction leaves are none, and what the log start leaves behind the broker does not
+    know either.
+    """
+    starts: dict[tuple[str, int], int] = {}
+    present: dict[str, set[int]] = {}
+    for each in manifest["partitions"]:
+        if each.get("is_leading", True):
+            key = each["topic"], each["partition"]
+            present.setdefault(key[0], set()).add(key[1])
+            lost = list(_ends_of_losses(each, instant.offsets.get(key)))
+            if lost:
+                starts[key] = max(lost)
+    absent = {topic: frozenset(numbers) for topic, numbers in manifest["absent_partitions"].items()}
+    return Coverage(
+        complete_from=starts,
+        partitions={
+            topic: max(numbers | absent.get(topic, frozenset())) + 1
+            for topic, numbers in present.items()
+        },
+        absent=absent,
+    )
+
+
+def _ends_of_losses(partition: Mapping[str, Any], end: int | None) -> Iterator[int]:
+    """Yield the first offset after each loss; one that reaches past the cut ends there."""
+    losses = [
+        (gap["first_offset"], gap["end_offset"])
+        for gap in partition.get("gaps", ())
+        if gap["kind"] != COMPACTION
+    ]
+    losses += [
+        (damage["offset"], damage["offset"] + 1)
+        for damage in partition.get("damages", ())
+        if damage["offset"] is not None
+    ]
+    for first, after in losses:
+        if end is None or first < end:
+            yield after if end is None else min(after, end)
+
+
+def topics_of_directories(spark: SparkSession, manifest: Mapping[str, Any]) -> DataFrame:
+    """Return topic ids as the partition directories of the dump name them (`partition.metadata`).
+
+    Returns:
+        `topic`, `topic_id`, `partitions` (null), `source`.
+    """
+    named = {
+        (each["topic"], each["topic_id"])
+        for each in [*manifest["partitions"], *manifest.get("data_partitions", ())]
+        if each.get("topic_id")
+    }
+    rows = [(topic, topic_id, None, "partition_metadata") for topic, topic_id in sorted(named)]
+    return spark.createDataFrame(
+        rows, "topic string, topic_id string, partitions int, source string"
+    )

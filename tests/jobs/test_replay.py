@@ -1,0 +1,84 @@
+"""`groupscope replay` as a person runs it: a dump first, then the workspace it left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from schemas import tables
+
+if TYPE_CHECKING:
+    from tests.conftest import Groupscope
+
+PARTITION = "__consumer_offsets-9"
+CUT = "__consumer_offsets:9:100"
+
+
+@pytest.fixture(scope="module")
+def dump(failover_dump: Path) -> Path:
+    return failover_dump / "broker-2" / PARTITION
+
+
+@pytest.fixture(scope="module")
+def workspace(groupscope: Groupscope, dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a replay of one partition leaves."""
+    out = tmp_path_factory.mktemp("replay") / "out"
+    result = groupscope("replay", dump, "--out", out, timeout=900)
+    assert result.returncode == 0, result.stderr
+    assert "as of the end of the dump" in result.stdout
+    return out
+
+
+def rows_of(workspace: Path, table: str) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = pq.read_table(
+        workspace / "state" / table, partitioning=None
+    ).to_pylist()
+    return rows
+
+
+def test_every_state_table_has_the_columns_of_its_contract(workspace: Path) -> None:
+    contracts = {name: each for name, each in tables().items() if each.kind == "state"}
+    assert {each.name for each in (workspace / "state").iterdir()} == set(contracts)
+    for name, contract in contracts.items():
+        found = pq.read_schema(next((workspace / "state" / name).glob("*.parquet")))
+        assert found.names == [column.name for column in contract.columns], name
+
+
+def test_the_tables_are_sorted_by_key(workspace: Path) -> None:
+    keys = [
+        (row["group_id"], row["topic"], row["partition"])
+        for row in rows_of(workspace, "committed_offsets")
+    ]
+    assert keys
+    assert keys == sorted(keys)
+
+
+def test_a_workspace_is_replayed_at_another_instant_without_decoding_again(
+    groupscope: Groupscope, workspace: Path, tmp_path: Path
+) -> None:
+    decoded = {each: each.stat().st_mtime_ns for each in workspace.glob("decoded/*/*.parquet")}
+    out = tmp_path / "out"
+    arguments = ("--as-of-offset", CUT, "--format", "json")
+    result = groupscope("replay", workspace, "--out", out, *arguments, timeout=900)
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
+    assert answer["as_of"] == {"time": None, "offsets": {PARTITION: 100}}
+    counts = {each["table"]: each["rows"] for each in answer["rows"]}
+    assert counts["committed_offsets"] == len(rows_of(out, "committed_offsets"))
+    assert all(row["record_offset"] < 100 for row in rows_of(out, "committed_offsets"))  # type: ignore[operator]
+    assert {each: each.stat().st_mtime_ns for each in decoded} == decoded
+    manifest = json.loads((out / "manifest.json").read_text("utf-8"))
+    assert manifest["replay"]["as_of"] == answer["as_of"]
+
+
+@pytest.mark.parametrize("place", ["9:100", "__consumer_offsets:9", "__consumer_offsets:x:1"])
+def test_an_instant_that_is_none_is_refused(
+    groupscope: Groupscope, dump: Path, tmp_path: Path, place: str
+) -> None:
+    result = groupscope("replay", dump, "--out", tmp_path / "out", "--as-of-offset", place)
+    assert result.returncode == 2
+    assert "TOPIC:PARTITION:OFFSET" in result.stderr
