@@ -149,7 +149,7 @@ def _member(group: str, row: Row) -> CutMember:
         member_epoch=None if row.group_type == "classic" else row.member_epoch,
         subscribed_topics=None if topics is None else tuple(sorted(topics)),
         subscribed_regex=row.subscribed_regex,
-        is_classic=row.is_classic if row.group_type == "consumer" else None,
+        is_classic=row.is_classic if row.group_type in {"consumer", "streams"} else None,
         process_id=row.process_id,
         topology_epoch=row.topology_epoch,
     )
