@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import time
@@ -21,12 +20,10 @@ class Run:
 
     Attributes:
         wall: Seconds.
-        cpu: Processor seconds of everything it started.
         worker_peaks: Highest resident megabytes, by process, of Spark's Python workers.
     """
 
     wall: float = 0
-    cpu: float = 0
     worker_peaks: dict[int, float] = field(default_factory=dict)
 
 
@@ -36,7 +33,7 @@ def run_command(arguments: list[str], *, watch_workers: bool = False) -> Run:
     Raises:
         subprocess.CalledProcessError: It failed; its last words are printed.
     """
-    before, start = _children_cpu(), time.perf_counter()
+    start = time.perf_counter()
     with subprocess.Popen(
         arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
@@ -46,16 +43,10 @@ def run_command(arguments: list[str], *, watch_workers: bool = False) -> Run:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         _, words = process.communicate()
     run.wall = time.perf_counter() - start
-    run.cpu = _children_cpu() - before
     if process.returncode:
         print(words.decode(errors="replace")[-2000:], file=sys.stderr)
         raise subprocess.CalledProcessError(process.returncode, arguments)
     return run
-
-
-def _children_cpu() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _look(root: int, run: Run) -> None:

@@ -23,7 +23,7 @@ from benchmarks.data import Data, segments_in, size_of
 from benchmarks.equality import sums
 from benchmarks.generate import Options, write_dump
 from benchmarks.kafka_tools import RELEASE, ToolsUnavailableError, dump_log, fetch, printed_records
-from benchmarks.measure import Contestant, interleaved, tree_cpu
+from benchmarks.measure import Contestant, interleaved
 from benchmarks.report import Figure, Report
 
 _TINY_BYTES = 100_000
@@ -48,13 +48,12 @@ def run(data: Data) -> list[Report]:
         out = data.folder / "decoded"
         times = interleaved(
             [
-                Contestant(_PEER, _quiet(dump_log(jars, data.offsets.path)), tree_cpu),
-                Contestant(_PEER_START, _quiet(dump_log(jars, tiny_segment)), tree_cpu),
-                Contestant(_OURS, _quiet(_decode(large, out)), tree_cpu),
+                Contestant(_PEER, _quiet(dump_log(jars, data.offsets.path))),
+                Contestant(_PEER_START, _quiet(dump_log(jars, tiny_segment))),
+                Contestant(_OURS, _quiet(_decode(large, out))),
                 Contestant(
                     _OUR_START,
                     _quiet(_decode(tiny, data.folder / "tiny-decoded")),
-                    tree_cpu,
                 ),
             ],
             data.rounds,
@@ -78,7 +77,7 @@ def run(data: Data) -> list[Report]:
     start = statistics.median(walls[_OUR_START])
     report.details.append(f"    Spark's start and end: {start:.1f} s")
     report.details.append(f"    {records:,} records in the large dump, {sample:,} in the segment")
-    report.add_times(times)
+    report.add_times(times, cpu=False)
     return [report]
 
 

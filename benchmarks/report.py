@@ -62,15 +62,20 @@ class Report:
     figures: list[Figure] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
 
-    def add_times(self, times: Mapping[str, Times], records: int = 0, size: int = 0) -> None:
-        """Add a line for each contestant: its medians, and its rate where one is known."""
+    def add_times(
+        self, times: Mapping[str, Times], records: int = 0, size: int = 0, *, cpu: bool = True
+    ) -> None:
+        """Add a line for each contestant: its medians, and its rate where one is known.
+
+        ``cpu`` is false where a command leaves processes behind whose time nobody collects.
+        """
         for name, each in times.items():
-            wall, cpu = statistics.median(each.wall), statistics.median(each.cpu)
+            wall = statistics.median(each.wall)
+            took = f"wall {wall:8.3f} s"
+            took += f"  cpu {statistics.median(each.cpu):8.3f} s" if cpu else ""
             rate = f"  {records / wall / 1000:10,.0f} krec/s" if records else ""
             rate += f"  {size / wall / 1e6:8,.0f} MB/s" if size else ""
-            self.details.append(
-                f"    {name:<44} wall {wall:8.3f} s  cpu {cpu:8.3f} s{rate}  (n={len(each.wall)})"
-            )
+            self.details.append(f"    {name:<44} {took}{rate}  (n={len(each.wall)})")
 
     def show(self) -> str:
         """Return the report as text."""
