@@ -59,6 +59,9 @@ RECORDS = pa.schema(
         ("create_timestamp", pa.int64()),
         ("write_timestamp", pa.int64()),
         ("state_batches", BATCHES),
+        # Offset of the snapshot before it; of a snapshot its own. A record that has it may leave
+        # its key to the snapshot. Null: the key tells.
+        ("base", pa.int64()),
     ]
 )
 STATES = pa.schema(
@@ -131,12 +134,21 @@ def _numbers(records: pa.Table, name: str, null: int = -1) -> NDArray[np.int64]:
 def _dense_keys(records: pa.Table) -> NDArray[np.int64]:
     """Return a number for each distinct key, below the number of records."""
     dense = np.zeros(records.num_rows, np.int64)
-    for name in KEY:
-        encoded = pc.dictionary_encode(records.column(name).combine_chunks())
+    base = records.column("base")
+    by_key = pc.is_null(base)
+    columns = [records.column(KEY[0]), pc.fill_null(base, -1)]
+    if pc.any(by_key).as_py():
+        columns += [pc.if_else(by_key, records.column(name), None) for name in KEY[1:]]
+    for column in columns:
+        encoded = pc.dictionary_encode(_one(column), null_encoding="encode")
         codes = encoded.indices.to_numpy().astype(np.int64)
         both = pc.dictionary_encode(pa.array(dense * len(encoded.dictionary) + codes))
         dense = both.indices.to_numpy().astype(np.int64)
     return dense
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _living(key: NDArray[np.int64], offset: NDArray[np.int64], kind: NDArray[np.int64]) -> _Living:

@@ -22,27 +22,34 @@ def share_states(decoded: Mapping[str, DataFrame]) -> DataFrame:
     """Replay ``share_snapshot`` and ``share_update``, already cut; the columns are `STATES`.
 
     Only what follows the last snapshot or tombstone of a key can matter, so nothing else is moved;
-    the rest is folded in numpy, each key on one task. A caller that writes several tables from the
-    result keeps it in memory meanwhile.
+    the rest is folded in numpy, each internal partition on one task. A caller that makes several
+    tables from the result keeps it in memory meanwhile.
     """
     snapshots = _records(
         decoded["share_snapshot"], F.when(F.col("is_tombstone"), TOMBSTONE).otherwise(SNAPSHOT)
     )
     # Brokers never write an update without a value, and could not replay one.
     updates = _records(decoded["share_update"].where("not is_tombstone"), F.lit(UPDATE))
-    last = snapshots.groupBy(*KEY).agg(F.max("record_offset").alias("last_snapshot"))
+    last = snapshots.groupBy(*KEY).agg(
+        F.max("record_offset").alias("last"),
+        F.max_by("kind", "record_offset").alias("last_kind"),
+    )
     records = (
         snapshots.unionByName(updates)
+        .drop("base")
         .join(last, list(KEY), "left")
-        .where("last_snapshot is null or record_offset >= last_snapshot")
-        .select(*RECORDS.names)
-        .repartition(*KEY)
+        .where("last is null or record_offset >= last")
+        .withColumn("base", F.when(F.col("last_kind") == SNAPSHOT, F.col("last")))
     )
-    return records.mapInArrow(_fold_all, from_arrow_schema(STATES))
+    # The snapshot says whose it is; the updates behind it need not carry that along.
+    is_behind = F.col("base") < F.col("record_offset")
+    named = {name: F.when(~F.coalesce(is_behind, F.expr("false")), F.col(name)) for name in KEY[1:]}
+    moved = records.withColumns(named).select(*RECORDS.names).repartition(KEY[0])
+    return moved.mapInArrow(_fold_all, from_arrow_schema(STATES))
 
 
 def _fold_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Fold what one task holds: whole keys, because that is what it was partitioned by."""
+    """Fold what one task holds: whole internal partitions."""
     held = list(batches)
     if held:
         yield from fold(pa.Table.from_batches(held)).to_batches()
