@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
+import math
 from typing import Any
 
 import click
@@ -12,10 +11,13 @@ from jobs.console import Console, pass_console
 from jobs.options import (
     input_options,
     inputs_argument,
+    out_option,
     output_options,
     selection_options,
     spark_options,
+    summary_format_option,
 )
+from jobs.temporary_workspace import workspace_folder
 
 EPILOG = """
 \b
@@ -35,28 +37,21 @@ def _limit(
         number = float(value.removesuffix("%"))
     except ValueError:
         number = -1
-    if number < 0 or (number != int(number) and not value.endswith("%")):
+    if not 0 <= number < math.inf or (number != int(number) and not value.endswith("%")):
         raise click.BadParameter("give a count or a percentage, as in 0 or 0.5%", param=parameter)
     return number, value.endswith("%")
 
 
 @click.command(epilog=EPILOG)
 @inputs_argument
-@click.option("--out", metavar="DIR", help="The workspace; without it a temporary one is used.")
+@out_option
 @click.option(
     "--max-undecoded",
     metavar="COUNT|N%",
     callback=_limit,
     help="End with code 3 where more records than this could not be decoded.",
 )
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Of the summary on stdout.",
-)
+@summary_format_option
 @selection_options
 @input_options
 @spark_options
@@ -74,10 +69,7 @@ def decode(console: Console, /, out: str | None, output_format: str, **options: 
     from reports.decode_summary import shown  # noqa: PLC0415
 
     limit = options.pop("max_undecoded")
-    with ExitStack() as stack:
-        if out is None:
-            out = stack.enter_context(tempfile.TemporaryDirectory(prefix="groupscope-"))
-            console.say(f"no --out: working in {out}, which is removed at the end")
-        result = decode_into(out, console, **options)
+    with workspace_folder(out, console) as folder:
+        result = decode_into(folder, console, **options)
     click.echo(shown(result.manifest, output_format))
     return result.exit_code(limit)

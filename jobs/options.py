@@ -168,6 +168,24 @@ selection_options = _in_order(
 """`topics`, `partitions`, `groups`, `exclude_groups`, `data_topics`, each a tuple; empty is all."""
 
 
+# --- where results go --------------------------------------------------------------------------
+
+out_option = click.option(
+    "--out", metavar="DIR", help="The workspace; without it a temporary one is used."
+)
+"""`--out` as `out: str | None`."""
+
+summary_format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Of the summary on stdout.",
+)
+"""`--format` of what a command that writes tables prints, as `output_format`."""
+
+
 # --- where it runs ---------------------------------------------------------------------------
 
 

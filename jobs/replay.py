@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
 from typing import Any
 
 import click
@@ -13,10 +11,13 @@ from jobs.instant import Instant
 from jobs.options import (
     input_options,
     inputs_argument,
+    out_option,
     output_options,
     selection_options,
     spark_options,
+    summary_format_option,
 )
+from jobs.temporary_workspace import workspace_folder
 
 EPILOG = """
 \b
@@ -50,7 +51,7 @@ def _release(_ctx: click.Context, parameter: click.Parameter, value: str | None)
 
 @click.command(epilog=EPILOG)
 @inputs_argument
-@click.option("--out", metavar="DIR", help="The workspace; without it a temporary one is used.")
+@out_option
 @click.option(
     "--as-of",
     type=Instant(),
@@ -71,14 +72,7 @@ def _release(_ctx: click.Context, parameter: click.Parameter, value: str | None)
     callback=_release,
     help="The release whose rules apply.  [default: inferred, and stated]",
 )
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Of the summary on stdout.",
-)
+@summary_format_option
 @selection_options
 @input_options
 @spark_options
@@ -95,10 +89,7 @@ def replay(console: Console, /, out: str | None, output_format: str, **options: 
     from jobs.replay_run import replay_into  # noqa: PLC0415
     from reports.replay_summary import shown  # noqa: PLC0415
 
-    with ExitStack() as stack:
-        if out is None:
-            out = stack.enter_context(tempfile.TemporaryDirectory(prefix="groupscope-"))
-            console.say(f"no --out: working in {out}, which is removed at the end")
-        result = replay_into(out, console, **options)
+    with workspace_folder(out, console) as folder:
+        result = replay_into(folder, console, **options)
     click.echo(shown(result.manifest, output_format))
     return result.exit_code
