@@ -1,0 +1,79 @@
+"""Bands and thresholds of evaluations, read from the files in `rules/`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True)
+class BalanceRules:
+    """How the balance of an assignment is judged (`rules/balance.json`).
+
+    Attributes:
+        threshold: How far sizes may be above their mean, as a factor above 1.
+        margin: Which part of that distance counts.
+        verdicts: What each verdict means, strongest first.
+    """
+
+    threshold: float
+    margin: float
+    verdicts: Mapping[str, str]
+
+    @property
+    def reach(self) -> float:
+        """Return how far a size may be from the mean, as a fraction of it."""
+        return (self.threshold - 1) * self.margin
+
+
+@dataclass(frozen=True)
+class RebalanceRules:
+    """From when on rebalancing is called too much (`rules/rebalances.json`).
+
+    Attributes:
+        storm_epochs: So many epochs make a storm,
+        storm_minutes: if they began within so many minutes.
+        reconciling_minutes: A member that is behind for longer takes long to reconcile.
+        idle_owner_minutes: A static owner without progress for longer is told.
+        skew_times: An internal partition with more groups than so many times the mean,
+        skew_groups_above: and more than so many above it, is overloaded.
+    """
+
+    storm_epochs: int
+    storm_minutes: float
+    reconciling_minutes: float
+    idle_owner_minutes: float
+    skew_times: float
+    skew_groups_above: int
+
+
+@cache
+def balance_rules() -> BalanceRules:
+    """Return the rules as they are shipped."""
+    document = _document("balance")
+    verdicts = {word: text for word, text in document["verdicts"].items() if word != "about"}
+    return BalanceRules(document["band"]["threshold"], document["band"]["margin"], verdicts)
+
+
+@cache
+def rebalance_rules() -> RebalanceRules:
+    """Return the rules as they are shipped."""
+    document = _document("rebalances")
+    return RebalanceRules(
+        storm_epochs=document["storm"]["epochs"],
+        storm_minutes=document["storm"]["minutes"],
+        reconciling_minutes=document["reconciling"]["minutes"],
+        idle_owner_minutes=document["idle_owner"]["minutes"],
+        skew_times=document["skew"]["times"],
+        skew_groups_above=document["skew"]["groups_above"],
+    )
+
+
+def _document(name: str) -> dict[str, Any]:
+    path = files(__package__).joinpath(f"rules/{name}.json")
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
