@@ -1,0 +1,1 @@
+"""How the coordinators came to know what they knew: one module a history table."""
