@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -36,7 +37,7 @@ class Instant(click.ParamType[int | None]):
         if text.lower() == END:
             return None
         if MILLISECONDS.fullmatch(text):
-            return int(text)
+            return self._within_years(int(text), text, param, ctx)
         try:
             when = datetime.fromisoformat(text)
         except ValueError:
@@ -51,8 +52,26 @@ class Instant(click.ParamType[int | None]):
                 ctx.ensure_object(Console).say(f"{text} has no zone: taken as {shown(when)}")
         return (when - EPOCH) // timedelta(milliseconds=1)
 
+    def _within_years(
+        self, time_ms: int, text: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        try:
+            EPOCH + timedelta(milliseconds=time_ms)
+        except OverflowError:
+            self.fail(f"{text!r} is no time: it lies outside the years 1 to 9999", param, ctx)
+        return time_ms
+
 
 def shown(when: datetime) -> str:
     """Return the instant as it is printed everywhere: UTC, milliseconds, Z."""
     utc = when.astimezone(UTC).replace(tzinfo=None)
     return utc.isoformat(timespec="milliseconds") + "Z"
+
+
+def as_of_said(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> dict[str, Any]:
+    """Return an instant as manifests and answers have it: `time` (ISO 8601 or null), `offsets`."""
+    time = None if time_ms is None else shown(EPOCH + timedelta(milliseconds=time_ms))
+    return {
+        "time": time,
+        "offsets": {f"{topic}-{number}": end for (topic, number), end in sorted(offsets.items())},
+    }

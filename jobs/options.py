@@ -18,7 +18,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
 
-def _in_order(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+def in_order(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
     """Return one decorator that declares what the given ones declare, in reading order."""
 
     def decorate(function: Decorated) -> Decorated:
@@ -62,7 +62,7 @@ def _said(name: str, callback: Callable[..., None], text: str) -> Callable[[Any]
     )
 
 
-output_options = _in_order(
+output_options = in_order(
     _said("--quiet", _quiet, "Say nothing but errors on stderr."),
     _said("--verbose", _verbose, "Say more: what was recognised and assumed, and Spark's words."),
     _said("--no-progress", _no_progress, "Draw no progress bar, not even on a terminal."),
@@ -76,7 +76,7 @@ output_options = _in_order(
 inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 """`INPUT...` as `inputs: tuple[str, ...]`."""
 
-input_options = _in_order(
+input_options = in_order(
     click.option(
         "--topic-partition",
         metavar="TOPIC-N",
@@ -146,7 +146,14 @@ def _partitions(
     return tuple(sorted(chosen))
 
 
-selection_options = _in_order(
+group_options = in_order(
+    _named("--group", "groups", "GROUP", "Only this group: a name, glob* or /regex/; repeatable."),
+    _named("--exclude-group", "exclude_groups", "GROUP", "Not this group; likewise."),
+    _named("--topic", "data_topics", "TOPIC", "Only offsets committed for this topic; likewise."),
+)
+"""`groups`, `exclude_groups`, `data_topics`, each a tuple; empty is all."""
+
+selection_options = in_order(
     click.option(
         "--topics",
         metavar="TOPIC,...",
@@ -161,9 +168,7 @@ selection_options = _in_order(
         callback=_partitions,
         help="Read only these partitions of the internal topics; repeatable.",
     ),
-    _named("--group", "groups", "GROUP", "Only this group: a name, glob* or /regex/; repeatable."),
-    _named("--exclude-group", "exclude_groups", "GROUP", "Not this group; likewise."),
-    _named("--topic", "data_topics", "TOPIC", "Only offsets committed for this topic; likewise."),
+    group_options,
 )
 """`topics`, `partitions`, `groups`, `exclude_groups`, `data_topics`, each a tuple; empty is all."""
 
@@ -185,6 +190,16 @@ summary_format_option = click.option(
 )
 """`--format` of what a command that writes tables prints, as `output_format`."""
 
+rows_format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "csv", "markdown"]),
+    default="text",
+    show_default=True,
+    help="Of the rows on stdout.",
+)
+"""`--format` of what a command that asks prints, as `output_format`."""
+
 
 # --- where it runs ---------------------------------------------------------------------------
 
@@ -201,7 +216,7 @@ def _settings(
     return {key: setting for key, _, setting in pairs}
 
 
-spark_options = _in_order(
+spark_options = in_order(
     click.option(
         "--master",
         metavar="URL",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from jobs.console import Console, pass_console
-from jobs.instant import Instant
+from jobs.instant_options import instant_options
 from jobs.options import (
     input_options,
     inputs_argument,
@@ -18,6 +18,7 @@ from jobs.options import (
     summary_format_option,
 )
 from jobs.temporary_workspace import workspace_folder
+from jobs.topic_ids import topic_ids_option
 
 EPILOG = """
 \b
@@ -27,51 +28,11 @@ Examples:
 """
 
 
-def _ends(
-    _ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
-) -> dict[tuple[str, int], int]:
-    ends: dict[tuple[str, int], int] = {}
-    for text in value:
-        topic, _, place = text.strip().partition(":")
-        partition, _, offset = place.partition(":")
-        if not (topic and partition.isdecimal() and offset.isdecimal()):
-            raise click.BadParameter(
-                f"{text!r}: give TOPIC:PARTITION:OFFSET, as in __consumer_offsets:17:4711",
-                param=parameter,
-            )
-        ends[topic, int(partition)] = int(offset)
-    return ends
-
-
-def _release(_ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not all(part.isdecimal() for part in value.split(".")):
-        raise click.BadParameter(f"{value!r}: give a release, as in 3.9 or 4.3.1", param=parameter)
-    return value
-
-
 @click.command(epilog=EPILOG)
 @inputs_argument
 @out_option
-@click.option(
-    "--as-of",
-    type=Instant(),
-    metavar="TIME",
-    help="Count what was appended at or before this time.  [default: end]",
-)
-@click.option(
-    "--as-of-offset",
-    "ends",
-    metavar="TOPIC:PARTITION:OFFSET",
-    multiple=True,
-    callback=_ends,
-    help="Count what lies below this offset of a partition; repeatable.",
-)
-@click.option(
-    "--kafka-version",
-    metavar="X.Y",
-    callback=_release,
-    help="The release whose rules apply.  [default: inferred, and stated]",
-)
+@instant_options
+@topic_ids_option
 @summary_format_option
 @selection_options
 @input_options

@@ -1,8 +1,8 @@
-"""What a replay has to know of the dump besides its records: its edges, and ids of directories."""
+"""What a replay has to know of the dump besides its records: its edges, and names of topic ids."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.survey import COMPACTION
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from analytics.replay.as_of import AsOf
+    from jobs.topic_ids import NamedTopic
 
 
 def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
@@ -57,18 +58,21 @@ def _ends_of_losses(partition: Mapping[str, Any], end: int | None) -> Iterator[i
             yield after if end is None else min(after, end)
 
 
-def topics_of_directories(spark: SparkSession, manifest: Mapping[str, Any]) -> DataFrame:
-    """Return topic ids as the partition directories of the dump name them (`partition.metadata`).
+def topics_beside(
+    spark: SparkSession, manifest: Mapping[str, Any], side_file: Iterable[NamedTopic]
+) -> DataFrame:
+    """Return topic ids that no record tells: of partition directories, and of a side file.
 
     Returns:
-        `topic`, `topic_id`, `partitions` (null), `source`.
+        `topic`, `topic_id`, `partitions` (null where not known), `source`.
     """
     named = {
         (each["topic"], each["topic_id"])
-        for each in [*manifest["partitions"], *manifest.get("data_partitions", ())]
+        for each in [*manifest["partitions"], *manifest.get("data_topics", ())]
         if each.get("topic_id")
     }
     rows = [(topic, topic_id, None, "partition_metadata") for topic, topic_id in sorted(named)]
     return spark.createDataFrame(
-        rows, "topic string, topic_id string, partitions int, source string"
+        [*rows, *((*each, "side_file") for each in side_file)],
+        "topic string, topic_id string, partitions int, source string",
     )

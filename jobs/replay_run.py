@@ -8,30 +8,35 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
+from analytics.decode.selection import Selection
 from analytics.dump.inputs import recognize
-from analytics.dump.manifest import iso_time
 from analytics.errors import InputNotRecognizedError
 from analytics.replay.as_of import AsOf
 from analytics.replay.rules import NEWEST, replay_rules
 from analytics.replay.state import state_tables
 from analytics.workspace import Part, Workspace
-from jobs.decode_run import decode_into
+from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
+from jobs.instant import as_of_said
 from jobs.progress import progress
-from jobs.replay_coverage import coverage_of, topics_of_directories
+from jobs.replay_coverage import coverage_of, topics_beside
+from jobs.selected_frames import selected_frames
 from jobs.session import spark_session
+from jobs.topic_ids import read_topic_ids
 from schemas import table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from analytics.replay.rules import ReplayRules
     from analytics.workspace import Staging
     from jobs.console import Console
+    from jobs.topic_ids import NamedTopic
 
 STATE = "state"
+_OF_NAMES = ("groups", "exclude_groups", "data_topics")
+_FILTERS = (*_OF_NAMES, "topics", "partitions")
 
 
 @dataclass(frozen=True)
@@ -42,14 +47,56 @@ class ReplayResult:
     exit_code: int
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """What a replay was asked for.
+
+    Attributes:
+        instant: Which records count.
+        release: Whose rules apply.
+        side_file: Names of topic ids that a person gave.
+        filters: Options that leave records of a workspace out; empty leaves out nothing.
+    """
+
+    instant: AsOf
+    release: str
+    side_file: Sequence[NamedTopic]
+    filters: Mapping[str, tuple[Any, ...]]
+
+    def records(
+        self, spark: SparkSession, frames: Mapping[str, DataFrame]
+    ) -> Mapping[str, DataFrame]:
+        """Return the decoded tables as far as they are wanted."""
+        if not any(self.filters.values()):
+            return frames
+        return selected_frames(
+            spark,
+            frames,
+            Selection(*(self.filters[name] for name in _OF_NAMES)),
+            self.filters["topics"],
+            self.filters["partitions"],
+        )
+
+    def said(self, parts: Iterable[Part]) -> dict[str, Any]:
+        """Return the section `replay` of the manifest."""
+        return {
+            "as_of": as_of_said(self.instant.timestamp_ms, self.instant.offsets),
+            "kafka_version": self.release,
+            "topic_ids": [list(each) for each in self.side_file],
+            "filters": {name: list(each) for name, each in self.filters.items() if each},
+            "rows": {part.table.removeprefix(f"{STATE}/"): part.rows for part in parts},
+        }
+
+
 def replay_into(  # noqa: PLR0913 - one parameter an option
     out: str,
     console: Console,
     *,
     inputs: Sequence[str],
-    as_of: int | None = None,
+    as_of: int | str | None = None,
     ends: Mapping[tuple[str, int], int] | None = None,
     kafka_version: str | None = None,
+    topic_ids: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     **selection: Any,  # noqa: ANN401 - options of decoding, handed through
@@ -59,26 +106,32 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
-    source, exit_code = _decoded(out, console, inputs, selection, master, conf)
+    source, result = _decoded(out, console, inputs, selection, master, conf)
     manifest = source.manifest()
     release = kafka_version or manifest["kafka_version"].get("at_least")
     if release is None:
         console.say(f"nothing shows which release wrote this: taken as Kafka {NEWEST}")
     elif kafka_version is None:
         console.detail(f"taken as written by Kafka {release} or newer")
-    instant = AsOf(ends or {}, as_of)
+    wanted = _Wanted(
+        AsOf(ends or {}, as_of if isinstance(as_of, int) else None),
+        release or NEWEST,
+        read_topic_ids(topic_ids) if topic_ids else [],
+        # A dump was filtered while it was read.
+        {} if result else {name: selection.get(name, ()) for name in _FILTERS},
+    )
     staging = Workspace(out).prepare()
     try:
         with spark_session(console, master=master, conf=conf) as spark:
             with progress(spark, console, "replaying"):
-                parts = _replay(spark, source, staging, instant, replay_rules(release), manifest)
-            manifest["replay"] = _said(instant, release, parts)
+                parts = _replay(spark, source, staging, wanted, manifest)
+            manifest["replay"] = wanted.said(parts)
             staging.publish(parts, [STATE], manifest)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
         raise
-    return ReplayResult(manifest, exit_code)
+    return ReplayResult(manifest, result.exit_code(None) if result else DONE)
 
 
 def _decoded(
@@ -88,25 +141,24 @@ def _decoded(
     selection: Mapping[str, Any],
     master: str | None,
     conf: Mapping[str, str] | None,
-) -> tuple[Workspace, int]:
-    """Return a workspace with decoded tables, decoding into `out` where INPUTs are a dump."""
-    found = recognize(inputs, selection["topic_partition"])
+) -> tuple[Workspace, DecodeResult | None]:
+    """Return a workspace with decoded tables; a dump is decoded into `out`, with that result."""
+    found = recognize(inputs, selection.get("topic_partition"))
     if found.workspaces:
         if len(inputs) > 1:
             raise InputNotRecognizedError(
                 f"{found.workspaces[0]}: is a workspace, and is replayed alone"
             )
-        return Workspace(found.workspaces[0]), 0
+        return Workspace(found.workspaces[0]), None
     result = decode_into(out, console, inputs=inputs, master=master, conf=conf, **selection)
-    return Workspace(out), result.exit_code(None)
+    return Workspace(out), result
 
 
 def _replay(
     spark: SparkSession,
     source: Workspace,
     staging: Staging,
-    instant: AsOf,
-    rules: ReplayRules,
+    wanted: _Wanted,
     manifest: Mapping[str, Any],
 ) -> list[Part]:
     parts: list[Part] = []
@@ -121,11 +173,11 @@ def _replay(
         return written
 
     state_tables(
-        decoded_frames(spark, source),
-        instant,
-        rules,
-        coverage=coverage_of(manifest, instant),
-        other_topics=[topics_of_directories(spark, manifest)],
+        wanted.records(spark, decoded_frames(spark, source)),
+        wanted.instant,
+        replay_rules(wanted.release),
+        coverage=coverage_of(manifest, wanted.instant),
+        other_topics=[topics_beside(spark, manifest, wanted.side_file)],
         keep=write,
     )
     return parts
@@ -140,16 +192,3 @@ def _parts(staging: Staging, name: str, rows: int) -> list[Part]:
         if each.path.endswith(".parquet")
     )
     return [Part(f"{STATE}/{name}", path, rows) for path in files]
-
-
-def _said(instant: AsOf, release: str | None, parts: Sequence[Part]) -> dict[str, Any]:
-    return {
-        "as_of": {
-            "time": iso_time(instant.timestamp_ms),
-            "offsets": {
-                f"{topic}-{number}": end for (topic, number), end in sorted(instant.offsets.items())
-            },
-        },
-        "kafka_version": release or NEWEST,
-        "rows": {part.table.removeprefix(f"{STATE}/"): part.rows for part in parts},
-    }

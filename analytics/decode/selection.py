@@ -12,7 +12,7 @@ import numpy as np
 from analytics.wire.text import string_array
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,15 +28,28 @@ def pattern(text: str) -> re.Pattern[str]:
     Raises:
         ValueError: The regex is not one.
     """
-    if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+    if _is_regex(text):
         try:
             return re.compile(text[1:-1], re.DOTALL)
         except re.error as error:
             message = f"{text} is no regular expression: {error}"
             raise ValueError(message) from error
-    if any(each in text for each in "*?["):
+    if _is_glob(text):
         return re.compile(fnmatch.translate(text), re.DOTALL)
     return re.compile(re.escape(text), re.DOTALL)
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text names one thing exactly, rather than by a pattern."""
+    return not (_is_regex(text) or _is_glob(text))
+
+
+def _is_regex(text: str) -> bool:
+    return len(text) > 1 and text.startswith("/") and text.endswith("/")
+
+
+def _is_glob(text: str) -> bool:
+    return any(each in text for each in "*?[")
 
 
 @dataclass(frozen=True)
@@ -64,14 +77,24 @@ class Selection:
         return wanted
 
 
+def names_wanted(
+    names: Iterable[str], include: Sequence[str], exclude: Sequence[str] = ()
+) -> list[str]:
+    """Return the names that match a pattern, or any where there is none, and none to exclude."""
+    including, excluding = [pattern(each) for each in include], [pattern(each) for each in exclude]
+    return [
+        name
+        for name in names
+        if (not including or any(each.fullmatch(name) for each in including))
+        and not any(each.fullmatch(name) for each in excluding)
+    ]
+
+
 def _matches(column: Binary, include: Sequence[str], exclude: Sequence[str]) -> NDArray[np.bool_]:
     """Match each distinct name once."""
     names = string_array(column).dictionary_encode()
-    including, excluding = [pattern(each) for each in include], [pattern(each) for each in exclude]
-    verdicts = [
-        (not including or any(each.fullmatch(name) for each in including))
-        and not any(each.fullmatch(name) for each in excluding)
-        for name in names.dictionary.to_pylist()
-    ]
-    chosen: NDArray[np.bool_] = np.array(verdicts, np.bool_)[names.indices.to_numpy()]
+    distinct = names.dictionary.to_pylist()
+    wanted = set(names_wanted(distinct, include, exclude))
+    verdicts = np.array([name in wanted for name in distinct], np.bool_)
+    chosen: NDArray[np.bool_] = verdicts[names.indices.to_numpy()]
     return chosen

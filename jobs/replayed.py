@@ -1,0 +1,202 @@
+"""What an asking command works on: a workspace whose tables say how things were at an instant.
+
+A workspace that was replayed at that instant already is used as it is, without Spark. All else is
+replayed first, into `--out` or a temporary workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analytics.decode.selection import Selection
+from analytics.dump.inputs import Inputs, recognize
+from analytics.errors import InputNotRecognizedError
+from analytics.workspace import Workspace
+from jobs.instant import as_of_said
+from jobs.stored_tables import StoredTables
+from jobs.temporary_workspace import workspace_folder
+from jobs.topic_ids import read_topic_ids
+
+if TYPE_CHECKING:
+    from jobs.console import Console
+
+_FILTERS = ("groups", "exclude_groups", "data_topics", "topics", "partitions")
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """State, and history where it was written, at the instant asked about.
+
+    Attributes:
+        tables: State and history, as far as `--group`, `--exclude-group` and `--topic` want them.
+        source: The workspace with the decoded tables, which may be another one.
+        manifest: Of the workspace that holds the tables; its section `replay` says the instant.
+        given: The INPUTs as they were given.
+        exit_code: 3 where a part of the input could not be read, else 0.
+    """
+
+    tables: StoredTables
+    source: Workspace
+    manifest: Mapping[str, Any]
+    given: tuple[str, ...]
+    exit_code: int = 0
+
+    @property
+    def as_of(self) -> Mapping[str, Any]:
+        """The instant: `time` (ISO 8601, or null for the end) and `offsets` by partition."""
+        said: Mapping[str, Any] = self.manifest["replay"]["as_of"]
+        return said
+
+    @property
+    def release(self) -> str:
+        """The release of Kafka whose rules were applied."""
+        return str(self.manifest["replay"]["kafka_version"])
+
+    @property
+    def is_end(self) -> bool:
+        """Whether everything in the dump counts."""
+        return self.as_of["time"] is None and not self.as_of["offsets"]
+
+    @property
+    def instant(self) -> str:
+        """The instant in words."""
+        named = [f"{name} at {end}" for name, end in self.as_of["offsets"].items()]
+        if self.as_of["time"] is not None:
+            named.insert(0, str(self.as_of["time"]))
+        return ", ".join(named) or "the end of the dump"
+
+
+@contextmanager
+def replayed(  # noqa: PLR0913 - one parameter an option
+    console: Console,
+    *,
+    inputs: Sequence[str],
+    needs: Sequence[str] = ("groups",),
+    out: str | None = None,
+    as_of: int | str | None = None,
+    ends: Mapping[tuple[str, int], int] | None = None,
+    kafka_version: str | None = None,
+    topic_ids: str | None = None,
+    **options: Any,  # noqa: ANN401 - options of decoding and of Spark, handed through
+) -> Iterator[Replayed]:
+    """Hand over a workspace with the tables that are needed, at the instant asked about.
+
+    Where no instant is asked for, that of a replayed workspace is taken, and stated.
+
+    Args:
+        console: Where it is told what is done.
+        inputs: As given.
+        needs: Names of the state and history tables that will be read.
+        out: `--out`; None for a temporary workspace, where one is needed.
+        as_of: Milliseconds, `end`, or None where nothing was asked for.
+        ends: End offsets by topic and partition.
+        kafka_version: The release asked for.
+        topic_ids: A side file.
+        **options: As `selection_options`, `input_options` and `spark_options` declare them.
+
+    Raises:
+        GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
+    """
+    found = recognize(inputs, options.get("topic_partition"))
+    selection = Selection(
+        *(tuple(options.get(name, ())) for name in ("groups", "exclude_groups", "data_topics"))
+    )
+    asked = _Asked(as_of, ends or {}, kafka_version, topic_ids, options, tuple(needs))
+    ready = _workspace_of(found, options)
+    if ready is not None and asked.is_answered_by(ready):
+        manifest = ready.manifest()
+        result = Replayed(StoredTables(ready, selection), ready, manifest, found.given)
+        if not result.is_end:
+            console.say(f"{ready.location}: as of {result.instant}")
+        yield result
+        return
+    # Spark is heavy: where tables are ready it is not even imported.
+    from jobs.replay_run import replay_into  # noqa: PLC0415
+
+    with workspace_folder(out, console) as folder:
+        run = replay_into(
+            folder,
+            console,
+            inputs=inputs,
+            as_of=as_of,
+            ends=ends,
+            kafka_version=kafka_version,
+            topic_ids=topic_ids,
+            **options,
+        )
+        space = Workspace(folder)
+        yield Replayed(
+            StoredTables(space, selection),
+            ready or space,
+            run.manifest,
+            found.given,
+            run.exit_code,
+        )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked for, to be held against what a workspace has."""
+
+    as_of: int | str | None
+    ends: Mapping[tuple[str, int], int]
+    kafka_version: str | None
+    topic_ids: str | None
+    options: Mapping[str, Any]
+    needs: tuple[str, ...]
+
+    def is_answered_by(self, workspace: Workspace) -> bool:
+        """Return whether the workspace's tables are those that a replay would give."""
+        done = workspace.manifest().get("replay")
+        return (
+            done is not None
+            and self._is_instant_of(done)
+            and self.kafka_version in (None, done["kafka_version"])
+            and self._are_names_of(done)
+            and self._are_filters_of(done)
+            and StoredTables(workspace).has(*self.needs)
+        )
+
+    def _is_instant_of(self, done: Mapping[str, Any]) -> bool:
+        if self.as_of is None and not self.ends:
+            return True
+        time_ms = self.as_of if isinstance(self.as_of, int) else None
+        return bool(done["as_of"] == as_of_said(time_ms, self.ends))
+
+    def _are_names_of(self, done: Mapping[str, Any]) -> bool:
+        if self.topic_ids is None:
+            return True
+        named = [list(each) for each in read_topic_ids(self.topic_ids)]
+        return bool(named == done.get("topic_ids", []))
+
+    def _are_filters_of(self, done: Mapping[str, Any]) -> bool:
+        """Return whether nothing that is wanted was left out.
+
+        Names are filtered when tables are read; internal topics and partitions are not.
+        """
+        left_out = done.get("filters", {})
+        asked = {name: list(self.options.get(name, ())) for name in _FILTERS}
+        asked = {name: each for name, each in asked.items() if each}
+        if asked.get("topics") or asked.get("partitions") or left_out:
+            return bool(asked == left_out)
+        return True
+
+
+def _workspace_of(found: Inputs, options: Mapping[str, Any]) -> Workspace | None:
+    """Return the workspace that was given, None where INPUTs are a dump."""
+    if not found.workspaces:
+        return None
+    if len(found.given) > 1:
+        raise InputNotRecognizedError(f"{found.workspaces[0]}: is a workspace, and is asked alone")
+    workspace = Workspace(found.workspaces[0])
+    decoded_by = workspace.manifest().get("options", {})
+    preferred = options.get("prefer_copy")
+    if preferred is not None and preferred != decoded_by.get("prefer_copy"):
+        raise InputNotRecognizedError(
+            f"{workspace.location}: --prefer-copy {preferred} chooses while a dump is decoded; "
+            f"name the dump, not the workspace"
+        )
+    return workspace

@@ -1,0 +1,94 @@
+"""Tables of a workspace, read with Arrow: a question to finished tables starts no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from analytics.decode.selection import Selection, is_name, names_wanted
+from analytics.errors import WorkspaceError
+from analytics.workspace import Workspace
+from schemas import table
+
+EVERYTHING = Selection()
+_FOLDERS = {"state": "state", "history": "history", "evaluation": "evaluations"}
+
+
+@dataclass(frozen=True)
+class StoredTables:
+    """The tables of a workspace, as far as their groups and topics are wanted.
+
+    Attributes:
+        workspace: Where they are.
+        selection: Of `group_id`, and of the `topic` of committed offsets.
+    """
+
+    workspace: Workspace
+    selection: Selection = field(default=EVERYTHING)
+
+    def has(self, *names: str) -> bool:
+        """Return whether the workspace holds all of these tables."""
+        return all(self._is_there(name) for name in names)
+
+    def read(
+        self, name: str, columns: Sequence[str] | None = None, where: pc.Expression | None = None
+    ) -> pa.Table:
+        """Read a table; columns and conditions are pushed down to its files.
+
+        Args:
+            name: Of a state, history or evaluation table ("committed_offsets").
+            columns: The columns that are needed; None is all of the contract.
+            where: Which rows are needed, beside the selection.
+
+        Raises:
+            WorkspaceError: The workspace has no such table.
+        """
+        if not self._is_there(name):
+            raise WorkspaceError(f"{self.workspace.location} has no table {name}: replay it again")
+        conditions = [each for each in (where, *self._selected(name)) if each is not None]
+        wanted = None
+        for each in conditions:
+            wanted = each if wanted is None else wanted & each
+        names = columns or [column.name for column in table(name).columns]
+        return self._dataset(name).to_table(columns=list(names), filter=wanted)
+
+    def _selected(self, name: str) -> list[pc.Expression]:
+        columns = {column.name for column in table(name).columns}
+        chosen: list[pc.Expression] = []
+        if "group_id" in columns and (self.selection.groups or self.selection.exclude_groups):
+            chosen.append(self._of_groups(name))
+        if {"topic", "committed_offset"} <= columns and self.selection.topics:
+            topics = pc.unique(self._dataset(name).to_table(columns=["topic"])["topic"])
+            wanted = names_wanted(topics.to_pylist(), self.selection.topics)
+            chosen.append(pc.field("topic").isin(pa.array(wanted, pa.string())))
+        return chosen
+
+    def _of_groups(self, name: str) -> pc.Expression:
+        include, exclude = self.selection.groups, self.selection.exclude_groups
+        group = pc.field("group_id")
+        if include and all(is_name(each) for each in (*include, *exclude)):
+            wanted = [each for each in include if each not in exclude]
+        else:
+            distinct = pc.unique(self._dataset(name).to_table(columns=["group_id"])["group_id"])
+            wanted = names_wanted(distinct.to_pylist(), include, exclude)
+        return group.isin(pa.array(wanted, pa.string()))
+
+    def _is_there(self, name: str) -> bool:
+        path = self.workspace.path(_folder(name))
+        return self.workspace.filesystem.get_file_info(path).type is fs.FileType.Directory
+
+    def _dataset(self, name: str) -> ds.Dataset:
+        return ds.dataset(
+            self.workspace.path(_folder(name)),
+            filesystem=self.workspace.filesystem,
+            format="parquet",
+        )
+
+
+def _folder(name: str) -> str:
+    return f"{_FOLDERS[table(name).kind]}/{name}"
