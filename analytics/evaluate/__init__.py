@@ -1,0 +1,1 @@
+"""Questions answered from state and history: one package a question."""
