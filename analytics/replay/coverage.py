@@ -15,11 +15,14 @@ class Coverage:
             partitions not named are taken to be whole.
         partitions: How many partitions each internal topic has.
         absent: Which of them the dump has no copy of.
+        shown_from: By topic and partition, the offset from which on not even compaction took a
+            record; partitions not named show all.
     """
 
     complete_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
     partitions: Mapping[str, int] = field(default_factory=dict)
     absent: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    shown_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 
 WHOLE = Coverage()

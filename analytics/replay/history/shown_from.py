@@ -1,0 +1,33 @@
+"""From where on a dump shows every record that was ever written to an internal partition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from analytics.replay.coverage import Coverage
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+OFFSETS = "__consumer_offsets"
+
+
+def shown_from(coverage: Coverage, topic: str = OFFSETS) -> Column:
+    """Return the first offset behind all that compaction or a loss took; 0 where nothing is gone.
+
+    Args:
+        coverage: What the dump holds.
+        topic: The internal topic; rows have its partition as `coordinator_partition`.
+    """
+    starts = {
+        partition: start
+        for (name, partition), start in coverage.shown_from.items()
+        if name == topic
+    }
+    if not starts:
+        return F.lit(0).cast("bigint")
+    listed = F.array(*(F.lit(starts.get(each)) for each in range(max(starts) + 1)))
+    start = F.get(listed.cast("array<bigint>"), F.col("coordinator_partition"))
+    return F.coalesce(start, F.lit(0).cast("bigint"))
