@@ -17,6 +17,7 @@ from jobs.accounts import Account, accounts_of, total
 from jobs.decode_manifest import decode_manifest
 from jobs.decoding import Decoding, decode_dump
 from jobs.session import spark_session
+from jobs.workload import is_small_dump
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,8 +90,9 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     staging = Workspace(out).prepare()
     try:
         settings = Settings(staging.location, Selection(groups, exclude_groups, data_topics))
-        with spark_session(console, master=master, conf=conf) as spark:
-            planned = plan(found, options)
+        planned = plan(found, options)
+        small = not found.raw_rows and is_small_dump(planned.slices)
+        with spark_session(console, master=master, conf=conf, small=small) as spark:
             decoding = decode_dump(
                 spark, planned, found.raw_rows, settings, console, options.topics
             )

@@ -23,6 +23,7 @@ from jobs.replay_coverage import coverage_of, topics_beside
 from jobs.selected_frames import selected_frames
 from jobs.session import spark_session
 from jobs.topic_ids import read_topic_ids
+from jobs.workload import is_small_workspace
 from schemas import table
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     )
     staging = Workspace(out).prepare()
     try:
-        with spark_session(console, master=master, conf=conf) as spark:
+        small = is_small_workspace(manifest)
+        with spark_session(console, master=master, conf=conf, small=small) as spark:
             with progress(spark, console, "replaying"):
                 parts = _replay(spark, source, staging, wanted, manifest)
             manifest["replay"] = wanted.said(parts)

@@ -29,6 +29,8 @@ ALWAYS = {
     # The data source of dumps takes filters on topic and partition; it is off by default.
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
+    # Where in our code a column was made is of no use to the person, and is looked up for each.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 """What the tables rely on, wherever Spark runs."""
 
@@ -39,10 +41,29 @@ LOCALLY = {
 }
 """What suits one process on one machine: no port for others."""
 
+BY_SIZE = {
+    # Compiling a query, by Spark to bytecode and by the JVM to machine code, takes seconds; it
+    # cannot pay where all tables together are read in less.
+    "spark.sql.codegen.wholeStage": ("false", "true"),
+    "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
+    # A job for every shuffle and broadcast, each planned anew from what the last one measured.
+    "spark.sql.adaptive.enabled": ("false", "true"),
+    "spark.sql.autoBroadcastJoinThreshold": ("-1", "10MB"),
+    "spark.sql.shuffle.partitions": ("1", "200"),
+}
+"""What suits a few megabytes on one machine, where planning a query costs more than running it, and
+Spark's own defaults for all else: named, because a JVM remembers those of its first session."""
+
+SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=384m"
+
 
 @contextmanager
 def spark_session(
-    console: Console, *, master: str | None = None, conf: Mapping[str, str] | None = None
+    console: Console,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    small: bool = False,
 ) -> Iterator[SparkSession]:
     """Start Spark, hand over the session, and stop it again.
 
@@ -50,6 +71,7 @@ def spark_session(
         console: Where its start is told; `verbose` lets Spark's own words through.
         master: Spark master; None for `local[*]`. Under spark-submit what it gave wins.
         conf: Settings of the person who called, stronger than ours.
+        small: The work is done in seconds; on one machine Spark is set up for that.
 
     Raises:
         EnvironmentUnfitError: No Java that Spark runs on, or Spark did not start.
@@ -64,7 +86,12 @@ def spark_session(
     console.detail("starting Spark...")
     with ExitStack() as stack:
         settings = _settings(
-            master or DEFAULT_MASTER, conf or {}, submitted=submitted, stack=stack, console=console
+            master or DEFAULT_MASTER,
+            conf or {},
+            submitted=submitted,
+            small=small,
+            stack=stack,
+            console=console,
         )
         session = _started(settings, submitted=submitted, stack=stack, console=console)
         stack.callback(session.stop)
@@ -76,12 +103,16 @@ def _settings(
     conf: Mapping[str, str],
     *,
     submitted: bool,
+    small: bool,
     stack: ExitStack,
     console: Console,
 ) -> dict[str, str]:
     """Return every setting asked for, weakest first: ours, the machine's, the person's."""
     settings = {"spark.app.name": "groupscope", "spark.master": master, **ALWAYS}
+    small = small and not submitted and master.startswith("local")
+    jvm_options = [SMALL_JVM] if small else []
     if not submitted and master.startswith("local"):
+        settings |= {name: values[0 if small else 1] for name, values in BY_SIZE.items()}
         # Workers would take the first python3 of PATH, which need not have groupscope in it.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         settings |= LOCALLY
@@ -92,7 +123,9 @@ def _settings(
         log4j = stack.enter_context(
             resources.as_file(resources.files("jobs") / "log4j2.properties")
         )
-        settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
+        jvm_options.append(f"-Dlog4j2.configurationFile={log4j.as_uri()}")
+    if jvm_options:
+        settings["spark.driver.extraJavaOptions"] = " ".join(jvm_options)
     return settings | dict(conf)
 
 
