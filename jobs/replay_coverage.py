@@ -22,6 +22,7 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
     know either.
     """
     starts: dict[tuple[str, int], int] = {}
+    shown: dict[tuple[str, int], int] = {}
     present: dict[str, set[int]] = {}
     for each in manifest["partitions"]:
         if each.get("is_leading", True):
@@ -30,6 +31,8 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
             lost = list(_ends_of_losses(each, instant.offsets.get(key)))
             if lost:
                 starts[key] = max(lost)
+            if each.get("complete_from"):
+                shown[key] = each["complete_from"]
     absent = {topic: frozenset(numbers) for topic, numbers in manifest["absent_partitions"].items()}
     return Coverage(
         complete_from=starts,
@@ -38,6 +41,7 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
             for topic, numbers in present.items()
         },
         absent=absent,
+        shown_from=shown,
     )
 
 

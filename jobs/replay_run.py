@@ -11,9 +11,9 @@ from pyarrow import fs
 from analytics.decode.selection import Selection
 from analytics.dump.inputs import recognize
 from analytics.errors import InputNotRecognizedError
-from analytics.replay.as_of import AsOf
+from analytics.replay.as_of import AsOf, cut_all
+from analytics.replay.history.tables import history_tables
 from analytics.replay.rules import NEWEST, replay_rules
-from analytics.replay.state import state_tables
 from analytics.workspace import Part, Workspace
 from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.topic_ids import NamedTopic
 
-STATE = "state"
+STATE, HISTORY = "state", "history"
+DIVERGENCES = "divergences"
 _OF_NAMES = ("groups", "exclude_groups", "data_topics")
 _FILTERS = (*_OF_NAMES, "topics", "partitions")
 
@@ -85,7 +86,7 @@ class _Wanted:
             "kafka_version": self.release,
             "topic_ids": [list(each) for each in self.side_file],
             "filters": {name: list(each) for name, each in self.filters.items() if each},
-            "rows": {part.table.removeprefix(f"{STATE}/"): part.rows for part in parts},
+            "rows": {part.table.rpartition("/")[2]: part.rows for part in parts},
         }
 
 
@@ -128,7 +129,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
             with progress(spark, console, "replaying"):
                 parts = _replay(spark, source, staging, wanted, manifest)
             manifest["replay"] = wanted.said(parts)
-            staging.publish(parts, [STATE], manifest)
+            staging.publish(parts, [STATE, HISTORY], manifest)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
@@ -174,13 +175,26 @@ def _replay(
         parts.extend(_parts(staging, name, written.count()))
         return written
 
-    state_tables(
+    records, rules = (
         wanted.records(spark, decoded_frames(spark, source)),
-        wanted.instant,
         replay_rules(wanted.release),
-        coverage=coverage_of(manifest, wanted.instant),
+    )
+    coverage = coverage_of(manifest, wanted.instant)
+    state = state_tables(
+        records,
+        wanted.instant,
+        rules,
+        coverage=coverage,
         other_topics=[topics_beside(spark, manifest, wanted.side_file)],
         keep=write,
+    )
+    history_tables(
+        cut_all(records, wanted.instant), state["topics"], rules, coverage=coverage, keep=write
+    )
+    # The folder of history is replaced, and decoding has put a table there.
+    diverged = table(DIVERGENCES).ddl(not_null=False)
+    write(
+        DIVERGENCES, spark.read.schema(diverged).parquet(source.table(f"{HISTORY}/{DIVERGENCES}"))
     )
     return parts
 
@@ -193,4 +207,4 @@ def _parts(staging: Staging, name: str, rows: int) -> list[Part]:
         for each in filesystem.get_file_info(fs.FileSelector(folder))
         if each.path.endswith(".parquet")
     )
-    return [Part(f"{STATE}/{name}", path, rows) for path in files]
+    return [Part(f"{table(name).kind}/{name}", path, rows) for path in files]
