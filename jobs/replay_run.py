@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from analytics.decode.selection import Selection
 from analytics.dump.inputs import recognize
 from analytics.errors import InputNotRecognizedError
-from analytics.replay.as_of import AsOf, cut_all
-from analytics.replay.history.tables import history_tables
+from analytics.replay.as_of import AsOf
+from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.rules import NEWEST, replay_rules
+from analytics.replay.state import STATE as STATE_TABLES
+from analytics.replay.state import replay_tables
 from analytics.workspace import Part, Workspace
 from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
 STATE, HISTORY = "state", "history"
 DIVERGENCES = "divergences"
+AT_ONCE = 3
+"""Tables made at the same time: planning one is work for a single core of this machine."""
 _OF_NAMES = ("groups", "exclude_groups", "data_topics")
 _FILTERS = (*_OF_NAMES, "topics", "partitions")
 
@@ -171,35 +176,29 @@ def _replay(
         # One file, sorted by key: equal input gives equal bytes.
         ordered = frame.repartition(1).sortWithinPartitions(*table(name).key)
         ordered.write.parquet(path)
-        written = spark.read.schema(table(name).ddl(not_null=False)).parquet(path)
-        parts.extend(_parts(staging, name, written.count()))
-        return written
+        parts.extend(_parts(staging, name))
+        return spark.read.schema(table(name).ddl(not_null=False)).parquet(path)
 
-    records, rules = (
+    replay_tables(
         wanted.records(spark, decoded_frames(spark, source)),
-        replay_rules(wanted.release),
-    )
-    coverage = coverage_of(manifest, wanted.instant)
-    state = state_tables(
-        records,
         wanted.instant,
-        rules,
-        coverage=coverage,
+        replay_rules(wanted.release),
+        steps=[*STATE_TABLES, *HISTORY_TABLES],
+        coverage=coverage_of(manifest, wanted.instant),
         other_topics=[topics_beside(spark, manifest, wanted.side_file)],
         keep=write,
-    )
-    history_tables(
-        cut_all(records, wanted.instant), state["topics"], rules, coverage=coverage, keep=write
+        at_once=AT_ONCE,
     )
     # The folder of history is replaced, and decoding has put a table there.
     diverged = table(DIVERGENCES).ddl(not_null=False)
     write(
         DIVERGENCES, spark.read.schema(diverged).parquet(source.table(f"{HISTORY}/{DIVERGENCES}"))
     )
-    return parts
+    # Tables are done in any order; state comes before history.
+    return sorted(parts, key=lambda part: (part.table.startswith(HISTORY), part.table))
 
 
-def _parts(staging: Staging, name: str, rows: int) -> list[Part]:
+def _parts(staging: Staging, name: str) -> list[Part]:
     filesystem = staging.workspace.filesystem
     folder = staging.workspace.path(f"{staging.name}/{name}")
     files = sorted(
@@ -207,4 +206,11 @@ def _parts(staging: Staging, name: str, rows: int) -> list[Part]:
         for each in filesystem.get_file_info(fs.FileSelector(folder))
         if each.path.endswith(".parquet")
     )
-    return [Part(f"{table(name).kind}/{name}", path, rows) for path in files]
+    return [
+        Part(
+            f"{table(name).kind}/{name}",
+            path,
+            pq.read_metadata(path, filesystem=filesystem).num_rows,
+        )
+        for path in files
+    ]

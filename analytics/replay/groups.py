@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 SIMPLE = "simple"
 
 
-def groups(log: GroupLog, offsets: Iterable[DataFrame], coverage: Coverage = WHOLE) -> DataFrame:
+def groups(
+    log: GroupLog, committed: DataFrame, pending: DataFrame, coverage: Coverage = WHOLE
+) -> DataFrame:
     """Return the table `groups`.
 
     Args:
         log: The groups' records at the instant.
-        offsets: `committed_offsets` and `pending_offsets` at the same instant: a group that has
-            one of these and no record of its own is a simple group.
+        committed: The table `committed_offsets` at the same instant.
+        pending: The table `pending_offsets`; a group that has one of these offsets and no record
+            of its own is a simple group.
         coverage: What the dump holds.
     """
     with_records = reduce(
@@ -41,7 +44,9 @@ def groups(log: GroupLog, offsets: Iterable[DataFrame], coverage: Coverage = WHO
             for of_type in (classic_groups, consumer_groups, share_groups, streams_groups)
         ),
     )
-    rows = with_records.unionByName(_simple_groups(log, offsets), allowMissingColumns=True)
+    rows = with_records.unionByName(
+        _simple_groups(log, (committed, pending)), allowMissingColumns=True
+    )
     return as_table(with_completeness(rows, coverage), "groups")
 
 

@@ -1,14 +1,15 @@
-"""All state tables at an instant, each computed once and from what was kept of the others."""
+"""All tables of a replay: what each is made of, and each computed once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analytics.replay.as_of import AsOf, Decoded, cut_all
 from analytics.replay.assignments import assignments
 from analytics.replay.configs import configs
 from analytics.replay.coverage import WHOLE, Coverage
+from analytics.replay.graph import Step, resolve
 from analytics.replay.group_log import group_log
 from analytics.replay.groups import groups
 from analytics.replay.members import members
@@ -20,6 +21,7 @@ from analytics.replay.share_batches import share_batches
 from analytics.replay.share_partitions import share_partitions
 from analytics.replay.share_state import share_states
 from analytics.replay.topics import topics
+from schemas import tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,46 +29,63 @@ if TYPE_CHECKING:
 Keep = Callable[[str, "DataFrame"], "DataFrame"]
 """Takes a table's name and rows, and returns the rows as they were kept (written, or cached)."""
 
+STATE = (
+    Step("metadata", metadata_log, ("cut",)),
+    Step("group_log", group_log, ("cut", "rules")),
+    Step("topics", topics, ("metadata", "other_topics")),
+    Step("committed_offsets", committed_offsets, ("cut", "rules")),
+    Step("pending_offsets", pending_offsets, ("cut", "rules")),
+    Step("groups", groups, ("group_log", "committed_offsets", "pending_offsets", "coverage")),
+    Step("assignments", assignments, ("group_log", "topics")),
+    Step("members", members, ("group_log",)),
+    Step("share_states", lambda cut: share_states(cut).localCheckpoint(), ("cut",)),
+    Step("share_partitions", share_partitions, ("share_states", "cut", "topics", "coverage")),
+    Step("share_batches", share_batches, ("share_states", "topics")),
+    Step("partition_leaders", partition_leaders, ("metadata",)),
+    Step("configs", configs, ("metadata",)),
+)
+"""The state tables, and what several of them are made of."""
 
-def state_tables(
+
+def replay_tables(  # noqa: PLR0913 - what tables are made of
     decoded: Decoded,
     as_of: AsOf,
     rules: ReplayRules,
     *,
+    steps: Sequence[Step] = STATE,
     coverage: Coverage = WHOLE,
     other_topics: Sequence[DataFrame] = (),
     keep: Keep = lambda _, frame: frame,
+    at_once: int = 1,
 ) -> dict[str, DataFrame]:
-    """Return every state table by name.
+    """Return every table of a replay by name.
 
     Args:
         decoded: The decoded tables, whole.
         as_of: The instant.
         rules: Of the release.
+        steps: What is made.
         coverage: What the dump holds.
         other_topics: Sources of names besides the records, as `topics` takes them.
         keep: Called for each table as soon as it is defined.
+        at_once: How many tables are made at the same time.
     """
-    cut = cut_all(decoded, as_of)
-    found: dict[str, DataFrame] = {}
+    given = {
+        "cut": cut_all(decoded, as_of),
+        "rules": rules,
+        "coverage": coverage,
+        "other_topics": other_topics,
+    }
+    made = resolve([_keeping(step, keep) for step in steps], given, at_once=at_once)
+    return {name: made[name] for name in made.keys() & tables().keys()}
 
-    def kept(name: str, frame: DataFrame) -> DataFrame:
-        found[name] = keep(name, frame)
-        return found[name]
 
-    metadata = metadata_log(cut)
-    named = kept("topics", topics(metadata, other_topics))
-    kept("configs", configs(metadata))
-    kept("partition_leaders", partition_leaders(metadata))
-    offsets = (
-        kept("committed_offsets", committed_offsets(cut, rules)),
-        kept("pending_offsets", pending_offsets(cut, rules)),
-    )
-    log = group_log(cut, rules)
-    kept("groups", groups(log, offsets, coverage))
-    kept("members", members(log))
-    kept("assignments", assignments(log, named))
-    states = share_states(cut)
-    kept("share_partitions", share_partitions(states, cut, named, coverage))
-    kept("share_batches", share_batches(states, named))
-    return found
+def _keeping(step: Step, keep: Keep) -> Step:
+    """Return the step, with its table kept where it makes one."""
+    if step.makes not in tables():
+        return step
+
+    def kept(*of: Any) -> DataFrame:  # noqa: ANN401 - as the step takes it
+        return keep(step.makes, step.by(*of))
+
+    return Step(step.makes, kept, step.of)

@@ -85,7 +85,7 @@ def replayed(decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayR
         found[number].committed_offsets.add(_offset(group, row))
     for number, group, row in _split(waiting):
         found[number].unstable_offsets.add((group, row.topic, row.partition))
-    for number, group, row in _split(groups(log, (offsets, waiting))):
+    for number, group, row in _split(groups(log, offsets, waiting)):
         found[number].groups[group] = _group(group, row)
     for number, group, row in _split(members(log)):
         found[number].members[group, row.member_id] = _member(group, row)

@@ -270,7 +270,7 @@ def found(spark: SparkSession) -> dict[str, dict[int, list[Row]]]:
     ]
     lost = NUMBERS["consumer"], NUMBERS["classic"]
     coverage = Coverage(complete_from={(TOPIC, number): 1 for number in lost})
-    tables = {"groups": groups(log, offsets, coverage), "members": members(log)}
+    tables = {"groups": groups(log, *offsets, coverage), "members": members(log)}
     by_case: dict[str, dict[int, list[Row]]] = {}
     for name, frame in tables.items():
         assert frame.columns == [column.name for column in table(name).columns]

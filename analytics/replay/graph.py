@@ -1,0 +1,64 @@
+"""Tables made of tables: every step runs as soon as what it is made of is there, several at once.
+
+Planning a query keeps one core busy and running a small one hardly any, so tables that do not need
+each other are made side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to make.
+
+    Attributes:
+        makes: Its name.
+        by: The function that makes it; takes what `of` names, in that order.
+        of: Names of what is given, or of what other steps make.
+    """
+
+    makes: str
+    by: Callable[..., Any]
+    of: tuple[str, ...]
+
+
+def resolve(steps: Sequence[Step], given: Mapping[str, Any], *, at_once: int = 1) -> dict[str, Any]:
+    """Run all steps, each once and after those it depends on.
+
+    Args:
+        steps: In any order; where several could run, the first of them does.
+        given: What is there from the start, by name.
+        at_once: How many run at the same time.
+
+    Returns:
+        What the steps made, by name.
+
+    Raises:
+        ValueError: Something a step needs is neither given nor made.
+    """
+    made: dict[str, Any] = {}
+    waiting = list(steps)
+    running: dict[Future[Any], str] = {}
+    pool = ThreadPoolExecutor(at_once)
+    try:
+        while waiting or running:
+            there = {**given, **made}
+            ready = [step for step in waiting if there.keys() >= set(step.of)]
+            for step in ready[: at_once - len(running)]:
+                waiting.remove(step)
+                future = pool.submit(step.by, *(there[name] for name in step.of))
+                running[future] = step.makes
+            if not running:
+                lacking = sorted({name for step in waiting for name in step.of} - there.keys())
+                raise ValueError(f"nothing makes {', '.join(lacking)}")
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                made[running.pop(future)] = future.result()
+    finally:
+        # After an error or an interruption nobody waits for what still runs.
+        pool.shutdown(wait=not running, cancel_futures=True)
+    return made
