@@ -173,18 +173,16 @@ def _of_classic(groups: DataFrame) -> DataFrame:
     is_consumer = F.col("protocol_type").eqNullSafe(F.lit(CONSUMER_PROTOCOL))
     why = F.when(~is_consumer, OTHER_PROTOCOL).when(F.col("topics").isNull(), UNPARSEABLE)
     no_topic = F.lit(None).cast("string")
-    kept = F.concat(
-        F.array(F.struct(no_topic.alias("topic"), F.lit(ACTIVE).alias("why"))),
-        F.when(why.isNotNull(), F.array(F.struct(no_topic.alias("topic"), why.alias("why"))))
-        .otherwise(
-            F.transform(
-                "topics", lambda topic: F.struct(topic.alias("topic"), F.lit(SUBSCRIBED).alias("why"))
-            )
-        ),
-    )
+    subscribed = F.transform("topics", lambda topic: _kept(topic, F.lit(SUBSCRIBED)))
+    whole = F.when(why.isNotNull(), F.array(_kept(no_topic, why))).otherwise(subscribed)
+    kept = F.concat(F.array(_kept(no_topic, F.lit(ACTIVE))), whole)
     return filled.select(*GROUP_KEY, *SPAN, F.explode(kept).alias("kept")).select(
         *GROUP_KEY, "kept.topic", "kept.why", *SPAN
     )
+
+
+def _kept(topic: Column, why: Column) -> Column:
+    return F.struct(topic.alias("topic"), why.alias("why"))
 
 
 def _of_consumer_groups(decoded: Decoded) -> DataFrame:
@@ -218,9 +216,7 @@ def _of_streams_groups(decoded: Decoded) -> DataFrame:
             ),
         )
     )
-    topologies = _located(
-        decoded["streams_group_topology"], "key.group_id", source.alias("topics")
-    )
+    topologies = _located(decoded["streams_group_topology"], "key.group_id", source.alias("topics"))
     topologies = _until_next(topologies, GROUP_KEY).where(~F.col("is_tombstone"))
     filled = joined_spans(_member_spans(decoded, STREAMS).select(*GROUP_KEY, *SPAN), GROUP_KEY)
     return _subscribed(_overlap(filled, topologies, GROUP_KEY))
@@ -270,4 +266,3 @@ def _subscribed(spans: DataFrame) -> DataFrame:
         F.lit(SUBSCRIBED).alias("why"),
         *SPAN,
     )
-

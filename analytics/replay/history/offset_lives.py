@@ -129,13 +129,17 @@ def _outcome() -> Column:
 def _plain(decoded: Decoded, rules: ReplayRules) -> DataFrame:
     """Return commits that take effect by themselves, and all tombstones."""
     waits = _waits(rules) & ~F.col("is_tombstone")
-    return decoded["offset_commit"].where(~waits).select(
-        *_key(),
-        F.col("offset").alias("position"),
-        F.col("timestamp").alias("at"),
-        F.when(F.col("is_tombstone"), REMOVED).otherwise(COMMITTED).alias("event"),
-        *_said(),
-        *PLACE,
+    return (
+        decoded["offset_commit"]
+        .where(~waits)
+        .select(
+            *_key(),
+            F.col("offset").alias("position"),
+            F.col("timestamp").alias("at"),
+            F.when(F.col("is_tombstone"), REMOVED).otherwise(COMMITTED).alias("event"),
+            *_said(),
+            *PLACE,
+        )
     )
 
 

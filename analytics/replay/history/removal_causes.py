@@ -1,0 +1,251 @@
+"""Why a committed offset was deleted: the one rule that history and the audit of expiry share.
+
+Five writers leave tombstones of offsets: the cleanup, DeleteGroups, OffsetDelete, the deletion of a
+topic (``OffsetMetadataManager``), and nobody else. The cleanup takes only what is due, so an act
+that took something else was not the cleanup. Of the acts that were not, one that ends the group is
+DeleteGroups, one right after the deletion of the topic is that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from analytics.replay.as_of import Decoded
+from analytics.replay.history.group_spans import group_spans, protection_spans
+from analytics.replay.history.offset_conditions import EMPTY, SIMPLE
+from analytics.replay.history.offset_lives import offset_events, pending_spans
+from analytics.replay.history.removed_offsets import ACT, removed_offsets
+from analytics.replay.rules import ReplayRules
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
+    "expiration",
+    "group_deleted",
+    "offsets_deleted",
+    "topic_deleted",
+    "unknown",
+)
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+
+SHORTEST_RETENTION_MS = 60_000
+"""`offsets.retention.minutes` is at least one."""
+
+DEFAULT_RETENTION_MS = 604_800_000
+"""Of `offsets.retention.minutes` since 2.0: seven days."""
+
+TOPIC_DELETION_WITHIN = "interval 30 seconds"
+"""How long after the deletion of a topic the coordinators forget its offsets: they are told at
+once, and write in less than a second where they are not overloaded."""
+
+
+def with_removal_cause(
+    removed: DataFrame, *, offsets_can_be_deleted: bool = True, group_always_ends: bool = True
+) -> DataFrame:
+    """Add `cause` and `confidence` to removed offsets.
+
+    Args:
+        removed: Rows of `removed_offsets`, used twice, with `is_due` (boolean: the retention was
+            over; null where that cannot be told) and what `with_topic_absence` adds.
+        offsets_can_be_deleted: Whether the release knows OffsetDelete (2.4, KIP-496).
+        group_always_ends: Whether the deletion of any group leaves a tombstone of the group (4.0);
+            before, a group that never had a generation leaves none.
+
+    Returns:
+        The rows with `cause` (expiration, group_deleted, offsets_deleted, topic_deleted, unknown)
+        and `confidence` (high, medium, low). Where it is not known whether an offset was due, a
+        deletion is named with low confidence, and none where the dump shows a cleanup that came
+        sooner than the default retention.
+    """
+    deletion = _deletion(
+        offsets_can_be_deleted=offsets_can_be_deleted, group_always_ends=group_always_ends
+    )
+    undecided = _said(UNKNOWN, LOW)
+    due = F.col("is_known") & F.coalesce("is_due", F.lit(col=False))
+    told = F.col("is_known") | F.col("removed_pending") | F.col("repeats")
+    judged = (
+        F.when(~told | ~F.col("some_known"), undecided)
+        .when(F.col("topic_gone") & ~due, _said(TOPIC_DELETED, HIGH))
+        .when(F.col("topic_gone"), _said(TOPIC_DELETED, MEDIUM))
+        .when(F.col("some_not_due"), deletion)
+        .when(F.col("all_due"), _said(EXPIRATION, HIGH))
+        .when(F.col("cleanup_shown") | F.col("at").isNull(), undecided)
+        .otherwise(_weaker(deletion))
+    )
+    return (
+        _with_act_facts(removed)
+        .withColumn("judged", judged)
+        .withColumn("cause", F.col("judged.cause"))
+        .withColumn("confidence", F.col("judged.confidence"))
+        .drop("judged", *_FACTS)
+    )
+
+
+_FACTS = (
+    "is_known",
+    "topic_gone",
+    "some_not_due",
+    "all_due",
+    "some_known",
+    "all_absent",
+    "some_absence_unknown",
+    "cleanup_shown",
+)
+
+
+def _with_act_facts(removed: DataFrame) -> DataFrame:
+    """Add what the rows of an act say together."""
+    act = Window.partitionBy(*ACT)
+    known = F.col("is_known")
+    gone = F.col("at") <= F.col("topic_deleted_at") + F.expr(TOPIC_DELETION_WITHIN)
+    # What was pending the cleanup would have left alone.
+    not_due = (known & ~F.col("is_due")) | F.col("removed_pending")
+    due = F.min(F.when(known, F.coalesce("is_due", F.lit(col=False)))).over(act)
+    # Nobody but the cleanup takes offsets of several groups at once, if no topic goes.
+    at_once = (F.col("groups_at_once") > 1) & ~F.col("topic_gone") & ~F.col("all_absent")
+    facts = (
+        removed.withColumn("is_known", F.col("removed").isNotNull())
+        .withColumn("topic_gone", F.coalesce(gone, F.lit(col=False)))
+        .withColumn("some_not_due", _any(not_due).over(act))
+        .withColumn("all_due", F.coalesce(due, F.lit(col=False)))
+        .withColumn("some_known", _any(known | F.col("removed_pending")).over(act))
+        .withColumn("all_absent", F.min(F.coalesce("topic_absent", F.lit(col=False))).over(act))
+        .withColumn("some_absence_unknown", _any(F.col("topic_absent").isNull()).over(act))
+    )
+    shown = facts.agg(
+        F.coalesce(_any(at_once & F.col("is_due").isNull()), F.lit(col=False)).alias(
+            "cleanup_shown"
+        )
+    )
+    return facts.join(F.broadcast(shown), how="cross")
+
+
+def with_topic_absence(
+    removed: DataFrame, topics: DataFrame, present: DataFrame | None = None
+) -> DataFrame:
+    """Add whether a topic is gone for which no metadata log says when it went.
+
+    Args:
+        removed: Has `topic`.
+        topics: The state table.
+        present: `topic` of the data directories in the dump; None where it has none.
+
+    Returns:
+        The rows with `topic_absent`: false where a metadata log tells of topics or the topic is
+        there, null where there are no directories to look at.
+    """
+    there = topics.where(F.col("source") == "partition_metadata").select("topic")
+    if present is not None:
+        there = there.unionByName(present.select("topic"))
+    there = there.distinct().withColumn("is_there", F.lit(col=True))
+    tells = F.broadcast(
+        topics.agg(
+            F.coalesce(F.max(F.col("source") == "metadata_log"), F.lit(col=False)).alias("tells")
+        )
+    )
+    is_absent = F.col("is_there").isNull() if present is not None else F.lit(None).cast("boolean")
+    return (
+        removed.join(F.broadcast(there), "topic", "left")
+        .join(tells, how="cross")
+        .withColumn(
+            "topic_absent",
+            F.when(F.col("tells") | F.col("is_there"), F.lit(col=False)).otherwise(is_absent),
+        )
+        .drop("is_there", "tells")
+    )
+
+
+def removal_causes(
+    decoded: Decoded,
+    topics: DataFrame,
+    rules: ReplayRules,
+    *,
+    present: DataFrame | None = None,
+    offsets_can_be_deleted: bool = True,
+) -> DataFrame:
+    """Return the cause of every offset tombstone, as far as the dump alone shows it.
+
+    The rows on the way are few beside commits, and used several times: they are computed here.
+
+    Args:
+        decoded: Decoded tables, cut at an instant.
+        topics: The state table at that instant.
+        rules: Of the release.
+        present: `topic` of the data directories in the dump; None where it has none.
+        offsets_can_be_deleted: Whether the release knows OffsetDelete (2.4).
+
+    Returns:
+        `coordinator_partition`, `record_offset`, `cause`, `confidence`.
+    """
+    groups = group_spans(decoded).localCheckpoint()
+    removed = removed_offsets(
+        offset_events(decoded, rules),
+        pending_spans(decoded, rules),
+        groups,
+        protection_spans(decoded, groups).localCheckpoint(),
+        topics,
+    ).localCheckpoint()
+    judged = with_removal_cause(
+        with_topic_absence(removed, topics, present).withColumn("is_due", surely_due()),
+        offsets_can_be_deleted=offsets_can_be_deleted,
+        group_always_ends=rules.tombstone_removes == "everything",
+    )
+    return judged.select(
+        "coordinator_partition", F.col("position").alias("record_offset"), "cause", "confidence"
+    )
+
+
+def surely_due() -> Column:
+    """Return whether a removed offset was due whatever the retention was; null where that matters.
+
+    Under a retention of less than the default of seven days the offset may have been due earlier,
+    under none before a minute was over.
+    """
+    base = F.coalesce(
+        F.when(F.col("condition") == EMPTY, F.col("state_ms")), F.col("removed.commit_ms")
+    )
+    earliest, latest = F.col("not_before_ms"), F.col("not_after_ms")
+    expire = F.col("removed.expire_ms")
+    return (
+        F.when(F.col("kept_by").isNotNull(), F.lit(col=False))
+        .when(
+            expire != -1,
+            F.when(earliest >= expire, F.lit(col=True)).when(latest < expire, F.lit(col=False)),
+        )
+        .when(latest - base < SHORTEST_RETENTION_MS, F.lit(col=False))
+        .when(earliest - base >= DEFAULT_RETENTION_MS, F.lit(col=True))
+    )
+
+
+def _deletion(*, offsets_can_be_deleted: bool, group_always_ends: bool) -> Column:
+    """Return which deletion an act was that the cleanup was not."""
+    nothing_left = F.col("offsets_left") == 0
+    is_whole = F.col("condition").isin(SIMPLE, EMPTY) & nothing_left
+    # Where nothing says which topics there are, the act may as well be the deletion of one.
+    group_deleted = F.when(F.col("some_absence_unknown"), _said(GROUP_DELETED, MEDIUM)).otherwise(
+        _said(GROUP_DELETED, HIGH)
+    )
+    chosen = F.when(F.col("all_absent"), _said(TOPIC_DELETED, MEDIUM)).when(
+        F.col("group_ended"), group_deleted
+    )
+    if not group_always_ends:
+        chosen = chosen.when(is_whole, _said(GROUP_DELETED, MEDIUM))
+    if offsets_can_be_deleted:
+        return chosen.otherwise(_said(OFFSETS_DELETED, HIGH))
+    return chosen.otherwise(_said(TOPIC_DELETED, MEDIUM))
+
+
+def _said(cause: str, confidence: str) -> Column:
+    return F.struct(F.lit(cause).alias("cause"), F.lit(confidence).alias("confidence"))
+
+
+def _weaker(said: Column) -> Column:
+    return F.struct(said["cause"].alias("cause"), F.lit(LOW).alias("confidence"))
+
+
+def _any(condition: Column) -> Column:
+    return F.max(F.coalesce(condition, F.lit(col=False)))
