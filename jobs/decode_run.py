@@ -11,6 +11,7 @@ from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
 from analytics.dump.inputs import recognize
 from analytics.dump.plan import PlanOptions, plan
+from analytics.dump.slices import Edges
 from analytics.errors import InputNotRecognizedError
 from analytics.workspace import Workspace
 from jobs.accounts import Account, accounts_of, total
@@ -65,10 +66,14 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     topic_partition: str | None = None,
     prefer_copy: str | None = None,
     strict_high_watermark: bool = False,
+    keep_below_log_start: bool = False,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> DecodeResult:
     """Decode INPUTs into the workspace `out`.
+
+    `keep_below_log_start` is for asking about an instant before the end, when what was deleted
+    since was still the broker's.
 
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
@@ -83,7 +88,9 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     options = PlanOptions(
         topics=frozenset(topics) or None,
         partitions=frozenset(partitions) or None,
-        strict_high_watermark=strict_high_watermark,
+        edges=Edges(
+            strict_high_watermark=strict_high_watermark, keep_below_log_start=keep_below_log_start
+        ),
         prefer_copy=prefer_copy,
         topic_partition=topic_partition,
     )
@@ -120,7 +127,8 @@ def _publish(
         "exclude_groups": list(settings.selection.exclude_groups),
         "data_topics": list(settings.selection.topics),
         "prefer_copy": options.prefer_copy,
-        "strict_high_watermark": options.strict_high_watermark,
+        "strict_high_watermark": options.edges.strict_high_watermark,
+        "keep_below_log_start": options.edges.keep_below_log_start,
     }
     manifest = decode_manifest(found.given, said, planned, decoding, accounts)
     divergences = divergences_part(

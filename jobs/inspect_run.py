@@ -15,6 +15,7 @@ from analytics.dump.manifest import SCHEMA_VERSION, Findings, build_manifest, is
 from analytics.dump.model import CLUSTER_METADATA, Note
 from analytics.dump.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.sample import TOMBSTONE
+from analytics.dump.slices import Edges
 from analytics.dump.storage import join, read_small
 from analytics.dump.study import study
 from jobs.version import VERSION
@@ -53,7 +54,7 @@ def inspect_inputs(
         manifest = _of_workspace(found.workspaces[0])
         return _printed(manifest, None, inputs)
     options = PlanOptions(
-        strict_high_watermark=strict_high_watermark,
+        edges=Edges(strict_high_watermark=strict_high_watermark),
         prefer_copy=prefer_copy,
         topic_partition=topic_partition,
     )

@@ -29,7 +29,9 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
             key = each["topic"], each["partition"]
             present.setdefault(key[0], set()).add(key[1])
             lost = list(_ends_of_losses(each, instant.offsets.get(key)))
-            if lost:
+            if not instant.is_end:
+                lost.append(_first_kept(manifest, each))
+            if max(lost, default=0):
                 starts[key] = max(lost)
             if each.get("complete_from"):
                 shown[key] = each["complete_from"]
@@ -43,6 +45,29 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
         absent=absent,
         shown_from=shown,
     )
+
+
+def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
+    """Return where logs begin whose deleted records a workspace holds nevertheless."""
+    if not manifest["options"].get("keep_below_log_start"):
+        return {}
+    return {
+        (each["topic"], each["partition"]): each["log_start_offset"]
+        for each in manifest["partitions"]
+        if each.get("is_leading", True) and each.get("log_start_offset")
+    }
+
+
+def _first_kept(manifest: Mapping[str, Any], partition: Mapping[str, Any]) -> int:
+    """Return the offset below which records were deleted that counted before the end of the dump.
+
+    Those from the first file's start on are still there, unless they were left out.
+    """
+    first, start = partition.get("first_offset"), partition.get("log_start_offset")
+    if first is None or not start:
+        return 0
+    kept = manifest["options"].get("keep_below_log_start", False)
+    return int(min(first, start) if kept else start)
 
 
 def _ends_of_losses(partition: Mapping[str, Any], end: int | None) -> Iterator[int]:

@@ -12,7 +12,7 @@ from pyarrow import fs
 from analytics.decode.selection import Selection
 from analytics.dump.inputs import recognize
 from analytics.errors import InputNotRecognizedError
-from analytics.replay.as_of import AsOf
+from analytics.replay.as_of import AsOf, above_log_starts
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.rules import NEWEST, replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
@@ -22,7 +22,7 @@ from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
 from jobs.instant import as_of_said
 from jobs.progress import progress
-from jobs.replay_coverage import coverage_of, topics_beside
+from jobs.replay_coverage import coverage_of, log_starts, topics_beside
 from jobs.selected_frames import selected_frames
 from jobs.session import spark_session
 from jobs.topic_ids import read_topic_ids
@@ -113,7 +113,16 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
-    source, result = _decoded(out, console, inputs, selection, master, conf)
+    instant = AsOf(ends or {}, as_of if isinstance(as_of, int) else None)
+    # What lies below the log start was the broker's at instants before it was deleted.
+    source, result = _decoded(
+        out,
+        console,
+        inputs,
+        {**selection, "keep_below_log_start": not instant.is_end},
+        master,
+        conf,
+    )
     manifest = source.manifest()
     release = kafka_version or manifest["kafka_version"].get("at_least")
     if release is None:
@@ -121,7 +130,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     elif kafka_version is None:
         console.detail(f"taken as written by Kafka {release} or newer")
     wanted = _Wanted(
-        AsOf(ends or {}, as_of if isinstance(as_of, int) else None),
+        instant,
         release or NEWEST,
         read_topic_ids(topic_ids) if topic_ids else [],
         # A dump was filtered while it was read.
@@ -180,7 +189,10 @@ def _replay(
         return spark.read.schema(table(name).ddl(not_null=False)).parquet(path)
 
     replay_tables(
-        wanted.records(spark, decoded_frames(spark, source)),
+        above_log_starts(
+            wanted.records(spark, decoded_frames(spark, source)),
+            log_starts(manifest) if wanted.instant.is_end else {},
+        ),
         wanted.instant,
         replay_rules(wanted.release),
         steps=[*STATE_TABLES, *HISTORY_TABLES],

@@ -31,6 +31,7 @@ from analytics.decode.tables import CONTROL_MARKERS, LABEL, UNDECODED, decoded_s
 from analytics.decode.tasks import Settings, SliceReport, decode_slice, packed
 from analytics.dump.model import Slice
 from analytics.dump.plan import PlanOptions, plan
+from analytics.dump.slices import Edges
 from schemas import all_record_types
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ class KafkaDump(DataSource):
         paths = self._paths()
         options = PlanOptions(
             prefer_copy=self.options.get("prefercopy"),
-            strict_high_watermark=self.options.get("stricthighwatermark", "false") == "true",
+            edges=Edges(
+                strict_high_watermark=self.options.get("stricthighwatermark", "false") == "true"
+            ),
         )
         line = self.options.get("line", "")
         slices = [each for each in plan(paths, options).slices if each.line == line]

@@ -23,7 +23,7 @@ from analytics.dump.model import (
 )
 from analytics.dump.offset_sense import LogSense
 from analytics.dump.rot import without_rot
-from analytics.dump.slices import slices_of_lines, slices_of_one
+from analytics.dump.slices import ALL_THAT_COUNTS, Edges, slices_of_lines, slices_of_one
 from analytics.dump.snapshots import choose_snapshots
 from analytics.dump.walks import walk_copy, walk_segment
 from analytics.errors import InputNotRecognizedError
@@ -42,7 +42,7 @@ class PlanOptions:
     Attributes:
         topics: Internal topics to read; None = all.
         partitions: Their partitions to read; None = all.
-        strict_high_watermark: Leave out what is above the checkpointed high watermark.
+        edges: Which ends of the logs count.
         prefer_copy: The copy whose line is decoded, whichever survived.
         topic_partition: Whose a segment is that lies outside a partition directory.
         split_bytes: Larger files are cut between batches.
@@ -51,7 +51,7 @@ class PlanOptions:
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
-    strict_high_watermark: bool = False
+    edges: Edges = ALL_THAT_COUNTS
     prefer_copy: str | None = None
     topic_partition: str | None = None
     split_bytes: int = SPLIT_BYTES
@@ -113,9 +113,8 @@ def plan_partition(
         copies: All copies, for what their brokers are.
         options: What a person asked for.
     """
-    strict = options.strict_high_watermark
     if len(group) == 1:
-        slices = slices_of_one(group[0], options.split_bytes, strict_high_watermark=strict)
+        slices = slices_of_one(group[0], options.split_bytes, options.edges)
         snapshots, notes = choose_snapshots(group)
         return PartitionPlan((*slices, *snapshots), group[0].copy, (), (), tuple(notes))
     node_ids = {copy.name: copy.node_id for copy in copies}
@@ -124,7 +123,7 @@ def plan_partition(
         ranked = ranked_copies(logs, node_ids)
         logs = without_rot(sorted(ranked, key=lambda log: log.name != options.prefer_copy))
     lines = find_lines(logs, options.prefer_copy, node_ids)
-    slices, unions = slices_of_lines(lines, options.split_bytes, strict_high_watermark=strict)
+    slices, unions = slices_of_lines(lines, options.split_bytes, options.edges)
     snapshots, notes = choose_snapshots([log.partition for log in lines.copies])
     return PartitionPlan(
         slices=(*slices, *snapshots),

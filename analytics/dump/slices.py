@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -31,11 +31,27 @@ BELOW_LOG_START = "below_log_start"
 ABOVE_HIGH_WATERMARK = "above_high_watermark"
 
 
-def slices_of_one(
-    partition: PartitionCopy, split_bytes: int, *, strict_high_watermark: bool
-) -> list[Slice]:
+@dataclass(frozen=True)
+class Edges:
+    """Which ends of a log count.
+
+    Attributes:
+        strict_high_watermark: Nothing above the checkpointed high watermark is read.
+        keep_below_log_start: What lies below the log start is read too: it was the broker's
+            before it was deleted.
+    """
+
+    strict_high_watermark: bool = False
+    keep_below_log_start: bool = False
+
+
+ALL_THAT_COUNTS = Edges()
+"""From the log start to the last record, above the checkpointed high watermark too."""
+
+
+def slices_of_one(partition: PartitionCopy, split_bytes: int, edges: Edges) -> list[Slice]:
     """Return the slices of a partition that one copy alone holds; no file needs to be read."""
-    rules = _bounds(partition, partition, strict_high_watermark=strict_high_watermark)
+    rules = _bounds(partition, partition, edges)
     return [
         piece
         for segment, sense in zip(partition.logs, log_senses(partition), strict=True)
@@ -47,7 +63,7 @@ def slices_of_one(
 
 
 def slices_of_lines(
-    lines: Lines, split_bytes: int, *, strict_high_watermark: bool
+    lines: Lines, split_bytes: int, edges: Edges
 ) -> tuple[list[Slice], list[LineUnion]]:
     """Return the slices of a partition's copies, every record kept once on each line."""
     leader = lines.copies[0].partition
@@ -57,7 +73,7 @@ def slices_of_lines(
         for stretch in lines.stretches[log.name]:
             union = unions.setdefault(stretch.line, LineUnion(stretch.line))
             followed = log.partition if stretch.line == log.name else leader
-            bounds = _bounds(log.partition, followed, strict_high_watermark=strict_high_watermark)
+            bounds = _bounds(log.partition, followed, edges)
             floor = max((r.end for r in bounds if r.rule == BELOW_LOG_START), default=0)
             kept = replace(stretch, first=max(stretch.first, floor))
             left_out = union.add(log, kept) if kept.first < kept.end else []
@@ -103,13 +119,11 @@ def paint(ranges: Iterable[Range]) -> tuple[tuple[int, int, str], ...]:
     return tuple(sorted(painted))
 
 
-def _bounds(
-    own: PartitionCopy, followed: PartitionCopy, *, strict_high_watermark: bool
-) -> list[Range]:
+def _bounds(own: PartitionCopy, followed: PartitionCopy, edges: Edges) -> list[Range]:
     """Return what lies below the log start, and above the high watermark if that is strict."""
     start = max(own.log_start_offset or 0, log_start(followed))
-    bounds = [Range(0, start, BELOW_LOG_START)] if start else []
-    if strict_high_watermark and followed.high_watermark is not None:
+    bounds = [Range(0, start, BELOW_LOG_START)] if start and not edges.keep_below_log_start else []
+    if edges.strict_high_watermark and followed.high_watermark is not None:
         bounds.append(Range(followed.high_watermark, MAX_OFFSET, ABOVE_HIGH_WATERMARK))
     return bounds
 

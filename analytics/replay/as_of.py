@@ -69,6 +69,21 @@ def cut_all(decoded: Decoded, as_of: AsOf) -> dict[str, DataFrame]:
     }
 
 
+def above_log_starts(
+    decoded: Decoded, log_starts: Mapping[tuple[str, int], int]
+) -> dict[str, DataFrame]:
+    """Leave out records that were deleted before the end of the dump (``DeleteRecords``).
+
+    Args:
+        decoded: Tables that hold them too.
+        log_starts: The log start offset by topic and partition, where it is not the first offset.
+    """
+    if not log_starts:
+        return dict(decoded)
+    start = F.coalesce(_looked_up(log_starts), F.lit(0))
+    return {name: frame.where(F.col("offset") >= start) for name, frame in decoded.items()}
+
+
 def snapshot_end() -> Column:
     """Return the end offset of the snapshot a record of the metadata log lies in, else null."""
     end = F.regexp_extract("segment", _SNAPSHOT, 1)
@@ -85,11 +100,16 @@ def _kept(frame: DataFrame, as_of: AsOf, offset: Column) -> DataFrame:
 
 
 def _below_end(offsets: Mapping[tuple[str, int], int], offset: Column) -> Column:
-    """Look the end up in one array a topic: a long chain of conditions would be slow per record."""
+    end = _looked_up(offsets)
+    return end.isNull() | (offset < end)
+
+
+def _looked_up(offsets: Mapping[tuple[str, int], int]) -> Column:
+    """Look an offset up in one array a topic: a chain of conditions would be slow per record."""
     end: Column = F.lit(None).cast("bigint")
     for topic in sorted({topic for topic, _ in offsets}):
         ends = {partition: end for (name, partition), end in offsets.items() if name == topic}
         listed = F.array(*(F.lit(ends.get(each)) for each in range(max(ends) + 1)))
         here = F.get(listed.cast("array<bigint>"), F.col("partition"))
         end = F.when(F.col("topic") == topic, here).otherwise(end)
-    return end.isNull() | (offset < end)
+    return end

@@ -11,7 +11,7 @@ import pytest
 from analytics.dump.inputs import recognize
 from analytics.dump.model import MAX_OFFSET, Plan
 from analytics.dump.plan import PlanOptions, plan
-from analytics.dump.slices import paint
+from analytics.dump.slices import Edges, paint
 from analytics.dump.union import Range
 from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir, written
@@ -98,7 +98,7 @@ def test_records_above_the_high_watermark_are_used_unless_it_is_strict(disk: Log
     disk.partition(f"{OFFSETS}-0", {0: [written(0, 5), written(5, 5)]})
     disk.checkpoint("replication-offset-checkpoint", {f"{OFFSETS}-0": 6})
     assert read_plan(plan([str(disk.path)])).offsets() == list(range(10))
-    strict = read_plan(plan([str(disk.path)], PlanOptions(strict_high_watermark=True)))
+    strict = read_plan(plan([str(disk.path)], PlanOptions(edges=Edges(strict_high_watermark=True))))
     assert strict.offsets() == list(range(6))
     assert strict.left_out == {"above_high_watermark": 4}
 
