@@ -63,7 +63,9 @@ class CommandGroup(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         module = importlib.import_module(f"jobs.{cmd_name}")
-        command = cast("click.Command", getattr(module, cmd_name))
+        # A command named like a builtin is a function with an underscore behind it.
+        found = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
+        command = cast("click.Command", found)
         command.context_settings.setdefault("auto_envvar_prefix", ENVIRONMENT_PREFIX)
         _name_variables(command)
         return command

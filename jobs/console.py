@@ -42,6 +42,10 @@ class Console:
         if not self.quiet:
             click.echo(f"{click.style('warning', fg='yellow')}: {printable(message)}", err=True)
 
+    def error(self, message: str) -> None:
+        """Tell what could not be done, however quiet the run is."""
+        click.echo(f"{click.style('groupscope', fg='red')}: {printable(message)}", err=True)
+
     @property
     def draws_progress(self) -> bool:
         """Whether a progress bar may be drawn: wanted, and stderr is a terminal."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.changes import has_changed
+from analytics.dump.data_topics import data_offsets
 from analytics.dump.manifest import Findings, build_manifest, iso_time, surveys_of_slices
 from analytics.errors import InputUnreadableError
 from jobs.accounts import record_counts
@@ -57,6 +59,9 @@ def decode_manifest(
         {"copy": each.copy, "segment": each.segment.name, "why": report.unreadable}
         for each, report in reports
         if report.unreadable
+    ]
+    manifest["data_partitions"] = [
+        asdict(data_offsets(each)) for copy in plan.copies for each in copy.data_partitions
     ]
     if decoding.rows:
         manifest["partitions"] += [_archived(each) for each in decoding.rows]

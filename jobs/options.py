@@ -173,6 +173,18 @@ selection_options = in_order(
 """`topics`, `partitions`, `groups`, `exclude_groups`, `data_topics`, each a tuple; empty is all."""
 
 
+# --- which groups are shown --------------------------------------------------------------------
+
+GROUP_TYPES = ("classic", "simple", "consumer", "share", "streams")
+
+end_offsets_option = click.option(
+    "--end-offsets",
+    metavar="FILE",
+    help="CSV, JSON or Parquet: topic,partition,log_start_offset,log_end_offset[,timestamp].",
+)
+"""`--end-offsets` as `end_offsets: str | None`."""
+
+
 # --- where results go --------------------------------------------------------------------------
 
 out_option = click.option(

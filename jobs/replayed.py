@@ -11,7 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from analytics.decode.selection import Selection
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import Selection, names_wanted
 from analytics.dump.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError
 from analytics.workspace import Workspace
@@ -59,6 +62,11 @@ class Replayed:
     def is_end(self) -> bool:
         """Whether everything in the dump counts."""
         return self.as_of["time"] is None and not self.as_of["offsets"]
+
+    def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
+        """Return the names among these that `--topic` wants."""
+        names = names_wanted(pc.unique(topics).to_pylist(), self.tables.selection.topics)
+        return pa.array(names, pa.string())
 
     @property
     def instant(self) -> str:

@@ -1,0 +1,89 @@
+"""The groups a question is about: those that are there, and what is to be said of the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import is_name
+from jobs.cannot_tell import Untold
+
+if TYPE_CHECKING:
+    from jobs.console import Console
+    from jobs.replayed import Replayed
+
+DONE, NOT_THERE, CANNOT_TELL = 0, 1, 3
+CLASSIC_TYPES = ("classic", "simple")
+
+
+@dataclass(frozen=True)
+class AskedGroups:
+    """What was found.
+
+    Attributes:
+        found: Rows of the table `groups`.
+        cannot_tell: What the dump does not hold the answer to, one sentence each.
+        missing: Groups that were asked for by name, and are known not to have been there.
+        maybe_missing: Which groups may be missing from an answer about all groups.
+    """
+
+    found: pa.Table
+    cannot_tell: tuple[str, ...]
+    missing: tuple[str, ...]
+    maybe_missing: str | None
+
+    @property
+    def exit_code(self) -> int:
+        """3 where something cannot be told, 1 where a group is not there, else 0."""
+        if self.cannot_tell:
+            return CANNOT_TELL
+        return NOT_THERE if self.missing else DONE
+
+    def tell(self, console: Console) -> None:
+        """Say what the rows do not show."""
+        for each in self.cannot_tell:
+            console.error(f"cannot tell: {each}")
+        for each in self.missing:
+            console.error(each)
+        if self.maybe_missing:
+            console.warn(f"cannot tell: {self.maybe_missing}")
+
+
+def asked_groups(replayed: Replayed, group_type: str | None = None) -> AskedGroups:
+    """Return the groups that `--group` and `--type` ask for, as far as the dump tells.
+
+    Args:
+        replayed: Its selection says which groups are wanted.
+        group_type: Only groups of this type; classic has the simple ones with it, as in Kafka.
+    """
+    found = replayed.tables.read("groups")
+    there = set(found["group_id"].to_pylist())
+    if group_type is not None:
+        wanted = CLASSIC_TYPES if group_type == "classic" else (group_type,)
+        found = found.filter(pc.is_in(found["group_type"], pa.array(wanted)))
+    untold = Untold(replayed)
+    names = [each for each in replayed.tables.selection.groups if is_name(each)]
+    unknown = {name: reason for name in names if (reason := untold.of_group(name))}
+    cannot_tell = [*unknown.values()]
+    if not replayed.tables.selection.groups:
+        cannot_tell += untold.of_all()
+    incomplete = found.filter(pc.invert(found["complete"])).to_pylist()
+    cannot_tell += [
+        f"{each['group_id']}: {each['missing']}"
+        for each in incomplete
+        if each["group_id"] not in unknown
+    ]
+    are_all_named = names and len(names) == len(replayed.tables.selection.groups)
+    return AskedGroups(
+        found,
+        tuple(cannot_tell),
+        tuple(
+            f"group {name} does not exist at {replayed.instant}"
+            for name in names
+            if name not in there and name not in unknown
+        ),
+        None if are_all_named else untold.absent(),
+    )

@@ -1,0 +1,90 @@
+"""The command `describe`: groups as Kafka's own tools describe them, at any instant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.console import Console, pass_console
+from jobs.instant_options import instant_options
+from jobs.options import (
+    GROUP_TYPES,
+    end_offsets_option,
+    group_options,
+    input_options,
+    inputs_argument,
+    out_option,
+    output_options,
+    rows_format_option,
+    spark_options,
+)
+from jobs.topic_ids import topic_ids_option
+
+VIEWS = ("offsets", "members", "state")
+
+EPILOG = """
+\b
+Examples:
+  groupscope describe examples/kafka-4.3.1-failover --group 'parcel-*'
+  groupscope describe examples/kafka-4.3.1-failover --members --verbose
+"""
+
+
+def _view(chosen: dict[str, bool]) -> str | None:
+    named = [name for name in VIEWS if chosen[name]]
+    if len(named) > 1:
+        raise click.UsageError(f"--{named[0]} and --{named[1]}: choose one")
+    return named[0] if named else None
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option("--offsets", is_flag=True, help="Committed offsets and lag.  [default]")
+@click.option("--members", is_flag=True, help="Who is in the groups, and what they own.")
+@click.option("--state", is_flag=True, help="The groups themselves: coordinator, state, epochs.")
+@click.option(
+    "--type",
+    "group_type",
+    type=click.Choice(GROUP_TYPES, case_sensitive=False),
+    help="Only groups of this type; classic has the simple ones with it.",
+)
+@click.option(
+    "--against",
+    metavar="FILE",
+    help="Compare with what Kafka's own tool printed; code 1 where rows differ.",
+)
+@end_offsets_option
+@topic_ids_option
+@instant_options
+@rows_format_option
+@group_options
+@input_options
+@spark_options
+@output_options
+@pass_console
+def describe(
+    console: Console,
+    /,
+    output_format: str,
+    group_type: str | None,
+    against: str | None,
+    end_offsets: str | None,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Describe groups as Kafka's own tools do.
+
+    Prints the columns of kafka-consumer-groups, kafka-share-groups and kafka-streams-groups
+    --describe, with --verbose those that it adds to them. The end of a log and the lag are shown
+    where they are known for that instant. What the dump cannot tell is said on stderr, with code 3.
+    """
+    # Arrow is heavy: --help answers without it.
+    from jobs.describe_run import Wanted, describe_inputs  # noqa: PLC0415
+
+    what = _view({name: options.pop(name) for name in VIEWS})
+    wanted = Wanted(what, console.verbose, group_type, end_offsets, against)
+    answer, code = describe_inputs(console, wanted, output_format, **options)
+    if answer:
+        click.echo(answer)
+    return code

@@ -1,0 +1,109 @@
+"""`describe --against FILE`: a saved output of Kafka's tool held against ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.errors import CannotTellError
+from reports.describe.against import Comparison, compare
+from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of
+from reports.describe.saved_output import SavedOutput, read_saved_output
+from reports.describe.source import Source, only_groups
+from reports.describe.views import rows_of
+
+if TYPE_CHECKING:
+    from jobs.console import Console
+
+CONSUMER_PROTOCOLS = ("", "consumer")
+"""What kafka-consumer-groups lists groups of; connectors have another."""
+
+REPARTITION = "-repartition"
+"""How Kafka Streams ends the names of topics between its own subtopologies."""
+
+
+def compare_saved(
+    path: str, source: Source, release: str, console: Console, *, is_named: bool
+) -> Comparison:
+    """Hold a saved output against the rows made from a source.
+
+    Args:
+        path: Of the file.
+        source: Tables at the instant asked about.
+        release: Whose tool it was.
+        console: Where it is told what is compared.
+        is_named: `--group` says which groups are compared.
+
+    Raises:
+        CannotTellError: The file holds no rows: the tool failed, or it is none.
+    """
+    text = Path(path).read_text(encoding="utf-8", errors="replace")
+    saved = read_saved_output(text, source.groups["group_id"].to_pylist())
+    if not saved.views:
+        why = f"the tool failed: {saved.errors[0]:.200}" if saved.errors else "it has no rows"
+        raise CannotTellError(f"{path}: cannot tell what Kafka's tool said: {why}")
+    groups = {row["group"] or "" for row in saved.rows if "group" in row}
+    view = max(saved.views, key=lambda each: _named_of(each, groups, source))
+    rows = rows_of(view, source, release, verbose="target_assignment_epoch" in saved.columns)
+    wanted = saved.groups or (list(groups) if len(groups) == 1 else [])
+    if wanted and not is_named:
+        console.say(f"compared: {', '.join(wanted)}, the only groups in the file")
+        rows = rows.filter(pc.is_in(rows["group"], pa.array(wanted)))
+    rows = _shown_by_kafka(rows, view, source, saved, release)
+    return compare(saved, view, rows.to_pylist())
+
+
+def _named_of(view: View, groups: set[str], source: Source) -> int:
+    """Return how many of the groups are of the types that a tool describes."""
+    return len(groups & set(source.groups_of(view.family)["group_id"].to_pylist()))
+
+
+def _shown_by_kafka(
+    rows: pa.Table, view: View, source: Source, saved: SavedOutput, release: str
+) -> pa.Table:
+    """Leave out the rows that Kafka's tool does not print, though the coordinator knows them."""
+    if view.family == CONSUMER:
+        protocols = pc.fill_null(source.groups["protocol_type"], "")
+        known = source.groups.filter(pc.is_in(protocols, pa.array(CONSUMER_PROTOCOLS)))
+        return rows.filter(pc.is_in(rows["group"], known["group_id"].combine_chunks()))
+    if view.what == OFFSETS and view.family == STREAMS:
+        members = source.members_of(STREAMS)["group_id"].combine_chunks()
+        rows = rows.filter(pc.is_in(rows["group"], members))
+        return rows if _are_inner_commits_shown(saved, release) else _as_4_1(rows)
+    if view == View(SHARE, OFFSETS) and number_of(release) < (4, 1):
+        return _as_4_0(rows, source)
+    return rows
+
+
+def _are_inner_commits_shown(saved: SavedOutput, release: str) -> bool:
+    """Return whether the tool shows commits of repartition topics: that of 4.1 does not."""
+    inner = [row for row in saved.rows if (row["topic"] or "").endswith(REPARTITION)]
+    if "current_offset" in saved.columns and inner:
+        return any(row["current_offset"] is not None for row in inner)
+    return number_of(release) >= (4, 2)
+
+
+def _as_4_1(rows: pa.Table) -> pa.Table:
+    """Return offsets of streams groups as 4.1 has them: commits of source topics alone."""
+    is_inner = pc.ends_with(rows["topic"], REPARTITION)
+    for name in ("current_offset", "leader_epoch"):
+        kept = pc.if_else(is_inner, pa.scalar(None, rows[name].type), rows[name])
+        rows = rows.set_column(rows.column_names.index(name), name, kept)
+    return rows
+
+
+def _as_4_0(rows: pa.Table, source: Source) -> pa.Table:
+    """Return offsets of share groups as 4.0 has them: the length of each log a member reads."""
+    given = only_groups(source.assignments, source.groups_of(SHARE))
+    given = given.rename_columns(
+        ["group" if name == "group_id" else name for name in given.column_names]
+    )
+    keys = ["group", "topic", "partition"]
+    owned = given.filter(pc.equal(given["kind"], "current")).select(keys)
+    rows = owned.group_by(keys).aggregate([])
+    rows = rows.join(source.ends, ["topic", "partition"], join_type="left outer")
+    length = pc.subtract(rows["log_end_offset"], rows["log_start_offset"])
+    return rows.append_column("start_offset", length)

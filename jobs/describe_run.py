@@ -1,0 +1,88 @@
+"""What `describe` does: rows of the groups asked for, or how they differ from Kafka's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from jobs.asked_groups import asked_groups
+from jobs.describe_against import compare_saved
+from jobs.describe_source import NEEDS, describe_source
+from jobs.replayed import replayed
+from reports.describe.against import told
+from reports.describe.columns import FAMILIES, HEADS, OFFSETS, View
+from reports.describe.views import rows_of, shown_columns
+from reports.row_formats import Section, shown
+
+if TYPE_CHECKING:
+    from jobs.console import Console
+    from jobs.replayed import Replayed
+    from reports.describe.source import Source
+
+DIFFERENT = 1
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What of the groups is to be shown.
+
+    Attributes:
+        what: offsets, members or state; None is offsets.
+        verbose: With what Kafka's tools add for `--verbose`.
+        group_type: Only groups of this type.
+        end_offsets: A side file with the ends of logs.
+        against: A saved output to be held against ours.
+    """
+
+    what: str | None = None
+    verbose: bool = False
+    group_type: str | None = None
+    end_offsets: str | None = None
+    against: str | None = None
+
+
+def describe_inputs(
+    console: Console,
+    wanted: Wanted,
+    output_format: str,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    with replayed(console, needs=NEEDS, **options) as state:
+        asked = asked_groups(state, wanted.group_type)
+        asked.tell(console)
+        source = describe_source(state, asked.found, wanted.end_offsets, console)
+        if wanted.against is not None:
+            is_named = bool(options.get("groups"))
+            result = compare_saved(
+                wanted.against, source, state.release, console, is_named=is_named
+            )
+            return told(result), asked.exit_code or (0 if result.is_equal else DIFFERENT)
+        said = {
+            "as_of": state.as_of,
+            "input": list(state.given),
+            "kafka_version": state.release,
+            "cannot_tell": list(asked.cannot_tell),
+        }
+        sections = _sections(source, state, wanted)
+        return shown(sections, output_format, said), asked.exit_code or state.exit_code
+
+
+def _sections(source: Source, state: Replayed, wanted: Wanted) -> list[Section]:
+    sections = []
+    for family in FAMILIES:
+        view = View(family, wanted.what or OFFSETS)
+        if not source.groups_of(family).num_rows:
+            continue
+        rows = rows_of(view, source, state.release, verbose=wanted.verbose)
+        if "topic" in rows.column_names:
+            rows = rows.filter(pc.is_in(rows["topic"], state.topics_wanted(rows["topic"])))
+        names = shown_columns(view, rows, state.release, verbose=wanted.verbose)
+        sections.append(Section(rows, {name: HEADS[name] for name in names}, ["group_type"]))
+    return sections

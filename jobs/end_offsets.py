@@ -1,0 +1,174 @@
+"""Where the logs of data topics start and end, as far as that is known for the instant asked about.
+
+From `--end-offsets`, else, at the end of a dump, from the data directories beside it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from analytics.errors import InputUnreadableError
+from jobs.instant import EPOCH
+from jobs.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from jobs.replayed import Replayed
+
+SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("log_start_offset", pa.int64()),
+        ("log_end_offset", pa.int64()),
+    ]
+)
+_NEEDED = ("topic", "partition", "log_end_offset")
+Row = Mapping[str, Any]
+
+
+def end_offsets_at(replayed: Replayed, path: str | None) -> pa.Table:
+    """Return log start and end offsets of data partitions at the instant.
+
+    Args:
+        replayed: Says the instant.
+        path: A side file, which goes before what the dump says.
+
+    Returns:
+        `topic`, `partition`, `log_start_offset`, `log_end_offset`; a partition of which nothing
+        is known for that instant has no row.
+
+    Raises:
+        InputUnreadableError: The side file is none.
+    """
+    if path is not None:
+        rows = _samples_at(read_end_offsets(path), replayed)
+    elif replayed.is_end:
+        rows = _beside_the_dump(replayed)
+    else:
+        rows = []
+    columns = {name: [each.get(name) for each in rows] for name in SCHEMA.names}
+    return pa.table(columns, schema=SCHEMA)
+
+
+def read_end_offsets(path: str) -> list[dict[str, Any]]:
+    """Read a side file of any form.
+
+    Raises:
+        InputUnreadableError: It is not there, or has not the columns it needs.
+    """
+    data = Path(path).read_bytes()
+    try:
+        if data[:4] == b"PAR1":
+            rows = pq.read_table(io.BytesIO(data)).to_pylist()
+        elif data.lstrip()[:1] in (b"[", b"{"):
+            rows = _json_rows(data)
+        else:
+            rows = pyarrow.csv.read_csv(io.BytesIO(data)).to_pylist()
+        return [_row(each) for each in rows]
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise InputUnreadableError(
+            f"{path}: {error!s:.200}; looked for CSV, JSON or Parquet with topic, partition, "
+            f"log_start_offset, log_end_offset and, if it has several samples, timestamp"
+        ) from error
+
+
+def _json_rows(data: bytes) -> list[dict[str, Any]]:
+    try:
+        whole = json.loads(data)
+    except ValueError:
+        return [json.loads(line) for line in data.splitlines() if line.strip()]
+    if isinstance(whole, dict):
+        whole = whole.get("rows", [whole])
+    return list(whole)
+
+
+def _row(row: Row) -> dict[str, Any]:
+    if missing := [name for name in _NEEDED if row.get(name) is None]:
+        raise ValueError(f"no {missing[0]} in {dict(row)}")
+    start = row.get("log_start_offset")
+    return {
+        "topic": str(row["topic"]),
+        "partition": int(row["partition"]),
+        "log_start_offset": None if start is None else int(start),
+        "log_end_offset": int(row["log_end_offset"]),
+        "timestamp": _time(row.get("timestamp")),
+    }
+
+
+def _time(value: Any) -> datetime | None:  # noqa: ANN401 - as the file has it
+    match value:
+        case None | "":
+            return None
+        case datetime():
+            return value if value.tzinfo else value.replace(tzinfo=UTC)
+        case int() | float():
+            return datetime.fromtimestamp(value / 1000, UTC)
+    text = str(value)
+    if text.isdecimal():
+        return datetime.fromtimestamp(int(text) / 1000, UTC)
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _samples_at(rows: Iterable[Row], replayed: Replayed) -> list[Row]:
+    """Return the last sample of each partition that is not later than the instant.
+
+    A sample without a time is of the instant: the person who gave it says so.
+    """
+    time = replayed.as_of["time"]
+    latest = datetime.fromisoformat(time) if time is not None else None
+    found: dict[tuple[str, int], Row] = {}
+    for each in sorted(rows, key=lambda row: row["timestamp"] or EPOCH):
+        if latest is None or each["timestamp"] is None or each["timestamp"] <= latest:
+            found[each["topic"], each["partition"]] = each
+    return list(found.values())
+
+
+def _beside_the_dump(replayed: Replayed) -> list[Row]:
+    """Return what the data directories say: of the replicas that hold all that was committed."""
+    manifest = replayed.manifest
+    copies: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for each in manifest.get("data_partitions", ()):
+        if each["is_exact"]:
+            copies[each["topic"], each["partition"]].append(each)
+    nodes = {each["name"]: each["node_id"] for each in manifest["copies"]}
+    preferred = manifest.get("options", {}).get("prefer_copy")
+    in_sync = _in_sync(replayed)
+    rows = []
+    for key, held in copies.items():
+        if preferred is not None:
+            chosen = [each for each in held if each["copy"] == preferred]
+        elif key in in_sync:
+            chosen = [each for each in held if nodes.get(each["copy"]) in in_sync[key]]
+        else:
+            # Without a metadata log nothing says whose copy is the truth, unless all say the same.
+            chosen = held if len({each["log_end_offset"] for each in held}) == 1 else []
+        if chosen:
+            # What every one of them has is the high watermark, which Kafka's tools call the end.
+            rows.append(min(chosen, key=lambda each: each["log_end_offset"]))
+    return rows
+
+
+def _in_sync(replayed: Replayed) -> dict[tuple[str, int], set[int]]:
+    """Return the brokers that hold all that was committed, by partition."""
+    leaders = StoredTables(replayed.tables.workspace).read(
+        "partition_leaders", ["topic", "partition", "leader", "isr", "elr"]
+    )
+    found = {}
+    for each in leaders.to_pylist():
+        replicas = set(each["isr"] or ()) or set(each["elr"] or ())
+        if each["leader"] is not None and each["leader"] >= 0:
+            replicas |= {each["leader"]}
+        if replicas:
+            found[each["topic"], each["partition"]] = replicas
+    return found

@@ -1,0 +1,1 @@
+"""What `describe` and `list` print: rows under the columns of Kafka's own tools."""

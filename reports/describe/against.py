@@ -1,0 +1,152 @@
+"""A saved output of Kafka's tool held against our rows.
+
+Every row of either side counts. Cells that no dump shows at that instant are not compared, and
+are counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reports.columns import columns as aligned
+from reports.describe.columns import HEADS, KEYS, View
+from reports.describe.saved_output import SavedOutput
+
+SHOWN_AT_MOST = 20
+UNRECORDED = ("PreparingRebalance", "CompletingRebalance")
+"""States of classic groups that leave no record."""
+
+UNVALIDATED = "NotReady"
+"""What 4.1 takes a streams group for that it has loaded, until a member's next heartbeat."""
+
+_OF_THE_END = frozenset({"log_end_offset", "lag", "offset_lag", "coordinator"})
+_OF_STATE = frozenset({"state", "assignment_strategy"})
+_LISTS = frozenset({"assignment", "assignments", "current_assignment", "target_assignment"})
+_IN_PARENTHESES = re.compile(r"([^(),\s]*)\(([^()]*)\)")
+
+Row = Mapping[str, Any]
+
+
+@dataclass
+class Comparison:
+    """What came out.
+
+    Attributes:
+        total: Rows of either side.
+        equal: Those that are on both sides with equal cells.
+        differing: Key, column, the tool's value, ours; column None where one side has no row.
+        not_compared: How many cells of a column were left out, by the column's head.
+    """
+
+    total: int = 0
+    equal: int = 0
+    differing: list[tuple[str, str | None, Any, Any]] = field(default_factory=list)
+    not_compared: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every row is equal."""
+        return self.equal == self.total
+
+
+def compare(saved: SavedOutput, view: View, ours: Iterable[Row]) -> Comparison:
+    """Hold a saved output against the rows of the same view.
+
+    Args:
+        saved: What the tool printed.
+        view: What it printed of which groups.
+        ours: Rows with every column of the view.
+    """
+    keys = [name for name in KEYS[view] if name in saved.columns]
+    theirs_by_key = _by_key(saved.rows, keys)
+    ours_by_key = _by_key(ours, keys)
+    result = Comparison()
+    for key in sorted({*theirs_by_key, *ours_by_key}):
+        theirs, mine = theirs_by_key.get(key, []), ours_by_key.get(key, [])
+        for place in range(max(len(theirs), len(mine))):
+            result.total += 1
+            pair = [rows[place] if place < len(rows) else None for rows in (theirs, mine)]
+            _compare_rows(" ".join(key), pair[0], pair[1], saved.columns, result)
+    return result
+
+
+def _by_key(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[str, ...], list[Row]]:
+    found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[tuple("-" if row[name] is None else str(row[name]) for name in keys)].append(row)
+    return found
+
+
+def _compare_rows(
+    key: str, theirs: Row | None, ours: Row | None, names: Sequence[str], result: Comparison
+) -> None:
+    if theirs is None or ours is None:
+        there = "a row", "no row"
+        result.differing.append((key, None, *(there if ours is None else there[::-1])))
+        return
+    before = len(result.differing)
+    for name in names:
+        if name not in theirs:
+            # Printed for groups with such members only; for others there is nothing to compare.
+            continue
+        if _is_untold(name, theirs, ours):
+            result.not_compared[HEADS[name]] += 1
+        elif _value(name, theirs[name]) != _value(name, ours[name]) and not _are_nameless(
+            name, theirs[name], ours[name]
+        ):
+            result.differing.append((key, HEADS[name], theirs[name], ours[name]))
+    result.equal += len(result.differing) == before
+
+
+def _is_untold(name: str, theirs: Row, ours: Row) -> bool:
+    """Return whether nothing in a dump tells what the tool printed."""
+    if name in _OF_THE_END and ours[name] is None:
+        return theirs[name] is not None
+    if name not in _OF_STATE:
+        return False
+    is_rebalancing = theirs.get("state") in UNRECORDED and ours["group_type"] == "classic"
+    return is_rebalancing or (name == "state" and ours["state"] == UNVALIDATED)
+
+
+def _value(name: str, value: object) -> object:
+    """Return what a cell means: blanks and the order in lists mean nothing."""
+    if value is None or value == "":
+        return None
+    text = str(value)
+    if name == "coordinator":
+        return " ".join(text.split())
+    if name in _LISTS:
+        return sorted(re.split(r"[;,]?\s+|[;,](?=[^\d\]])", text.strip().rstrip(";")))
+    return text
+
+
+def _are_nameless(name: str, theirs: object, ours: object) -> bool:
+    """Return whether lists are equal but for topics' names, which 3.8 and 3.9 leave out."""
+    if name != "assignment" or theirs is None or ours is None:
+        return False
+    lists = [_IN_PARENTHESES.findall(str(each)) for each in (theirs, ours)]
+    if not lists[0] or any(topic for topic, _ in lists[0]):
+        return False
+    numbers = [sorted(sorted(each.split(",")) for _, each in found) for found in lists]
+    return numbers[0] == numbers[1]
+
+
+def told(result: Comparison) -> str:
+    """Return the verdict, and the first rows that differ."""
+    lines = [f"{result.equal:,} of {result.total:,} rows equal"]
+    if result.not_compared:
+        cells = ", ".join(f"{head} {count:,}" for head, count in result.not_compared.items())
+        lines.append(f"cells that no dump shows at that instant, not compared: {cells}")
+    if result.differing:
+        rows = [
+            (key, column, theirs, ours)
+            for key, column, theirs, ours in result.differing[:SHOWN_AT_MOST]
+        ]
+        lines += ["", *aligned(("ROW", "COLUMN", "KAFKA'S TOOL", "HERE"), rows)]
+        if len(result.differing) > SHOWN_AT_MOST:
+            lines.append(f"and {len(result.differing) - SHOWN_AT_MOST:,} more")
+    return "\n".join(lines)

@@ -1,0 +1,34 @@
+"""Rows of `list`: one for each group, as kafka-groups --list has them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.describe.source import sorted_by
+
+_SIMPLE = "simple"
+_CLASSIC = "classic"
+
+
+def listed_rows(groups: pa.Table) -> pa.Table:
+    """Return group, type, protocol and state.
+
+    A simple group is of type Classic to Kafka, without a protocol; `group_type` tells them apart.
+
+    Args:
+        groups: Rows of the table `groups`.
+    """
+    kinds = pc.if_else(pc.equal(groups["group_type"], _SIMPLE), _CLASSIC, groups["group_type"])
+    return sorted_by(
+        pa.table(
+            {
+                "group": groups["group_id"],
+                "type": pc.utf8_capitalize(kinds),
+                "protocol": groups["protocol_type"],
+                "state": groups["state"],
+                "group_type": groups["group_type"],
+            }
+        ),
+        "group",
+    )

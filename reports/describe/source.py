@@ -1,0 +1,66 @@
+"""What the rows of `describe` are made of: tables at the instant asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.describe.columns import FAMILY_OF
+
+
+@dataclass(frozen=True)
+class Source:
+    """Tables of the groups that are described, with the columns named.
+
+    Attributes:
+        groups: The table `groups`.
+        members: The table `members`.
+        assignments: The table `assignments`; an id without a name stands for its topic.
+        committed: The table `committed_offsets`.
+        shares: The table `share_partitions`.
+        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset`, where they are known.
+        coordinators: `host:port (id)` by partition of the offsets topic.
+        inputs: Of streams groups, the topics that each subtopology reads.
+    """
+
+    groups: pa.Table
+    members: pa.Table
+    assignments: pa.Table
+    committed: pa.Table
+    shares: pa.Table
+    ends: pa.Table
+    coordinators: Mapping[int, str] = field(default_factory=dict)
+    inputs: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+
+    def groups_of(self, family: str) -> pa.Table:
+        """Return the groups that one of the tools describes."""
+        types = [kind for kind, each in FAMILY_OF.items() if each == family]
+        return self.groups.filter(pc.is_in(self.groups["group_type"], pa.array(types)))
+
+    def members_of(self, family: str) -> pa.Table:
+        """Return the members of these groups."""
+        return only_groups(self.members, self.groups_of(family))
+
+
+def only_groups(rows: pa.Table, groups: pa.Table) -> pa.Table:
+    """Keep the rows whose `group_id` is one of the groups."""
+    return rows.filter(pc.is_in(rows["group_id"], groups["group_id"].combine_chunks()))
+
+
+def joined(left: pa.Table, right: pa.Table, keys: list[str], how: str = "left outer") -> pa.Table:
+    """Join two tables on columns of the same names."""
+    return left.join(right, keys, join_type=how)
+
+
+def sorted_by(rows: pa.Table, *names: str) -> pa.Table:
+    """Sort rows ascending by columns."""
+    return rows.sort_by([(name, "ascending") for name in names])
+
+
+def lag(end: pa.ChunkedArray, offset: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return end - offset where both are known and the offset is one."""
+    known = pc.if_else(pc.less(offset, 0), pa.scalar(None, pa.int64()), offset)
+    return pc.subtract(end, known)
