@@ -1,0 +1,128 @@
+"""When brokers remove committed offsets, era by era, read from `rules/expiration_rules.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from schemas.errors import SchemaError
+from schemas.releases import release_key
+
+_FILE = "rules/expiration_rules.json"
+
+RETENTION = "offsets.retention.minutes"
+CHECK_INTERVAL = "offsets.retention.check.interval.ms"
+BASES = ("commit", "state", "end_of_protection", "none")
+
+
+@dataclass(frozen=True)
+class ExpirationRules:
+    """The rules of one era.
+
+    Attributes:
+        name: pre-2.1, 2.1-2.3, 2.4-3.9, current, or kip-211 for the text of the KIP.
+        since: The first release; None for the KIP's text, which no release went by.
+        due: ``at``: an offset is due from its instant on; ``after``: a millisecond later.
+        expire_timestamp: When a stored expire time counts: ``always`` or ``where_not_kept``.
+        rule_of_expire_timestamp: What the rule of a stored expire time is called in `rule_name`.
+        pending_transaction_keeps: Whether a pending commit keeps the committed offset.
+        heeds: What keeps an offset that is due.
+        counts_from: By what the group is, what the retention counts from: one of `BASES`.
+        per_offset: Whether each offset has an expire time of its own, given or not.
+    """
+
+    name: str
+    since: str | None
+    due: str
+    expire_timestamp: str
+    rule_of_expire_timestamp: str
+    pending_transaction_keeps: bool
+    heeds: tuple[str, ...]
+    counts_from: Mapping[str, str]
+    per_offset: bool
+
+
+@dataclass(frozen=True)
+class AuditRules:
+    """How much later than one check interval a removal may come and be on time."""
+
+    slack_share: float
+    least_slack_ms: int
+
+
+@cache
+def expiration_eras() -> Mapping[str, ExpirationRules]:
+    """Return the rules of every era by name, oldest first, the KIP's text last.
+
+    Raises:
+        SchemaError: A base is none of `BASES`.
+    """
+    eras = {}
+    for name, era in _document()["eras"].items():
+        for condition, base in era["counts_from"].items():
+            if base not in BASES:
+                raise SchemaError(f"{base!r} is no base", file=_FILE, field=f"{name}.{condition}")
+        eras[name] = ExpirationRules(
+            name=name,
+            since=era["from"],
+            due=era["due"],
+            expire_timestamp=era["expire_timestamp"],
+            rule_of_expire_timestamp=era["rule_of_expire_timestamp"],
+            pending_transaction_keeps=era["pending_transaction_keeps"],
+            heeds=tuple(era["heeds"]),
+            counts_from=era["counts_from"],
+            per_offset=era["per_offset"],
+        )
+    return eras
+
+
+def era_of_release(release: str) -> ExpirationRules:
+    """Return the rules of a release ("3.9", "4.3.1").
+
+    Raises:
+        SchemaError: The release is older than any era.
+    """
+    known = [
+        era
+        for era in expiration_eras().values()
+        if era.since and release_key(era.since) <= release_key(release)
+    ]
+    if not known:
+        raise SchemaError(f"has no era for release {release}", file=_FILE)
+    return known[-1]
+
+
+def default_setting(name: str, release: str) -> int:
+    """Return Kafka's own default of `RETENTION` (minutes) or `CHECK_INTERVAL` (milliseconds)."""
+    values = _document()["settings"][name]["defaults"]
+    known = [each for each in values if release_key(each["from"]) <= release_key(release)]
+    return int((known or values[:1])[-1]["value"])
+
+
+def rule_name(what: str) -> str:
+    """Return what the rule is called that goes by a kind of group, or by what keeps an offset."""
+    name: str = _document()["rule_names"][what]
+    return name
+
+
+def rule_names() -> Mapping[str, str]:
+    """Return `rule_name` of everything that has one."""
+    return {what: name for what, name in _document()["rule_names"].items() if what != "about"}
+
+
+def audit_rules() -> AuditRules:
+    """Return how removals are judged."""
+    audit = _document()["audit"]
+    return AuditRules(audit["slack_share"], audit["least_slack_ms"])
+
+
+@cache
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
+    )
+    return document
