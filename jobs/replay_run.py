@@ -13,6 +13,7 @@ from analytics.decode.selection import Selection
 from analytics.dump.inputs import recognize
 from analytics.errors import InputNotRecognizedError
 from analytics.replay.as_of import AsOf, above_log_starts
+from analytics.replay.graph import Step, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.rules import NEWEST, replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
@@ -63,12 +64,20 @@ class _Wanted:
         release: Whose rules apply.
         side_file: Names of topic ids that a person gave.
         filters: Options that leave records of a workspace out; empty leaves out nothing.
+        needs: The tables that are made; None is all.
     """
 
     instant: AsOf
     release: str
     side_file: Sequence[NamedTopic]
     filters: Mapping[str, tuple[Any, ...]]
+    needs: Sequence[str] | None = None
+
+    @property
+    def steps(self) -> list[Step]:
+        """What is made."""
+        steps = [*STATE_TABLES, *HISTORY_TABLES]
+        return steps if self.needs is None else needed_for(steps, self.needs)
 
     def records(
         self, spark: SparkSession, frames: Mapping[str, DataFrame]
@@ -104,11 +113,12 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     ends: Mapping[tuple[str, int], int] | None = None,
     kafka_version: str | None = None,
     topic_ids: str | None = None,
+    needs: Sequence[str] | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     **selection: Any,  # noqa: ANN401 - options of decoding, handed through
 ) -> ReplayResult:
-    """Replay INPUTs into the workspace `out`.
+    """Replay INPUTs into the workspace `out`; all tables, or only those that are needed.
 
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
@@ -135,6 +145,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
         read_topic_ids(topic_ids) if topic_ids else [],
         # A dump was filtered while it was read.
         {} if result else {name: selection.get(name, ()) for name in _FILTERS},
+        needs,
     )
     staging = Workspace(out).prepare()
     try:
@@ -195,7 +206,7 @@ def _replay(
         ),
         wanted.instant,
         replay_rules(wanted.release),
-        steps=[*STATE_TABLES, *HISTORY_TABLES],
+        steps=wanted.steps,
         coverage=coverage_of(manifest, wanted.instant),
         other_topics=[topics_beside(spark, manifest, wanted.side_file)],
         keep=write,

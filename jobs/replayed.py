@@ -133,6 +133,8 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             ends=ends,
             kafka_version=kafka_version,
             topic_ids=topic_ids,
+            # A workspace that stays holds all tables; others may be asked for later.
+            needs=needs if out is None else None,
             **options,
         )
         space = Workspace(folder)

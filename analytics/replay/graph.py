@@ -6,7 +6,7 @@ each other are made side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
@@ -62,3 +62,16 @@ def resolve(steps: Sequence[Step], given: Mapping[str, Any], *, at_once: int = 1
         # After an error or an interruption nobody waits for what still runs.
         pool.shutdown(wait=not running, cancel_futures=True)
     return made
+
+
+def needed_for(steps: Sequence[Step], names: Iterable[str]) -> list[Step]:
+    """Return the steps that make what is named, and all that these are made of, in their order."""
+    makers = {step.makes: step for step in steps}
+    needed: set[str] = set()
+    waiting = [name for name in names if name in makers]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += [each for each in makers[name].of if each in makers]
+    return [step for step in steps if step.makes in needed]

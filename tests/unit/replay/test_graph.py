@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from analytics.replay.graph import Step, resolve
+from analytics.replay.graph import Step, needed_for, resolve
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -42,3 +42,10 @@ def test_an_error_of_a_step_is_that_of_the_whole() -> None:
 def test_what_nothing_makes_is_named() -> None:
     with pytest.raises(ValueError, match="nothing makes nowhere"):
         resolve([Step("a", lambda: 1, ()), Step("b", lambda nowhere: nowhere, ("nowhere",))], {})
+
+
+def test_only_what_a_name_is_made_of_is_needed_for_it() -> None:
+    of = {"a": (), "b": ("a", "given"), "c": ("b",), "d": ("a",)}
+    steps = [Step(name, lambda *_: None, each) for name, each in of.items()]
+    assert [step.makes for step in needed_for(steps, ["c"])] == ["a", "b", "c"]
+    assert [step.makes for step in needed_for(steps, ["d", "nobody"])] == ["a", "d"]
