@@ -24,6 +24,7 @@ from analytics.dump.storage import storage_of
 from analytics.workspace import open_location
 from jobs.progress import progress
 from schemas import record_types
+from schemas.releases import FieldEvidence, field_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -120,7 +121,23 @@ def _kafka_version(kinds: Kinds, parts: Iterable[Part], staging: str) -> KafkaVe
         for (topic, _), counts in kinds.items()
         for kind in counts
     ]
-    return infer_kafka_version(seen, _metadata_levels(parts, staging))
+    parts = list(parts)
+    levels = _metadata_levels(parts, staging)
+    return infer_kafka_version(seen, levels, _fields_set(parts, staging))
+
+
+def _fields_set(parts: Iterable[Part], staging: str) -> list[FieldEvidence]:
+    """Return which of the fields that tell releases apart some record sets."""
+    filesystem = open_location(staging)[0]
+    found = []
+    for evidence in field_evidence():
+        table = f"decoded/{evidence.table}"
+        paths = [part.path for part in parts if part.table == table and part.rows]
+        if paths:
+            is_set = pc.field("value", evidence.column) != evidence.unset
+            if ds.dataset(paths, filesystem=filesystem).head(1, filter=is_set).num_rows:
+                found.append(evidence)
+    return found
 
 
 def _metadata_levels(parts: Iterable[Part], staging: str) -> list[int]:

@@ -37,6 +37,17 @@ class RecordEvidence:
 
 
 @dataclass(frozen=True)
+class FieldEvidence:
+    """A tagged field of a value that no older release sets; one that is not set is not stored."""
+
+    topic: str
+    table: str
+    column: str
+    unset: int
+    at_least: str
+
+
+@dataclass(frozen=True)
 class MetadataVersion:
     """The first level of the feature metadata.version that a release introduced.
 
@@ -53,6 +64,12 @@ class MetadataVersion:
 def record_evidence() -> tuple[RecordEvidence, ...]:
     """Return what records tell."""
     return tuple(RecordEvidence(**each) for each in _document()["records"])
+
+
+@cache
+def field_evidence() -> tuple[FieldEvidence, ...]:
+    """Return what fields of values tell, where they are set."""
+    return tuple(FieldEvidence(**each) for each in _document()["fields"])
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from schemas.releases import metadata_versions, record_evidence, release_key
+from schemas.releases import FieldEvidence, metadata_versions, record_evidence, release_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +29,12 @@ class KafkaVersion(NamedTuple):
 NOTHING_SHOWN = KafkaVersion(None, [])
 
 
-def infer_kafka_version(seen: Iterable[Seen], metadata_levels: Iterable[int]) -> KafkaVersion:
-    """Infer the release from decoded records and from the levels of metadata.version.
+def infer_kafka_version(
+    seen: Iterable[Seen],
+    metadata_levels: Iterable[int],
+    fields_set: Iterable[FieldEvidence] = (),
+) -> KafkaVersion:
+    """Infer the release from decoded records, levels of metadata.version and fields that are set.
 
     Releases are newer than or equal to what they write: a level says what the cluster was allowed
     to write, and an upgraded broker keeps old records (``MetadataVersion``, ``GroupVersion``).
@@ -44,6 +48,8 @@ def infer_kafka_version(seen: Iterable[Seen], metadata_levels: Iterable[int]) ->
         known = [each for each in metadata_versions() if each.first_level <= level]
         if known:
             found[f"metadata.version {level}, of {known[-1].of}"] = known[-1].at_least
+    for field in fields_set:
+        found[f"{field.column} set in {field.table}"] = field.at_least
     if not found:
         return NOTHING_SHOWN
     newest = max(found.values(), key=release_key)

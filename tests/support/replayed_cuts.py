@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
@@ -21,7 +21,7 @@ from analytics.replay.offsets import committed_offsets, pending_offsets
 from tests.support.broker_state import BrokerState, CutAssignment, CutGroup, CutMember, CutOffset
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from analytics.replay.rules import ReplayRules
     from tests.support.cuts import Cut
@@ -80,16 +80,33 @@ def replayed(decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayR
     offsets = committed_offsets(decoded, rules).localCheckpoint()
     waiting = pending_offsets(decoded, rules).localCheckpoint()
     log = group_log(decoded, rules)
+    frames = {
+        "committed_offsets": offsets,
+        "pending_offsets": waiting,
+        "groups": groups(log, offsets, waiting),
+        "members": members(log),
+        "assignments": assignments(log, topics),
+    }
+    return by_cut({name: frame.collect() for name, frame in frames.items()})
+
+
+def by_cut(tables: Mapping[str, Iterable[Any]]) -> _ByCut:
+    """Put the rows of state tables in the brokers' words.
+
+    Args:
+        tables: Rows with the columns of the tables as attributes; each group's name has the number
+            of its cut and a bar before it.
+    """
     found = _ByCut()
-    for number, group, row in _split(offsets):
+    for number, group, row in _split(tables["committed_offsets"]):
         found[number].committed_offsets.add(_offset(group, row))
-    for number, group, row in _split(waiting):
+    for number, group, row in _split(tables["pending_offsets"]):
         found[number].unstable_offsets.add((group, row.topic, row.partition))
-    for number, group, row in _split(groups(log, offsets, waiting)):
+    for number, group, row in _split(tables["groups"]):
         found[number].groups[group] = _group(group, row)
-    for number, group, row in _split(members(log)):
+    for number, group, row in _split(tables["members"]):
         found[number].members[group, row.member_id] = _member(group, row)
-    for number, group, row in _split(assignments(log, topics)):
+    for number, group, row in _split(tables["assignments"]):
         # Brokers answer neither what is being given back nor the targets of share groups.
         hidden = row.group_type == "share" and row.kind == "target"
         if row.kind != "pending_revocation" and not hidden:
@@ -105,13 +122,13 @@ class _ByCut(defaultdict[int, Replayed]):
         super().__init__(Replayed)
 
 
-def _split(frame: DataFrame) -> Iterable[tuple[int, str, Row]]:
-    for row in frame.collect():
+def _split(rows: Iterable[Any]) -> Iterable[tuple[int, str, Any]]:
+    for row in rows:
         number, _, group = row.group_id.partition("|")
         yield int(number), group, row
 
 
-def _offset(group: str, row: Row) -> CutOffset:
+def _offset(group: str, row: Any) -> CutOffset:
     return CutOffset(
         group,
         row.topic,
@@ -122,7 +139,7 @@ def _offset(group: str, row: Row) -> CutOffset:
     )
 
 
-def _group(group: str, row: Row) -> CutGroup:
+def _group(group: str, row: Any) -> CutGroup:
     classic = row.group_type in {"classic", "simple"}
     return CutGroup(
         group_id=group,
@@ -136,7 +153,7 @@ def _group(group: str, row: Row) -> CutGroup:
     )
 
 
-def _member(group: str, row: Row) -> CutMember:
+def _member(group: str, row: Any) -> CutMember:
     topics = row.subscribed_topics
     return CutMember(
         group_id=group,
@@ -155,7 +172,7 @@ def _member(group: str, row: Row) -> CutMember:
     )
 
 
-def _assignment(group: str, row: Row) -> CutAssignment:
+def _assignment(group: str, row: Any) -> CutAssignment:
     return CutAssignment(
         group,
         row.member_id,
@@ -187,6 +204,42 @@ def fenced_groups(ours: Replayed, told: BrokerState) -> set[str]:
         if 0 < len(lost) <= group.epoch - mine.epoch:
             fenced.add(group.group_id)
     return fenced
+
+
+def differences(
+    ours: Replayed, told: BrokerState, *, asked_for_pending: bool
+) -> dict[str, tuple[list[object], list[object]]]:
+    """Return what only we say, and what only the broker says, by table."""
+    fenced = fenced_groups(ours, told)
+    there = {(each.group_id, each.member_id) for each in told.members}
+    mine: dict[str, set[object]] = {
+        "groups": {each for each in ours.groups.values() if each.group_id not in fenced},
+        "members": {
+            each for key, each in ours.members.items() if key[0] not in fenced or key in there
+        },
+        "assignments": {
+            each
+            for each in ours.assignments
+            if (each.topic_id is None or each.topic is not None)
+            and (each.group_id not in fenced or (each.group_id, each.member_id) in there)
+        },
+        "committed_offsets": set(ours.committed_offsets),
+        "unstable_offsets": set(ours.unstable_offsets),
+    }
+    theirs: dict[str, set[object]] = {
+        "groups": {each for each in told.groups if each.group_id not in fenced},
+        "members": {replace(each, subscription=None, assignment=None) for each in told.members},
+        "assignments": set(told.assignments),
+        "committed_offsets": set(told.committed_offsets),
+        "unstable_offsets": set(told.unstable_offsets),
+    }
+    if not asked_for_pending:
+        del mine["unstable_offsets"]
+    return {
+        table: (sorted(rows - theirs[table], key=str), sorted(theirs[table] - rows, key=str))
+        for table, rows in mine.items()
+        if rows != theirs[table]
+    }
 
 
 def told_of(state: BrokerState, here: set[int], partitions: int) -> BrokerState:

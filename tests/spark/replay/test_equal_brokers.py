@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,9 @@ from pyspark.sql import functions as F
 
 from analytics.replay.group_records import KINDS
 from analytics.replay.rules import replay_rules
-from tests.support.broker_state import BrokerState
 from tests.support.cuts import Cut, cuts_of
 from tests.support.decoded_frames import frames_of_dump
-from tests.support.replayed_cuts import Replayed, fenced_groups, replayed, side_by_side, told_of
+from tests.support.replayed_cuts import differences, replayed, side_by_side, told_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +58,13 @@ def test_every_cut_equals_the_brokers_answer(spark: SparkSession, name: str, cop
     differing = {
         str(cut): rows
         for number, cut in enumerate(cuts)
-        if (rows := _differs(found[number], told_of(cut.state, here, partitions), cut))
+        if (
+            rows := differences(
+                found[number],
+                told_of(cut.state, here, partitions),
+                asked_for_pending=name not in DID_NOT_ASK,
+            )
+        )
     }
     assert differing == {}
 
@@ -90,39 +94,3 @@ def _transaction_log(spark: SparkSession, log_dir: Path) -> object:
     return frames_of_dump(spark, log_dir, "__transaction_state", ("transaction_log",))[
         "transaction_log"
     ].schema
-
-
-def _differs(
-    ours: Replayed, told: BrokerState, cut: Cut
-) -> dict[str, tuple[list[object], list[object]]]:
-    """Return what only we say, and what only the broker says, by table."""
-    fenced = fenced_groups(ours, told)
-    there = {(each.group_id, each.member_id) for each in told.members}
-    mine: dict[str, set[object]] = {
-        "groups": {each for each in ours.groups.values() if each.group_id not in fenced},
-        "members": {
-            each for key, each in ours.members.items() if key[0] not in fenced or key in there
-        },
-        "assignments": {
-            each
-            for each in ours.assignments
-            if (each.topic_id is None or each.topic is not None)
-            and (each.group_id not in fenced or (each.group_id, each.member_id) in there)
-        },
-        "committed_offsets": set(ours.committed_offsets),
-        "unstable_offsets": set(ours.unstable_offsets),
-    }
-    theirs: dict[str, set[object]] = {
-        "groups": {each for each in told.groups if each.group_id not in fenced},
-        "members": {replace(each, subscription=None, assignment=None) for each in told.members},
-        "assignments": set(told.assignments),
-        "committed_offsets": set(told.committed_offsets),
-        "unstable_offsets": set(told.unstable_offsets),
-    }
-    if cut.dump in DID_NOT_ASK:
-        del mine["unstable_offsets"]
-    return {
-        table: (sorted(rows - theirs[table], key=str), sorted(theirs[table] - rows, key=str))
-        for table, rows in mine.items()
-        if rows != theirs[table]
-    }

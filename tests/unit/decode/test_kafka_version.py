@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from analytics.decode.kafka_version import Seen, infer_kafka_version
+from schemas import all_record_types
+from schemas.releases import FieldEvidence, field_evidence
 
 
 def offset_commit(version: int) -> Seen:
@@ -39,3 +43,20 @@ def test_a_tombstone_shows_nothing() -> None:
 def test_a_two_digit_minor_release_is_newer_than_a_one_digit_one() -> None:
     metadata = Seen("__consumer_offsets", "group_metadata", 1, None)
     assert infer_kafka_version([offset_commit(1), metadata], []).at_least == "0.10.1"
+
+
+def test_a_field_that_only_newer_releases_set_is_evidence() -> None:
+    (field,) = [each for each in field_evidence() if each.table == "streams_group_metadata"]
+    version = infer_kafka_version([], [29], [field])
+    assert version.at_least == "4.2"  # level 29 alone is known to 4.1 as unstable
+    assert version.evidence == ["validated_topology_epoch set in streams_group_metadata"]
+
+
+@pytest.mark.parametrize("field", field_evidence(), ids=lambda field: field.column)
+def test_fields_of_the_evidence_are_tagged_and_unset_by_default(field: FieldEvidence) -> None:
+    fields = next(
+        kind for kind in all_record_types().values() if kind.table == field.table
+    ).value.fields
+    (stored,) = [each for each in fields if each.column == field.column]
+    assert stored.tag is not None
+    assert stored.default == field.unset
