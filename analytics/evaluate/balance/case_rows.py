@@ -103,10 +103,8 @@ def _topic_id(text: str) -> TopicId:
 
 def _unreadable(row: Row) -> str | None:
     if row["group_type"] == CLASSIC and row["protocol_type"] != _CONSUMERS:
-        kind = row["protocol_type"] or ""
-        return (
-            f'its members are no consumers (protocol type "{kind}"): what they share is not known'
-        )
+        kind = f" but {row['protocol_type']}" if row["protocol_type"] else ""
+        return f"its members are no consumers{kind}: what they share is not known"
     silent = sum(member["wants"] is None for member in row["members"])
     if silent:
         return (

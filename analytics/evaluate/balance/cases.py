@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 SPAN = ("group_id", "span")
 """What tells rows apart: a group, and a text for the stretch of time looked at."""
@@ -23,6 +23,8 @@ MEMBER_FIELDS = (
     "has",
 )
 TOPIC_FIELDS = ("topic", "topic_id", "partitions", "counted_by", "assignable")
+NOW = ""
+"""The span of a group at the instant of the state tables."""
 
 
 def cases_at(
@@ -52,14 +54,21 @@ def cases_at(
             "assignment_epoch",
             "protocol_type",
             "protocol",
-            F.lit("").alias("span"),
+            F.lit(NOW).alias("span"),
+            F.lit(None).cast("bigint").alias("from_offset"),
             F.lit(None).cast("timestamp").alias("from_timestamp"),
             F.lit(None).cast("timestamp").alias("to_timestamp"),
         )
     )
-    wants = wanted(state["members"], expressions, parts).withColumn("span", F.lit(""))
-    has = owned(state["assignments"], state["topics"]).withColumn("span", F.lit(""))
-    known = topics_of_groups(counts, parts, state["share_partitions"])
+    wants = wanted(state["members"], expressions, parts).withColumn("span", F.lit(NOW))
+    has = owned(state["assignments"], state["topics"]).withColumn("span", F.lit(NOW))
+    needed = needed_topics(wants, has)
+    found = needed.join(counts, "topic").withColumn("assignable", F.lit(None).cast("array<int>"))
+    sources = groups.join(parts, "group_id").select(
+        *SPAN, "subtopology_id", "by_regex", F.explode("sources").alias("topic")
+    )
+    tasks = tasks_of(sources.join(counts, "topic", "left"))
+    known = with_assignable(found, state["share_partitions"]).unionByName(tasks)
     return assembled(groups, wants, has, known, state["topics"])
 
 
@@ -70,9 +79,9 @@ def assembled(
 
     Args:
         groups: One row a span.
-        wants: `wanted`, with `span`.
-        has: `owned`, with `span`.
-        known: `topics_of_groups`.
+        wants: `SPAN` and what `wanted` returns.
+        has: `SPAN` and what `owned` returns.
+        known: `SPAN` and `TOPIC_FIELDS`: what is known of the topics a group needs.
         topics: The table `topics`.
 
     Returns:
@@ -82,26 +91,12 @@ def assembled(
     held = has.groupBy(*SPAN, "member_id").agg(
         F.collect_list(F.struct("topic", "partitions")).alias("has")
     )
-    with_held = wants.join(held, [*SPAN, "member_id"], "left")
-    members = with_held.groupBy(*SPAN).agg(
-        F.collect_list(F.struct(*MEMBER_FIELDS)).alias("members")
-    )
-    named = (
-        wants.select(*SPAN, F.explode("wants").alias("topic"))
-        .unionByName(has.select(*SPAN, "topic"))
-        .distinct()
-    )
-    own = known.where("group_id is not null").withColumn("own", F.struct(*TOPIC_FIELDS[1:]))
-    everywhere = known.where("group_id is null").withColumn("any", F.struct(*TOPIC_FIELDS[1:]))
-    about = (
-        named.join(everywhere.select("topic", "any"), "topic", "left")
-        .join(own.select("group_id", "topic", "own"), ["group_id", "topic"], "left")
-        .select(*SPAN, "topic", F.coalesce("own", "any").alias("about"))
-        .where("about is not null")
-        .select(*SPAN, "topic", "about.*")
+    members = (
+        wants.join(held, [*SPAN, "member_id"], "left")
         .groupBy(*SPAN)
-        .agg(F.collect_list(F.struct(*TOPIC_FIELDS)).alias("topics"))
+        .agg(F.collect_list(F.struct(*MEMBER_FIELDS)).alias("members"))
     )
+    about = known.groupBy(*SPAN).agg(F.collect_list(F.struct(*TOPIC_FIELDS)).alias("topics"))
     return (
         groups.join(members, list(SPAN))
         .join(about, list(SPAN), "left")
@@ -113,22 +108,25 @@ def wanted(members: DataFrame, expressions: DataFrame, parts: DataFrame) -> Data
     """Return members with `wants`: names of all topics they want, null where it cannot be read.
 
     Members of streams groups want all subtopologies.
+
+    Args:
+        members: `group_id`, `group_type`, `subscribed_topics`, `subscribed_regex`, and what is kept
+            (`MEMBER_FIELDS` but the last two, and `span` where there is one).
+        expressions: `resolved_expressions`.
+        parts: `subtopologies`.
     """
     tasks = parts.groupBy("group_id").agg(F.collect_set("subtopology_id").alias("tasks"))
     known = members.join(expressions, ["group_id", "subscribed_regex"], "left").join(
         tasks, "group_id", "left"
     )
-    names = F.when(
-        F.col("subscribed_regex").isNull() | F.col("resolved").isNotNull(),
-        F.array_union("subscribed_topics", F.coalesce("resolved", F.array().cast("array<string>"))),
-    )
+    resolved = F.coalesce("resolved", F.array().cast("array<string>"))
+    is_known = F.col("subscribed_regex").isNull() | F.col("resolved").isNotNull()
+    names = F.when(is_known, F.array_union("subscribed_topics", resolved))
+    span = [name for name in members.columns if name == "span"]
     return known.select(
         "group_id",
-        "member_id",
-        "group_instance_id",
-        "rack_id",
-        "member_epoch",
-        "state",
+        *span,
+        *MEMBER_FIELDS[:-2],
         F.when(F.col("group_type") == "streams", F.col("tasks")).otherwise(names).alias("wants"),
     )
 
@@ -142,56 +140,66 @@ def owned(assignments: DataFrame, topics: DataFrame) -> DataFrame:
         "topic_id", F.lit(col=True).alias("is_gone")
     )
     current = assignments.where("kind = 'current' and coalesce(role, 'active') = 'active'")
-    name = F.when(F.coalesce("is_gone", F.lit(col=False)), F.col("topic_id"))
+    name = F.when(~F.coalesce("is_gone", F.lit(col=False)), F.col("topic"))
     return (
         current.join(F.broadcast(gone.distinct()), "topic_id", "left")
-        .withColumn("topic", F.coalesce("subtopology_id", name, "topic", "topic_id"))
+        .withColumn("topic", F.coalesce("subtopology_id", name, "topic_id"))
         .groupBy("group_id", "member_id", "topic")
-        .agg(F.sort_array(F.collect_set("partition")).alias("partitions"))
+        .agg(partition_list())
     )
 
 
-def topics_of_groups(counts: DataFrame, parts: DataFrame, share_partitions: DataFrame) -> DataFrame:
-    """Return counts of topics, and of what only some groups have: tasks, assignable partitions.
+def partition_list() -> Column:
+    """Return the distinct values of `partition`, ascending, as `partitions`."""
+    return F.sort_array(F.collect_set("partition")).alias("partitions")
+
+
+def needed_topics(wants: DataFrame, has: DataFrame) -> DataFrame:
+    """Return the topics that members want or have: `SPAN`, `topic`."""
+    return (
+        wants.select(*SPAN, F.explode("wants").alias("topic"))
+        .unionByName(has.select(*SPAN, "topic"))
+        .distinct()
+    )
+
+
+def tasks_of(sources: DataFrame) -> DataFrame:
+    """Return subtopologies as topics: as many tasks as the largest source has partitions.
+
+    Args:
+        sources: `SPAN`, `subtopology_id`, `by_regex`, and of each source topic `partitions` and
+            `counted_by`, null where not known.
 
     Returns:
-        `group_id` (null: for all groups), `topic`, `topic_id`, `partitions` (null: not known),
-        `counted_by`, `assignable` (array; null: all).
+        `SPAN` and `TOPIC_FIELDS`; `partitions` null where a source's are.
     """
-    nothing = F.lit(None).cast("array<int>").alias("assignable")
-    everywhere = counts.select(
-        F.lit(None).cast("string").alias("group_id"), *counts.columns, nothing
+    is_known = ~F.bool_or("by_regex") & (F.count("partitions") == F.count(F.lit(1)))
+    return sources.groupBy(*SPAN, F.col("subtopology_id").alias("topic")).agg(
+        F.lit(None).cast("string").alias("topic_id"),
+        F.when(is_known, F.max("partitions")).alias("partitions"),
+        F.coalesce(F.max_by("counted_by", "partitions"), F.lit("unknown")).alias("counted_by"),
+        F.lit(None).cast("array<int>").alias("assignable"),
     )
-    sources = parts.select(
-        "group_id", "subtopology_id", "by_regex", F.explode("sources").alias("topic")
+
+
+def with_assignable(known: DataFrame, share_partitions: DataFrame) -> DataFrame:
+    """Fill in `assignable` for share groups: the partitions that are initialized for them.
+
+    Args:
+        known: `SPAN` and `TOPIC_FIELDS`.
+        share_partitions: The table. A group with nothing in it is not told what it may be given.
+    """
+    is_ready = F.col("phase") == "initialized"
+    told = share_partitions.where("phase in ('initialized', 'initializing')")
+    ready = told.groupBy("group_id", "topic").agg(
+        F.sort_array(F.collect_set(F.when(is_ready, F.col("partition")))).alias("ready")
     )
-    tasks = (
-        sources.join(counts, "topic", "left")
-        .groupBy("group_id", F.col("subtopology_id").alias("topic"))
-        .agg(
-            F.lit(None).cast("string").alias("topic_id"),
-            # As many tasks as the largest source has partitions.
-            F.when(
-                ~F.bool_or("by_regex") & (F.count("partitions") == F.count(F.lit(1))),
-                F.max("partitions"),
-            ).alias("partitions"),
-            F.coalesce(F.max_by("counted_by", "partitions"), F.lit("unknown")).alias("counted_by"),
-            nothing,
-        )
+    return (
+        known.drop("assignable")
+        .join(ready, ["group_id", "topic"], "left")
+        .withColumnRenamed("ready", "assignable")
+        .select(*SPAN, *TOPIC_FIELDS)
     )
-    ready = (
-        share_partitions.where("phase in ('initialized', 'initializing')")
-        .groupBy("group_id", "topic")
-        .agg(
-            F.sort_array(
-                F.collect_set(F.when(F.col("phase") == "initialized", F.col("partition")))
-            ).alias("assignable")
-        )
-    )
-    shared = ready.join(counts, "topic").select(
-        "group_id", "topic", "topic_id", "partitions", "counted_by", "assignable"
-    )
-    return everywhere.unionByName(tasks).unionByName(shared)
 
 
 def _is_whole(topics: DataFrame) -> DataFrame:

@@ -10,7 +10,7 @@ from analytics.evaluate.balance.co_partitions import RANGE, CoPartitions
 from analytics.evaluate.balance.facts import Facts
 from analytics.evaluate.balance.partition_names import counted, listed, named
 
-_COOPERATIVE = "cooperative-sticky"
+COOPERATIVE = "cooperative-sticky"
 _WAY_OF = {
     RANGE: "range deals each topic by itself, so that the first members get every remainder",
     "roundrobin": "roundrobin deals partitions in turn, whatever a member has already",
@@ -28,8 +28,7 @@ def _causes(case: Case, facts: Facts) -> Iterator[str]:
     if facts.doubled:
         yield _doubled(case, facts)
     if case.unknown:
-        topics = listed(case.unknown)
-        yield f"nothing in the dump tells how many partitions {topics} has (--topic-ids can)"
+        yield _unknown(case)
     if case.unsettled:
         yield case.unsettled
     if facts.unassigned:
@@ -40,6 +39,14 @@ def _causes(case: Case, facts: Facts) -> Iterator[str]:
         yield f"{counted(waiting, 'partition')} may not be given yet: not initialized"
     if facts.spread.largest > facts.spread.smallest and facts.best is not None:
         yield from _uneven(case, facts)
+
+
+def _unknown(case: Case) -> str:
+    if case.group_type == STREAMS:
+        parts = listed(case.unknown)
+        return f"how many tasks subtopology {parts} has is not known: a topic it reads is not there"
+    topics = listed(case.unknown)
+    return f"nothing in the dump tells how many partitions {topics} has (--topic-ids can)"
 
 
 def _doubled(case: Case, facts: Facts) -> str:
@@ -53,10 +60,10 @@ def _doubled(case: Case, facts: Facts) -> str:
 def _unread(case: Case, unassigned: list[TopicPartition]) -> Iterator[str]:
     before = case.owned_before or frozenset()
     moving = [each for each in unassigned if each in before]
-    if case.protocol == _COOPERATIVE and moving:
+    if case.protocol == COOPERATIVE and moving:
         yield f"between owners until the next generation: {named(moving)}"
         unassigned = [each for each in unassigned if each not in before]
-    grown = _grown(case, unassigned)
+    grown = set() if case.unsettled else _grown(case, unassigned)
     if late := [each for each in unassigned if each[0] in grown]:
         yield f"nobody has {named(late)}: the assignment was made for fewer partitions"
     if rest := [each for each in unassigned if each[0] not in grown]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _ARROW = {
     "string": pa.string(),
     "int": pa.int32(),
+    "bigint": pa.int64(),
     "double": pa.float64(),
     "boolean": pa.bool_(),
     "timestamp": pa.timestamp("us", tz="UTC"),
@@ -68,4 +69,4 @@ def _evaluated(cases: DataFrame, name: str, evaluate: _Evaluate) -> DataFrame:
 
 def span_of(row: Row) -> dict[str, Any]:
     """Return the time that a case stands for."""
-    return {"from_timestamp": row["from_timestamp"], "to_timestamp": row["to_timestamp"]}
+    return {name: row[name] for name in ("from_offset", "from_timestamp", "to_timestamp")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from analytics.evaluate.balance.case import Case
-from analytics.evaluate.balance.causes import cause
+from analytics.evaluate.balance.causes import COOPERATIVE, cause
 from analytics.evaluate.balance.facts import Facts, facts_of
 from analytics.evaluate.balance.progress import Progress, progress_of
 from analytics.evaluate.balance.spread import is_even, score
@@ -45,7 +45,7 @@ class Judgement:
     busiest_member: str | None = None
 
 
-CANNOT_TELL = "cannot_tell"
+CANNOT_TELL, UNSETTLED = "cannot_tell", "unsettled"
 
 
 def judge(case: Case, rules: BalanceRules) -> Judgement:
@@ -104,10 +104,22 @@ def verdict(case: Case, facts: Facts, rules: BalanceRules) -> str:
         return "doubled"
     if case.unknown:
         return CANNOT_TELL
-    if case.unsettled and (facts.unassigned or not evenly):
-        return "unsettled"
+    if _is_unsettled(case, facts, evenly=evenly):
+        return UNSETTLED
     if facts.unassigned:
         return "unread"
     if evenly:
         return "even"
     return {True: "forced", False: "avoidable", None: CANNOT_TELL}[facts.forced]
+
+
+def _is_unsettled(case: Case, facts: Facts, *, evenly: bool) -> bool:
+    """Whether what is missing or uneven is on its way.
+
+    cooperative-sticky leaves out what moves, for the next generation.
+    """
+    if case.unsettled:
+        return bool(facts.unassigned) or not evenly
+    before = case.owned_before or frozenset()
+    are_moving = case.protocol == COOPERATIVE and before.issuperset(facts.unassigned)
+    return bool(facts.unassigned) and are_moving

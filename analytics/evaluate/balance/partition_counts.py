@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ def partition_counts(
     return rows.groupBy("topic").agg(best.alias("said")).select("topic", "said.*")
 
 
-def counts_in_records(decoded: dict[str, DataFrame]) -> DataFrame:
+def counts_in_records(decoded: Mapping[str, DataFrame]) -> DataFrame:
     """Return the counts in partition metadata records of groups (types 4 and 9, up to 4.0).
 
     Args:

@@ -142,6 +142,7 @@ def test_cooperative_sticky_leaves_out_what_moves() -> None:
         protocol="cooperative-sticky",
         owned_before=frozenset({("a", 0), ("a", 1)}),
     )
+    assert said(given)[0] == "unsettled"
     assert said(given)[2] == "between owners until the next generation: a 1"
 
 

@@ -1,0 +1,84 @@
+"""Dumps of the tests replayed to the end, as evaluations take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analytics.replay.as_of import END, AsOf, cut_all
+from analytics.replay.coverage import WHOLE
+from analytics.replay.graph import resolve
+from analytics.replay.history.tables import HISTORY
+from analytics.replay.rules import replay_rules
+from analytics.replay.state import STATE
+from schemas import TOPICS, record_types, table
+from tests.support.decoded_frames import frames_of_dump
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WRITTEN = ("control_markers",)
+
+
+def decoded_dumps(spark: SparkSession, log_dirs: Sequence[Path]) -> dict[str, DataFrame]:
+    """Return the decoded tables of log directories of one broker, each with other partitions."""
+    found: dict[str, list[DataFrame]] = {}
+    for log_dir in log_dirs:
+        for topic in TOPICS:
+            kinds = record_types(topic).values()
+            names = [*(kind.table for kind in kinds if kind.read == "decode"), *WRITTEN]
+            for name, frame in frames_of_dump(spark, log_dir, topic, names).items():
+                found.setdefault(name, []).append(frame)
+    return {
+        name: reduce(lambda all_, each: all_.unionByName(each), frames)
+        for name, frames in found.items()
+    }
+
+
+def replayed_dump(
+    spark: SparkSession,
+    log_dirs: Sequence[Path],
+    release: str,
+    makes: Sequence[str],
+    instant: AsOf = END,
+) -> dict[str, Any]:
+    """Return tables of a replay, and what they are made of, by name.
+
+    Args:
+        spark: The session.
+        log_dirs: Log directories of one broker.
+        release: Whose rules apply.
+        makes: The tables and intermediate results that are wanted.
+        instant: Which records count.
+    """
+    given = {
+        "cut": cut_all(decoded_dumps(spark, log_dirs), instant),
+        "rules": replay_rules(release),
+        "coverage": WHOLE,
+        "other_topics": (),
+    }
+    made = resolve(_needed(makes), given)
+    kept = {
+        name: each.localCheckpoint() if hasattr(each, "localCheckpoint") else each
+        for name, each in made.items()
+    }
+    return {**given, **kept}
+
+
+def empty(spark: SparkSession, name: str) -> DataFrame:
+    """Return a table without rows."""
+    return spark.createDataFrame([], table(name).ddl(not_null=False))
+
+
+def _needed(makes: Sequence[str]) -> list[Any]:
+    steps = {step.makes: step for step in (*STATE, *HISTORY)}
+    wanted: dict[str, Any] = {}
+    todo = list(makes)
+    while todo:
+        step = steps.get(todo.pop())
+        if step is not None and step.makes not in wanted:
+            wanted[step.makes] = step
+            todo += step.of
+    return list(wanted.values())
