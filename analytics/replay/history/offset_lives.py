@@ -34,6 +34,7 @@ SAID = (
     "expire_ms",
     "value_version",
     "topic_id",
+    "committed_leader_epoch",
     "committed_at",
     "commit_epoch",
     "producer_id",
@@ -89,7 +90,7 @@ def pending_spans(decoded: Decoded, rules: ReplayRules) -> DataFrame:
         `KEY`, `producer_id`, `record_offset`, `until_position` (bigint) and `until_at`, both null
         while it is open, `outcome` (COMMIT, ABORT, tombstone or null).
     """
-    commits = _transactional(decoded, rules)
+    commits = transactional_commits(decoded, rules)
     if rules.tombstone_removes == "everything":
         tombstones = _tombstones(decoded).select(
             *KEY, F.col("position").alias("gone_at"), F.col("at").alias("gone_time")
@@ -145,7 +146,7 @@ def _plain(decoded: Decoded, rules: ReplayRules) -> DataFrame:
 
 def _by_marker(decoded: Decoded, rules: ReplayRules) -> DataFrame:
     """Return commits that take effect by a COMMIT marker: the last one of each transaction."""
-    entries = _transactional(decoded, rules).where("is_commit")
+    entries = transactional_commits(decoded, rules).where("is_commit")
     columns = (*SAID, *PLACE, "end_at")
     last = F.max_by(F.struct(*columns), "record_offset").alias("last")
     return (
@@ -161,8 +162,12 @@ def _by_marker(decoded: Decoded, rules: ReplayRules) -> DataFrame:
     )
 
 
-def _transactional(decoded: Decoded, rules: ReplayRules) -> DataFrame:
-    """Return commits in transactions with `end_offset`, `end_at` and `is_commit` of the marker."""
+def transactional_commits(decoded: Decoded, rules: ReplayRules) -> DataFrame:
+    """Return commits in transactions with `end_offset`, `end_at` and `is_commit` of the marker.
+
+    Returns:
+        `KEY`, `SAID`, `PLACE`, `offset`, and what is null while a transaction is open.
+    """
     entries = (
         decoded["offset_commit"]
         .where(_waits(rules) & ~F.col("is_tombstone"))
@@ -211,6 +216,7 @@ def _said() -> list[Column | str]:
         value["expire_timestamp"].alias("expire_ms"),
         "value_version",
         value["topic_id"].alias("topic_id"),
+        value["leader_epoch"].alias("committed_leader_epoch"),
         F.col("timestamp").alias("committed_at"),
         F.col("leader_epoch").alias("commit_epoch"),
         "producer_id",

@@ -7,29 +7,66 @@ from typing import TYPE_CHECKING
 from analytics.replay.as_of import Decoded
 from analytics.replay.graph import Step
 from analytics.replay.history.assignment_history import assignment_history
+from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.group_epochs import group_epochs
 from analytics.replay.history.group_steps import group_steps
 from analytics.replay.history.holdings import holdings, runs
 from analytics.replay.history.membership_changes import membership_changes
+from analytics.replay.history.offset_history import Surroundings, offset_history
+from analytics.replay.history.ownership import group_moments, owners
+from analytics.replay.history.removal_causes import removal_causes
 from analytics.replay.history.steps_in_lives import steps_in_lives
 from analytics.replay.history.topic_names import with_topic_names
+from analytics.replay.rules import ReplayRules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from analytics.replay.metadata_log import MetadataLog
 
 
 def _steps(cut: Decoded) -> DataFrame:
     return steps_in_lives(group_steps(cut)).localCheckpoint()
 
 
-def _owned(steps: DataFrame, topics: DataFrame) -> DataFrame:
-    held = with_topic_names(holdings(steps), topics).localCheckpoint()
-    return runs(held).localCheckpoint()
+def _held(steps: DataFrame, topics: DataFrame) -> DataFrame:
+    return with_topic_names(holdings(steps), topics).localCheckpoint()
 
+
+def _removals(cut: Decoded, topics: DataFrame, rules: ReplayRules) -> DataFrame:
+    if cut["offset_commit"].where("is_tombstone").isEmpty():
+        return cut["offset_commit"].sparkSession.createDataFrame([], _REMOVALS)
+    return removal_causes(cut, topics, rules).localCheckpoint()
+
+
+def _around_offsets(
+    cut: Decoded,
+    steps: DataFrame,
+    held: DataFrame,
+    owned: DataFrame,
+    removals: DataFrame,
+    topics: DataFrame,
+    metadata: MetadataLog,
+) -> Surroundings:
+    return Surroundings(
+        group_moments(steps, owned),
+        owners(held, cut),
+        removals,
+        births(topics),
+        losses(elections(metadata, topics)),
+    )
+
+
+_REMOVALS = "coordinator_partition int, record_offset bigint, cause string, confidence string"
+_AROUND = ("cut", "group_steps", "held", "owned", "removals", "topics", "metadata")
 
 HISTORY = (
     Step("group_steps", _steps, ("cut",)),
-    Step("owned", _owned, ("group_steps", "topics")),
+    Step("held", _held, ("group_steps", "topics")),
+    Step("removals", _removals, ("cut", "topics", "rules")),
+    Step("owned", lambda held: runs(held).localCheckpoint(), ("held",)),
+    Step("around_offsets", _around_offsets, _AROUND),
+    Step("offset_history", offset_history, ("cut", "rules", "around_offsets", "coverage")),
     Step("group_epochs", group_epochs, ("group_steps", "owned", "rules", "coverage")),
     Step("membership_changes", membership_changes, ("owned",)),
     Step("assignment_history", assignment_history, ("owned", "coverage")),

@@ -1,0 +1,108 @@
+"""What befell the partitions of topics: births, elections, elections that may have lost records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from analytics.replay.partition_leaders import UNCHANGED_LEADER
+from analytics.replay.stored_values import present
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from analytics.replay.metadata_log import MetadataLog
+
+RECOVERING = 1  # LeaderRecoveryState: the leader was elected from outside the ISR
+NOBODY = -1
+
+
+def births(topics: DataFrame) -> DataFrame:
+    """Return `topic` and `born_at`: when topics of that name were created, as far as is known."""
+    return (
+        topics.where("created_at is not null")
+        .groupBy("topic")
+        .agg(F.array_sort(F.collect_set("created_at")).alias("born_at"))
+    )
+
+
+def elections(log: MetadataLog, topics: DataFrame) -> DataFrame:
+    """Return every election of a leader (``PartitionRegistration.merge``).
+
+    Args:
+        log: The metadata log at the instant.
+        topics: The table `topics`, for names.
+
+    Returns:
+        `topic`, `topic_id`, `partition`, `leader_epoch`, `leader` (null: nobody), `unclean`
+        (boolean: elected from outside the ISR), `takes_over` (boolean: another broker led before),
+        `since`.
+    """
+    value = F.col("value")
+    registered = log.visible("partition_record").select(
+        value["topic_id"].alias("topic_id"),
+        value["partition_id"].alias("partition"),
+        "at",
+        "since",
+        value["leader"].alias("leader"),
+        value["leader_epoch"].alias("base_epoch"),
+        value["leader_recovery_state"].alias("recovery"),
+    )
+    changed = log.visible("partition_change_record").select(
+        value["topic_id"].alias("topic_id"),
+        value["partition_id"].alias("partition"),
+        "at",
+        "since",
+        present(value["leader"], UNCHANGED_LEADER).alias("leader"),
+        F.lit(None).cast("int").alias("base_epoch"),
+        value["leader_recovery_state"].alias("recovery"),
+    )
+    order = Window.partitionBy("topic_id", "partition").orderBy("at")
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    before = order.rowsBetween(Window.unboundedPreceding, -1)
+    is_registered = F.col("base_epoch").isNotNull()
+    leads = F.when(F.col("leader") != NOBODY, F.col("leader"))
+    names = (
+        topics.where("topic_id is not null").groupBy("topic_id").agg(F.max("topic").alias("topic"))
+    )
+    return (
+        registered.unionByName(changed)
+        .where("leader is not null")
+        .withColumn("base", F.last("base_epoch", ignorenulls=True).over(so_far))
+        .withColumn("life", F.sum(is_registered.cast("int")).over(so_far))
+        .withColumn("led_before", F.last(leads, ignorenulls=True).over(before))
+        .withColumn("nth", F.row_number().over(order) - F.col("life"))
+        .join(F.broadcast(names), "topic_id")
+        .select(
+            "topic",
+            "topic_id",
+            "partition",
+            (F.col("base") + F.col("nth")).alias("leader_epoch"),
+            present(F.col("leader"), NOBODY).alias("leader"),
+            (F.col("recovery") == RECOVERING).alias("unclean"),
+            F.coalesce(F.col("leader") != F.col("led_before"), F.lit(col=False)).alias(
+                "takes_over"
+            ),
+            "since",
+        )
+    )
+
+
+def losses(elected: DataFrame) -> DataFrame:
+    """Return when unclean elections may have cost records.
+
+    A broker that leads again after having been down, with nobody in its place meanwhile, has what
+    it had; brokers of one replica restart so.
+
+    Args:
+        elected: Of `elections`.
+
+    Returns:
+        `topic`, `partition`, `elections` (array of timestamps).
+    """
+    costly = elected.where("unclean and takes_over")
+    return costly.groupBy("topic", "partition").agg(
+        F.array_sort(F.collect_set("since")).alias("elections")
+    )
