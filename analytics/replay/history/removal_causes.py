@@ -49,31 +49,34 @@ def with_removal_cause(
     """Add `cause` and `confidence` to removed offsets.
 
     Args:
-        removed: Rows of `removed_offsets`, used twice, with `is_due` (boolean: the retention was
-            over; null where that cannot be told) and what `with_topic_absence` adds.
+        removed: Rows of `removed_offsets`, used twice, with what `with_topic_absence` adds,
+            `is_surely_due` (boolean: it was due, or was not, under any retention there can be; null
+            where that depends on the retention) and `is_due` (boolean: by the retention that is
+            known; null where none is).
         offsets_can_be_deleted: Whether the release knows OffsetDelete (2.4, KIP-496).
         group_always_ends: Whether the deletion of any group leaves a tombstone of the group (4.0);
             before, a group that never had a generation leaves none.
 
     Returns:
         The rows with `cause` (expiration, group_deleted, offsets_deleted, topic_deleted, unknown)
-        and `confidence` (high, medium, low). Where it is not known whether an offset was due, a
-        deletion is named with low confidence, and none where the dump shows a cleanup that came
-        sooner than the default retention.
+        and `confidence` (high, medium, low). Several groups that lose offsets in one second are
+        a cleanup by all appearance, whatever retention was given: it may have been another then.
+        In a dump that shows such a cleanup nothing is concluded from the retention given.
     """
     deletion = _deletion(
         offsets_can_be_deleted=offsets_can_be_deleted, group_always_ends=group_always_ends
     )
     undecided = _said(UNKNOWN, LOW)
-    due = F.col("is_known") & F.coalesce("is_due", F.lit(col=False))
     told = F.col("is_known") | F.col("removed_pending") | F.col("repeats")
     judged = (
         F.when(~told | ~F.col("some_known"), undecided)
-        .when(F.col("topic_gone") & ~due, _said(TOPIC_DELETED, HIGH))
+        .when(F.col("topic_gone") & ~F.col("row_due"), _said(TOPIC_DELETED, HIGH))
         .when(F.col("topic_gone"), _said(TOPIC_DELETED, MEDIUM))
         .when(F.col("some_not_due"), deletion)
         .when(F.col("all_due"), _said(EXPIRATION, HIGH))
+        .when(F.col("at_once"), _said(EXPIRATION, LOW))
         .when(F.col("cleanup_shown") | F.col("at").isNull(), undecided)
+        .when(F.col("some_kept_by_setting"), deletion)
         .otherwise(_weaker(deletion))
     )
     return (
@@ -87,12 +90,15 @@ def with_removal_cause(
 
 _FACTS = (
     "is_known",
+    "row_due",
     "topic_gone",
     "some_not_due",
+    "some_kept_by_setting",
     "all_due",
     "some_known",
     "all_absent",
     "some_absence_unknown",
+    "at_once",
     "cleanup_shown",
 )
 
@@ -100,27 +106,27 @@ _FACTS = (
 def _with_act_facts(removed: DataFrame) -> DataFrame:
     """Add what the rows of an act say together."""
     act = Window.partitionBy(*ACT)
-    known = F.col("is_known")
+    known, no = F.col("is_known"), F.lit(col=False)
     gone = F.col("at") <= F.col("topic_deleted_at") + F.expr(TOPIC_DELETION_WITHIN)
+    due = known & F.coalesce("is_surely_due", "is_due", no)
     # What was pending the cleanup would have left alone.
-    not_due = (known & ~F.col("is_due")) | F.col("removed_pending")
-    due = F.min(F.when(known, F.coalesce("is_due", F.lit(col=False)))).over(act)
+    not_due = (known & ~F.col("is_surely_due")) | F.col("removed_pending")
     # Nobody but the cleanup takes offsets of several groups at once, if no topic goes.
     at_once = (F.col("groups_at_once") > 1) & ~F.col("topic_gone") & ~F.col("all_absent")
     facts = (
         removed.withColumn("is_known", F.col("removed").isNotNull())
-        .withColumn("topic_gone", F.coalesce(gone, F.lit(col=False)))
+        .withColumn("row_due", due)
+        .withColumn("topic_gone", F.coalesce(gone, no))
         .withColumn("some_not_due", _any(not_due).over(act))
-        .withColumn("all_due", F.coalesce(due, F.lit(col=False)))
+        .withColumn("some_kept_by_setting", _any(known & ~F.col("is_due")).over(act))
+        .withColumn("all_due", F.coalesce(F.min(F.when(known, F.col("row_due"))).over(act), no))
         .withColumn("some_known", _any(known | F.col("removed_pending")).over(act))
-        .withColumn("all_absent", F.min(F.coalesce("topic_absent", F.lit(col=False))).over(act))
+        .withColumn("all_absent", F.min(F.coalesce("topic_absent", no)).over(act))
         .withColumn("some_absence_unknown", _any(F.col("topic_absent").isNull()).over(act))
+        .withColumn("at_once", at_once)
     )
-    shown = facts.agg(
-        F.coalesce(_any(at_once & F.col("is_due").isNull()), F.lit(col=False)).alias(
-            "cleanup_shown"
-        )
-    )
+    undecided = known & F.col("at_once") & ~F.col("some_not_due") & ~F.col("all_due")
+    shown = facts.agg(F.coalesce(_any(undecided), no).alias("cleanup_shown"))
     return facts.join(F.broadcast(shown), how="cross")
 
 
@@ -190,7 +196,9 @@ def removal_causes(
         topics,
     ).localCheckpoint()
     judged = with_removal_cause(
-        with_topic_absence(removed, topics, present).withColumn("is_due", surely_due()),
+        with_topic_absence(removed, topics, present)
+        .withColumn("is_surely_due", surely_due())
+        .withColumn("is_due", F.lit(None).cast("boolean")),
         offsets_can_be_deleted=offsets_can_be_deleted,
         group_always_ends=rules.tombstone_removes == "everything",
     )

@@ -1,0 +1,143 @@
+"""When each committed offset expires, and what keeps it: the table `offset_expiration`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
+from analytics.evaluate.expiration.offset_log import OffsetLog, with_transactions
+from analytics.evaluate.expiration.retention import Retention, with_retention
+from analytics.replay.contract import as_table
+from analytics.replay.history.offset_conditions import AT_THE_END, UNSUBSCRIBED, with_condition
+from analytics.replay.history.offset_lives import KEY
+from analytics.replay.latest import records_at
+from schemas.expiration_rules import rule_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED = (
+    "protected",
+    "scheduled",
+    "due",
+    "overdue",
+    "blocked",
+)
+
+
+def offset_expiration(
+    committed: DataFrame,
+    log: OffsetLog,
+    retention: Retention,
+    as_of_ms: int,
+    ends: DataFrame | None = None,
+) -> DataFrame:
+    """Return the table `offset_expiration`.
+
+    Args:
+        committed: The state table `committed_offsets` at the instant.
+        log: The log up to the instant.
+        retention: Of the coordinators.
+        as_of_ms: The instant, in epoch milliseconds.
+        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` of data partitions, as far
+            as they are known; None where none is.
+    """
+    placed = in_force(committed, log)
+    known = with_expiry(with_retention(placed, retention), log.era)
+    judged = known.withColumn("is_due", is_due(F.lit(as_of_ms)))
+    blocked = F.col("is_due") & F.col("blocking_producers").isNotNull()
+    if not log.era.pending_transaction_keeps:
+        blocked = F.lit(col=False)
+    judged = judged.withColumn("is_blocked", blocked)
+    # A commit that a marker made effective late was not there to be removed before.
+    from_then = F.greatest(F.col("expires_ms"), F.unix_millis("effective_at"))
+    judged = judged.withColumn("cleanup_ms", from_then + F.col("check_interval_ms"))
+    status = (
+        F.when(F.col("is_kept"), PROTECTED)
+        .when(~F.col("is_due"), SCHEDULED)
+        .when(F.col("is_blocked"), BLOCKED)
+        .when(F.lit(as_of_ms) > F.col("cleanup_ms"), OVERDUE)
+        .otherwise(DUE)
+    )
+    rows = (
+        judged.withColumn("status", status)
+        .withColumn(
+            "rule", F.when(F.col("is_blocked"), rule_name("pending")).otherwise(F.col("rule"))
+        )
+        .withColumn("rules", F.lit(log.era.name))
+        .withColumn("base_timestamp", as_time(F.col("base_ms")))
+        .withColumn("expires_at", as_time(F.col("expires_ms")))
+        .withColumn("next_cleanup_at", as_time(F.col("cleanup_ms")))
+        .withColumn("blocked_by", F.when(F.col("is_blocked"), _producers()))
+        .withColumn("note", _note())
+    )
+    return as_table(_with_ends(rows, ends), "offset_expiration")
+
+
+def in_force(committed: DataFrame, log: OffsetLog) -> DataFrame:
+    """Return committed offsets with what their expiry rests on.
+
+    Returns:
+        `KEY`, `committed_offset`, `commit_ms`, `expire_ms`, `effective_at` (of a commit in a
+        transaction the time of its marker, else null), and what `with_condition` and
+        `with_transactions` add.
+    """
+    places = committed.select("coordinator_partition", "record_offset")
+    value = F.col("value")
+    live = records_at(log.decoded["offset_commit"], places).select(
+        "coordinator_partition",
+        F.col("key.group").alias("group_id"),
+        F.col("key.topic").alias("topic"),
+        F.col("key.partition").alias("partition"),
+        "record_offset",
+        value["offset"].alias("committed_offset"),
+        value["commit_timestamp"].alias("commit_ms"),
+        value["expire_timestamp"].alias("expire_ms"),
+        F.lit(AT_THE_END).alias("place"),
+    )
+    markers = log.pending.where(F.col("outcome") == "COMMIT").select(
+        *KEY, "record_offset", F.col("until_at").alias("effective_at")
+    )
+    live = live.join(markers, [*KEY, "record_offset"], "left")
+    placed = with_condition(live, log.groups, log.protections, log.protects)
+    return with_transactions(placed, log.pending)
+
+
+def _producers() -> Column:
+    listed = F.array_join(F.col("blocking_producers").cast("array<string>"), ", ")
+    return F.concat(F.lit("open transaction of producer "), listed)
+
+
+def _note() -> Column:
+    """Return what a row cannot show by itself; null where there is nothing to add."""
+    may_rebalance = F.col("condition") == UNSUBSCRIBED
+    is_over = F.col("is_due") & ~F.col("is_kept")
+    return F.when(
+        is_over & may_rebalance,
+        "kept while the group rebalances, which no record shows",
+    ).when(
+        F.col("effective_at") > as_time(F.col("expires_ms")),
+        "in force only since the COMMIT marker of its transaction, after it was due",
+    )
+
+
+def _with_ends(rows: DataFrame, ends: DataFrame | None) -> DataFrame:
+    """Add what a consumer would read again, or miss, that comes back without its offset."""
+    committed = F.col("committed_offset")
+    if ends is None:
+        nothing = F.lit(None).cast("bigint")
+        rows = rows.withColumn("log_start_offset", nothing).withColumn("log_end_offset", nothing)
+    else:
+        named = ends.select("topic", "partition", "log_start_offset", "log_end_offset")
+        rows = rows.join(F.broadcast(named), ["topic", "partition"], "left")
+    again = committed - F.col("log_start_offset")
+    skipped = F.col("log_end_offset") - committed
+    return rows.withColumn("read_again_if_earliest", _at_least_none(again)).withColumn(
+        "skipped_if_latest", _at_least_none(skipped)
+    )
+
+
+def _at_least_none(count: Column) -> Column:
+    return F.when(count < 0, 0).otherwise(count)

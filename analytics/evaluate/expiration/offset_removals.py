@@ -1,0 +1,131 @@
+"""The audit of the past: every offset tombstone, its cause and a verdict: `offset_removals`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
+from analytics.evaluate.expiration.offset_log import OffsetLog, modern_since, with_transactions
+from analytics.evaluate.expiration.removal_verdicts import (
+    is_unparsed_expire_time,
+    with_verdict,
+)
+from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
+from analytics.replay.contract import as_table
+from analytics.replay.history.removal_causes import (
+    SHORTEST_RETENTION_MS,
+    with_removal_cause,
+    with_topic_absence,
+)
+from analytics.replay.history.removed_offsets import removed_offsets
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+OFFSET_DELETE_SINCE = ("2.4-3.9", "current")
+
+
+def offset_removals(
+    log: OffsetLog, topics: DataFrame, retention: Retention, present: DataFrame | None = None
+) -> DataFrame:
+    """Return the table `offset_removals`.
+
+    What is looked at are tombstones, few beside commits; it is computed here, once.
+
+    Args:
+        log: The log up to the instant.
+        topics: The state table.
+        retention: Of the coordinators.
+        present: `topic` of the data directories in the dump; None where it has none.
+    """
+    removed = removed_offsets(log.events(), log.pending, log.groups, log.protections, topics)
+    told = _with_expiry(with_topic_absence(removed, topics, present), log, retention)
+    told = (
+        told.withColumn("is_unparsed", is_unparsed_expire_time(log.era))
+        .withColumn("is_due", _due_by_setting())
+        .withColumn("is_surely_due", _surely_due(log))
+        .localCheckpoint()
+    )
+    judged = with_removal_cause(
+        told,
+        offsets_can_be_deleted=log.era.name in OFFSET_DELETE_SINCE,
+        group_always_ends=log.replay.tombstone_removes == "everything",
+    )
+    rows = (
+        with_verdict(_with_epoch_start(judged, log))
+        .withColumn("last_offset", F.col("removed.committed_offset"))
+        .withColumn("last_commit_timestamp", as_time(F.col("commit_ms")))
+        .withColumn("removed_at", F.col("at"))
+        .withColumn("record_offset", F.col("position"))
+    )
+    return as_table(rows, "offset_removals")
+
+
+def _with_expiry(removed: DataFrame, log: OffsetLog, retention: Retention) -> DataFrame:
+    """Add what `with_expiry` says of what was removed, as it was right before."""
+    said = (
+        with_transactions(removed, log.pending)
+        .withColumn("commit_ms", F.col("removed.commit_ms"))
+        .withColumn("expire_ms", F.col("removed.expire_ms"))
+        .join(F.broadcast(modern_since(log.decoded)), how="cross")
+    )
+    # In version 1 with an expire time, and written before anything newer: a release before 2.1.
+    is_before = (
+        F.lit(log.before is not None)
+        & (F.col("removed.value_version") == 1)
+        & (F.col("expire_ms") != -1)
+        & (F.coalesce("not_before_ms", F.lit(0)) < F.col("modern_ms"))
+    )
+    said = said.withColumn("is_before", F.coalesce(is_before, F.lit(col=False)))
+    return with_expiry(with_retention(said, retention), log.era, log.before)
+
+
+def _due_by_setting() -> Column:
+    """Return whether an offset was due by the retention given; null where none was."""
+    is_assumed = F.col("retention_source") == ASSUMED
+    return F.when(~is_assumed, _at_some_time())
+
+
+def _surely_due(log: OffsetLog) -> Column:
+    """Return whether it was due under any retention; null where that depends on it.
+
+    What the release keeps was not due, and what carries its own expire time says so itself. -1
+    taken as a time is always over: the cleanup that does so takes all such offsets.
+    """
+    blocked = F.lit(log.era.pending_transaction_keeps) & F.col("blocking_producers").isNotNull()
+    by_record = F.col("retention_source") == RECORD
+    idle = F.col("not_after_ms") - F.col("base_ms")
+    is_guess = F.col("retention_source") == ASSUMED
+    return (
+        F.when(F.col("is_unparsed"), F.lit(col=True))
+        .when(F.col("is_kept") | blocked, F.lit(col=False))
+        .when(by_record, _at_some_time())
+        .when(idle < SHORTEST_RETENTION_MS, F.lit(col=False))
+        .when(is_guess & _at_some_time(), F.lit(col=True))
+    )
+
+
+def _at_some_time() -> Column:
+    """Return whether it was due between the times within which it was removed; null if unknown."""
+    earliest, latest = F.col("not_before_ms"), F.col("not_after_ms")
+    return F.when(earliest.isNotNull() & is_due(earliest), F.lit(col=True)).when(
+        latest.isNotNull() & ~is_due(latest), F.lit(col=False)
+    )
+
+
+def _with_epoch_start(judged: DataFrame, log: OffsetLog) -> DataFrame:
+    """Add `epoch_since`: the first record of the leader epoch in which the tombstone was written.
+
+    A coordinator loads its partition with a new leader epoch, and its cleanups begin anew then.
+    """
+    commits = log.decoded["offset_commit"].select("partition", "leader_epoch", "timestamp")
+    groups = log.decoded["group_metadata"].select("partition", "leader_epoch", "timestamp")
+    since = (
+        commits.unionByName(groups)
+        .where("leader_epoch is not null")
+        .groupBy(F.col("partition").alias("coordinator_partition"), "leader_epoch")
+        .agg(F.min("timestamp").alias("epoch_since"))
+    )
+    return judged.join(since, ["coordinator_partition", "leader_epoch"], "left")

@@ -1,0 +1,186 @@
+"""Whether a removal came when it should have, and why not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from analytics.evaluate.expiration.expiry import as_time
+from analytics.evaluate.expiration.retention import ASSUMED
+from analytics.replay.history.offset_conditions import CONSUMER_GROUP, STREAMS_GROUP, UNSUBSCRIBED
+from analytics.replay.history.removal_causes import (
+    EXPIRATION,
+    GROUP_DELETED,
+    TOPIC_DELETED,
+    UNKNOWN,
+)
+from schemas.expiration_rules import ExpirationRules, audit_rules, rule_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+ON_TIME, EARLY, LATE, NOT_APPLICABLE, CANNOT_TELL = (
+    "on_time",
+    "early",
+    "late",
+    "not_applicable",
+    "cannot_tell",
+)
+NO_EXPIRE_TIME_VERSION = 1
+"""The value version with an expire time in it, where -1 is none."""
+
+KAFKA_8069_ERA = "2.1-2.3"
+"""In which a coordinator that loads an expire time of -1 takes it as a time (KAFKA-8069)."""
+
+
+def is_unparsed_expire_time(era: ExpirationRules) -> Column:
+    """Return whether KAFKA-8069 takes an offset: stored with -1, in a release that has the bug."""
+    if era.name != KAFKA_8069_ERA:
+        return F.lit(col=False)
+    stored = F.col("removed.value_version") == NO_EXPIRE_TIME_VERSION
+    return F.coalesce(
+        stored & (F.col("removed.expire_ms") == -1) & ~F.col("is_kept"), F.lit(col=False)
+    )
+
+
+def with_verdict(removed: DataFrame) -> DataFrame:
+    """Add `verdict`, `reason`, `rule` and `expected_at`.
+
+    Args:
+        removed: Removed offsets with what `with_expiry`, `with_transactions` and
+            `with_removal_cause` add, `is_unparsed` (boolean: `is_unparsed_expire_time`) and
+            `epoch_since` (timestamp: the first record of the leader epoch of the tombstone).
+    """
+    expired = F.col("cause") == EXPIRATION
+    judged = (
+        F.when(expired, _of_expiration())
+        .when(F.col("cause") == UNKNOWN, _said(CANNOT_TELL, _why_unknown()))
+        .otherwise(_said(NOT_APPLICABLE, _why_deleted()))
+    )
+    return (
+        removed.withColumn("judged", judged)
+        .withColumn("verdict", F.col("judged.verdict"))
+        .withColumn("reason", F.col("judged.reason"))
+        .withColumn("rule", F.when(expired, F.col("rule")))
+        .withColumn("expected_at", F.when(expired, as_time(F.col("expires_ms"))))
+        .drop("judged")
+    )
+
+
+def _of_expiration() -> Column:
+    expected, at = F.col("expires_ms"), F.unix_millis("at")
+    rules = audit_rules()
+    interval = F.col("check_interval_ms")
+    slack = F.greatest((interval * rules.slack_share).cast("bigint"), F.lit(rules.least_slack_ms))
+    latest = expected + interval + slack
+    surely_on_time = (F.col("not_before_ms") >= expected) & (F.col("not_after_ms") <= latest)
+    return (
+        F.when(F.col("retention_source") == ASSUMED, _said(CANNOT_TELL, F.lit(_NO_RETENTION)))
+        .when(at.isNull() & F.coalesce(surely_on_time, F.lit(col=False)), _said(ON_TIME, _known()))
+        .when(at.isNull(), _said(CANNOT_TELL, F.lit(_NO_TIME)))
+        .when(at < expected, _said(EARLY, _why_early()))
+        .when(at <= latest, _said(ON_TIME, _known()))
+        .otherwise(_said(LATE, _why_late()))
+    )
+
+
+_NO_RETENTION = (
+    "the retention is assumed: without the brokers' settings it cannot be told when it was due"
+)
+_NO_TIME = "the record carries no time (message format 0)"
+
+
+def _why_early() -> Column:
+    return F.when(
+        F.col("is_unparsed"),
+        "KAFKA-8069: stored with expire time -1, which the coordinator took as a time when it "
+        "loaded its partition",
+    ).otherwise(
+        "sooner than the retention given, and other groups with it: the retention was shorter "
+        "then, or groups were deleted together"
+    )
+
+
+def _known() -> Column:
+    """Return which known surprise a removal on time is; null where it is none."""
+    by_record = F.col("rule") == rule_name("per_offset")
+    is_modern = F.col("condition").isin(CONSUMER_GROUP, STREAMS_GROUP)
+    had_not_been_empty_long = F.unix_millis("at") < F.unix_millis("kept_until") + F.col(
+        "retention_ms"
+    )
+    return F.when(
+        by_record & F.col("kept_by").isNotNull(),
+        "KAFKA-4682: the group was active and had not committed for long; since 2.1 an active "
+        "group keeps its offsets",
+    ).when(
+        is_modern & had_not_been_empty_long,
+        _timed(
+            "counted from the commit, as of all groups of this type: the group had left the topic "
+            "only at ",
+            F.col("kept_until"),
+        ),
+    )
+
+
+def _why_late() -> Column:
+    due = as_time(F.col("expires_ms"))
+    began_anew = F.col("epoch_since") >= as_time(F.col("expires_ms") - F.col("check_interval_ms"))
+    in_transaction = F.col("removed.position") != F.col("removed.record_offset")
+    marker_came_late = in_transaction & (F.col("removed.at") > due)
+    return (
+        F.when(
+            marker_came_late,
+            _timed("the COMMIT marker came after the instant, at ", F.col("removed.at")),
+        )
+        .when(
+            began_anew,
+            _timed(
+                "the coordinator was restarted or moved, and its cleanups began anew: leader epoch "
+                "since ",
+                F.col("epoch_since"),
+            ),
+        )
+        .when(
+            F.col("condition") == UNSUBSCRIBED,
+            "late, or kept by a rebalance (PreparingRebalance), which no record shows",
+        )
+        .otherwise(
+            "the log shows no reason: a cleanup that failed or a coordinator that was down leaves "
+            "no record, nor does a longer retention before"
+        )
+    )
+
+
+def _why_unknown() -> Column:
+    return (
+        F.when(
+            F.col("removed").isNull() & ~F.col("removed_pending") & ~F.col("repeats"),
+            "the commit it removed is not in the dump",
+        )
+        .when(F.col("at").isNull(), _NO_TIME)
+        .otherwise("a cleanup under another retention, or a deletion: nothing shows which")
+    )
+
+
+def _why_deleted() -> Column:
+    cause = F.col("cause")
+    return (
+        F.when(
+            (cause == TOPIC_DELETED) & F.col("topic_deleted_at").isNotNull(),
+            _timed("the topic was deleted at ", F.col("topic_deleted_at")),
+        )
+        .when(cause == TOPIC_DELETED, "not due, and the topic is gone from the dump")
+        .when(F.col("group_ended"), "not due, and the group ended with it")
+        .when(cause == GROUP_DELETED, "not due, and nothing of the group was left")
+        .when(F.col("is_kept"), "not due: the group kept it, and stayed")
+        .otherwise("not due, and the group stayed")
+    )
+
+
+def _timed(words: str, at: Column) -> Column:
+    return F.concat(F.lit(words), F.date_format(at, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"))
+
+
+def _said(verdict: str, reason: Column) -> Column:
+    return F.struct(F.lit(verdict).alias("verdict"), reason.alias("reason"))
