@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.replay.as_of import END, AsOf, cut_all
 from analytics.replay.coverage import WHOLE
-from analytics.replay.graph import resolve
+from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.rules import replay_rules
 from analytics.replay.state import STATE
@@ -59,7 +59,7 @@ def replayed_dump(
         "coverage": WHOLE,
         "other_topics": (),
     }
-    made = resolve(_needed(makes), given)
+    made = resolve(needed_for([*STATE, *HISTORY], makes), given)
     kept = {
         name: each.localCheckpoint() if hasattr(each, "localCheckpoint") else each
         for name, each in made.items()
@@ -70,15 +70,3 @@ def replayed_dump(
 def empty(spark: SparkSession, name: str) -> DataFrame:
     """Return a table without rows."""
     return spark.createDataFrame([], table(name).ddl(not_null=False))
-
-
-def _needed(makes: Sequence[str]) -> list[Any]:
-    steps = {step.makes: step for step in (*STATE, *HISTORY)}
-    wanted: dict[str, Any] = {}
-    todo = list(makes)
-    while todo:
-        step = steps.get(todo.pop())
-        if step is not None and step.makes not in wanted:
-            wanted[step.makes] = step
-            todo += step.of
-    return list(wanted.values())

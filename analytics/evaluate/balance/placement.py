@@ -1,0 +1,74 @@
+"""How groups lie on the partitions of `__consumer_offsets` (``Utils.abs(hashCode)`` mod N)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from analytics.assignors.java_order import string_hash
+from schemas.evaluation_rules import RebalanceRules
+
+_SIGN = 1 << 31
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Groups over the partitions of the topic.
+
+    Attributes:
+        partitions: How many partitions the topic has; None: not known.
+        groups: How many groups there are.
+        used: Partitions that hold a group.
+        most: Groups in the fullest partition, and
+        fullest: which that is; None without groups.
+        overloaded: Partitions with too many groups, ascending.
+        misplaced: Groups that lie elsewhere than their hash says, with where they are and where
+            they should be. No broker finds these.
+    """
+
+    partitions: int | None
+    groups: int
+    used: int
+    most: int
+    fullest: int | None
+    overloaded: tuple[int, ...]
+    misplaced: tuple[tuple[str, int, int], ...]
+
+
+def home_of(group: str, partitions: int) -> int:
+    """Return the partition a group belongs to."""
+    unsigned = string_hash(group)
+    signed = unsigned - (1 << 32) if unsigned & _SIGN else unsigned
+    return 0 if signed == -_SIGN else abs(signed) % partitions
+
+
+def placement(
+    groups: Iterable[tuple[str, int]], partitions: int | None, rules: RebalanceRules
+) -> Placement:
+    """Verify where groups are, and find partitions that hold too many of them.
+
+    Args:
+        groups: Ids with the partition their records are in.
+        partitions: How many partitions the topic has; None where that is not known.
+        rules: From when on a partition is overloaded.
+    """
+    places = sorted(groups)
+    loads = Counter(partition for _, partition in places)
+    fullest = min(loads, key=lambda each: (-loads[each], each), default=None)
+    mean = len(places) / partitions if partitions else 0.0
+    limit = max(mean * rules.skew_times, mean + rules.skew_groups_above)
+    misplaced = (
+        (group, partition, home)
+        for group, partition in places
+        if partitions and (home := home_of(group, partitions)) != partition
+    )
+    return Placement(
+        partitions=partitions,
+        groups=len(places),
+        used=len(loads),
+        most=loads[fullest] if fullest is not None else 0,
+        fullest=fullest,
+        overloaded=tuple(sorted(each for each, n in loads.items() if partitions and n > limit)),
+        misplaced=tuple(misplaced),
+    )

@@ -1,0 +1,60 @@
+"""The command `balance`: how even assignments are, why not, what another assignor would give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.console import Console, pass_console
+from jobs.instant_options import instant_options
+from jobs.options import (
+    group_options,
+    input_options,
+    inputs_argument,
+    out_option,
+    output_options,
+    rows_format_option,
+    spark_options,
+)
+from jobs.topic_ids import topic_ids_option
+
+EPILOG = """
+\b
+Examples:
+  groupscope balance examples/kafka-4.3.1-failover
+  groupscope balance examples/kafka-4.3.1-failover --group 'parcel-*' --history
+"""
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option(
+    "--history",
+    "through_history",
+    is_flag=True,
+    help="Judge every epoch, and not only the last one.",
+)
+@topic_ids_option
+@instant_options
+@rows_format_option
+@group_options
+@input_options
+@spark_options
+@output_options
+@pass_console
+def balance(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
+    """Show how evenly partitions are assigned, and why not.
+
+    For every group with members: how many partitions each has, whether it could be more even, what
+    nobody reads; then what the assignors that fit the group would make of the same members and
+    topics, and what that would move. Score and verdicts are explained in docs/balance.md.
+    """
+    # Spark and Arrow are heavy: --help answers without them.
+    from jobs.balance_run import balance_inputs  # noqa: PLC0415
+
+    answer, code = balance_inputs(console, output_format, **options)
+    if answer:
+        click.echo(answer)
+    return code

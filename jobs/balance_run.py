@@ -1,0 +1,125 @@
+"""What `balance` does: judge the groups at an instant or through history, and say it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.balance.placement import Placement, placement
+from analytics.evaluate.balance.tables import BALANCE, BALANCE_OF_HISTORY
+from jobs.asked_groups import asked_groups
+from jobs.evaluated import Evaluation, evaluate
+from jobs.replayed import replayed
+from jobs.stored_tables import StoredTables
+from reports.balance.rows import alternatives_section, balance_section, readable
+from reports.quantities import ranges
+from reports.row_formats import shown
+from schemas.evaluation_rules import balance_rules, rebalance_rules
+
+if TYPE_CHECKING:
+    from jobs.console import Console
+    from jobs.replayed import Replayed
+
+CANNOT_TELL = 3
+MAKES = ("assignment_balance", "assignment_alternatives")
+_OFFSETS_TOPIC = "__consumer_offsets"
+
+
+def balance_inputs(
+    console: Console,
+    output_format: str,
+    *,
+    through_history: bool,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    steps = BALANCE_OF_HISTORY if through_history else BALANCE
+    wanted = Evaluation(steps, MAKES, {"balance_rules": balance_rules()})
+    with replayed(console, needs=(*wanted.needs(), "groups", "topics"), **options) as state:
+        asked = asked_groups(state)
+        asked.tell(console)
+        found = evaluate(console, state, wanted, **options)
+        places = _placement(state)
+        _tell_places(console, places)
+        balance, alternatives = (found[name] for name in MAKES)
+        untold = _untold(balance)
+        for each in untold:
+            console.error(f"cannot tell: {each}")
+        said = {
+            "as_of": state.as_of,
+            "input": list(state.given),
+            "kafka_version": state.release,
+            "cannot_tell": [*asked.cannot_tell, *untold],
+            "verdicts": dict(balance_rules().verdicts),
+            "alternatives": readable(alternatives),
+            "placement": asdict(places),
+        }
+        answer = _answer(balance, alternatives, output_format, said, with_times=through_history)
+        code = asked.exit_code or state.exit_code
+    return answer, code or (CANNOT_TELL if untold else 0)
+
+
+def _answer(
+    balance: pa.Table,
+    alternatives: pa.Table,
+    output_format: str,
+    said: dict[str, Any],
+    *,
+    with_times: bool,
+) -> str:
+    if output_format in {"json", "csv"}:
+        section = balance_section(balance, for_people=False, with_times=with_times)
+        return shown([section], output_format, said)
+    sections = [balance_section(balance, for_people=True, with_times=with_times)]
+    if alternatives.num_rows:
+        sections.append(alternatives_section(alternatives))
+    verdicts = set(balance["verdict"].to_pylist())
+    meanings = [f"{word}: {text}" for word, text in said["verdicts"].items() if word in verdicts]
+    notes = [*meanings, _definition()] if balance.num_rows else ["No group has members."]
+    return "\n\n".join([shown(sections, output_format, said), "\n".join(notes)])
+
+
+def _definition() -> str:
+    return (
+        "score: 100 where no partition has to move for an even spread and none lacks an owner; 0 "
+        "where one member has all, or nobody any"
+    )
+
+
+def _untold(balance: pa.Table) -> list[str]:
+    """Return what cannot be told of groups, each once."""
+    rows = balance.filter(pc.equal(balance["verdict"], "cannot_tell"))
+    told = {
+        f"{row['group_id']}: {row['cause'] or row['verdict']}": None for row in rows.to_pylist()
+    }
+    return list(told)
+
+
+def _placement(state: Replayed) -> Placement:
+    """Verify the place of every group that is there, whichever were asked for."""
+    everything = StoredTables(state.tables.workspace)
+    topics = everything.read("topics", ["partitions"], pc.field("topic") == _OFFSETS_TOPIC)
+    counts = [each for each in topics["partitions"].to_pylist() if each]
+    groups = everything.read("groups", ["group_id", "coordinator_partition"]).to_pylist()
+    places = [(each["group_id"], each["coordinator_partition"]) for each in groups]
+    return placement(places, max(counts, default=None), rebalance_rules())
+
+
+def _tell_places(console: Console, places: Placement) -> None:
+    for group, partition, home in places.misplaced:
+        console.warn(
+            f"{group} lies in {_OFFSETS_TOPIC}-{partition} and belongs to {home}, where brokers "
+            "look for it"
+        )
+    if places.overloaded:
+        console.warn(
+            f"{_OFFSETS_TOPIC} {ranges(places.overloaded)}: many more groups than in the others "
+            f"(up to {places.most} of {places.groups})"
+        )

@@ -1,0 +1,114 @@
+"""Rows of the tables about balance as they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from reports.row_formats import Section
+
+BALANCE_HEADS = {
+    "group_id": "GROUP",
+    "group_type": "TYPE",
+    "epoch": "EPOCH",
+    "protocol": "ASSIGNOR",
+    "member_count": "#MEMBERS",
+    "partition_count": "#PARTITIONS",
+    "min_partitions": "MIN",
+    "max_partitions": "MAX",
+    "mean_partitions": "MEAN",
+    "stddev_partitions": "STDDEV",
+    "score": "SCORE",
+    "idle_members": "IDLE",
+    "unassigned_partitions": "UNASSIGNED",
+    "shared_partitions": "SHARED",
+    "moved_partitions": "MOVED",
+    "forced": "FORCED",
+    "verdict": "VERDICT",
+    "cause": "CAUSE",
+}
+TIMES = {"from_timestamp": "FROM", "to_timestamp": "TO"}
+ALTERNATIVE_HEADS = {
+    "group_id": "GROUP",
+    "epoch": "EPOCH",
+    "assignor": "ASSIGNOR",
+    "min_partitions": "MIN",
+    "max_partitions": "MAX",
+    "score": "SCORE",
+    "idle_members": "IDLE",
+    "moved_partitions": "MOVED",
+    "is_current": "IN-USE",
+}
+_BOUND_COLUMNS = ("partition_count", "unassigned_partitions")
+_SEEN = "seen"
+_DECIMALS = 2
+
+
+def balance_section(balance: pa.Table, *, for_people: bool, with_times: bool) -> Section:
+    """Return the rows of `assignment_balance`.
+
+    Args:
+        balance: The table.
+        for_people: Numbers are rounded, and what is a bound has its sign.
+        with_times: Show from when to when.
+    """
+    heads = {**BALANCE_HEADS}
+    if with_times:
+        first = list(heads.items())
+        heads = dict([*first[:3], *TIMES.items(), *first[3:]])
+    rows = [_shown(row) if for_people else row for row in readable(balance)]
+    also = [name for name in balance.column_names if name not in heads]
+    return Section(table_of(rows, balance.column_names), heads, also)
+
+
+def alternatives_section(alternatives: pa.Table) -> Section:
+    """Return the rows of `assignment_alternatives` for people."""
+    rows = [{**row, "score": _rounded(row["score"])} for row in readable(alternatives)]
+    return Section(table_of(rows, alternatives.column_names), ALTERNATIVE_HEADS)
+
+
+def readable(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return rows with their times as ISO 8601, UTC, milliseconds."""
+    times = [field.name for field in rows.schema if pa.types.is_timestamp(field.type)]
+    found: list[dict[str, Any]] = rows.to_pylist()
+    for row in found:
+        for name in times:
+            row[name] = _iso(row[name])
+    return found
+
+
+def table_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str]) -> pa.Table:
+    """Return rows as a table; a column of nothing but nulls is one of texts."""
+    listed = list(rows)
+    columns = {name: pa.array([row[name] for row in listed]) for name in names}
+    return pa.table(
+        {
+            name: column.cast(pa.string()) if pa.types.is_null(column.type) else column
+            for name, column in columns.items()
+        }
+    )
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as people read it: all texts."""
+    shown = dict(row)
+    for name in ("mean_partitions", "stddev_partitions", "score"):
+        shown[name] = _rounded(row[name])
+    for name in _BOUND_COLUMNS:
+        if row[name] is not None:
+            sign = ">= " if row["counted_by"] == _SEEN else ""
+            shown[name] = f"{sign}{row[name]}"
+    return shown
+
+
+def _rounded(number: float | None) -> str | None:
+    return None if number is None else f"{number:.{_DECIMALS}f}"
+
+
+def _iso(when: Any) -> str | None:  # noqa: ANN401 - a datetime
+    if when is None:
+        return None
+    text: str = when.replace(tzinfo=None).isoformat(timespec="milliseconds")
+    return text + "Z"

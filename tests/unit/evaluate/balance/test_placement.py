@@ -1,0 +1,42 @@
+"""Where groups lie in `__consumer_offsets`."""
+
+from __future__ import annotations
+
+import pytest
+
+from analytics.evaluate.balance.placement import home_of, placement
+from schemas.evaluation_rules import rebalance_rules
+
+
+@pytest.mark.parametrize(
+    ("group", "home"),
+    [
+        ("", 0),
+        ("group", 47),
+        ("my-group", 12),
+        ("console-consumer-12345", 6),
+        ("gruppe-ä", 48),
+        ("😀", 49),
+        ("polygenelubricants", 0),  # its hash is the least integer, whose absolute value is none
+    ],
+)
+def test_a_group_belongs_where_its_hash_says(group: str, home: int) -> None:
+    assert home_of(group, 50) == home
+
+
+def test_misplaced_groups_are_named_with_both_places() -> None:
+    found = placement([("group", 47), ("my-group", 13)], 50, rebalance_rules())
+    assert found.misplaced == (("my-group", 13, 12),)
+    assert (found.groups, found.used, found.most, found.fullest) == (2, 2, 1, 13)
+
+
+def test_a_partition_with_many_more_groups_than_the_mean_is_overloaded() -> None:
+    groups = [(f"g{number}", 7) for number in range(9)] + [("a", 1), ("b", 2)]
+    assert placement(groups, 50, rebalance_rules()).overloaded == (7,)
+    assert placement(groups[-2:], 50, rebalance_rules()).overloaded == ()
+
+
+def test_without_the_number_of_partitions_nothing_is_verified() -> None:
+    found = placement([("group", 3)], None, rebalance_rules())
+    assert (found.misplaced, found.overloaded, found.most) == ((), (), 1)
+    assert placement([], 50, rebalance_rules()).fullest is None
