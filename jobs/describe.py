@@ -21,7 +21,8 @@ from jobs.options import (
 )
 from jobs.topic_ids import topic_ids_option
 
-VIEWS = ("offsets", "members", "state")
+OFFSETS = "offsets"
+VIEWS = (OFFSETS, "members", "state")
 
 EPILOG = """
 \b
@@ -55,6 +56,12 @@ def _view(chosen: dict[str, bool]) -> str | None:
     metavar="FILE",
     help="Compare with what Kafka's own tool printed; code 1 where rows differ.",
 )
+@click.option(
+    "--epoch",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Members and assignments as of this generation or group epoch.",
+)
 @end_offsets_option
 @topic_ids_option
 @instant_options
@@ -71,6 +78,7 @@ def describe(
     group_type: str | None,
     against: str | None,
     end_offsets: str | None,
+    epoch: int | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Describe groups as Kafka's own tools do.
@@ -83,7 +91,9 @@ def describe(
     from jobs.describe_run import Wanted, describe_inputs  # noqa: PLC0415
 
     what = _view({name: options.pop(name) for name in VIEWS})
-    wanted = Wanted(what, console.verbose, group_type, end_offsets, against)
+    if epoch is not None and (what == OFFSETS or against or not options["groups"]):
+        raise click.UsageError("--epoch needs --group, and goes with --members or --state")
+    wanted = Wanted(what, console.verbose, group_type, end_offsets, against, epoch)
     answer, code = describe_inputs(console, wanted, output_format, **options)
     if answer:
         click.echo(answer)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from jobs.asked_groups import asked_groups
+from jobs.asked_groups import AskedGroups, asked_groups
 from jobs.describe_against import compare_saved
-from jobs.describe_source import NEEDS, describe_source
+from jobs.describe_epoch import NEEDS as EPOCH_NEEDS
+from jobs.describe_epoch import groups_at_epoch
+from jobs.describe_source import NEEDS, bare_source, describe_source
 from jobs.replayed import replayed
 from reports.describe.against import told
-from reports.describe.columns import FAMILIES, HEADS, OFFSETS, View
+from reports.describe.columns import FAMILIES, HEADS, MEMBERS, OFFSETS, View
 from reports.describe.views import rows_of, shown_columns
 from reports.row_formats import Section, shown
 
@@ -34,6 +37,7 @@ class Wanted:
         group_type: Only groups of this type.
         end_offsets: A side file with the ends of logs.
         against: A saved output to be held against ours.
+        epoch: A generation or group epoch; None is the instant asked about.
     """
 
     what: str | None = None
@@ -41,6 +45,7 @@ class Wanted:
     group_type: str | None = None
     end_offsets: str | None = None
     against: str | None = None
+    epoch: int | None = None
 
 
 def describe_inputs(
@@ -54,6 +59,8 @@ def describe_inputs(
     Raises:
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
+    if wanted.epoch is not None:
+        return _describe_epoch(console, wanted, wanted.epoch, output_format, options)
     with replayed(console, needs=NEEDS, **options) as state:
         asked = asked_groups(state, wanted.group_type)
         asked.tell(console)
@@ -64,14 +71,34 @@ def describe_inputs(
                 wanted.against, source, state.release, console, is_named=is_named
             )
             return told(result), asked.exit_code or (0 if result.is_equal else DIFFERENT)
-        said = {
-            "as_of": state.as_of,
-            "input": list(state.given),
-            "kafka_version": state.release,
-            "cannot_tell": list(asked.cannot_tell),
-        }
         sections = _sections(source, state, wanted)
+        said = _said(state, asked)
         return shown(sections, output_format, said), asked.exit_code or state.exit_code
+
+
+def _describe_epoch(
+    console: Console,
+    wanted: Wanted,
+    epoch: int,
+    output_format: str,
+    options: Mapping[str, Any],
+) -> tuple[str, int]:
+    with replayed(console, needs=EPOCH_NEEDS, **options) as state:
+        asked, source = groups_at_epoch(state, epoch, bare_source(state))
+        asked.tell(console)
+        view = replace(wanted, what=wanted.what or MEMBERS, verbose=True)
+        said = {**_said(state, asked), "epoch": epoch}
+        sections = _sections(source, state, view)
+        return shown(sections, output_format, said), asked.exit_code or state.exit_code
+
+
+def _said(state: Replayed, asked: AskedGroups) -> dict[str, Any]:
+    return {
+        "as_of": state.as_of,
+        "input": list(state.given),
+        "kafka_version": state.release,
+        "cannot_tell": list(asked.cannot_tell),
+    }
 
 
 def _sections(source: Source, state: Replayed, wanted: Wanted) -> list[Section]:

@@ -70,6 +70,12 @@ def describe_source(
     )
 
 
+def bare_source(replayed: Replayed) -> Source:
+    """Return a source without groups and offsets, to be given the groups of another moment."""
+    none = pa.table({})
+    return Source(none, none, none, none, none, none, coordinators(replayed))
+
+
 def _gone(replayed: Replayed) -> pa.Array:
     """Return the ids of topics that were deleted before the instant: a broker leaves them out."""
     topics = StoredTables(replayed.tables.workspace).read(

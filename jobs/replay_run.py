@@ -21,6 +21,7 @@ from analytics.replay.state import replay_tables
 from analytics.workspace import Part, Workspace
 from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
+from jobs.decoded_workspace import DECODED_IN, absolute, decoded_workspace
 from jobs.instant import as_of_said
 from jobs.progress import progress
 from jobs.replay_coverage import coverage_of, log_starts, topics_beside
@@ -154,6 +155,8 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
             with progress(spark, console, "replaying"):
                 parts = _replay(spark, source, staging, wanted, manifest)
             manifest["replay"] = wanted.said(parts)
+            if result is None:
+                manifest["replay"][DECODED_IN] = absolute(source)
             staging.publish(parts, [STATE, HISTORY], manifest)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
@@ -177,7 +180,7 @@ def _decoded(
             raise InputNotRecognizedError(
                 f"{found.workspaces[0]}: is a workspace, and is replayed alone"
             )
-        return Workspace(found.workspaces[0]), None
+        return decoded_workspace(Workspace(found.workspaces[0])), None
     result = decode_into(out, console, inputs=inputs, master=master, conf=conf, **selection)
     return Workspace(out), result
 

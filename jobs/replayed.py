@@ -18,6 +18,7 @@ from analytics.decode.selection import Selection, names_wanted
 from analytics.dump.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError
 from analytics.workspace import Workspace
+from jobs.decoded_workspace import decoded_workspace
 from jobs.instant import as_of_said
 from jobs.stored_tables import StoredTables
 from jobs.temporary_workspace import workspace_folder
@@ -116,7 +117,8 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     ready = _workspace_of(found, options)
     if ready is not None and asked.is_answered_by(ready):
         manifest = ready.manifest()
-        result = Replayed(StoredTables(ready, selection), ready, manifest, found.given)
+        source = decoded_workspace(ready)
+        result = Replayed(StoredTables(ready, selection), source, manifest, found.given)
         if not result.is_end:
             console.say(f"{ready.location}: as of {result.instant}")
         yield result
@@ -140,7 +142,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         space = Workspace(folder)
         yield Replayed(
             StoredTables(space, selection),
-            ready or space,
+            decoded_workspace(ready or space),
             run.manifest,
             found.given,
             run.exit_code,

@@ -95,9 +95,16 @@ def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _json(sections: Iterable[Section], said: Mapping[str, Any]) -> str:
-    rows = [row for each in sections for row in each.rows.select(each.names).to_pylist()]
-    answer = {"schema_version": SCHEMA_VERSION, **said, "rows": rows}
-    return json.dumps(answer, indent=1, ensure_ascii=False)
+    """Return one object, a row a line: indenting each would take Python a value."""
+    rows = [
+        json.dumps(row, ensure_ascii=False)
+        for each in sections
+        for row in each.rows.select(each.names).to_pylist()
+    ]
+    head = json.dumps({"schema_version": SCHEMA_VERSION, **said}, indent=1, ensure_ascii=False)
+    listed = ",\n  ".join(rows)
+    body = f"[\n  {listed}\n ]" if rows else "[]"
+    return f'{head.removesuffix("}").rstrip()},\n "rows": {body}\n}}'
 
 
 def _csv(sections: Sequence[Section]) -> str:

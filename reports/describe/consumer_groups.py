@@ -79,10 +79,16 @@ def member_rows(source: Source, release: str) -> pa.Table:
                 "current_assignment": partitions_text(current, release),
                 "target_epoch": None if is_classic_group else group["assignment_epoch"],
                 "target_assignment": None if is_classic_group else partitions_text(target, release),
-                "upgraded": None if is_classic_group else str(not member["is_classic"]).lower(),
+                "upgraded": None if is_classic_group else _is_upgraded(member),
             }
         )
     return sorted_by(pa.Table.from_pylist(rows, _MEMBERS), "group", "consumer_id")
+
+
+def _is_upgraded(member: dict[str, Any]) -> str | None:
+    """Return whether a member of a consumer group speaks its protocol, null where not known."""
+    is_classic: bool | None = member["is_classic"]
+    return None if is_classic is None else str(not is_classic).lower()
 
 
 def _given(source: Source) -> dict[tuple[str, str, str], list[dict[str, Any]]]:

@@ -86,7 +86,7 @@ def member_rows(source: Source, *, verbose: bool) -> pa.Table:
                 "target_assignment_epoch": groups[each["group_id"]]["assignment_epoch"],
                 "topology_epoch": each["topology_epoch"],
                 "member": each["member_id"],
-                "member_protocol": "classic" if each["is_classic"] else "streams",
+                "member_protocol": _PROTOCOLS.get(each["is_classic"]),
                 "member_epoch": each["member_epoch"],
                 "process": each["process_id"],
                 "client_id": each["client_id"],
@@ -96,6 +96,7 @@ def member_rows(source: Source, *, verbose: bool) -> pa.Table:
     return sorted_by(pa.Table.from_pylist(rows, _MEMBERS), "group", "member")
 
 
+_PROTOCOLS = {True: "classic", False: "streams"}
 _MEMBERS = pa.schema(
     [
         ("group", pa.string()),

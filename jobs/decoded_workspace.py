@@ -1,0 +1,33 @@
+"""Where the decoded tables of a workspace are: a replay of one into another leaves them there."""
+
+from __future__ import annotations
+
+from pyarrow import fs
+
+from analytics.workspace import MANIFEST, Workspace
+
+DECODED_IN = "decoded_in"
+"""In the section `replay` of a manifest: the workspace that was replayed, where it is another."""
+
+
+def decoded_workspace(workspace: Workspace) -> Workspace:
+    """Return the workspace that holds the decoded tables of one.
+
+    It is the same one where these are in it, or where the other is no longer there.
+    """
+    if _is(workspace, "decoded", fs.FileType.Directory):
+        return workspace
+    location = workspace.manifest().get("replay", {}).get(DECODED_IN)
+    if location is None:
+        return workspace
+    other = Workspace(location)
+    return other if _is(other, MANIFEST, fs.FileType.File) else workspace
+
+
+def absolute(workspace: Workspace) -> str:
+    """Return where a workspace is, from wherever that is read."""
+    return workspace.location if "://" in workspace.location else workspace.root
+
+
+def _is(workspace: Workspace, name: str, kind: fs.FileType) -> bool:
+    return workspace.filesystem.get_file_info(workspace.path(name)).type is kind

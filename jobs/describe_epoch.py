@@ -1,0 +1,163 @@
+"""`describe --epoch N`: who was in a group, and owned what, in one of its generations or epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import is_name
+from jobs.asked_groups import AskedGroups
+from jobs.cannot_tell import Untold
+from reports.describe.source import Source
+
+if TYPE_CHECKING:
+    from jobs.replayed import Replayed
+
+OWNERSHIP = "assignment_history"
+NEEDS = (
+    *("groups", "topics", "partition_leaders", "group_epochs", "membership_changes"),
+    OWNERSHIP,
+)
+"""The tables that are read."""
+_COMES = ("joined", "restarted")
+_GOES = ("left", "fenced")
+
+Row = Mapping[str, Any]
+
+
+def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[AskedGroups, Source]:
+    """Return members and assignments of the groups asked for, in an epoch.
+
+    Where a group id was used again, it is the latest life that had the epoch.
+
+    Args:
+        replayed: Says which groups.
+        epoch: Generation or group epoch.
+        bare: What a source has beside groups, members and assignments.
+    """
+    rows = replayed.tables.read("group_epochs").to_pylist()
+    names = [each for each in replayed.tables.selection.groups if is_name(each)]
+    names += sorted({row["group_id"] for row in rows} - set(names))
+    untold = Untold(replayed)
+    found: list[Row] = []
+    cannot_tell, missing = [], []
+    for name in names:
+        lives = [row for row in rows if row["group_id"] == name]
+        had = [row for row in lives if row["epoch"] == epoch]
+        if had:
+            found.append(max(had, key=lambda row: (row["life"], row["from_offset"])))
+            continue
+        reason = untold.of_group(name) or _why_unknown(name, epoch, lives)
+        if reason:
+            cannot_tell.append(reason)
+        else:
+            missing.append(_why_not(name, epoch, lives, replayed))
+    owned = _owned(replayed, found, epoch)
+    groups = pa.Table.from_pylist(found, _schema_of(_GROUPS))
+    source = replace(
+        bare,
+        groups=groups,
+        members=_members(found, _present(replayed, found, epoch), owned),
+        assignments=pa.Table.from_pylist(owned, _schema_of(_ASSIGNMENTS)),
+    )
+    return AskedGroups(groups, tuple(cannot_tell), tuple(missing), None), source
+
+
+def _why_unknown(name: str, epoch: int, lives: Sequence[Row]) -> str | None:
+    """Return why an epoch between or before those that are known may have been there."""
+    later = [row for row in lives if row["epoch"] > epoch]
+    if not later:
+        return None
+    after = min(later, key=lambda row: (row["life"], row["epoch"]))
+    if after["missing_is_compacted"] or after["missing_before"] is None:
+        return f"{name}: epoch {epoch} is compacted: the next one in the dump is {after['epoch']}"
+    return None
+
+
+def _why_not(name: str, epoch: int, lives: Sequence[Row], replayed: Replayed) -> str:
+    if not lives:
+        return f"group {name} does not exist at {replayed.instant}"
+    known = sorted({row["epoch"] for row in lives})
+    if epoch > known[-1]:
+        return (
+            f"group {name} had not reached epoch {epoch} at {replayed.instant}: it had {known[-1]}"
+        )
+    return f"group {name}: epoch {epoch} left no record, as one that was given up before it began"
+
+
+def _owned(replayed: Replayed, found: Iterable[Row], epoch: int) -> list[dict[str, Any]]:
+    lives = {(row["group_id"], row["life"]) for row in found}
+    if not lives:
+        return []
+    began = pc.field("from_epoch") <= epoch
+    lasts = pc.field("to_epoch").is_null() | (pc.field("to_epoch") > epoch)
+    rows = replayed.tables.read(OWNERSHIP, where=began & lasts).to_pylist()
+    return [
+        {**row, "topic": row["topic"] or row["topic_id"]}
+        for row in rows
+        if (row["group_id"], row["life"]) in lives
+    ]
+
+
+def _present(replayed: Replayed, found: Iterable[Row], epoch: int) -> dict[tuple[str, str], Row]:
+    """Return the members that had come and not gone, with their last change."""
+    lives = {(row["group_id"], row["life"]) for row in found}
+    present: dict[tuple[str, str], Row] = {}
+    changes = replayed.tables.read("membership_changes", where=pc.field("epoch") <= epoch)
+    ordered = changes.sort_by(
+        [("coordinator_partition", "ascending"), ("record_offset", "ascending")]
+    )
+    for each in ordered.to_pylist():
+        if (each["group_id"], each["life"]) not in lives:
+            continue
+        if each["change"] in _GOES:
+            present.pop((each["group_id"], each["member_id"]), None)
+        elif each["change"] in _COMES:
+            present.pop((each["group_id"], each["previous_member_id"]), None)
+            present[each["group_id"], each["member_id"]] = each
+    return present
+
+
+def _members(
+    found: Iterable[Row],
+    present: Mapping[tuple[str, str], Row],
+    owned: Iterable[Row],
+) -> pa.Table:
+    """Return those that are known to be there, and those that own something."""
+    types = {row["group_id"]: row for row in found}
+    members: dict[tuple[str, str], dict[str, Any]] = {
+        key: {**each, "member_epoch": None} for key, each in present.items()
+    }
+    for each in owned:
+        key = each["group_id"], each["member_id"]
+        member = members.setdefault(key, {**each, "member_epoch": None})
+        if each["kind"] == "current":
+            member["member_epoch"] = max(member["member_epoch"] or 0, each["member_epoch"] or 0)
+    rows = [each for (group, _), each in sorted(members.items()) if group in types]
+    return pa.Table.from_pylist(rows, _schema_of(_MEMBERS))
+
+
+def _schema_of(columns: Mapping[str, pa.DataType]) -> pa.Schema:
+    return pa.schema(list(columns.items()))
+
+
+_TEXT, _INT, _FLAG = pa.string(), pa.int32(), pa.bool_()
+_GROUPS = {
+    **dict.fromkeys(("group_id", "group_type", "protocol_type", "state", "protocol"), _TEXT),
+    **dict.fromkeys(("epoch", "assignment_epoch", "member_count", "coordinator_partition"), _INT),
+}
+_MEMBERS = {
+    **dict.fromkeys(("group_id", "member_id", "group_instance_id", "client_id"), _TEXT),
+    **dict.fromkeys(("client_host", "process_id"), _TEXT),
+    **dict.fromkeys(("member_epoch", "topology_epoch"), _INT),
+    "is_classic": _FLAG,
+}
+_ASSIGNMENTS = {
+    **dict.fromkeys(("group_id", "member_id", "kind", "role", "subtopology_id"), _TEXT),
+    **dict.fromkeys(("topic", "topic_id"), _TEXT),
+    "partition": _INT,
+}
