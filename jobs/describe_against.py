@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError
 from reports.describe.against import Comparison, compare
 from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of
@@ -17,6 +19,7 @@ from reports.describe.views import rows_of
 
 if TYPE_CHECKING:
     from jobs.console import Console
+    from jobs.replayed import Replayed
 
 CONSUMER_PROTOCOLS = ("", "consumer")
 """What kafka-consumer-groups lists groups of; connectors have another."""
@@ -25,17 +28,14 @@ REPARTITION = "-repartition"
 """How Kafka Streams ends the names of topics between its own subtopologies."""
 
 
-def compare_saved(
-    path: str, source: Source, release: str, console: Console, *, is_named: bool
-) -> Comparison:
+def compare_saved(path: str, source: Source, replayed: Replayed, console: Console) -> Comparison:
     """Hold a saved output against the rows made from a source.
 
     Args:
         path: Of the file.
         source: Tables at the instant asked about.
-        release: Whose tool it was.
+        replayed: Says which groups and topics are wanted, and whose tool it was.
         console: Where it is told what is compared.
-        is_named: `--group` says which groups are compared.
 
     Raises:
         CannotTellError: The file holds no rows: the tool failed, or it is none.
@@ -45,15 +45,27 @@ def compare_saved(
     if not saved.views:
         why = f"the tool failed: {saved.errors[0]:.200}" if saved.errors else "it has no rows"
         raise CannotTellError(f"{path}: cannot tell what Kafka's tool said: {why}")
-    groups = {row["group"] or "" for row in saved.rows if "group" in row}
+    selection = replayed.tables.selection
+    saved.rows = [row for row in saved.rows if _is_wanted(row, selection)]
+    groups = {row["group"] or "" for row in saved.rows}
     view = max(saved.views, key=lambda each: _named_of(each, groups, source))
-    rows = rows_of(view, source, release, verbose="target_assignment_epoch" in saved.columns)
-    wanted = saved.groups or (list(groups) if len(groups) == 1 else [])
-    if wanted and not is_named:
-        console.say(f"compared: {', '.join(wanted)}, the only groups in the file")
-        rows = rows.filter(pc.is_in(rows["group"], pa.array(wanted)))
-    rows = _shown_by_kafka(rows, view, source, saved, release)
+    is_verbose = "target_assignment_epoch" in saved.columns
+    rows = rows_of(view, source, replayed.release, verbose=is_verbose)
+    only = saved.groups or (list(groups) if len(groups) == 1 else [])
+    if only and not selection.groups:
+        console.say(f"compared: {', '.join(only)}, the only groups in the file")
+        rows = rows.filter(pc.is_in(rows["group"], pa.array(only)))
+    if "topic" in rows.column_names:
+        rows = rows.filter(pc.is_in(rows["topic"], replayed.topics_wanted(rows["topic"])))
+    rows = _shown_by_kafka(rows, view, source, saved, replayed.release)
     return compare(saved, view, rows.to_pylist())
+
+
+def _is_wanted(row: Mapping[str, str | None], selection: Selection) -> bool:
+    """Return whether a row of the file is about a group and a topic that are asked for."""
+    if not names_wanted([row["group"] or ""], selection.groups, selection.exclude_groups):
+        return False
+    return "topic" not in row or bool(names_wanted([row["topic"] or ""], selection.topics))
 
 
 def _named_of(view: View, groups: set[str], source: Source) -> int:

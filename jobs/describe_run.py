@@ -66,10 +66,7 @@ def describe_inputs(
         asked.tell(console)
         source = describe_source(state, asked.found, wanted.end_offsets, console)
         if wanted.against is not None:
-            is_named = bool(options.get("groups"))
-            result = compare_saved(
-                wanted.against, source, state.release, console, is_named=is_named
-            )
+            result = compare_saved(wanted.against, source, state, console)
             return told(result), asked.exit_code or (0 if result.is_equal else DIFFERENT)
         sections = _sections(source, state, wanted)
         said = _said(state, asked)

@@ -81,7 +81,7 @@ def read_saved_output(text: str, names: Iterable[str] = ()) -> SavedOutput:
     found = _read(text)
     mended = {whole: name for name, whole in torn.items()}
     for row in found.rows:
-        group = row.get("group")
+        group = row.setdefault("group", None)
         row["group"] = mended.get(group, group) if group else group
     return found
 
