@@ -44,7 +44,7 @@ def configs(log: MetadataLog) -> DataFrame:
     living = latest.join(_removed_topics(log), ["resource_type", "resource"], "left").where(
         F.col("removed_at").isNull() | (F.col("removed_at") < F.col("at"))
     )
-    kept = F.when(_is_harmless(), F.col("value"))
+    kept = F.when(harmless_name(), F.col("value"))
     return as_table(
         living.withColumn("value", kept).withColumn("source", F.lit("metadata_log")), "configs"
     )
@@ -66,7 +66,8 @@ def _removed_topics(log: MetadataLog) -> DataFrame:
     )
 
 
-def _is_harmless() -> Column:
+def harmless_name() -> Column:
+    """Return whether the setting that `resource_type` and `name` tell may be shown."""
     harmless = F.lit(col=False)
     for each in RESOURCE_TYPES:
         named = F.col("name").rlike(harmless_settings(each))

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 from analytics.replay.as_of import Decoded
 from analytics.replay.graph import Step
 from analytics.replay.history.assignment_history import assignment_history
+from analytics.replay.history.coordinator_epochs import coordinator_epochs
 from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.group_epochs import group_epochs
+from analytics.replay.history.group_events import Told, group_events
 from analytics.replay.history.group_steps import group_steps
 from analytics.replay.history.holdings import holdings, runs
 from analytics.replay.history.membership_changes import membership_changes
 from analytics.replay.history.offset_history import Surroundings, offset_history
 from analytics.replay.history.ownership import group_moments, owners
 from analytics.replay.history.removal_causes import removal_causes
+from analytics.replay.history.share_partition_epochs import share_partition_epochs
 from analytics.replay.history.steps_in_lives import steps_in_lives
 from analytics.replay.history.topic_names import with_topic_names
 from analytics.replay.rules import ReplayRules
@@ -39,6 +42,10 @@ def _removals(cut: Decoded, topics: DataFrame, rules: ReplayRules) -> DataFrame:
     return removal_causes(cut, topics, rules).localCheckpoint()
 
 
+def _elections(metadata: MetadataLog, topics: DataFrame) -> DataFrame:
+    return elections(metadata, topics).localCheckpoint()
+
+
 def _around_offsets(
     cut: Decoded,
     steps: DataFrame,
@@ -46,19 +53,29 @@ def _around_offsets(
     owned: DataFrame,
     removals: DataFrame,
     topics: DataFrame,
-    metadata: MetadataLog,
+    elected: DataFrame,
 ) -> Surroundings:
     return Surroundings(
         group_moments(steps, owned),
         owners(held, cut),
         removals,
         births(topics),
-        losses(elections(metadata, topics)),
+        losses(elected),
     )
 
 
 _REMOVALS = "coordinator_partition int, record_offset bigint, cause string, confidence string"
-_AROUND = ("cut", "group_steps", "held", "owned", "removals", "topics", "metadata")
+_AROUND = ("cut", "group_steps", "held", "owned", "removals", "topics", "elections")
+_TOLD = (
+    "group_steps",
+    "group_epochs",
+    "membership_changes",
+    "assignment_history",
+    "offset_history",
+    "share_partition_epochs",
+    "coordinator_epochs",
+    "topics",
+)
 
 HISTORY = (
     Step("group_steps", _steps, ("cut",)),
@@ -70,5 +87,10 @@ HISTORY = (
     Step("group_epochs", group_epochs, ("group_steps", "owned", "rules", "coverage")),
     Step("membership_changes", membership_changes, ("owned",)),
     Step("assignment_history", assignment_history, ("owned", "coverage")),
+    Step("elections", _elections, ("metadata", "topics")),
+    Step("coordinator_epochs", coordinator_epochs, ("cut", "elections")),
+    Step("share_partition_epochs", share_partition_epochs, ("cut", "topics")),
+    Step("told", Told, _TOLD),
+    Step("group_events", group_events, ("cut", "rules", "metadata", "told")),
 )
 """Besides these it takes what `STATE` makes."""

@@ -1,0 +1,62 @@
+"""The table `group_events`: everything that happened to a group, told from the other tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from analytics.replay.as_of import Decoded
+from analytics.replay.contract import as_table
+from analytics.replay.history.events_around import events_around
+from analytics.replay.history.group_life_events import group_life_events, member_events
+from analytics.replay.history.offset_life_events import offset_events_of_groups, transaction_events
+from analytics.replay.history.share_events import share_events
+from analytics.replay.rules import ReplayRules
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from analytics.replay.metadata_log import MetadataLog
+
+
+@dataclass(frozen=True)
+class Told:
+    """The tables that events are told from."""
+
+    group_steps: DataFrame
+    group_epochs: DataFrame
+    membership_changes: DataFrame
+    assignment_history: DataFrame
+    offset_history: DataFrame
+    share_partition_epochs: DataFrame
+    coordinator_epochs: DataFrame
+    topics: DataFrame
+
+
+def group_events(
+    decoded: Decoded, rules: ReplayRules, metadata: MetadataLog, told: Told
+) -> DataFrame:
+    """Return the table `group_events`.
+
+    Args:
+        decoded: Decoded tables, cut at an instant.
+        rules: Of the release.
+        metadata: The metadata log at that instant.
+        told: The tables of the same instant.
+    """
+    events = (
+        group_life_events(told.group_steps, told.group_epochs),
+        member_events(told.membership_changes),
+        offset_events_of_groups(told.offset_history),
+        transaction_events(decoded, rules),
+        share_events(told.share_partition_epochs, decoded, told.topics),
+        events_around(
+            metadata,
+            told.topics,
+            told.coordinator_epochs,
+            told.offset_history,
+            told.assignment_history,
+        ),
+    )
+    return as_table(reduce(lambda all_, each: all_.unionByName(each), events), "group_events")
