@@ -89,7 +89,8 @@ def evaluate(
         made = resolve(steps, {**wanted.given, **_given(spark, replayed, steps)})
         found = {name: _collected(made[name], name) for name in wanted.makes}
     if out is not None:
-        _keep(Workspace(out), found, replayed)
+        kept = {name: rows for name, rows in found.items() if name in tables()}
+        _keep(Workspace(out), kept, replayed)
     return found
 
 
@@ -157,8 +158,9 @@ def _instant(said: Mapping[str, Any]) -> AsOf:
 
 
 def _collected(frame: DataFrame, name: str) -> pa.Table:
-    contract = table(name)
-    return frame.toArrow().sort_by([(column, "ascending") for column in contract.key])
+    rows = frame.toArrow()
+    key = table(name).key if name in tables() else rows.column_names
+    return rows.sort_by([(column, "ascending") for column in key])
 
 
 def _keep(space: Workspace, found: Mapping[str, pa.Table], replayed: Replayed) -> None:

@@ -41,6 +41,7 @@ class RebalanceRules:
         idle_owner_minutes: A static owner without progress for longer is told.
         skew_times: An internal partition with more groups than so many times the mean,
         skew_groups_above: and more than so many above it, is overloaded.
+        coordinator_changes: What each word for a change of the coordinator means.
     """
 
     storm_epochs: int
@@ -49,14 +50,15 @@ class RebalanceRules:
     idle_owner_minutes: float
     skew_times: float
     skew_groups_above: int
+    coordinator_changes: Mapping[str, str]
 
 
 @cache
 def balance_rules() -> BalanceRules:
     """Return the rules as they are shipped."""
     document = _document("balance")
-    verdicts = {word: text for word, text in document["verdicts"].items() if word != "about"}
-    return BalanceRules(document["band"]["threshold"], document["band"]["margin"], verdicts)
+    band = document["band"]
+    return BalanceRules(band["threshold"], band["margin"], _words(document["verdicts"]))
 
 
 @cache
@@ -70,7 +72,12 @@ def rebalance_rules() -> RebalanceRules:
         idle_owner_minutes=document["idle_owner"]["minutes"],
         skew_times=document["skew"]["times"],
         skew_groups_above=document["skew"]["groups_above"],
+        coordinator_changes=_words(document["coordinator_changes"]),
     )
+
+
+def _words(explained: Mapping[str, str]) -> dict[str, str]:
+    return {word: text for word, text in explained.items() if word != "about"}
 
 
 def _document(name: str) -> dict[str, Any]:

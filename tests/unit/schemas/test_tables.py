@@ -35,8 +35,9 @@ OF_KIND = {
     "pending_offsets share_batches share_partitions topics",
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "
     "membership_changes offset_history share_partition_epochs",
-    "evaluation": "assignment_alternatives assignment_balance findings lag offset_expiration "
-    "offset_removals rebalance_storms retention_what_if share_backlog topic_usage",
+    "evaluation": "assignment_alternatives assignment_balance findings group_churn lag "
+    "offset_expiration offset_removals rebalance_storms rebalances retention_what_if share_backlog "
+    "topic_usage",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

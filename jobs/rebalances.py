@@ -1,0 +1,74 @@
+"""The command `rebalances`: who came and went before each, and when it was too much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.console import Console, pass_console
+from jobs.instant import Instant
+from jobs.instant_options import instant_options
+from jobs.options import (
+    group_options,
+    input_options,
+    inputs_argument,
+    out_option,
+    output_options,
+    rows_format_option,
+    spark_options,
+)
+from jobs.topic_ids import topic_ids_option
+from schemas.evaluation_rules import rebalance_rules
+
+EPILOG = """
+\b
+Examples:
+  groupscope rebalances examples/kafka-4.3.1-failover
+  groupscope rebalances examples/kafka-4.3.1-failover --group 'parcel-*' --storm-epochs 5
+"""
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option(
+    "--from", "begins", type=Instant(), metavar="TIME", help="Epochs that began from then on."
+)
+@click.option("--to", "ends", type=Instant(), metavar="TIME", help="Epochs that began up to then.")
+@click.option(
+    "--storm-epochs",
+    type=click.IntRange(min=2),
+    default=rebalance_rules().storm_epochs,
+    show_default=True,
+    help="So many epochs make a storm,",
+)
+@click.option(
+    "--storm-minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    default=rebalance_rules().storm_minutes,
+    show_default=True,
+    help="if they began within so many minutes.",
+)
+@topic_ids_option
+@instant_options
+@rows_format_option
+@group_options
+@input_options
+@spark_options
+@output_options
+@pass_console
+def rebalances(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
+    """Show who came and went before each rebalance.
+
+    For every group: generations or group epochs per hour, who joined, left, restarted or changed
+    its subscription before each, generations that left no record, what a failed coordinator had
+    stored, storms, and what stands still: docs/rebalances.md. Whether a member timed out or left by
+    itself is not recorded.
+    """
+    # Spark and Arrow are heavy: --help answers without them.
+    from jobs.rebalances_run import rebalances_of_inputs  # noqa: PLC0415
+
+    answer, code = rebalances_of_inputs(console, output_format, **options)
+    click.echo(answer)
+    return code

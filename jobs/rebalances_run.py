@@ -1,0 +1,129 @@
+"""What `rebalances` does: epochs, churn, storms and what stands still, in the time asked about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
+from jobs.asked_groups import asked_groups
+from jobs.evaluated import Evaluation, evaluate
+from jobs.instant import EPOCH
+from jobs.instant import shown as iso
+from jobs.replayed import replayed
+from reports.balance.rows import readable
+from reports.rebalances.rows import (
+    CHURN_HEADS,
+    REBALANCE_HEADS,
+    STANDING_HEADS,
+    STORM_HEADS,
+    flat,
+    section,
+)
+from reports.row_formats import shown
+from schemas.evaluation_rules import RebalanceRules, rebalance_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from jobs.console import Console
+    from jobs.replayed import Replayed
+
+MAKES = ("rebalances", "group_churn", "rebalance_storms", "standing")
+NOT_RECORDED = "Whether a member timed out or left by itself is not recorded."
+_OFFSETS_TOPIC = "__consumer_offsets"
+
+
+def rebalances_of_inputs(
+    console: Console,
+    output_format: str,
+    *,
+    begins: int | None,
+    ends: int | None,
+    storm_epochs: int,
+    storm_minutes: float,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    rules = replace(rebalance_rules(), storm_epochs=storm_epochs, storm_minutes=storm_minutes)
+    needs = Evaluation(REBALANCES, MAKES, {}).needs()
+    with replayed(console, needs=(*needs, "topics"), **options) as state:
+        asked = asked_groups(state)
+        asked.tell(console)
+        time = AskedTime(_time(begins), _time(ends), _now(state), rules)
+        found = evaluate(console, state, Evaluation(REBALANCES, MAKES, {"asked": time}), **options)
+        said = {
+            "as_of": state.as_of,
+            "input": list(state.given),
+            "kafka_version": state.release,
+            "cannot_tell": list(asked.cannot_tell),
+            "from": None if begins is None else iso(_at(begins)),
+            "to": None if ends is None else iso(_at(ends)),
+            "storm": {"epochs": storm_epochs, "minutes": storm_minutes},
+            "not_recorded": NOT_RECORDED,
+            "storms": readable(found["rebalance_storms"]),
+            "churn": readable(found["group_churn"]),
+            "standing": readable(found["standing"]),
+        }
+        return _answer(found, output_format, said, rules), asked.exit_code or state.exit_code
+
+
+def _answer(
+    found: Mapping[str, pa.Table],
+    output_format: str,
+    said: Mapping[str, Any],
+    rules: RebalanceRules,
+) -> str:
+    epochs = found["rebalances"]
+    if output_format in {"json", "csv"}:
+        rows = flat(epochs) if output_format == "csv" else epochs
+        also = [name for name in epochs.column_names if name not in REBALANCE_HEADS]
+        only = section(rows, REBALANCE_HEADS, for_people=False, also=also)
+        return shown([only], output_format, said)
+    if not epochs.num_rows:
+        return "No generation or group epoch in that time."
+    parts = [
+        (found["rebalance_storms"], STORM_HEADS),
+        (found["group_churn"], CHURN_HEADS),
+        (epochs, REBALANCE_HEADS),
+        (found["standing"], STANDING_HEADS),
+    ]
+    sections = [section(rows, heads, for_people=True) for rows, heads in parts if rows.num_rows]
+    return "\n\n".join([shown(sections, output_format, said), "\n".join(_notes(epochs, rules))])
+
+
+def _notes(epochs: pa.Table, rules: RebalanceRules) -> list[str]:
+    changes = set(epochs["coordinator_change"].to_pylist())
+    return [
+        f"storm: {rules.storm_epochs} epochs within {rules.storm_minutes:g} minutes",
+        *(f"{word}: {text}" for word, text in rules.coordinator_changes.items() if word in changes),
+        NOT_RECORDED,
+    ]
+
+
+def _at(time_ms: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=time_ms)
+
+
+def _time(time_ms: int | None) -> datetime | None:
+    return None if time_ms is None else _at(time_ms)
+
+
+def _now(state: Replayed) -> datetime:
+    """Return the instant asked about; of the end of the dump, the time of its last record."""
+    said = state.as_of["time"]
+    if said is None:
+        times = [
+            each["last_timestamp"]
+            for each in state.manifest["partitions"]
+            if each["topic"] == _OFFSETS_TOPIC and each.get("last_timestamp")
+        ]
+        said = max(times, default=None)
+    return datetime.fromisoformat(said) if said else EPOCH
