@@ -1,0 +1,178 @@
+"""What a dump cannot tell of groups is said, and never taken for nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.decode.selection import Selection
+from jobs.asked_groups import AskedGroups, asked_groups
+from jobs.cannot_tell import home_of, partitions_that_fit
+from jobs.console import Console
+from jobs.replayed import replayed
+from tests.support.written_workspace import OFFSETS, group, write_workspace
+
+
+@pytest.mark.parametrize(
+    ("group_id", "partition"),
+    [
+        ("", 0),
+        ("group", 47),
+        ("my-group", 12),
+        ("console-consumer-12345", 6),
+        ("gruppe-ä", 48),
+        ("\N{GRINNING FACE}", 49),
+        ("polygenelubricants", 0),
+    ],
+)
+def test_a_group_lives_where_java_hashes_it_to(group_id: str, partition: int) -> None:
+    assert home_of(group_id, 50) == partition
+
+
+def test_the_number_of_partitions_is_one_by_which_every_group_is_at_home() -> None:
+    names = [f"group-{number}" for number in range(8)]
+    for partitions in (1, 4, 10, 50, 100):
+        homes = [(name, home_of(name, partitions)) for name in names]
+        assert partitions_that_fit(homes, max(home for _, home in homes) + 1) == partitions
+    assert partitions_that_fit([], 10) == 50, "the first 10 of 50 look like a topic of 10"
+    assert partitions_that_fit([], 60) == 60
+    assert partitions_that_fit([("group", 1), ("group", 2)], 3) is None
+
+
+def asked(workspace: Path, *groups: str, **options: Any) -> AskedGroups:
+    with replayed(Console(quiet=True), inputs=[str(workspace)], groups=groups, **options) as found:
+        return asked_groups(found)
+
+
+def partitions(*numbers: int, **more: Any) -> list[dict[str, Any]]:
+    return [{"partition": number, "complete_from": 0, **more} for number in numbers]
+
+
+def test_a_group_whose_partition_has_no_copy_cannot_be_told(tmp_path: Path) -> None:
+    rows = [group("group", home=47), group("my-group", home=12)]
+    workspace = write_workspace(tmp_path, {"groups": rows}, partitions=partitions(12, 47))
+    answer = asked(workspace, "console-consumer-12345")
+    assert answer.cannot_tell == (
+        f"console-consumer-12345 belongs to {OFFSETS}-6, of which this dump has no copy",
+    )
+    assert answer.exit_code == 3
+    assert asked(workspace, "group").exit_code == 0
+
+
+def test_a_group_whose_partition_is_there_and_that_is_not_does_not_exist(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path, {"groups": []}, partitions=partitions(*range(50)))
+    answer = asked(workspace, "billing")
+    assert answer.missing == ("group billing does not exist at the end of the dump",)
+    assert (answer.cannot_tell, answer.exit_code) == ((), 1)
+
+
+def test_without_a_name_what_may_be_missing_is_said(tmp_path: Path) -> None:
+    workspace = write_workspace(
+        tmp_path, {"groups": [group("my-group", home=12)]}, partitions=partitions(12)
+    )
+    for groups in ((), ("my*",)):
+        answer = asked(workspace, *groups)
+        assert answer.exit_code == 0
+        assert f"{OFFSETS} 0-11, 13-49" in (answer.maybe_missing or "")
+    assert asked(workspace, "my-group").maybe_missing is None
+
+
+def test_a_dump_without_the_offsets_topic_tells_of_no_group(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path, {})
+    for groups in ((), ("billing",)):
+        answer = asked(workspace, *groups)
+        assert "no copy of any partition" in answer.cannot_tell[0]
+        assert answer.exit_code == 3
+
+
+def test_an_incomplete_group_is_shown_and_said_to_be_so(tmp_path: Path) -> None:
+    lost = "records of __consumer_offsets-12 below offset 7 are missing"
+    rows = [group("my-group", home=12, complete=False, missing=lost)]
+    workspace = write_workspace(tmp_path, {"groups": rows}, partitions=partitions(*range(50)))
+    answer = asked(workspace, "my-group")
+    assert answer.found["group_id"].to_pylist() == ["my-group"]
+    assert answer.cannot_tell == (f"my-group: {lost}",)
+
+
+@pytest.mark.parametrize(("end", "is_told"), [(99, False), (100, True)])
+def test_at_an_offset_before_complete_from_nothing_can_be_told(
+    tmp_path: Path,
+    end: int,
+    is_told: bool,
+) -> None:
+    all_of_them = partitions(*range(50), complete_from=100)
+    as_of = {"time": None, "offsets": {f"{OFFSETS}-12": end}}
+    workspace = write_workspace(
+        tmp_path, {"groups": []}, partitions=all_of_them, replay={"as_of": as_of}
+    )
+    answer = asked(workspace, "my-group")
+    assert bool(answer.missing) is is_told
+    assert answer.exit_code == (1 if is_told else 3)
+    if not is_told:
+        assert "before offset 100 is only partly in the dump" in answer.cannot_tell[0]
+        assert f"{OFFSETS} 12 at" in asked(workspace).cannot_tell[0]
+
+
+@pytest.mark.parametrize(("minute", "is_told"), [(29, False), (30, True)])
+def test_at_a_time_before_complete_from_nothing_can_be_told(
+    tmp_path: Path,
+    minute: int,
+    is_told: bool,
+) -> None:
+    """What the cleaner took had a later value, which it left: at half past in this log."""
+    all_of_them = partitions(*range(50), complete_from=100)
+    as_of = {"time": f"2026-11-21T09:{minute}:00.000Z", "offsets": {}}
+    workspace = write_workspace(
+        tmp_path,
+        {"groups": []},
+        partitions=all_of_them,
+        replay={"as_of": as_of},
+        record_types=[{"topic": OFFSETS, "table": "offset_commit", "records": 2}],
+    )
+    half_past = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+    commits = pa.table(
+        {
+            "topic": [OFFSETS, OFFSETS],
+            "partition": pa.array([12, 12], pa.int32()),
+            "offset": pa.array([99, 100], pa.int64()),
+            "timestamp": pa.array(
+                [half_past, half_past.replace(hour=11)], pa.timestamp("us", "UTC")
+            ),
+        }
+    )
+    (workspace / "decoded" / "offset_commit").mkdir(parents=True)
+    pq.write_table(commits, workspace / "decoded" / "offset_commit" / "part.parquet")
+    assert asked(workspace, "my-group").exit_code == (1 if is_told else 3)
+
+
+def test_what_was_left_out_while_decoding_cannot_be_told(tmp_path: Path) -> None:
+    workspace = write_workspace(
+        tmp_path,
+        {"groups": [group("my-group", home=12)]},
+        partitions=partitions(*range(50)),
+        options={"groups": ["my*"], "exclude_groups": []},
+    )
+    assert asked(workspace, "billing").exit_code == 3
+    assert asked(workspace, "my-group").exit_code == 0
+
+
+def test_a_type_narrows_what_is_found_not_what_is_there(tmp_path: Path) -> None:
+    rows = [group("classic"), group("cron", "simple"), group("queue", "share")]
+    workspace = write_workspace(tmp_path, {"groups": rows}, partitions=partitions(*range(50)))
+    with replayed(Console(quiet=True), inputs=[str(workspace)]) as found:
+        by_type = {
+            kind: asked_groups(found, kind).found["group_id"].to_pylist()
+            for kind in ("classic", "simple", "share", "streams")
+        }
+        assert found.tables.selection == Selection()
+    assert by_type == {
+        "classic": ["classic", "cron"],
+        "simple": ["cron"],
+        "share": ["queue"],
+        "streams": [],
+    }
