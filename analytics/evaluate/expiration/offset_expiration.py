@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
 from analytics.evaluate.expiration.offset_log import OffsetLog, with_transactions
-from analytics.evaluate.expiration.retention import Retention, with_retention
+from analytics.evaluate.expiration.retention import Retention, of_partition, with_retention
 from analytics.replay.contract import as_table
 from analytics.replay.history.offset_conditions import AT_THE_END, UNSUBSCRIBED, with_condition
 from analytics.replay.history.offset_lives import KEY
@@ -32,6 +33,8 @@ def offset_expiration(
     log: OffsetLog,
     retention: Retention,
     as_of_ms: int,
+    *,
+    instants: Mapping[int, int] | None = None,
     ends: DataFrame | None = None,
 ) -> DataFrame:
     """Return the table `offset_expiration`.
@@ -41,12 +44,14 @@ def offset_expiration(
         log: The log up to the instant.
         retention: Of the coordinators.
         as_of_ms: The instant, in epoch milliseconds.
+        instants: That of partitions of `__consumer_offsets` that have another one.
         ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` of data partitions, as far
             as they are known; None where none is.
     """
     placed = in_force(committed, log)
     known = with_expiry(with_retention(placed, retention), log.era)
-    judged = known.withColumn("is_due", is_due(F.lit(as_of_ms)))
+    now = F.coalesce(of_partition(instants or {}), F.lit(as_of_ms))
+    judged = known.withColumn("now_ms", now).withColumn("is_due", is_due(F.col("now_ms")))
     blocked = F.col("is_due") & F.col("blocking_producers").isNotNull()
     if not log.era.pending_transaction_keeps:
         blocked = F.lit(col=False)
@@ -58,7 +63,7 @@ def offset_expiration(
         F.when(F.col("is_kept"), PROTECTED)
         .when(~F.col("is_due"), SCHEDULED)
         .when(F.col("is_blocked"), BLOCKED)
-        .when(F.lit(as_of_ms) > F.col("cleanup_ms"), OVERDUE)
+        .when(F.col("now_ms") > F.col("cleanup_ms"), OVERDUE)
         .otherwise(DUE)
     )
     rows = (

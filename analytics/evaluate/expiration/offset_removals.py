@@ -20,6 +20,7 @@ from analytics.replay.history.removal_causes import (
     with_topic_absence,
 )
 from analytics.replay.history.removed_offsets import removed_offsets
+from schemas.expiration_rules import AuditRules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -28,7 +29,13 @@ OFFSET_DELETE_SINCE = ("2.4-3.9", "current")
 
 
 def offset_removals(
-    log: OffsetLog, topics: DataFrame, retention: Retention, present: DataFrame | None = None
+    log: OffsetLog,
+    topics: DataFrame,
+    retention: Retention,
+    as_of_ms: int,
+    *,
+    audit: AuditRules,
+    present: DataFrame | None = None,
 ) -> DataFrame:
     """Return the table `offset_removals`.
 
@@ -38,9 +45,12 @@ def offset_removals(
         log: The log up to the instant.
         topics: The state table.
         retention: Of the coordinators.
+        as_of_ms: The instant, in epoch milliseconds: no record is later.
+        audit: How much later than one check interval is on time.
         present: `topic` of the data directories in the dump; None where it has none.
     """
     removed = removed_offsets(log.events(), log.pending, log.groups, log.protections, topics)
+    removed = removed.withColumn("not_after_ms", F.coalesce("not_after_ms", F.lit(as_of_ms)))
     told = _with_expiry(with_topic_absence(removed, topics, present), log, retention)
     told = (
         told.withColumn("is_unparsed", is_unparsed_expire_time(log.era))
@@ -54,7 +64,7 @@ def offset_removals(
         group_always_ends=log.replay.tombstone_removes == "everything",
     )
     rows = (
-        with_verdict(_with_epoch_start(judged, log))
+        with_verdict(_with_epoch_start(judged, log), audit)
         .withColumn("last_offset", F.col("removed.committed_offset"))
         .withColumn("last_commit_timestamp", as_time(F.col("commit_ms")))
         .withColumn("removed_at", F.col("at"))

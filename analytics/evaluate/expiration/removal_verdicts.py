@@ -15,7 +15,7 @@ from analytics.replay.history.removal_causes import (
     TOPIC_DELETED,
     UNKNOWN,
 )
-from schemas.expiration_rules import ExpirationRules, audit_rules, rule_name
+from schemas.expiration_rules import AuditRules, ExpirationRules, rule_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -44,17 +44,18 @@ def is_unparsed_expire_time(era: ExpirationRules) -> Column:
     )
 
 
-def with_verdict(removed: DataFrame) -> DataFrame:
+def with_verdict(removed: DataFrame, audit: AuditRules) -> DataFrame:
     """Add `verdict`, `reason`, `rule` and `expected_at`.
 
     Args:
         removed: Removed offsets with what `with_expiry`, `with_transactions` and
             `with_removal_cause` add, `is_unparsed` (boolean: `is_unparsed_expire_time`) and
             `epoch_since` (timestamp: the first record of the leader epoch of the tombstone).
+        audit: How much later than one check interval is on time.
     """
     expired = F.col("cause") == EXPIRATION
     judged = (
-        F.when(expired, _of_expiration())
+        F.when(expired, _of_expiration(audit))
         .when(F.col("cause") == UNKNOWN, _said(CANNOT_TELL, _why_unknown()))
         .otherwise(_said(NOT_APPLICABLE, _why_deleted()))
     )
@@ -68,11 +69,10 @@ def with_verdict(removed: DataFrame) -> DataFrame:
     )
 
 
-def _of_expiration() -> Column:
+def _of_expiration(audit: AuditRules) -> Column:
     expected, at = F.col("expires_ms"), F.unix_millis("at")
-    rules = audit_rules()
     interval = F.col("check_interval_ms")
-    slack = F.greatest((interval * rules.slack_share).cast("bigint"), F.lit(rules.least_slack_ms))
+    slack = F.greatest((interval * audit.slack_share).cast("bigint"), F.lit(audit.least_slack_ms))
     latest = expected + interval + slack
     surely_on_time = (F.col("not_before_ms") >= expected) & (F.col("not_after_ms") <= latest)
     return (
@@ -146,8 +146,8 @@ def _why_late() -> Column:
             "late, or kept by a rebalance (PreparingRebalance), which no record shows",
         )
         .otherwise(
-            "the log shows no reason: a cleanup that failed or a coordinator that was down leaves "
-            "no record, nor does a longer retention before"
+            "the log shows no reason: a restart that kept the leader epoch, a cleanup that failed "
+            "or a longer retention before leaves no record"
         )
     )
 

@@ -72,6 +72,14 @@ def with_retention(rows: DataFrame, retention: Retention) -> DataFrame:
     )
 
 
+def of_partition(numbers: Mapping[int, int]) -> Column:
+    """Return the number of a row's `coordinator_partition`; null where it has none."""
+    if not numbers:
+        return F.lit(None).cast("bigint")
+    listed = F.array(*(F.lit(numbers.get(each)) for each in range(max(numbers) + 1)))
+    return F.get(listed.cast("array<bigint>"), F.col("coordinator_partition"))
+
+
 def _literal(setting: Setting) -> Column:
     return F.struct(
         F.lit(setting.retention_ms).cast("bigint").alias("retention_ms"),

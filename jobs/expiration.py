@@ -1,0 +1,101 @@
+"""The command `expiration`: which offsets expire when, what went, and what if."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.console import Console, pass_console
+from jobs.instant_options import instant_options
+from jobs.options import (
+    end_offsets_option,
+    group_options,
+    input_options,
+    inputs_argument,
+    out_option,
+    output_options,
+    rows_format_option,
+    spark_options,
+)
+from jobs.settings_files import settings_options
+from jobs.topic_ids import topic_ids_option
+from schemas.expiration_rules import expiration_eras
+
+AUTO = "auto"
+_MOST_MINUTES = 2**31 - 1
+EPILOG = """
+\b
+Examples:
+  groupscope expiration examples/kafka-4.3.1-failover --retention-minutes 1,10080
+  groupscope expiration examples/kafka-4.3.1-failover --group 'parcel-*' --rules kip-211
+"""
+
+
+def _minutes(_ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    items = [item.strip() for item in value.split(",")]
+    if not all(item.isdecimal() and 1 <= int(item) <= _MOST_MINUTES for item in items):
+        raise click.BadParameter(
+            f"{value!r}: give minutes, one or more with commas between, each at least 1",
+            param=parameter,
+        )
+    return tuple(dict.fromkeys(int(item) for item in items))
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option(
+    "--retention-minutes",
+    "minutes",
+    metavar="N,N,...",
+    callback=_minutes,
+    help="One: the retention in force. Several: the retentions to try.",
+)
+@click.option(
+    "--rules",
+    "era",
+    type=click.Choice([AUTO, *reversed(tuple(expiration_eras()))]),
+    default=AUTO,
+    show_default=True,
+    help="By which rules offsets expire; kip-211 is the text, which no release goes by.",
+)
+@settings_options
+@end_offsets_option
+@topic_ids_option
+@instant_options
+@rows_format_option
+@group_options
+@input_options
+@spark_options
+@output_options
+@pass_console
+def expiration(
+    console: Console,
+    /,
+    output_format: str,
+    minutes: tuple[int, ...],
+    era: str,
+    broker_configs: tuple[str, ...],
+    config: str | None,
+    end_offsets: str | None,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Show which offsets expire when, and under which rule.
+
+    Per group first, then every offset with the columns of kafka-consumer-groups and RULE,
+    EXPIRES-AT, STATUS; then what was removed, by what and whether rightly; then what other
+    retentions would cost now, or would have cost since the log tells all.
+    """
+    # Spark and Arrow are heavy: --help answers without them.
+    from jobs.expiration_run import Wanted, expiration_of  # noqa: PLC0415
+
+    wanted = Wanted(
+        output_format, minutes, None if era == AUTO else era, broker_configs, config, end_offsets
+    )
+    answer, code = expiration_of(console, wanted, **options)
+    if answer:
+        click.echo(answer)
+    return code

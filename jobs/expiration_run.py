@@ -1,0 +1,223 @@
+"""What `expiration` does: settle rules and retention, evaluate, and say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.errors import InputUnreadableError
+from analytics.evaluate.expiration.tables import EXPIRATION, ExpirationQuestion, LogEnds
+from jobs.asked_groups import asked_groups
+from jobs.describe_source import NEEDS as DESCRIBED
+from jobs.describe_source import describe_source
+from jobs.evaluated import Evaluation, evaluate
+from jobs.expiration_era import ChosenEra, chosen_era
+from jobs.instant import EPOCH
+from jobs.replayed import replayed
+from jobs.retention_settings import (
+    RetentionFound,
+    SettingSources,
+    retention_found,
+    with_state,
+)
+from jobs.settings_files import read_broker_settings, read_given_settings
+from reports.describe.consumer_groups import offset_rows
+from reports.expiration.rows import (
+    group_section,
+    offset_section,
+    readable,
+    removal_section,
+    what_if_section,
+)
+from reports.row_formats import shown
+from schemas.expiration_rules import AuditRules, audit_rules
+
+if TYPE_CHECKING:
+    from jobs.console import Console
+    from jobs.replayed import Replayed
+    from jobs.settings_files import GivenSettings
+
+CANNOT_TELL = 3
+MAKES = ("offset_expiration", "offset_removals", "retention_what_if")
+_NEEDS = (*DESCRIBED, "configs", "pending_offsets")
+_OFFSETS_TOPIC = "__consumer_offsets"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the command.
+
+    Attributes:
+        output_format: text, json, csv or markdown.
+        minutes: `--retention-minutes`.
+        era: `--rules`; None for auto.
+        broker_configs: Files.
+        config: A file.
+        end_offsets: A file.
+    """
+
+    output_format: str
+    minutes: tuple[int, ...]
+    era: str | None
+    broker_configs: tuple[str, ...]
+    config: str | None
+    end_offsets: str | None
+
+
+def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str, int]:  # noqa: ANN401
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    brokers = [read_broker_settings(each) for each in wanted.broker_configs]
+    given = read_given_settings(wanted.config)
+    with replayed(console, needs=_NEEDS, **options) as state:
+        asked = asked_groups(state)
+        asked.tell(console)
+        era = chosen_era(wanted.era, options.get("kafka_version"), state.manifest)
+        tables = state.tables
+        sources = SettingSources(
+            release=state.release, brokers=brokers, given=given, minutes=wanted.minutes
+        )
+        configs, leaders = tables.read("configs"), tables.read("partition_leaders")
+        found = retention_found(with_state(sources, configs, leaders))
+        _tell(console, era, found)
+        source = describe_source(state, asked.found, wanted.end_offsets, console)
+        question = _question(state, era, found, given, source.ends)
+        evaluation = Evaluation(EXPIRATION, MAKES, {"expiration_question": question})
+        made = evaluate(console, state, evaluation, **options)
+        untold = _untold(made)
+        for each in untold:
+            console.error(f"cannot tell: {each}")
+        said = {
+            "as_of": state.as_of,
+            "input": list(state.given),
+            "kafka_version": state.release,
+            "rules": era.era.name,
+            "rules_said": era.said,
+            "retention": list(found.said),
+            "findings": list(found.findings),
+            "cannot_tell": [*asked.cannot_tell, *untold],
+        }
+        answer = _answer(made, offset_rows(source), wanted.output_format, said)
+        code = asked.exit_code or state.exit_code
+    return answer, code or (CANNOT_TELL if untold else 0)
+
+
+def _tell(console: Console, era: ChosenEra, found: RetentionFound) -> None:
+    console.say(era.said)
+    for each in found.said:
+        console.say(each)
+    for each in found.findings:
+        console.warn(each)
+
+
+def _question(
+    state: Replayed,
+    era: ChosenEra,
+    found: RetentionFound,
+    given: GivenSettings,
+    ends: pa.Table,
+) -> ExpirationQuestion:
+    partitions = [
+        each
+        for each in state.manifest["partitions"]
+        if each["topic"] == _OFFSETS_TOPIC and each.get("is_leading", True)
+    ]
+    cut = [
+        int(place.rpartition("-")[2])
+        for place in state.as_of["offsets"]
+        if place.rpartition("-")[0] == _OFFSETS_TOPIC
+    ]
+    topics = sorted({each["topic"] for each in state.manifest.get("data_topics", ())})
+    rows = ends.to_pylist()
+    return ExpirationQuestion(
+        era=era.era,
+        before=era.before,
+        retention=found.retention,
+        minutes=found.minutes,
+        audit=_audit(given),
+        as_of_ms=_instant_ms(state),
+        cut_partitions=frozenset(cut),
+        complete_from={
+            each["partition"]: each["complete_from"] for each in partitions if each["complete_from"]
+        },
+        data_topics=topics or None,
+        ends=[LogEnds(*(row[name] for name in LogEnds._fields)) for row in rows],
+    )
+
+
+def _instant_ms(state: Replayed) -> int:
+    """Return the instant: the one asked about, or the time of the dump's last record."""
+    said = state.as_of["time"]
+    if said is None:
+        times = [
+            each["last_timestamp"]
+            for each in state.manifest["partitions"]
+            if each.get("last_timestamp")
+        ]
+        said = max(times, default=None)
+    if said is None:
+        return 0
+    return round((datetime.fromisoformat(said) - EPOCH).total_seconds() * 1000)
+
+
+def _audit(given: GivenSettings) -> AuditRules:
+    """Return how removals are judged: `rules: expiration:` of `--config` goes before ours."""
+    ours = audit_rules()
+    said = given.rules.get("expiration") or {}
+    try:
+        return AuditRules(
+            float(said.get("slack_share", ours.slack_share)),
+            int(said.get("least_slack_ms", ours.least_slack_ms)),
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputUnreadableError(f"--config: rules: expiration: {error}") from error
+
+
+def _untold(made: Mapping[str, pa.Table]) -> list[str]:
+    """Return what cannot be told, each reason once with how often."""
+    found = []
+    removals = made["offset_removals"]
+    for reason, count in _reasons(removals):
+        found.append(f"whether {count} offsets were removed rightly: {reason}")
+    what_if = made["retention_what_if"]
+    for reason, count in _reasons(what_if):
+        found.append(f"what {count} groups would have lost: {reason}")
+    return found
+
+
+def _reasons(rows: pa.Table) -> Sequence[tuple[str, int]]:
+    rows = rows.filter(pc.equal(rows["verdict"], "cannot_tell"))
+    counted = pc.value_counts(rows["reason"].combine_chunks()).to_pylist()
+    return sorted((each["values"] or "not known", each["counts"]) for each in counted)
+
+
+def _answer(
+    made: Mapping[str, pa.Table], described: pa.Table, output_format: str, said: dict[str, Any]
+) -> str:
+    expiration, removals, what_if = (made[name] for name in MAKES)
+    if output_format in {"json", "csv"}:
+        told = {**said, "removals": readable(removals), "what_if": readable(what_if)}
+        section = offset_section(expiration, described, for_people=False)
+        return shown([section], output_format, told)
+    parts = ["\n".join([said["rules_said"], *said["retention"], *said["findings"]])]
+    sections = [
+        ("Groups", group_section(expiration)),
+        ("Offsets", offset_section(expiration, described, for_people=True)),
+        ("Removed", removal_section(removals)),
+        ("What if", what_if_section(what_if)),
+    ]
+    mark = "## " if output_format == "markdown" else ""
+    for title, section in sections:
+        if section.rows.num_rows:
+            parts.append(f"{mark}{title}\n\n{shown([section], output_format, said)}")
+    if not expiration.num_rows:
+        parts.append("No group has committed offsets.")
+    return "\n\n".join(parts)

@@ -1,0 +1,204 @@
+"""Where the retention of offsets comes from: defaults, the dump, files, and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from analytics.errors import InputUnreadableError
+from analytics.evaluate.expiration.retention import (
+    ASSUMED,
+    BROKER_CONFIG,
+    DYNAMIC,
+    OPTION,
+    Retention,
+    Setting,
+)
+from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from jobs.settings_files import BrokerSettings, GivenSettings
+
+MINUTE_MS = 60_000
+_OFFSETS_TOPIC = "__consumer_offsets"
+
+
+@dataclass(frozen=True)
+class RetentionFound:
+    """What is in force, and what is to be said of it.
+
+    Attributes:
+        retention: By coordinator.
+        minutes: The retentions to try.
+        said: Where each value is from, one sentence each.
+        findings: What brokers disagree about, one sentence each.
+    """
+
+    retention: Retention
+    minutes: tuple[int, ...]
+    said: tuple[str, ...]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SettingSources:
+    """All that may say how long offsets are kept, weakest first.
+
+    Attributes:
+        release: Whose defaults apply.
+        dynamic: By broker (None: of all brokers), settings in the metadata log.
+        dynamic_groups: By group, likewise.
+        leaders: By partition of `__consumer_offsets`, the broker that leads it.
+        brokers: Files of `--broker-config`.
+        given: The file of `--config`.
+        minutes: `--retention-minutes`.
+    """
+
+    release: str
+    dynamic: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
+    dynamic_groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    leaders: Mapping[int, int] = field(default_factory=dict)
+    brokers: Sequence[BrokerSettings] = ()
+    given: GivenSettings | None = None
+    minutes: Sequence[int] = ()
+
+
+def retention_found(sources: SettingSources) -> RetentionFound:
+    """Return the retention of every coordinator and the values to try.
+
+    One value of `--retention-minutes` is the retention in force. Several are tried; the first of
+    them is in force only where nothing else says what is.
+
+    Raises:
+        InputUnreadableError: A setting is no whole number.
+    """
+    otherwise = _setting(sources, None)
+    of_partitions = {
+        partition: chosen
+        for partition, leader in sources.leaders.items()
+        if (chosen := _setting(sources, leader)) != otherwise
+    }
+    groups = dict(sources.dynamic_groups)
+    told = sources.given.groups if sources.given else {}
+    of_groups = {
+        **{name: _of_group(said, otherwise, DYNAMIC) for name, said in groups.items()},
+        **{name: _of_group(said, otherwise, BROKER_CONFIG) for name, said in told.items()},
+    }
+    of_groups = {name: each for name, each in of_groups.items() if each is not None}
+    retention = Retention(otherwise, of_partitions, _known(of_groups))
+    in_force = {otherwise, *of_partitions.values(), *retention.of_groups.values()}
+    tried = tuple(sources.minutes) or tuple(
+        sorted({max(1, each.retention_ms // MINUTE_MS) for each in in_force})
+    )
+    return RetentionFound(retention, tried, _sentences(retention), _disagreements(sources))
+
+
+def with_state(sources: SettingSources, configs: pa.Table, leaders: pa.Table) -> SettingSources:
+    """Add what the state tables `configs` and `partition_leaders` say."""
+    dynamic: dict[int | None, dict[str, str]] = {}
+    groups: dict[str, dict[str, str]] = {}
+    for row in configs.to_pylist():
+        if row["value"] is None or row["name"] not in (RETENTION, CHECK_INTERVAL):
+            continue
+        if row["resource_type"] == "broker":
+            node = int(row["resource"]) if row["resource"] else None
+            dynamic.setdefault(node, {})[row["name"]] = row["value"]
+        elif row["resource_type"] == "group":
+            groups.setdefault(row["resource"], {})[row["name"]] = row["value"]
+    led = {
+        row["partition"]: row["leader"]
+        for row in leaders.to_pylist()
+        if row["topic"] == _OFFSETS_TOPIC and row["leader"] is not None and row["leader"] >= 0
+    }
+    return replace(sources, dynamic=dynamic, dynamic_groups=groups, leaders=led)
+
+
+def _setting(sources: SettingSources, node: int | None) -> Setting:
+    """Return what is in force at a broker; for None at one that nothing more is known of."""
+    minutes, source = default_setting(RETENTION, sources.release), ASSUMED
+    interval = default_setting(CHECK_INTERVAL, sources.release)
+    for name in dict.fromkeys((None, node)):
+        said = sources.dynamic.get(name, {})
+        if RETENTION in said:
+            minutes, source = _number(said, RETENTION, "the metadata log"), DYNAMIC
+        interval = _number(said, CHECK_INTERVAL, "the metadata log", interval)
+    if file := _file_of(sources.brokers, node):
+        # A broker whose file is silent runs by Kafka's default: that is known, not assumed.
+        default = minutes if source == DYNAMIC else default_setting(RETENTION, sources.release)
+        minutes, source = _number(file.values, RETENTION, file.name, default), BROKER_CONFIG
+        interval = _number(file.values, CHECK_INTERVAL, file.name, interval)
+    given = sources.given.values if sources.given else {}
+    if RETENTION in given:
+        minutes, source = _number(given, RETENTION, "--config"), BROKER_CONFIG
+    interval = _number(given, CHECK_INTERVAL, "--config", interval)
+    if len(sources.minutes) == 1 or (sources.minutes and source == ASSUMED):
+        minutes, source = sources.minutes[0], OPTION
+    return Setting(minutes * MINUTE_MS, source, interval)
+
+
+def _file_of(brokers: Sequence[BrokerSettings], node: int | None) -> BrokerSettings | None:
+    """Return the file of a broker; where it has none, the one that keeps offsets the shortest."""
+    for each in brokers:
+        if node is not None and each.node == node:
+            return each
+    shortest = sorted(brokers, key=lambda each: _number(each.values, RETENTION, each.name, 2**31))
+    return shortest[0] if shortest else None
+
+
+def _of_group(said: Mapping[str, str], otherwise: Setting, source: str) -> Setting | None:
+    if RETENTION not in said:
+        return None
+    minutes = _number(said, RETENTION, "a group's settings")
+    return Setting(minutes * MINUTE_MS, source, otherwise.check_interval_ms)
+
+
+def _known(settings: Mapping[str, Setting | None]) -> dict[str, Setting]:
+    return {name: each for name, each in settings.items() if each is not None}
+
+
+def _number(values: Mapping[str, str], name: str, where: str, otherwise: int | None = None) -> int:
+    text = values.get(name)
+    if text is None:
+        return otherwise if otherwise is not None else 0
+    try:
+        return int(text.strip())
+    except ValueError as error:
+        raise InputUnreadableError(f"{where}: {name} is {text!r}, which is no number") from error
+
+
+def _sentences(retention: Retention) -> tuple[str, ...]:
+    each = retention.otherwise
+    words = {
+        ASSUMED: "Kafka's default, assumed: no broker's settings were given",
+        BROKER_CONFIG: "from the settings given",
+        DYNAMIC: "from the metadata log",
+        OPTION: "from --retention-minutes",
+    }[each.source]
+    minutes = each.retention_ms // MINUTE_MS
+    said = [f"{RETENTION} = {minutes} ({words}); {CHECK_INTERVAL} = {each.check_interval_ms}"]
+    if retention.of_partitions:
+        said.append(f"another one at the coordinators of {len(retention.of_partitions)} partitions")
+    said += [
+        f"{name}: offsets.retention.minutes = {own.retention_ms // MINUTE_MS} (of the group)"
+        for name, own in sorted(retention.of_groups.items())
+    ]
+    return tuple(said)
+
+
+def _disagreements(sources: SettingSources) -> tuple[str, ...]:
+    found = []
+    for name in (RETENTION, CHECK_INTERVAL):
+        default = default_setting(name, sources.release)
+        said = {
+            each.name: _number(each.values, name, each.name, default) for each in sources.brokers
+        }
+        if len(set(said.values())) > 1:
+            listed = ", ".join(f"{file} {value}" for file, value in said.items())
+            found.append(
+                f"brokers disagree about {name}: {listed}; each partition of {_OFFSETS_TOPIC} goes "
+                "by its coordinator, where that is known, else by the shortest"
+            )
+    return tuple(found)

@@ -1,0 +1,144 @@
+"""Broker settings that a person gives: `server.properties` as it is, and YAML with Kafka's keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from analytics.errors import InputUnreadableError
+from jobs.options import in_order
+
+settings_options = in_order(
+    click.option(
+        "--broker-config",
+        "broker_configs",
+        metavar="FILE",
+        multiple=True,
+        help="A broker's server.properties; repeatable, one a broker.",
+    ),
+    click.option(
+        "--config",
+        metavar="FILE",
+        help="YAML with Kafka's own settings, `groups:` that override them, and `rules:`.",
+    ),
+)
+"""`--broker-config` as `broker_configs: tuple[str, ...]`, `--config` as `config: str | None`."""
+
+_NODE = ("node.id", "broker.id")
+
+
+@dataclass(frozen=True)
+class BrokerSettings:
+    """What one `server.properties` says.
+
+    Attributes:
+        name: The file, as it was given.
+        node: `node.id` or `broker.id`; None where it names none.
+        values: Every setting in it.
+    """
+
+    name: str
+    node: int | None
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class GivenSettings:
+    """What the YAML file of `--config` says.
+
+    Attributes:
+        values: Kafka's settings.
+        groups: Settings of single groups.
+        rules: Thresholds, by the question they belong to.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rules: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_broker_settings(path: str) -> BrokerSettings:
+    """Read a `server.properties` (``java.util.Properties``: lines that go on, `=`, `:`, blanks).
+
+    Raises:
+        InputUnreadableError: It cannot be read, or names a node that is no number.
+    """
+    values = _properties(_text(path))
+    node = next((values[name] for name in _NODE if values.get(name)), None)
+    if node is not None and not re.fullmatch(r"-?\d+", node):
+        raise InputUnreadableError(f"{path}: node.id is {node!r}, which is no number")
+    return BrokerSettings(path, None if node is None else int(node), values)
+
+
+def read_given_settings(path: str | None) -> GivenSettings:
+    """Read the file of `--config`; None has nothing.
+
+    Raises:
+        InputUnreadableError: It is no YAML, or not of that shape.
+    """
+    if path is None:
+        return GivenSettings()
+    from ruamel.yaml import YAML  # noqa: PLC0415 - rarely needed
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
+    try:
+        document = YAML(typ="safe", pure=True).load(_text(path)) or {}
+    except YAMLError as error:
+        raise InputUnreadableError(f"{path}: no YAML: {error!s:.300}") from error
+    if not isinstance(document, dict):
+        raise InputUnreadableError(f"{path}: looked for settings by name, found none")
+    groups = _mapping(document.pop("groups", None), path, "groups")
+    rules = _mapping(document.pop("rules", None), path, "rules")
+    return GivenSettings(
+        _flat(document),
+        {str(name): _flat(_mapping(said, path, str(name))) for name, said in groups.items()},
+        rules,
+    )
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputUnreadableError(f"{path}: {error.strerror or error}") from error
+
+
+def _mapping(value: Any, path: str, name: str) -> dict[str, Any]:  # noqa: ANN401 - as YAML has it
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InputUnreadableError(f"{path}: {name}: is no mapping")
+    return value
+
+
+def _flat(document: Mapping[Any, Any], prefix: str = "") -> dict[str, str]:
+    """Return settings by their whole names, also where they were written as a tree."""
+    found: dict[str, str] = {}
+    for name, value in document.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")
+        elif value is not None:
+            found[f"{prefix}{name}"] = str(value)
+    return found
+
+
+def _properties(text: str) -> dict[str, str]:
+    joined = re.sub(r"\\\r?\n[ \t]*", "", text)
+    found: dict[str, str] = {}
+    for line in joined.splitlines():
+        said = line.strip()
+        if said and said[0] not in "#!":
+            name, value = _pair(said)
+            found[name] = value
+    return found
+
+
+def _pair(line: str) -> tuple[str, str]:
+    match = re.fullmatch(r"((?:[^=:\s\\]|\\.)*)\s*[=:\s]?\s*(.*)", line)
+    name, value = match.groups() if match else (line, "")
+    return re.sub(r"\\(.)", r"\1", name), value

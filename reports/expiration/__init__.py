@@ -1,0 +1,1 @@
+"""What `expiration` prints: per group first, then every offset, what went, and what if."""

@@ -1,0 +1,180 @@
+"""Rows of the tables about expiry as they are shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from reports.row_formats import Section
+
+Row = Mapping[str, Any]
+
+GROUP_HEADS = {
+    "group_id": "GROUP",
+    "offsets": "OFFSETS",
+    "rules": "RULE",
+    "next": "NEXT-EXPIRES-AT",
+    "statuses": "STATUS",
+}
+OFFSET_HEADS = {
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "committed_offset": "CURRENT-OFFSET",
+    "log_end_offset": "LOG-END-OFFSET",
+    "lag": "LAG",
+    "consumer_id": "CONSUMER-ID",
+    "host": "HOST",
+    "client_id": "CLIENT-ID",
+    "rule": "RULE",
+    "base_timestamp": "COUNTS-FROM",
+    "expires_at": "EXPIRES-AT",
+    "next_cleanup_at": "CLEANUP-BY",
+    "status": "STATUS",
+    "blocked_by": "BLOCKED-BY",
+}
+WHAT_IF_HEADS = {
+    "retention_minutes": "RETENTION-MINUTES",
+    "group_id": "GROUP",
+    "offsets": "OFFSETS",
+    "lost_now": "LOST-NOW",
+    "lost_once": "LOST-ONCE",
+    "first_lost_at": "FIRST-LOST-AT",
+    "longest_idle": "LONGEST-IDLE",
+    "verdict": "VERDICT",
+    "reason": "REASON",
+}
+REMOVAL_HEADS = {
+    "group_id": "GROUP",
+    "count": "OFFSETS",
+    "cause": "CAUSE",
+    "confidence": "CONFIDENCE",
+    "verdict": "VERDICT",
+    "first": "FIRST-REMOVED-AT",
+    "last": "LAST-REMOVED-AT",
+    "reason": "REASON",
+}
+_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+
+
+def group_section(expiration: pa.Table) -> Section:
+    """Return a row a group: how many offsets, by which rules, when the next one goes."""
+    groups: dict[str, list[Row]] = {}
+    for row in readable(expiration):
+        groups.setdefault(row["group_id"], []).append(row)
+    rows = [
+        {
+            "group_id": group,
+            "offsets": len(offsets),
+            "rules": ", ".join(sorted({each["rule"] for each in offsets})),
+            "next": min(
+                (each["expires_at"] for each in offsets if each["expires_at"]), default=None
+            ),
+            "statuses": _counted(each["status"] for each in offsets),
+        }
+        for group, offsets in sorted(groups.items())
+    ]
+    return Section(table_of(rows, GROUP_HEADS), GROUP_HEADS)
+
+
+def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: bool) -> Section:
+    """Return a row an offset, with the columns of kafka-consumer-groups.
+
+    Args:
+        expiration: The table `offset_expiration`.
+        described: Rows of `describe`: `group`, `topic`, `partition`, `consumer_id`, `host`,
+            `client_id`.
+        for_people: Only the columns with a head.
+    """
+    owners = {
+        (each["group"], each["topic"], each["partition"]): each for each in described.to_pylist()
+    }
+    rows = []
+    for row in readable(expiration):
+        owner = owners.get((row["group_id"], row["topic"], row["partition"]), {})
+        rows.append(
+            {
+                **row,
+                "lag": row["skipped_if_latest"],
+                **{name: owner.get(name) for name in ("consumer_id", "host", "client_id")},
+            }
+        )
+    names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))
+    also = [] if for_people else [name for name in names if name not in OFFSET_HEADS]
+    return Section(table_of(rows, names), OFFSET_HEADS, also)
+
+
+def what_if_section(what_if: pa.Table) -> Section:
+    """Return a row a retention and group."""
+    rows = [{**row, "longest_idle": duration(row["longest_idle_ms"])} for row in readable(what_if)]
+    return Section(table_of(rows, [*what_if.column_names, "longest_idle"]), WHAT_IF_HEADS)
+
+
+def removal_section(removals: pa.Table) -> Section:
+    """Return a row a group, cause and verdict: how many offsets went, and when."""
+    acts: dict[tuple[str, ...], list[Row]] = {}
+    for row in readable(removals):
+        key = tuple(str(row[name]) for name in ("group_id", "cause", "confidence", "verdict"))
+        acts.setdefault((*key, row["reason"] or ""), []).append(row)
+    rows = [
+        {
+            **dict(zip(("group_id", "cause", "confidence", "verdict", "reason"), key, strict=True)),
+            "count": len(gone),
+            "first": _first(each["removed_at"] for each in gone),
+            "last": max((each["removed_at"] for each in gone if each["removed_at"]), default=None),
+        }
+        for key, gone in sorted(acts.items())
+    ]
+    return Section(table_of(rows, REMOVAL_HEADS), REMOVAL_HEADS)
+
+
+def readable(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return rows with their times as ISO 8601, UTC, milliseconds."""
+    times = [each.name for each in rows.schema if pa.types.is_timestamp(each.type)]
+    found: list[dict[str, Any]] = rows.to_pylist()
+    for row in found:
+        for name in times:
+            if row[name] is not None:
+                when = row[name].replace(tzinfo=None)
+                row[name] = when.isoformat(timespec="milliseconds") + "Z"
+    return found
+
+
+def duration(milliseconds: int | None) -> str | None:
+    """Return a length of time in the two largest units it has: `2 h 5 min`."""
+    if milliseconds is None:
+        return None
+    if milliseconds < _UNITS[-1][0]:
+        return f"{milliseconds} ms"
+    parts = []
+    for size, unit in _UNITS:
+        count, milliseconds = divmod(milliseconds, size)
+        if count:
+            parts.append(f"{count} {unit}")
+        elif parts:
+            break
+    return " ".join(parts[:2])
+
+
+def table_of(rows: Iterable[Row], names: Iterable[str]) -> pa.Table:
+    """Return rows as a table; a column of nothing but nulls is one of texts."""
+    listed = list(rows)
+    columns = {name: pa.array([row.get(name) for row in listed]) for name in names}
+    return pa.table(
+        {
+            name: column.cast(pa.string()) if pa.types.is_null(column.type) else column
+            for name, column in columns.items()
+        }
+    )
+
+
+def _first(times: Iterable[str | None]) -> str | None:
+    return min((each for each in times if each is not None), default=None)
+
+
+def _counted(words: Iterable[str]) -> str:
+    counts = Counter(words)
+    return ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
