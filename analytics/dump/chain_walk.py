@@ -6,7 +6,6 @@ is summed over; without, only where the chain breaks.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from analytics.dump.checksums import checksums
 from analytics.dump.damage import Damage, DamageReason, Tail, TailKind
+from analytics.dump.header_walk import chain_starts, length_fields
 from analytics.dump.headers import (
     LOG_OVERHEAD,
     MAGIC_AT,
@@ -31,15 +31,13 @@ if TYPE_CHECKING:
     from analytics.dump.byte_source import ByteSource
     from analytics.dump.offset_sense import LogSense
 
-_WINDOW: Final = 1 << 20
+_WINDOW: Final = 2 << 20
 _SMALL_WINDOW: Final = 4 << 10
 """After a break, windows begin small and double: many breaks stay cheap."""
 _ZEROS_OF_A_TAIL: Final = 64
 """So many zeros at the end are no end of a record."""
 _DOUBTS: Final = 64
 """How many batches are looked back at where the chain breaks and nothing was checked."""
-
-_size_at = struct.Struct(">I").unpack_from
 
 
 @dataclass
@@ -108,11 +106,10 @@ class ChainWalk:
         self, data: NDArray[np.uint8], size: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and sizes of the entries at the window's head that lie in it whole."""
-        starts, end = _follow(self._raw, size)
-        edges = np.array([*starts, end], np.int64)
-        begins, sizes = edges[:-1], np.diff(edges)
-        magic = data[np.minimum(begins + MAGIC_AT, data.size - 1)]
-        good = (magic <= 2) & (sizes >= SMALLEST[np.minimum(magic, 2)]) & (edges[1:] <= size)
+        begins = chain_starts(data, max(size - MAGIC_AT, 0))
+        sizes = length_fields(data)[begins].astype(np.int64) + LOG_OVERHEAD
+        magic = data[begins + MAGIC_AT]
+        good = (magic <= 2) & (sizes >= SMALLEST[np.minimum(magic, 2)]) & (begins + sizes <= size)
         count = begins.size if good.all() else int(good.argmin())
         return begins[:count], sizes[:count]
 
@@ -273,17 +270,6 @@ class ChainWalk:
             if reason in {DamageReason.BAD_LENGTH, DamageReason.BAD_MAGIC}:
                 offset = self._bytes.claimed(start)
             self.damages.append(Damage(start, end - start, reason, offset=offset))
-
-
-def _follow(raw: bytearray, size: int) -> tuple[list[int], int]:
-    """Follow the chain of lengths; return where entries begin and where the next one would."""
-    starts = []
-    position, limit = 0, size - LOG_OVERHEAD
-    while position <= limit:
-        starts.append(position)
-        # Unsigned, so that the chain always goes forward.
-        position += _size_at(raw, position + 8)[0] + LOG_OVERHEAD
-    return starts, position
 
 
 def _senseless(batches: Batches) -> NDArray[np.bool_]:

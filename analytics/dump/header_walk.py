@@ -73,7 +73,9 @@ def walk_chain(
         if data is None or position > 0 or size < _LANE_BYTES:
             data = _read(fill, position, min(max(chunk_bytes, HEADER_BYTES), size - position))
         at_end = position + data.size - HEADER_BYTES >= size
-        chain = _judged(data, _follow(data, at_end=at_end), position, size, last_offset)
+        # In the middle of a file a header that is cut off is left to the next chunk.
+        limit = data.size - HEADER_BYTES - (_MAGIC_AT if at_end else HEADER_BYTES - 1)
+        chain = _judged(data, chain_starts(data, limit), position, size, last_offset)
         yield chain
         if not chain.clean or not len(chain.headers):
             return
@@ -91,10 +93,13 @@ def _read(fill: Fill, position: int, wanted: int) -> NDArray[np.uint8]:
     return _buffer[: wanted + HEADER_BYTES]
 
 
-def _follow(data: NDArray[np.uint8], *, at_end: bool) -> NDArray[np.int64]:
-    """Return where batches begin if every length is right, from the first byte on."""
-    # In the middle of a file a header that is cut off is left to the next chunk.
-    limit = data.size - HEADER_BYTES - (_MAGIC_AT if at_end else HEADER_BYTES - 1)
+def chain_starts(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
+    """Return where entries begin if every length is right, from the first byte on.
+
+    Args:
+        data: Bytes of a file, with more than a header's length of any bytes after ``limit``.
+        limit: Entries that begin here or later are not looked for.
+    """
     guesses = _guesses(data, limit)
     for _ in range(_FALSE_GUESSES):
         if not guesses.size:
@@ -106,8 +111,8 @@ def _follow(data: NDArray[np.uint8], *, at_end: bool) -> NDArray[np.int64]:
     return _one_by_one(data, limit)
 
 
-def _lengths(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return the length field of a batch at any position."""
+def length_fields(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return what would be the length of an entry that begins at each position."""
     return np.ndarray((data.size - 11,), ">u4", data, offset=8, strides=(1,))
 
 
@@ -122,7 +127,7 @@ def _guesses(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
     start = (row + 1) * _LANE_BYTES + column
     likely = data[start] == 0
     start, row = start[likely], row[likely]
-    length = _lengths(data)[start].astype(np.int64)
+    length = length_fields(data)[start].astype(np.int64)
     after = start + _OVERHEAD + length
     likely = (length >= _LEAST_OF_MAGIC[2]) & (after < limit)
     start, row, after = start[likely], row[likely], after[likely]
@@ -141,7 +146,7 @@ def _in_lock_step(
     Returns all positions, ascending, and the first start at which the chain from the one before
     does not arrive (None if it arrives at all): what comes after it means nothing.
     """
-    lengths, step = _lengths(data), np.int64(_OVERHEAD)
+    lengths, step = length_fields(data), np.int64(_OVERHEAD)
     position, end = starts, np.append(starts[1:], limit)
     lane = np.arange(starts.size)
     arrives = np.empty(starts.size, np.int64)
