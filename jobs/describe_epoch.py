@@ -69,12 +69,12 @@ def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[Asked
 
 def _why_unknown(name: str, epoch: int, lives: Sequence[Row]) -> str | None:
     """Return why an epoch between or before those that are known may have been there."""
-    later = [row for row in lives if row["epoch"] > epoch]
-    if not later:
-        return None
-    after = min(later, key=lambda row: (row["life"], row["epoch"]))
-    if after["missing_is_compacted"] or after["missing_before"] is None:
-        return f"{name}: epoch {epoch} is compacted: the next one in the dump is {after['epoch']}"
+    for life in sorted({row["life"] for row in lives}, reverse=True):
+        later = [row for row in lives if row["life"] == life and row["epoch"] > epoch]
+        after = min(later, key=lambda row: int(row["epoch"]), default=None)
+        if after and (after["missing_is_compacted"] or after["missing_before"] is None):
+            known = after["epoch"]
+            return f"{name}: epoch {epoch} is compacted: the next one in the dump is {known}"
     return None
 
 

@@ -75,7 +75,7 @@ def read_end_offsets(path: str) -> list[dict[str, Any]]:
         else:
             rows = pyarrow.csv.read_csv(io.BytesIO(data)).to_pylist()
         return [_row(each) for each in rows]
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+    except (pa.ArrowException, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputUnreadableError(
             f"{path}: {error!s:.200}; looked for CSV, JSON or Parquet with topic, partition, "
             f"log_start_offset, log_end_offset and, if it has several samples, timestamp"
@@ -136,6 +136,18 @@ def _samples_at(rows: Iterable[Row], replayed: Replayed) -> list[Row]:
 
 def _beside_the_dump(replayed: Replayed) -> list[Row]:
     """Return what the data directories say: of the replicas that hold all that was committed."""
+    # What every one of them has is the high watermark, which Kafka's tools call the end.
+    return [
+        min(chosen, key=lambda each: each["log_end_offset"])
+        for chosen in true_copies(replayed).values()
+    ]
+
+
+def true_copies(replayed: Replayed) -> dict[tuple[str, int], list[Row]]:
+    """Return the copies of each data partition that hold all that was committed, as manifests do.
+
+    A partition of which nothing says whose copy is the truth is left out.
+    """
     manifest = replayed.manifest
     copies: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for each in manifest.get("data_partitions", ()):
@@ -144,7 +156,7 @@ def _beside_the_dump(replayed: Replayed) -> list[Row]:
     nodes = {each["name"]: each["node_id"] for each in manifest["copies"]}
     preferred = manifest.get("options", {}).get("prefer_copy")
     in_sync = _in_sync(replayed)
-    rows = []
+    found = {}
     for key, held in copies.items():
         if preferred is not None:
             chosen = [each for each in held if each["copy"] == preferred]
@@ -154,9 +166,8 @@ def _beside_the_dump(replayed: Replayed) -> list[Row]:
             # Without a metadata log nothing says whose copy is the truth, unless all say the same.
             chosen = held if len({each["log_end_offset"] for each in held}) == 1 else []
         if chosen:
-            # What every one of them has is the high watermark, which Kafka's tools call the end.
-            rows.append(min(chosen, key=lambda each: each["log_end_offset"]))
-    return rows
+            found[key] = chosen
+    return found
 
 
 def _in_sync(replayed: Replayed) -> dict[tuple[str, int], set[int]]:
