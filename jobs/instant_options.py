@@ -9,7 +9,9 @@ from jobs.instant import END, Instant
 from jobs.options import in_order
 
 
-def _as_of(ctx: click.Context, parameter: click.Parameter, value: int | None) -> int | str | None:
+def asked_instant(
+    ctx: click.Context, parameter: click.Parameter, value: int | None
+) -> int | str | None:
     """Return milliseconds, `end` where it was asked for by name, None where nothing was said."""
     if value is not None or parameter.name is None:
         return value
@@ -44,7 +46,7 @@ instant_options = in_order(
         "--as-of",
         type=Instant(),
         metavar="TIME",
-        callback=_as_of,
+        callback=asked_instant,
         help="Count what was appended at or before this time.  [default: end]",
     ),
     click.option(

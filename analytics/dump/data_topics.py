@@ -52,6 +52,7 @@ class DataOffsets:
         log_start_offset: From the checkpoint, else the first file's base offset.
         log_end_offset: Last offset + 1; a lower bound where ``is_exact`` is false.
         is_exact: The end was read from the last batch, not taken from a checkpoint.
+        leader_epochs: (epoch, first offset), from ``leader-epoch-checkpoint``.
     """
 
     topic: str
@@ -61,6 +62,7 @@ class DataOffsets:
     log_start_offset: int
     log_end_offset: int
     is_exact: bool
+    leader_epochs: tuple[tuple[int, int], ...] = ()
 
 
 def data_topics(copies: Iterable[Copy]) -> list[DataTopic]:
@@ -89,6 +91,7 @@ def data_offsets(partition: PartitionCopy) -> DataOffsets:
         log_start_offset=max(first, partition.log_start_offset or 0),
         log_end_offset=max(known, end or 0),
         is_exact=end is not None,
+        leader_epochs=partition.leader_epochs,
     )
 
 

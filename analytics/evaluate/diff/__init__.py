@@ -1,0 +1,1 @@
+"""What differs between two states: offsets, groups, members, share partitions. Arrow, no Spark."""

@@ -1,0 +1,88 @@
+"""Committed offsets that moved, went back, vanished or appeared."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.diff.paired import (
+    APPEARED,
+    MOVED,
+    VANISHED,
+    WENT_BACK,
+    chosen,
+    differs,
+    in_order,
+    paired,
+    presence,
+    replaced,
+    with_change,
+)
+
+KEY = ("group_id", "topic", "partition")
+COLUMNS = (*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp")
+"""Of the table `committed_offsets`, what is compared."""
+
+EPOCH_CHANGED = "leader epoch changed"
+"""The same offset, read under another leader epoch: perhaps another record."""
+
+
+def changed_offsets(
+    before: pa.Table, after: pa.Table, untold: pa.Table, born_again: pa.Table
+) -> pa.Table:
+    """Return the committed offsets that differ.
+
+    Args:
+        before: `COLUMNS` of the first state.
+        after: Those of the second.
+        untold: Groups of which one state does not tell all (`UNTOLD`).
+        born_again: As `topics_born_again` returns it.
+
+    Returns:
+        `KEY`, `change`, the other columns of both states, `difference` (records, null where one
+        offset is absent), `note` (the topic is another one of the same name), `reason`.
+    """
+    rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
+    vanished, appeared = presence(rows)
+    old, new = rows["from_committed_offset"], rows["to_committed_offset"]
+    change = chosen(
+        (vanished, VANISHED),
+        (appeared, APPEARED),
+        (pc.less(new, old), WENT_BACK),
+        (pc.greater(new, old), MOVED),
+        (differs(rows, "committed_leader_epoch"), EPOCH_CHANGED),
+    )
+    rows = with_change(rows, change, untold)
+    difference = pc.subtract(rows["to_committed_offset"], rows["from_committed_offset"])
+    rows = replaced(rows, "difference", difference)
+    return in_order(rows.join(born_again, ["topic"], join_type="left outer"), *KEY)
+
+
+def topics_born_again(before: pa.Table, after: pa.Table) -> pa.Table:
+    """Return the topics that have another id in the second state.
+
+    Args:
+        before: The table `topics` of the first state.
+        after: That of the second.
+
+    Returns:
+        `topic`, `note`.
+    """
+    rows = paired(_living(before), _living(after), ["topic"])
+    both = pc.and_(rows["in_from"], rows["in_to"])
+    rows = rows.filter(pc.and_(both, differs(rows, "topic_id")))
+    note = pc.binary_join_element_wise(
+        "the topic was created again: ", rows["from_topic_id"], " is now ", rows["to_topic_id"], ""
+    )
+    return pa.table({"topic": rows["topic"], "note": note})
+
+
+def _living(topics: pa.Table) -> pa.Table:
+    """Return the ids of topics that are there; one name has one."""
+    known = pc.and_(pc.is_valid(topics["topic"]), pc.is_valid(topics["topic_id"]))
+    rows = topics.filter(pc.and_(known, pc.is_null(topics["deleted_at"])))
+    return (
+        rows.group_by("topic")
+        .aggregate([("topic_id", "max")])
+        .rename_columns({"topic_id_max": "topic_id"})
+    )

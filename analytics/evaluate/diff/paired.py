@@ -1,0 +1,106 @@
+"""Rows of two states side by side, and the words for what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+APPEARED: Final = "appeared"
+VANISHED: Final = "vanished"
+MOVED: Final = "moved"
+WENT_BACK: Final = "went back"
+CHANGED: Final = "changed"
+CANNOT_TELL: Final = "cannot tell"
+
+UNTOLD = pa.schema([("group_id", pa.string()), ("reason", pa.string())])
+"""Groups of which one of the states does not tell all, and why."""
+
+_FROM, _TO = "from_", "to_"
+
+
+def paired(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Put the rows of two states with the same key side by side.
+
+    Args:
+        before: The first state; one row a key.
+        after: The second state, with the same columns.
+        keys: Columns that tell rows apart.
+
+    Returns:
+        The keys, the other columns twice as ``from_<name>`` and ``to_<name>`` (null where a state
+        has no such row), and `in_from`, `in_to`.
+    """
+    left = _side(before, keys, _FROM)
+    right = _side(after, keys, _TO)
+    rows = left.join(right, list(keys), join_type="full outer")
+    for name in ("in_from", "in_to"):
+        rows = replaced(rows, name, pc.fill_null(rows[name], fill_value=False))
+    return rows
+
+
+def with_change(rows: pa.Table, change: pa.ChunkedArray, untold: pa.Table) -> pa.Table:
+    """Keep the rows that differ, and say what became of them.
+
+    Args:
+        rows: As `paired` returns them, with `group_id`.
+        change: What became of each row; null where nothing did.
+        untold: As `UNTOLD`: where one state does not tell all of a group, no difference is sure.
+
+    Returns:
+        The rows that differ with `change` and `reason` (null where the change is sure).
+    """
+    rows = rows.append_column("change", change)
+    rows = rows.filter(pc.is_valid(rows["change"])).join(
+        untold, ["group_id"], join_type="left outer"
+    )
+    return told(rows, rows["reason"])
+
+
+def told(rows: pa.Table, reason: pa.ChunkedArray) -> pa.Table:
+    """Let rows that have a reason say "cannot tell"."""
+    unsure = pc.is_valid(reason)
+    rows = replaced(rows, "reason", reason)
+    return replaced(rows, "change", pc.if_else(unsure, CANNOT_TELL, rows["change"]))
+
+
+def presence(rows: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Return which rows vanished and which appeared."""
+    return pc.invert(rows["in_to"]), pc.invert(rows["in_from"])
+
+
+def differs(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    """Return where a column has different values; null is a value of its own."""
+    before, after = rows[_FROM + name], rows[_TO + name]
+    either_null = pc.xor(pc.is_null(before), pc.is_null(after))
+    return pc.or_(either_null, pc.fill_null(pc.not_equal(before, after), fill_value=False))
+
+
+def chosen(*cases: tuple[pa.ChunkedArray, str]) -> pa.ChunkedArray:
+    """Return the word of the first case that is true, null where none is."""
+    names = [str(place) for place in range(len(cases))]
+    conditions = pc.make_struct(
+        *(pc.fill_null(each, fill_value=False) for each, _ in cases), field_names=names
+    )
+    found = pc.case_when(conditions, *(pa.scalar(word) for _, word in cases))
+    return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+
+
+def replaced(rows: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+    """Return rows with other values in one column, which is added where it is not there."""
+    if name not in rows.column_names:
+        return rows.append_column(name, column)
+    return rows.set_column(rows.column_names.index(name), name, column)
+
+
+def in_order(rows: pa.Table, *names: str) -> pa.Table:
+    """Return rows sorted by columns: a join leaves them in any order."""
+    return rows.sort_by([(name, "ascending") for name in names])
+
+
+def _side(rows: pa.Table, keys: Sequence[str], prefix: str) -> pa.Table:
+    names = [each if each in keys else prefix + each for each in rows.column_names]
+    there = pa.chunked_array([pa.repeat(pa.scalar(value=True), rows.num_rows)])
+    return rows.rename_columns(names).append_column(f"in_{prefix.rstrip('_')}", there)

@@ -1,0 +1,94 @@
+"""Share partitions whose start offset moved or whose delivery state changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.diff.paired import (
+    APPEARED,
+    CHANGED,
+    MOVED,
+    VANISHED,
+    WENT_BACK,
+    chosen,
+    differs,
+    in_order,
+    paired,
+    presence,
+    replaced,
+    told,
+    with_change,
+)
+
+KEY = ("group_id", "topic_id", "partition")
+COMPARED = (
+    *("phase", "state_epoch", "available_count", "acknowledged_count", "archiving_count"),
+    *("archived_count", "max_delivery_count", "delivery_complete_count"),
+)
+COLUMNS = (*KEY, "topic", "start_offset", *COMPARED, "coordinator_partition", "missing")
+"""Of the table `share_partitions`, what is compared or shown."""
+
+_HOME = "__share_group_state"
+
+
+def changed_share_partitions(
+    before: pa.Table,
+    after: pa.Table,
+    untold: pa.Table,
+    lost_before: Collection[int] = (),
+    lost_after: Collection[int] = (),
+) -> pa.Table:
+    """Return the share partitions that differ.
+
+    Args:
+        before: `COLUMNS` of the first state.
+        after: Those of the second.
+        untold: Groups of which one state does not tell all (`UNTOLD`).
+        lost_before: Partitions of the share state topic of which the first state knows nothing.
+        lost_after: Those of which the second knows nothing.
+
+    Returns:
+        `KEY`, `topic`, `change`, the other columns of both states, `difference` (offsets),
+        `reason`.
+    """
+    rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
+    vanished, appeared = presence(rows)
+    old, new = rows["from_start_offset"], rows["to_start_offset"]
+    changed = reduce(pc.or_, (differs(rows, name) for name in ("start_offset", *COMPARED)))
+    change = chosen(
+        (vanished, VANISHED),
+        (appeared, APPEARED),
+        (pc.less(new, old), WENT_BACK),
+        (pc.greater(new, old), MOVED),
+        (changed, CHANGED),
+    )
+    rows = with_change(rows, change, untold)
+    reason = pc.coalesce(
+        rows["reason"],
+        rows["from_missing"],
+        rows["to_missing"],
+        _without_home(rows, "from", "to", lost_after),
+        _without_home(rows, "to", "from", lost_before),
+    )
+    rows = told(rows, reason)
+    rows = replaced(rows, "topic", pc.coalesce(rows["to_topic"], rows["from_topic"]))
+    difference = pc.subtract(rows["to_start_offset"], rows["from_start_offset"])
+    return in_order(replaced(rows, "difference", difference), *KEY)
+
+
+def _without_home(rows: pa.Table, there: str, absent: str, lost: Collection[int]) -> pa.Array:
+    """Return why a state that has no row of a share partition may have had one."""
+    home = rows[f"{there}_coordinator_partition"]
+    known = pc.is_in(home, pa.array(sorted(lost), home.type))
+    words = pc.binary_join_element_wise(
+        f"its state belongs to {_HOME}-",
+        pc.cast(home, pa.string()),
+        ", of which one state knows nothing or not all",
+        "",
+    )
+    alone = pc.and_(known, pc.invert(rows[f"in_{absent}"]))
+    return pc.if_else(alone, words, pa.scalar(None, pa.string()))

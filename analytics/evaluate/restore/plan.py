@@ -1,0 +1,153 @@
+"""What becomes of each committed offset of the past: it is given back, is there already, or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.diff.paired import in_order
+from analytics.evaluate.restore.data_logs import Logs, data_limits, with_limits
+from analytics.evaluate.restore.refusals import SHARE_GROUP, refusals_of, with_reasons
+
+KEY = ("group_id", "topic", "partition")
+COMMITTED = (*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp", "via")
+"""Of the table `committed_offsets`, what is read."""
+
+RESTORE: Final = "restore"
+UNCHANGED: Final = "unchanged"
+REFUSED: Final = "refused"
+
+PLAN = (
+    *(*KEY, "verdict", "committed_offset", "present_offset", "difference", "via"),
+    *("reason", "detail"),
+)
+"""The columns of a plan."""
+
+_TRANSACTION_OF = "a transaction is pending on it "
+_NO_FILE = "a share group: kafka-share-groups --reset-offsets takes no file"
+
+
+@dataclass(frozen=True)
+class State:
+    """What one state knows.
+
+    Attributes:
+        committed: `COMMITTED` of the table `committed_offsets`.
+        pending: `KEY` and `transactional_id` of the table `pending_offsets`.
+        topics: `topic`, `topic_id`, `partitions`, one row a topic that is there.
+        untold: `group_id`, `reason`: groups of which the state does not tell all.
+        logs: The logs of data partitions, as far as they are known.
+        knows_topics: A topic that is not in `topics` is not there.
+    """
+
+    committed: pa.Table
+    pending: pa.Table
+    topics: pa.Table
+    untold: pa.Table
+    logs: Logs = field(default_factory=dict)
+    knows_topics: bool = False
+
+
+def restore_plan(
+    then: State, now: State, unfit: pa.Table, unclean: pa.Table, *, include_live: bool = False
+) -> pa.Table:
+    """Judge every committed offset of the past.
+
+    Args:
+        then: The state whose offsets are wanted back.
+        now: The state they are brought into.
+        unfit: `group_id`, `unfit`: groups of now whose offsets no tool resets, and why.
+        unclean: `topic`, `partition`, `unclean_at`: the last unclean election of a data partition.
+        include_live: Groups that have moved on since are rewound.
+
+    Returns:
+        `PLAN`, sorted by `KEY`: `verdict` is restore, unchanged (it is there already) or refused,
+        then with `reason` (words with semicolons between) and `detail`; `difference` is how many
+        records the group goes forward, negative for those it reads again; `via` is plain or
+        transaction.
+    """
+    rows = then.committed.select(COMMITTED)
+    present = now.committed.select([*KEY, "committed_offset", "commit_timestamp"])
+    names = [*KEY, "present_offset", "present_timestamp"]
+    rows = rows.join(present.rename_columns(names), list(KEY), join_type="left outer")
+    rows = _with_groups(rows, then.untold, now.untold, unfit)
+    rows = _with_topics(rows, then, now)
+    rows = rows.join(_pending(then, now), list(KEY), join_type="left outer")
+    rows = rows.join(unclean, ["topic", "partition"], join_type="left outer")
+    epochs = pc.fill_null(rows["committed_leader_epoch"], -1)
+    wanted = rows.select(["topic", "partition"]).append_column("epoch", pc.cast(epochs, pa.int32()))
+    rows = with_limits(rows, data_limits(wanted, then.logs, now.logs))
+    rows = with_reasons(rows, refusals_of(rows, include_live=include_live))
+    return in_order(_judged(rows), *KEY)
+
+
+def share_plan(shares: pa.Table, present: pa.Table) -> pa.Table:
+    """Return the refusals of share groups, whose start offsets no file gives back.
+
+    Args:
+        shares: `group_id`, `topic`, `partition`, `start_offset` of the past.
+        present: The same of now.
+    """
+    old = shares.rename_columns([*KEY, "committed_offset"])
+    rows = old.join(
+        present.rename_columns([*KEY, "present_offset"]), list(KEY), join_type="left outer"
+    )
+    for name, text in (("verdict", REFUSED), ("reason", SHARE_GROUP), ("detail", _NO_FILE)):
+        rows = rows.append_column(name, pa.chunked_array([pa.repeat(text, rows.num_rows)]))
+    rows = rows.append_column("via", pa.nulls(rows.num_rows, pa.string()))
+    return in_order(_with_difference(rows).select(PLAN), *KEY)
+
+
+def _judged(rows: pa.Table) -> pa.Table:
+    same = pc.fill_null(pc.equal(rows["committed_offset"], rows["present_offset"]), False)  # noqa: FBT003
+    # What cannot be told is refused even where the numbers agree by chance.
+    is_told = pc.and_(pc.is_null(rows["untold_then"]), pc.is_null(rows["untold_now"]))
+    same = pc.and_(same, is_told)
+    refused = pc.if_else(pc.is_valid(rows["reason"]), REFUSED, RESTORE)
+    rows = rows.append_column("verdict", pc.if_else(same, UNCHANGED, refused))
+    null = pa.scalar(None, pa.string())
+    for name in ("reason", "detail"):
+        place = rows.column_names.index(name)
+        rows = rows.set_column(place, name, pc.if_else(same, null, rows[name]))
+    return _with_difference(rows).select(PLAN)
+
+
+def _with_difference(rows: pa.Table) -> pa.Table:
+    return rows.append_column(
+        "difference", pc.subtract(rows["committed_offset"], rows["present_offset"])
+    )
+
+
+def _with_groups(rows: pa.Table, then: pa.Table, now: pa.Table, unfit: pa.Table) -> pa.Table:
+    for table, name in ((then, "untold_then"), (now, "untold_now"), (unfit, "unfit")):
+        rows = rows.join(
+            table.rename_columns(["group_id", name]), ["group_id"], join_type="left outer"
+        )
+    return rows
+
+
+def _with_topics(rows: pa.Table, then: State, now: State) -> pa.Table:
+    names = ["topic", "topic_id", "partitions"]
+    old = then.topics.select(names[:2]).rename_columns(["topic", "topic_id_then"])
+    new = now.topics.select(names).rename_columns(["topic", "topic_id_now", "partitions_now"])
+    rows = rows.join(old, ["topic"], join_type="left outer").join(
+        new, ["topic"], join_type="left outer"
+    )
+    known = pa.repeat(pa.scalar(now.knows_topics), rows.num_rows)
+    return rows.append_column("knows_topics", pa.chunked_array([known]))
+
+
+def _pending(then: State, now: State) -> pa.Table:
+    """Return `KEY` and `pending`: which transaction is open on an offset, then or now."""
+    parts = []
+    for state, word in ((then, "then"), (now, "at present")):
+        names = pc.fill_null(state.pending["transactional_id"], "id not known")
+        words = pc.binary_join_element_wise(f"{_TRANSACTION_OF}{word} (", names, ")", "")
+        parts.append(state.pending.select(KEY).append_column("pending", words))
+    both = pa.concat_tables(parts)
+    return (
+        both.group_by(list(KEY)).aggregate([("pending", "max")]).rename_columns([*KEY, "pending"])
+    )

@@ -1,0 +1,68 @@
+"""The folder that `restore` writes: whole or not at all, and none but its own files replaced."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from analytics.errors import OutputRefusedError
+
+ABOUT: Final = "restore.json"
+"""Says what the folder is and which files in it are ours."""
+
+
+def write_folder(out: str, files: Mapping[str, str], about: Mapping[str, Any]) -> None:
+    """Write the files; those of an earlier run that are no more are removed.
+
+    Args:
+        out: The folder.
+        files: Their text by name.
+        about: What `restore.json` says besides.
+
+    Raises:
+        OutputRefusedError: The folder holds something else.
+    """
+    folder = Path(out)
+    earlier = check_folder(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    staged = {name: folder / f"{name}.part" for name in files}
+    try:
+        for name, path in staged.items():
+            path.write_text(files[name], encoding="utf-8", newline="")
+    except BaseException:
+        # Also where the person interrupts: nothing half-written may stay.
+        for path in staged.values():
+            path.unlink(missing_ok=True)
+        raise
+    # Without this file nobody takes the folder for finished.
+    (folder / ABOUT).unlink(missing_ok=True)
+    for name in earlier:
+        (folder / name).unlink(missing_ok=True)
+    for name, path in staged.items():
+        path.replace(folder / name)
+    text = json.dumps({**about, "files": sorted(files)}, indent=1, ensure_ascii=False)
+    (folder / ABOUT).write_text(f"{text}\n", encoding="utf-8")
+
+
+def check_folder(out: str) -> list[str]:
+    """Return the files of an earlier run.
+
+    Raises:
+        OutputRefusedError: The folder is none, or holds something else.
+    """
+    folder = Path(out)
+    if not folder.exists():
+        return []
+    if not folder.is_dir():
+        raise OutputRefusedError(f"{out}: is a file, and no folder")
+    if not any(folder.iterdir()):
+        return []
+    try:
+        files = json.loads((folder / ABOUT).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OutputRefusedError(
+            f"{out}: is not empty and was not written by restore; name another folder"
+        ) from error
+    return [str(name) for name in files if Path(str(name)).name == name]

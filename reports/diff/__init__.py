@@ -1,0 +1,1 @@
+"""How two states differ, as rows that people and programs read."""

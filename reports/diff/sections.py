@@ -1,0 +1,206 @@
+"""The differences of two states: one section for groups, offsets, members, share partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.quantities import count
+from reports.row_formats import Section, shown
+
+CANNOT_TELL = "cannot tell"
+NO_DIFFERENCE = "no difference"
+TIME = "%Y-%m-%dT%H:%M:%S"
+"""Of timestamps in milliseconds, whose fraction the seconds have."""
+
+_BOTH = ("from", "to")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one section is about.
+
+    Attributes:
+        name: As rows for programs say it.
+        title: As people read it.
+        heads: Columns that text shows, by name.
+        also: Columns that formats for programs have besides.
+    """
+
+    name: str
+    title: str
+    heads: Mapping[str, str]
+    also: tuple[str, ...] = ()
+
+
+def _both(*names: str) -> tuple[str, ...]:
+    return tuple(f"{side}_{name}" for name in names for side in _BOTH)
+
+
+GROUPS = Kind(
+    "group",
+    "groups",
+    {
+        "group": "GROUP",
+        "change": "CHANGE",
+        "from_type": "FROM-TYPE",
+        "to_type": "TO-TYPE",
+        "from_state": "FROM-STATE",
+        "to_state": "TO-STATE",
+        "from_epoch": "FROM-EPOCH",
+        "to_epoch": "TO-EPOCH",
+        "from_members": "FROM-#MEMBERS",
+        "to_members": "TO-#MEMBERS",
+        "reason": "REASON",
+    },
+    _both("protocol_type", "assignment_epoch", "protocol"),
+)
+OFFSETS = Kind(
+    "offset",
+    "committed offsets",
+    {
+        "group": "GROUP",
+        "topic": "TOPIC",
+        "partition": "PARTITION",
+        "change": "CHANGE",
+        "from_offset": "FROM-OFFSET",
+        "to_offset": "TO-OFFSET",
+        "difference": "DIFFERENCE",
+        "from_leader_epoch": "FROM-LEADER-EPOCH",
+        "to_leader_epoch": "TO-LEADER-EPOCH",
+        "reason": "REASON",
+    },
+    _both("commit_timestamp"),
+)
+MEMBERS = Kind(
+    "member",
+    "members",
+    {
+        "group": "GROUP",
+        "change": "CHANGE",
+        "consumer_id": "CONSUMER-ID",
+        "previous_consumer_id": "PREVIOUS-CONSUMER-ID",
+        "group_instance_id": "GROUP-INSTANCE-ID",
+        "client_id": "CLIENT-ID",
+        "host": "HOST",
+        "reason": "REASON",
+    },
+)
+SHARE_PARTITIONS = Kind(
+    "share_partition",
+    "share partitions",
+    {
+        "group": "GROUP",
+        "topic": "TOPIC",
+        "partition": "PARTITION",
+        "change": "CHANGE",
+        "from_start_offset": "FROM-START-OFFSET",
+        "to_start_offset": "TO-START-OFFSET",
+        "difference": "DIFFERENCE",
+        "from_state_epoch": "FROM-STATE-EPOCH",
+        "to_state_epoch": "TO-STATE-EPOCH",
+        "reason": "REASON",
+    },
+    (
+        "topic_id",
+        *_both("phase", "available_count", "acknowledged_count", "archiving_count"),
+        *_both("archived_count", "max_delivery_count", "delivery_complete_count"),
+    ),
+)
+KINDS = (GROUPS, OFFSETS, MEMBERS, SHARE_PARTITIONS)
+
+_SHORT = {
+    "group_id": "group",
+    "member_id": "consumer_id",
+    "previous_member_id": "previous_consumer_id",
+    "client_host": "host",
+    **{f"{side}_committed_{name}": f"{side}_{name}" for name in ("offset",) for side in _BOTH},
+    **{f"{side}_committed_leader_epoch": f"{side}_leader_epoch" for side in _BOTH},
+    **{f"{side}_group_type": f"{side}_type" for side in _BOTH},
+    **{f"{side}_member_count": f"{side}_members" for side in _BOTH},
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Everything that differs, one table a kind in the order of `KINDS`."""
+
+    tables: Sequence[pa.Table]
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return by kind how many rows say which change."""
+        return {
+            kind.name: {
+                str(each["values"]): int(each["counts"])
+                for each in pc.value_counts(table["change"].combine_chunks()).to_pylist()
+            }
+            for kind, table in zip(KINDS, self.tables, strict=True)
+        }
+
+    @property
+    def is_there(self) -> bool:
+        """Whether something surely differs."""
+        return any(change != CANNOT_TELL for found in self.counts().values() for change in found)
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether of something it cannot be told."""
+        return any(CANNOT_TELL in found for found in self.counts().values())
+
+
+def told(difference: Difference, output_format: str, said: Mapping[str, Any]) -> str:
+    """Return the differences in one of the formats.
+
+    Args:
+        difference: The tables as `analytics.evaluate.diff` makes them.
+        output_format: ``text``, ``json``, ``csv`` or ``markdown``.
+        said: `as_of`, `input` and what else the JSON object has beside `counts` and `rows`.
+    """
+    sections = [_section(kind, each) for kind, each in zip(KINDS, difference.tables, strict=True)]
+    if output_format in ("json", "csv"):
+        return shown(sections, output_format, {**said, "counts": difference.counts()})
+    parts = []
+    for kind, each in zip(KINDS, sections, strict=True):
+        if each.rows.num_rows:
+            title = f"{kind.title}: {in_words(difference.counts()[kind.name])}"
+            title = f"## {title}\n" if output_format == "markdown" else title
+            parts.append(f"{title}\n{shown([_without_empty(each)], output_format, said)}")
+    return "\n\n".join(parts) or NO_DIFFERENCE
+
+
+def in_words(changes: Mapping[str, int]) -> str:
+    """Return how many rows say which change: "9 went back, 1 vanished"."""
+    return ", ".join(f"{count(number, change, change)}" for change, number in changes.items())
+
+
+def _section(kind: Kind, rows: pa.Table) -> Section:
+    rows = _with_times_as_text(rows.rename_columns([_SHORT.get(n, n) for n in rows.column_names]))
+    if "note" in rows.column_names:
+        reason, note = rows["reason"], rows["note"]
+        both = pc.coalesce(pc.binary_join_element_wise(reason, note, "; "), reason, note)
+        rows = rows.set_column(rows.column_names.index("reason"), "reason", both)
+    named = pa.chunked_array([pa.repeat(pa.scalar(kind.name), rows.num_rows)])
+    return Section(rows.append_column("kind", named), kind.heads, ("kind", *kind.also))
+
+
+def _with_times_as_text(rows: pa.Table) -> pa.Table:
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            text = pc.strftime(pc.cast(rows[field.name], pa.timestamp("ms")), format=TIME)
+            text = pc.binary_join_element_wise(text, "Z", "")
+            rows = rows.set_column(place, field.name, text)
+    return rows
+
+
+def _without_empty(section: Section) -> Section:
+    """Leave out columns in which no row has anything; who reads text has little room."""
+    heads = {
+        name: head
+        for name, head in section.heads.items()
+        if section.rows[name].null_count < section.rows.num_rows
+    }
+    return Section(section.rows, heads)

@@ -1,0 +1,1 @@
+"""The files that give offsets back, and what is said of them."""
