@@ -14,6 +14,7 @@ from analytics.replay.lives import GROUP_KEY
 from analytics.replay.member_records import (
     PARTITION_STATES,
     STABLE,
+    epoch_before,
     epoch_reached,
     member_records,
     member_state,
@@ -93,7 +94,7 @@ def _members(log: GroupLog) -> DataFrame:
         about["client_host"].alias("client_host"),
         about["rack_id"].alias("rack_id"),
         epoch_reached(F.col("stored_epoch")).alias("member_epoch"),
-        F.when(~F.col("has_left"), F.col("stored_previous_epoch")).alias("previous_member_epoch"),
+        epoch_before(F.col("stored_previous_epoch")).alias("previous_member_epoch"),
         member_state(PARTITION_STATES).alias("state"),
         about["subscribed_topic_names"].alias("subscribed_topics"),
         text(about["subscribed_topic_regex"]).alias("subscribed_regex"),

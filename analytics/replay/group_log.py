@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
 from analytics.replay.group_records import GROUP, group_records, table_name
-from analytics.replay.lives import GROUP_KEY, in_force, last_of_each, lives
+from analytics.replay.latest import later
+from analytics.replay.lives import GROUP_KEY, in_force, last_of_each, lives, taken_over
 from analytics.replay.rules import ReplayRules
 
 if TYPE_CHECKING:
@@ -25,15 +26,15 @@ class GroupLog:
         rules: Of the release.
         alive: `lives`: the groups that have records.
         kept: `in_force`: what their present lives are made of.
-        removed: The last tombstone of a group, of any type: `coordinator_partition`, `group_id`,
-            `removed_at` (its offset).
+        committed: The groups with a commit since they were last removed, in effect or not:
+            `coordinator_partition`, `group_id`, `committed_from` (its offset, the first).
     """
 
     decoded: Decoded
     rules: ReplayRules
     alive: DataFrame
     kept: DataFrame
-    removed: DataFrame
+    committed: DataFrame
 
     def records(self, family: str, role: str) -> DataFrame:
         """Return the decoded records about groups of a type in a role."""
@@ -53,17 +54,49 @@ class GroupLog:
 def group_log(decoded: Decoded, rules: ReplayRules) -> GroupLog:
     """Decide which records about groups are in force.
 
-    Many tables are made from the result, so it is computed here and now (three small tables).
+    Many tables are made from the result, so it is computed here and now (four small tables).
 
     Args:
         decoded: Cut at an instant.
         rules: Of the release.
     """
     last = last_of_each(group_records(decoded)).localCheckpoint()
-    alive = lives(last).localCheckpoint()
+    committed = _committed(decoded, last)
+    alive = lives(last)
+    if rules.simple_groups_last == "removal":
+        committed = committed.localCheckpoint()
+        alive = _with_commits(alive, committed).unionByName(
+            taken_over(last, committed).join(alive, list(GROUP_KEY), "left_anti")
+        )
+    alive = alive.localCheckpoint()
+    return GroupLog(decoded, rules, alive, in_force(last, alive).localCheckpoint(), committed)
+
+
+def _committed(decoded: Decoded, last: DataFrame) -> DataFrame:
+    """Return the first commit of each group since a tombstone of a group, of any type."""
     removed = (
         last.where(F.col("role") == GROUP)
         .groupBy(*GROUP_KEY)
         .agg(F.max("last_tombstone").alias("removed_at"))
     )
-    return GroupLog(decoded, rules, alive, in_force(last, alive).localCheckpoint(), removed)
+    commits = decoded["offset_commit"].select(
+        F.col("partition").alias("coordinator_partition"),
+        F.col("key.group").alias("group_id"),
+        F.when(~F.col("is_tombstone"), F.col("offset")).alias("committed_at"),
+    )
+    return (
+        commits.join(F.broadcast(removed), list(GROUP_KEY), "left")
+        .where(later(F.col("committed_at"), F.col("removed_at")))
+        .groupBy(*GROUP_KEY)
+        .agg(F.min("committed_at").alias("committed_from"))
+    )
+
+
+def _with_commits(alive: DataFrame, committed: DataFrame) -> DataFrame:
+    """Say from where on tombstones count: a group that a commit made is there before its type."""
+    first = F.when(later(F.col("committed_from"), F.col("since")), F.col("committed_from"))
+    return (
+        alive.join(committed, list(GROUP_KEY), "left")
+        .withColumn("made_by", F.least("made_by", F.when(F.col("made_by").isNotNull(), first)))
+        .drop("committed_from")
+    )

@@ -14,7 +14,7 @@ from analytics.replay.consumer_groups import consumer_groups
 from analytics.replay.contract import as_table
 from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.group_log import GroupLog
-from analytics.replay.latest import NEVER, later
+from analytics.replay.latest import NEVER
 from analytics.replay.lives import GROUP_KEY
 from analytics.replay.share_groups import share_groups
 from analytics.replay.streams_groups import streams_groups
@@ -54,7 +54,8 @@ def _simple_groups(log: GroupLog, offsets: Iterable[DataFrame]) -> DataFrame:
     """Return the groups that commits alone made and that have no record of their own."""
     sources = [each.select(*GROUP_KEY) for each in offsets]
     if log.rules.simple_groups_last == "removal":
-        sources.append(_lingering(log))
+        # That a commit was deleted since, or aborted, does not remove the group it made.
+        sources.append(log.committed.select(*GROUP_KEY))
     named = reduce(lambda all_, each: all_.unionByName(each), sources).distinct()
     return named.join(log.alive.select(*GROUP_KEY), list(GROUP_KEY), "left_anti").select(
         "group_id",
@@ -63,25 +64,4 @@ def _simple_groups(log: GroupLog, offsets: Iterable[DataFrame]) -> DataFrame:
         F.lit(0).alias("member_count"),
         "coordinator_partition",
         F.lit(NEVER).cast("bigint").alias("known_from"),
-    )
-
-
-def _lingering(log: GroupLog) -> DataFrame:
-    """Return the groups with a commit since the last removal of a group of that name.
-
-    The commit made the group where there was none; that it was deleted since, or aborted, does not
-    remove the group.
-    """
-    commits = (
-        log.decoded["offset_commit"]
-        .where(~F.col("is_tombstone"))
-        .groupBy(
-            F.col("partition").alias("coordinator_partition"), F.col("key.group").alias("group_id")
-        )
-        .agg(F.max("offset").alias("committed_at"))
-    )
-    return (
-        commits.join(log.removed, list(GROUP_KEY), "left")
-        .where(later(F.col("committed_at"), F.col("removed_at")))
-        .select(*GROUP_KEY)
     )

@@ -88,6 +88,11 @@ def epoch_reached(stored: Column) -> Column:
     return F.when(F.col("has_left"), LEFT_EPOCH).otherwise(F.coalesce(stored, F.lit(JOINING_EPOCH)))
 
 
+def epoch_before(stored: Column) -> Column:
+    """Return the member's previous epoch; null where no current assignment names one."""
+    return F.when(F.col("has_left"), LEFT_EPOCH).otherwise(stored)
+
+
 def member_state(words: dict[int, str]) -> Column:
     """Return a member's state in Kafka's words; one without a current assignment is stable."""
     return F.coalesce(word(F.col("stored_state"), words, UNKNOWN_STATE), F.lit(STABLE))

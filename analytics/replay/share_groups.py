@@ -14,6 +14,7 @@ from analytics.replay.lives import GROUP_KEY
 from analytics.replay.member_records import (
     PARTITION_STATES,
     STABLE,
+    epoch_before,
     epoch_reached,
     member_records,
     member_state,
@@ -60,7 +61,7 @@ def share_members(log: GroupLog) -> DataFrame:
         F.col("about.client_host").alias("client_host"),
         F.col("about.rack_id").alias("rack_id"),
         epoch_reached(F.col("stored_epoch")).alias("member_epoch"),
-        F.when(~F.col("has_left"), F.col("stored_previous_epoch")).alias("previous_member_epoch"),
+        epoch_before(F.col("stored_previous_epoch")).alias("previous_member_epoch"),
         member_state(PARTITION_STATES).alias("state"),
         F.col("about.subscribed_topic_names").alias("subscribed_topics"),
         F.lit(None).cast("string").alias("subscribed_regex"),

@@ -15,6 +15,7 @@ from analytics.replay.latest import later
 from analytics.replay.lives import GROUP_KEY
 from analytics.replay.member_records import (
     STABLE,
+    epoch_before,
     epoch_reached,
     member_records,
     member_state,
@@ -81,7 +82,7 @@ def streams_members(log: GroupLog) -> DataFrame:
         F.col("about.client_host").alias("client_host"),
         F.col("about.rack_id").alias("rack_id"),
         epoch_reached(F.col("stored_epoch")).alias("member_epoch"),
-        F.when(~F.col("has_left"), F.col("stored_previous_epoch")).alias("previous_member_epoch"),
+        epoch_before(F.col("stored_previous_epoch")).alias("previous_member_epoch"),
         member_state(MEMBER_STATES).alias("state"),
         F.lit(None).cast("array<string>").alias("subscribed_topics"),
         F.lit(None).cast("string").alias("subscribed_regex"),
