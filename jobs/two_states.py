@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,6 @@ from analytics.dump.inputs import recognize
 from jobs.instant import END
 from jobs.replayed import Replayed, replayed
 from jobs.stored_tables import StoredTables
-from jobs.temporary_workspace import workspace_folder
 
 if TYPE_CHECKING:
     from jobs.console import Console
@@ -105,7 +105,8 @@ def _of_one_dump(
     later = {name: options[name] for name in ("kafka_version", "topic_ids") if name in options}
     session = {name: options[name] for name in ("master", "conf") if name in options}
     rest = {name: each for name, each in options.items() if name not in {*later, *session}}
-    folder = stack.enter_context(workspace_folder(None, console))
+    # The replays say where they work; this is beside them.
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="groupscope-"))
     decoded = decode_into(
         folder,
         console,
