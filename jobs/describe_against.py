@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError
-from reports.describe.against import Comparison, compare
+from reports.describe.against import AROUND, Comparison, compare
 from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of
 from reports.describe.saved_output import SavedOutput, read_saved_output
 from reports.describe.source import Source, only_groups
@@ -58,7 +58,8 @@ def compare_saved(path: str, source: Source, replayed: Replayed, console: Consol
     if "topic" in rows.column_names:
         rows = rows.filter(pc.is_in(rows["topic"], replayed.topics_wanted(rows["topic"])))
     rows = _shown_by_kafka(rows, view, source, saved, replayed.release)
-    return compare(saved, view, rows.to_pylist())
+    around = AROUND | {"start_offset"} if _is_4_0(view, replayed.release) else AROUND
+    return compare(saved, view, rows.to_pylist(), around)
 
 
 def _is_wanted(row: Mapping[str, str | None], selection: Selection) -> bool:
@@ -85,9 +86,12 @@ def _shown_by_kafka(
         members = source.members_of(STREAMS)["group_id"].combine_chunks()
         rows = rows.filter(pc.is_in(rows["group"], members))
         return rows if _are_inner_commits_shown(saved, release) else _as_4_1(rows)
-    if view == View(SHARE, OFFSETS) and number_of(release) < (4, 1):
-        return _as_4_0(rows, source)
-    return rows
+    return _as_4_0(rows, source) if _is_4_0(view, release) else rows
+
+
+def _is_4_0(view: View, release: str) -> bool:
+    """Return whether the tool prints lengths of logs as START-OFFSET, as that of 4.0 does."""
+    return view == View(SHARE, OFFSETS) and number_of(release) < (4, 1)
 
 
 def _are_inner_commits_shown(saved: SavedOutput, release: str) -> bool:

@@ -23,7 +23,9 @@ UNRECORDED = ("PreparingRebalance", "CompletingRebalance")
 UNVALIDATED = "NotReady"
 """What 4.1 takes a streams group for that it has loaded, until a member's next heartbeat."""
 
-_OF_THE_END = frozenset({"log_end_offset", "lag", "offset_lag", "coordinator"})
+AROUND = frozenset({"log_end_offset", "lag", "offset_lag", "coordinator"})
+"""Columns that the internal topics alone do not tell: not compared where nothing else does."""
+
 _OF_STATE = frozenset({"state", "assignment_strategy"})
 _LISTS = frozenset({"assignment", "assignments", "current_assignment", "target_assignment"})
 _IN_PARENTHESES = re.compile(r"([^(),\s]*)\(([^()]*)\)")
@@ -53,13 +55,16 @@ class Comparison:
         return self.equal == self.total
 
 
-def compare(saved: SavedOutput, view: View, ours: Iterable[Row]) -> Comparison:
+def compare(
+    saved: SavedOutput, view: View, ours: Iterable[Row], around: frozenset[str] = AROUND
+) -> Comparison:
     """Hold a saved output against the rows of the same view.
 
     Args:
         saved: What the tool printed.
         view: What it printed of which groups.
         ours: Rows with every column of the view.
+        around: Columns that are compared only where we know them.
     """
     keys = [name for name in KEYS[view] if name in saved.columns]
     theirs_by_key = _by_key(saved.rows, keys)
@@ -70,7 +75,7 @@ def compare(saved: SavedOutput, view: View, ours: Iterable[Row]) -> Comparison:
         for place in range(max(len(theirs), len(mine))):
             result.total += 1
             pair = [rows[place] if place < len(rows) else None for rows in (theirs, mine)]
-            _compare_rows(" ".join(key), pair[0], pair[1], saved.columns, result)
+            _compare_rows(" ".join(key), pair, saved.columns, around, result)
     return result
 
 
@@ -82,8 +87,13 @@ def _by_key(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[str, ...], l
 
 
 def _compare_rows(
-    key: str, theirs: Row | None, ours: Row | None, names: Sequence[str], result: Comparison
+    key: str,
+    pair: Sequence[Row | None],
+    names: Sequence[str],
+    around: frozenset[str],
+    result: Comparison,
 ) -> None:
+    theirs, ours = pair
     if theirs is None or ours is None:
         there = "a row", "no row"
         result.differing.append((key, None, *(there if ours is None else there[::-1])))
@@ -93,7 +103,7 @@ def _compare_rows(
         if name not in theirs:
             # Printed for groups with such members only; for others there is nothing to compare.
             continue
-        if _is_untold(name, theirs, ours):
+        if _is_untold(name, theirs, ours, around):
             result.not_compared[HEADS[name]] += 1
         elif _value(name, theirs[name]) != _value(name, ours[name]) and not _are_nameless(
             name, theirs[name], ours[name]
@@ -102,9 +112,9 @@ def _compare_rows(
     result.equal += len(result.differing) == before
 
 
-def _is_untold(name: str, theirs: Row, ours: Row) -> bool:
+def _is_untold(name: str, theirs: Row, ours: Row, around: frozenset[str]) -> bool:
     """Return whether nothing in a dump tells what the tool printed."""
-    if name in _OF_THE_END and ours[name] is None:
+    if name in around and ours[name] is None:
         return theirs[name] is not None
     if name not in _OF_STATE:
         return False

@@ -71,7 +71,7 @@ def test_of_several_samples_the_last_one_before_the_instant_counts(tmp_path: Pat
         "utf-8",
     )
     for time, end in ((None, 30), ("2026-11-21T09:45:00.000Z", 20), ("2026-11-21T08:00:00Z", None)):
-        as_of = {"time": time, "offsets": {}}
+        as_of: dict[str, Any] = {"time": time, "offsets": {}}
         name = str(end)
         workspace = write_workspace(tmp_path / name, {}, replay={"as_of": as_of})
         assert ends(workspace, file).get(("orders", 0), (0, None))[1] == end
