@@ -61,7 +61,10 @@ class Untold:
             )
         home = home_of(group, self._partitions)
         if home not in self._present:
-            return f"{group} belongs to {OFFSETS_TOPIC}-{home}, of which this dump has no copy"
+            reason = f"{group} belongs to {OFFSETS_TOPIC}-{home}, of which this dump has no copy"
+            if self._named_partitions is None and not self._homes:
+                reason += f" (if that topic has {self._partitions} partitions: nothing says)"
+            return reason
         if home in self.lost_before:
             return f"{group} belongs to {OFFSETS_TOPIC}-{home}: {self._lost(home)}"
         return None
@@ -162,15 +165,27 @@ class Untold:
         """How many partitions the offsets topic has; None where nothing fits what is there."""
         if not self._present:
             return None
+        if self._named_partitions is not None:
+            return self._named_partitions
+        return partitions_that_fit(self._homes, max(self._present) + 1)
+
+    @cached_property
+    def _named_partitions(self) -> int | None:
+        """As the metadata log has it."""
         everything = StoredTables(self.replayed.tables.workspace)
         named = everything.read("topics", ["partitions"], pc.field("topic") == OFFSETS_TOPIC)
         said: list[int] = [each for each in named["partitions"].to_pylist() if each]
-        if said:
-            return max(said)
-        columns = ["group_id", "coordinator_partition"]
-        groups = everything.read("groups", columns).slice(0, _ENOUGH_GROUPS).to_pylist()
-        homes = [(str(each["group_id"]), int(each["coordinator_partition"])) for each in groups]
-        return partitions_that_fit(homes, max(self._present) + 1)
+        return max(said, default=None)
+
+    @cached_property
+    def _homes(self) -> list[tuple[str, int]]:
+        """Some groups, and where they are."""
+        everything = StoredTables(self.replayed.tables.workspace)
+        groups = everything.read("groups", ["group_id", "coordinator_partition"])
+        return [
+            (str(each["group_id"]), int(each["coordinator_partition"]))
+            for each in groups.slice(0, _ENOUGH_GROUPS).to_pylist()
+        ]
 
 
 def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:
