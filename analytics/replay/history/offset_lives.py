@@ -54,19 +54,25 @@ def offset_events(decoded: Decoded, rules: ReplayRules) -> DataFrame:
         transaction) and `at` (its timestamp); `event` (commit, tombstone); of a commit `SAID`; of
         both `PLACE`; `removed`, a struct of `SAID` and `position` of the commit in force before,
         null where there was none; `next_position`, `next_at` and `next_event` of what ended it.
-        A commit that never took effect has no row, every tombstone has one.
+        A commit that never took effect has no row, every tombstone has one that removes what is
+        in force.
     """
     events = _plain(decoded, rules).unionByName(_by_marker(decoded, rules))
     order = Window.partitionBy(*KEY).orderBy("position")
     before = order.rowsBetween(Window.unboundedPreceding, -1)
     is_tombstone = F.col("event") == REMOVED
-    events = events.withColumn(
-        "ended", F.max(F.when(is_tombstone, F.col("position"))).over(before)
-    ).withColumn("since", F.max(F.when(~is_tombstone, F.col("record_offset"))).over(before))
-    events = events.fillna(NEVER, ["ended", "since"])
+    # Tombstones so far: what takes effect behind one may be a record that lies before it.
+    life = F.coalesce(F.sum(is_tombstone.cast("int")).over(before), F.lit(0))
+    in_force = F.when(~is_tombstone, F.struct("life", "record_offset"))
+    events = (
+        events.withColumn("life", life)
+        .withColumn("since", F.max(in_force).over(before))
+        .withColumn("ended", F.max(F.when(is_tombstone, F.col("position"))).over(before))
+        .fillna(NEVER, ["ended"])
+    )
     # Of what took effect since the last tombstone the greatest record offset is in force.
     own, since = F.col("record_offset"), F.col("since")
-    newest = own > F.when(since > F.col("ended"), since).otherwise(F.lit(NEVER))
+    newest = since.isNull() | (since["life"] < F.col("life")) | (own > since["record_offset"])
     if rules.tombstone_removes == "everything":
         newest &= own > F.col("ended")
     events = events.where(is_tombstone | F.coalesce(newest, F.lit(col=False)))
@@ -79,7 +85,7 @@ def offset_events(decoded: Decoded, rules: ReplayRules) -> DataFrame:
         .withColumn("next_position", F.col("next.position"))
         .withColumn("next_at", F.col("next.at"))
         .withColumn("next_event", F.col("next.event"))
-        .drop("last", "next", "ended", "since")
+        .drop("last", "next", "ended", "since", "life")
     )
 
 
