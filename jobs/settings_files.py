@@ -141,4 +141,4 @@ def _properties(text: str) -> dict[str, str]:
 def _pair(line: str) -> tuple[str, str]:
     match = re.fullmatch(r"((?:[^=:\s\\]|\\.)*)\s*[=:\s]?\s*(.*)", line)
     name, value = match.groups() if match else (line, "")
-    return re.sub(r"\\(.)", r"\1", name), value
+    return re.sub(r"\\(.)", r"\1", name), re.sub(r"\\(.)", r"\1", value)

@@ -1,0 +1,203 @@
+"""Where the retention of offsets comes from, and what goes before what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from analytics.errors import InputUnreadableError
+from jobs.retention_settings import RetentionFound, SettingSources, retention_found, with_state
+from jobs.settings_files import (
+    BrokerSettings,
+    GivenSettings,
+    read_broker_settings,
+    read_given_settings,
+)
+
+RETENTION, INTERVAL = "offsets.retention.minutes", "offsets.retention.check.interval.ms"
+BARE = SettingSources(release="4.3")
+DYNAMIC = replace(BARE, dynamic={None: {RETENTION: "50"}})
+
+
+def broker(node: int | None, **values: int) -> BrokerSettings:
+    named = {"retention": RETENTION, "interval": INTERVAL}
+    said = {named[name]: str(value) for name, value in values.items()}
+    return BrokerSettings(f"broker-{node}.properties", node, said)
+
+
+def in_force(sources: SettingSources) -> tuple[int, str, int]:
+    setting = retention_found(sources).retention.otherwise
+    return setting.retention_ms // 60_000, setting.source, setting.check_interval_ms
+
+
+ORDER = {
+    "nothing given": (BARE, (10080, "default_assumed", 600_000)),
+    "nothing given, 1.1": (replace(BARE, release="1.1"), (1440, "default_assumed", 600_000)),
+    "the metadata log": (DYNAMIC, (50, "dynamic", 600_000)),
+    "a broker's file": (
+        replace(DYNAMIC, brokers=[broker(1, retention=40, interval=7)]),
+        (40, "broker_config", 7),
+    ),
+    "a file that does not say runs by the default": (
+        replace(BARE, brokers=[broker(1)]),
+        (10080, "broker_config", 600_000),
+    ),
+    "--config": (
+        replace(DYNAMIC, brokers=[broker(1, retention=40)], given=GivenSettings({RETENTION: "30"})),
+        (30, "broker_config", 600_000),
+    ),
+    "one --retention-minutes": (
+        replace(DYNAMIC, given=GivenSettings({RETENTION: "30", INTERVAL: "9"}), minutes=[20]),
+        (20, "option", 9),
+    ),
+    "several are tried, and another is in force": (
+        replace(DYNAMIC, minutes=[20, 30]),
+        (50, "dynamic", 600_000),
+    ),
+    "several, and nothing else": (replace(BARE, minutes=[20, 30]), (20, "option", 600_000)),
+}
+
+
+@pytest.mark.parametrize("case", ORDER)
+def test_what_comes_later_goes_before(case: str) -> None:
+    sources, expected = ORDER[case]
+    assert in_force(sources) == expected
+
+
+def disagreeing() -> RetentionFound:
+    return retention_found(
+        replace(
+            BARE,
+            brokers=[broker(1, retention=60), broker(2, retention=10)],
+            leaders={0: 1, 1: 2, 2: 3},
+        )
+    )
+
+
+def test_each_partition_goes_by_its_coordinators_broker() -> None:
+    retention = disagreeing().retention
+    kept = {
+        partition: retention.of_partitions.get(partition, retention.otherwise).retention_ms
+        for partition in range(3)
+    }
+    # Of the third broker there is no file: the shortest, as that is what could cost offsets.
+    assert kept == {0: 60 * 60_000, 1: 10 * 60_000, 2: 10 * 60_000}
+
+
+def test_brokers_that_disagree_are_named() -> None:
+    (said,) = disagreeing().findings
+    assert "broker-1.properties 60, broker-2.properties 10" in said
+
+
+def test_brokers_that_agree_are_no_finding() -> None:
+    same = replace(BARE, brokers=[broker(1, retention=60), broker(2, retention=60)])
+    assert retention_found(same).findings == ()
+
+
+def test_what_is_tried_is_what_is_in_force_unless_said_otherwise() -> None:
+    assert disagreeing().minutes == (10, 60)
+    assert retention_found(replace(BARE, minutes=[5, 7])).minutes == (5, 7)
+
+
+def test_settings_of_groups_go_before_those_of_brokers() -> None:
+    found = retention_found(
+        replace(
+            BARE,
+            dynamic_groups={"a": {RETENTION: "1"}, "b": {RETENTION: "2"}, "c": {"x": "y"}},
+            given=GivenSettings(groups={"b": {RETENTION: "3"}}),
+        )
+    )
+    kept = {
+        name: (each.retention_ms // 60_000, each.source)
+        for name, each in found.retention.of_groups.items()
+    }
+    assert kept == {"a": (1, "dynamic"), "b": (3, "broker_config")}
+
+
+def test_the_state_says_what_was_set_dynamically_and_who_leads() -> None:
+    configs = pa.Table.from_pylist(
+        [
+            {"resource_type": "broker", "resource": "", "name": RETENTION, "value": "5"},
+            {"resource_type": "broker", "resource": "2", "name": RETENTION, "value": "6"},
+            {"resource_type": "group", "resource": "g", "name": RETENTION, "value": "7"},
+            {"resource_type": "topic", "resource": "t", "name": RETENTION, "value": "8"},
+        ]
+    )
+    leaders = pa.Table.from_pylist(
+        [
+            {"topic": "__consumer_offsets", "partition": 4, "leader": 2},
+            {"topic": "__consumer_offsets", "partition": 5, "leader": -1},
+            {"topic": "orders", "partition": 6, "leader": 2},
+        ]
+    )
+    retention = retention_found(with_state(BARE, configs, leaders)).retention
+    assert retention.otherwise.retention_ms == 5 * 60_000
+    assert {at: each.retention_ms // 60_000 for at, each in retention.of_partitions.items()} == {
+        4: 6
+    }
+    assert retention.of_groups["g"].retention_ms == 7 * 60_000
+
+
+@pytest.mark.parametrize("text", ["seven", "1.5", ""])
+def test_a_setting_that_is_no_number_is_an_error(text: str) -> None:
+    with pytest.raises(InputUnreadableError, match=RETENTION):
+        retention_found(replace(BARE, given=GivenSettings({RETENTION: text})))
+
+
+PROPERTIES = r"""
+# comment
+! another
+node.id=3
+offsets.retention.minutes : 60
+offsets.retention.check.interval.ms 9000
+listeners=PLAINTEXT://:9092,\
+    CONTROLLER://:9093
+with\:colon = a\ b
+empty=
+"""
+
+
+def test_a_server_properties_is_read_as_java_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(PROPERTIES, encoding="utf-8")
+    settings = read_broker_settings(str(path))
+    assert settings.node == 3
+    assert settings.values == {
+        "node.id": "3",
+        RETENTION: "60",
+        INTERVAL: "9000",
+        "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+        "with:colon": "a b",
+        "empty": "",
+    }
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputUnreadableError, match="No such file"):
+        read_broker_settings(str(tmp_path / "none"))
+
+
+def test_yaml_has_kafkas_names_flat_or_as_a_tree(tmp_path: Path) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text(
+        "offsets.retention.minutes: 5\n"
+        "offsets:\n  retention:\n    check.interval.ms: 8\n"
+        "groups:\n  nightly: {offsets.retention.minutes: 9}\n"
+        "rules:\n  expiration: {slack_share: 0.5}\n",
+        encoding="utf-8",
+    )
+    given = read_given_settings(str(path))
+    assert given.values == {RETENTION: "5", INTERVAL: "8"}
+    assert given.groups == {"nightly": {RETENTION: "9"}}
+    assert given.rules == {"expiration": {"slack_share": 0.5}}
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "groups: 3", "a: [", "groups: {g: 3}"])
+def test_yaml_of_another_shape_is_an_error(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputUnreadableError):
+        read_given_settings(str(path))
