@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
@@ -102,38 +103,50 @@ class Untold:
             for each in self._of_offsets_topic()
             if each.get("complete_from")
         }
-        return {number: start for number, start in starts.items() if self._is_before(number, start)}
-
-    def _is_before(self, number: int, start: int) -> bool:
         as_of = self.replayed.as_of
-        end = as_of["offsets"].get(f"{OFFSETS_TOPIC}-{number}")
-        if end is not None and end < start:
-            return True
-        if as_of["time"] is None:
-            return False
-        # What was cleaned away had a later value, which is still there and is later than this.
-        return self._has_later_record(number, start, as_of["time"])
-
-    def _has_later_record(self, number: int, start: int, time: str) -> bool:
-        instant = datetime.fromisoformat(time)
-        tables = {
-            each["table"]
-            for each in self.replayed.manifest["record_types"]
-            if each["topic"] == OFFSETS_TOPIC and each["table"] and each["records"]
+        ends = {number: as_of["offsets"].get(f"{OFFSETS_TOPIC}-{number}") for number in starts}
+        first_later = self._first_later(starts, as_of["time"])
+        return {
+            number: start
+            for number, start in starts.items()
+            if min(_or(ends[number], start), first_later.get(number, start)) < start
         }
-        when = (pc.field("topic") == OFFSETS_TOPIC) & (pc.field("partition") == number)
+
+    def _first_later(self, starts: Mapping[int, int], time: str | None) -> dict[int, int]:
+        """Return, by partition, the first offset of a record that is later than a time.
+
+        What the cleaner took had a later value, which it left: it took nothing that counted then
+        where all records before complete_from are of that time or earlier.
+        """
+        if time is None or not starts:
+            return {}
         source = self.replayed.source
-        for name in sorted(tables):
+        first: dict[int, int] = {}
+        for name in self._tables_of_offsets_topic():
             path = source.path(f"decoded/{name}")
             if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
                 continue
-            rows = ds.dataset(path, filesystem=source.filesystem, format="parquet").scanner(
-                columns=["timestamp"], filter=when & (pc.field("offset") < start)
+            records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+            stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
+            later = records.to_table(
+                columns=["partition", "offset"],
+                filter=(pc.field("topic") == OFFSETS_TOPIC)
+                & pc.field("partition").isin(list(starts))
+                & (pc.field("timestamp") > stamp),
             )
-            last = pc.max(rows.to_table()["timestamp"]).as_py()
-            if last is not None and last.replace(tzinfo=UTC) > instant:
-                return True
-        return False
+            for each in later.group_by("partition").aggregate([("offset", "min")]).to_pylist():
+                number, offset = each["partition"], each["offset_min"]
+                first[number] = min(offset, first.get(number, offset))
+        return first
+
+    def _tables_of_offsets_topic(self) -> list[str]:
+        return sorted(
+            {
+                each["table"]
+                for each in self.replayed.manifest["record_types"]
+                if each["topic"] == OFFSETS_TOPIC and each["table"] and each["records"]
+            }
+        )
 
     def _lost(self, number: int) -> str:
         return (
@@ -186,6 +199,10 @@ class Untold:
             (str(each["group_id"]), int(each["coordinator_partition"]))
             for each in groups.slice(0, _ENOUGH_GROUPS).to_pylist()
         ]
+
+
+def _or(number: int | None, other: int) -> int:
+    return other if number is None else number
 
 
 def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:
