@@ -65,8 +65,7 @@ def _sides(
     from analytics.dump.inputs import recognize  # noqa: PLC0415
     from jobs.two_states import Side  # noqa: PLC0415
 
-    found = recognize(inputs)
-    if len(inputs) == 2 and len(found.workspaces) == 2:
+    if len(inputs) == 2 and all(recognize([each]).workspaces for each in inputs):
         if any(copies):
             raise click.UsageError(
                 "--from-copy and --to-copy choose while a dump is decoded: name the dump"
