@@ -33,9 +33,11 @@ Examples:
 @inputs_argument
 @out_option
 @click.option(
-    "--from", "begins", type=Instant(), metavar="TIME", help="Epochs that began from then on."
+    "--from", "time_from", type=Instant(), metavar="TIME", help="Epochs that began from then on."
 )
-@click.option("--to", "ends", type=Instant(), metavar="TIME", help="Epochs that began up to then.")
+@click.option(
+    "--to", "time_to", type=Instant(), metavar="TIME", help="Epochs that began up to then."
+)
 @click.option(
     "--storm-epochs",
     type=click.IntRange(min=2),

@@ -41,8 +41,8 @@ def rebalances_of_inputs(
     console: Console,
     output_format: str,
     *,
-    begins: int | None,
-    ends: int | None,
+    time_from: int | None,
+    time_to: int | None,
     storm_epochs: int,
     storm_minutes: float,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
@@ -57,15 +57,15 @@ def rebalances_of_inputs(
     with replayed(console, needs=(*needs, "topics"), **options) as state:
         asked = asked_groups(state)
         asked.tell(console)
-        time = AskedTime(_time(begins), _time(ends), _now(state), rules)
+        time = AskedTime(_time(time_from), _time(time_to), _now(state), rules)
         found = evaluate(console, state, Evaluation(REBALANCES, MAKES, {"asked": time}), **options)
         said = {
             "as_of": state.as_of,
             "input": list(state.given),
             "kafka_version": state.release,
             "cannot_tell": list(asked.cannot_tell),
-            "from": None if begins is None else iso(_at(begins)),
-            "to": None if ends is None else iso(_at(ends)),
+            "from": None if time_from is None else iso(_at(time_from)),
+            "to": None if time_to is None else iso(_at(time_to)),
             "storm": {"epochs": storm_epochs, "minutes": storm_minutes},
             "not_recorded": NOT_RECORDED,
             "storms": readable(found["rebalance_storms"]),

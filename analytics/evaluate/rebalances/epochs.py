@@ -37,7 +37,7 @@ def rebalances(epochs: DataFrame, changes: DataFrame, generations: DataFrame) ->
     rows = (
         epochs.withColumn("before", before)
         .withColumn("next_offset", F.lead("from_offset").over(life))
-        .join(_who(changes), key, "left")
+        .join(_who(_led_to(changes, epochs)), key, "left")
         .join(again, [*_GROUP, "epoch", "from_offset"], "left")
     )
     since = (F.unix_micros("from_timestamp") - F.unix_micros("before.from_timestamp")) / 1000
@@ -54,6 +54,23 @@ def rebalances(epochs: DataFrame, changes: DataFrame, generations: DataFrame) ->
         ),
         "rebalances",
     )
+
+
+def _led_to(changes: DataFrame, epochs: DataFrame) -> DataFrame:
+    """Return changes with the epoch they led to: the next, where theirs left no record."""
+    key = [*_GROUP, "life"]
+    shown = epochs.select(*key, "epoch").distinct()
+    told = changes.select(*key, F.coalesce("epoch", F.lit(0)).alias("epoch"), "change", "member_id")
+    lost = told.join(shown, [*key, "epoch"], "left_anti")
+    later = shown.withColumnRenamed("epoch", "next")
+    moved = (
+        lost.join(later, key)
+        .where(F.col("next") > F.col("epoch"))
+        .groupBy(*key, "epoch", "change", "member_id")
+        .agg(F.min("next").alias("next"))
+        .select(*key, F.col("next").alias("epoch"), "change", "member_id")
+    )
+    return told.join(shown, [*key, "epoch"], "left_semi").unionByName(moved)
 
 
 def _who(changes: DataFrame) -> DataFrame:

@@ -83,6 +83,7 @@ CHANGES = [
     change("synced", 2, "left", "m0"),
     change("synced", 2, "assignment_changed", "m1"),
     change("again", 5, "restarted", "s2"),
+    change("unsynced", 2, "joined", "early"),
 ]
 GENERATIONS = [
     {"offset": 10, "leader_epoch": 1, "key": {"group": "again"}, "value": {"generation": 5}},
@@ -155,6 +156,7 @@ def test_epochs_tell_what_led_to_them(spark: SparkSession) -> None:
     synced = rows["synced", 2]
     assert (synced.joined, synced.left, synced.restarted) == (["m1", "m2"], ["m0"], [])
     assert (synced.since_previous_ms, synced.missing_before) == (180_000, 0)
+    assert rows["unsynced", 4].joined == ["early"]  # for a generation that left no record
     again = rows["again", 5]
     assert (again.stored_again, again.restarted) == (2, ["s2"])
     assert (again.missing_before, again.missing_is_compacted) == (None, True)
