@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from reports.describe.source import Source
 
 DIFFERENT = 1
+EMPTY = "Empty"
+REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,11 @@ def describe_inputs(
         source = describe_source(state, asked.found, wanted.end_offsets, console)
         if wanted.against is not None:
             result = compare_saved(wanted.against, source, state, console)
-            return told(result), asked.exit_code or (0 if result.is_equal else DIFFERENT)
+            answer = told(result, output_format, _said(state, asked))
+            return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
         sections = _sections(source, state, wanted)
         said = _said(state, asked)
+        _notice(console, asked, state)
         return shown(sections, output_format, said), asked.exit_code or state.exit_code
 
 
@@ -87,6 +91,16 @@ def _describe_epoch(
         said = {**_said(state, asked), "epoch": epoch}
         sections = _sections(source, state, view)
         return shown(sections, output_format, said), asked.exit_code or state.exit_code
+
+
+def _notice(console: Console, asked: AskedGroups, state: Replayed) -> None:
+    """Say of groups that were asked for by name what Kafka's tools say of their states."""
+    for each in asked.found.select(["group_id", "state"]).to_pylist():
+        if each["group_id"] in state.tables.selection.groups:
+            if each["state"] == EMPTY:
+                console.say(f"group {each['group_id']} has no active members")
+            elif each["state"] in REBALANCING:
+                console.say(f"group {each['group_id']} is rebalancing")
 
 
 def _said(state: Replayed, asked: AskedGroups) -> dict[str, Any]:

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports.columns import columns as aligned
+import pyarrow as pa
+
 from reports.describe.columns import HEADS, KEYS, View
 from reports.describe.saved_output import SavedOutput
+from reports.row_formats import Section, shown
 
 SHOWN_AT_MOST = 20
 UNRECORDED = ("PreparingRebalance", "CompletingRebalance")
@@ -29,6 +31,8 @@ AROUND = frozenset({"log_end_offset", "lag", "offset_lag", "coordinator"})
 _OF_STATE = frozenset({"state", "assignment_strategy"})
 _LISTS = frozenset({"assignment", "assignments", "current_assignment", "target_assignment"})
 _IN_PARENTHESES = re.compile(r"([^(),\s]*)\(([^()]*)\)")
+
+_HEADS = {"row": "ROW", "column": "COLUMN", "kafka": "KAFKA'S TOOL", "here": "HERE"}
 
 Row = Mapping[str, Any]
 
@@ -145,18 +149,40 @@ def _are_nameless(name: str, theirs: object, ours: object) -> bool:
     return numbers[0] == numbers[1]
 
 
-def told(result: Comparison) -> str:
-    """Return the verdict, and the first rows that differ."""
+def told(result: Comparison, output_format: str, said: Mapping[str, Any]) -> str:
+    """Return the verdict, and the rows that differ: in text the first of them.
+
+    Args:
+        result: What came out.
+        output_format: ``text``, ``json``, ``csv`` or ``markdown``.
+        said: What the JSON object has beside.
+    """
+    differing = pa.Table.from_pylist(
+        [
+            {
+                name: None if cell is None else str(cell)
+                for name, cell in zip(_HEADS, row, strict=True)
+            }
+            for row in result.differing
+        ],
+        pa.schema([(name, pa.string()) for name in _HEADS]),
+    )
+    if output_format == "json":
+        counts = {
+            "equal": result.equal,
+            "total": result.total,
+            "not_compared": dict(result.not_compared),
+        }
+        return shown([Section(differing, _HEADS)], output_format, {**said, **counts})
+    if output_format == "csv":
+        return shown([Section(differing, _HEADS)], output_format, said)
     lines = [f"{result.equal:,} of {result.total:,} rows equal"]
     if result.not_compared:
         cells = ", ".join(f"{head} {count:,}" for head, count in result.not_compared.items())
         lines.append(f"cells that no dump shows at that instant, not compared: {cells}")
     if result.differing:
-        rows = [
-            (key, column, theirs, ours)
-            for key, column, theirs, ours in result.differing[:SHOWN_AT_MOST]
-        ]
-        lines += ["", *aligned(("ROW", "COLUMN", "KAFKA'S TOOL", "HERE"), rows)]
+        first = Section(differing.slice(0, SHOWN_AT_MOST), _HEADS)
+        lines += ["", shown([first], output_format, said)]
         if len(result.differing) > SHOWN_AT_MOST:
             lines.append(f"and {len(result.differing) - SHOWN_AT_MOST:,} more")
     return "\n".join(lines)
