@@ -174,6 +174,9 @@ def _keep(space: Workspace, found: Mapping[str, pa.Table], replayed: Replayed) -
             pq.write_table(rows, path, filesystem=space.filesystem)
             parts.append(Part(f"{FOLDER}/{name}", path, rows.num_rows))
         manifest = dict(replayed.manifest)
+        if space.root != replayed.tables.workspace.root:
+            # State and history are elsewhere: nobody shall look for them here.
+            manifest.pop("replay")
         said = {"as_of": replayed.as_of, "kafka_version": replayed.release}
         manifest[FOLDER] = {
             **manifest.get(FOLDER, {}),
