@@ -50,12 +50,14 @@ def end_offsets_at(replayed: Replayed, path: str | None) -> pa.Table:
     Raises:
         InputUnreadableError: The side file is none.
     """
-    if path is not None:
-        rows = _samples_at(read_end_offsets(path), replayed)
-    elif replayed.is_end:
-        rows = _beside_the_dump(replayed)
-    else:
-        rows = []
+    rows = _samples_at(read_end_offsets(path), replayed) if path is not None else []
+    if replayed.is_end:
+        sampled = {(each["topic"], each["partition"]) for each in rows}
+        rows += [
+            each
+            for each in _beside_the_dump(replayed)
+            if (each["topic"], each["partition"]) not in sampled
+        ]
     columns = {name: [each.get(name) for each in rows] for name in SCHEMA.names}
     return pa.table(columns, schema=SCHEMA)
 

@@ -132,6 +132,16 @@ def test_a_copy_that_was_preferred_says_where_its_logs_end(tmp_path: Path) -> No
     assert ends(workspace, prefer_copy="broker-1") == {("orders", 0): (2, 900)}
 
 
+def test_a_side_file_goes_before_the_directories_and_leaves_the_rest_to_them(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "ends.csv"
+    file.write_text("topic,partition,log_end_offset\norders,0,70\n", "utf-8")
+    data = [held("broker-1", 50), {**held("broker-1", 8), "partition": 1}]
+    workspace = write_workspace(tmp_path / "space", {}, data_partitions=data)
+    assert ends(workspace, file) == {("orders", 0): (None, 70), ("orders", 1): (2, 8)}
+
+
 def test_before_the_end_the_directories_say_nothing(tmp_path: Path) -> None:
     workspace = write_workspace(
         tmp_path,
