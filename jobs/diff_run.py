@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.decode.selection import is_name
 from analytics.evaluate.diff import groups as of_groups
 from analytics.evaluate.diff import offsets as of_offsets
 from analytics.evaluate.diff import share_partitions as of_shares
 from analytics.evaluate.diff.groups import changed_groups, changed_members
 from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
-from jobs.asked_groups import CANNOT_TELL, DONE
+from jobs.asked_groups import CANNOT_TELL, DONE, NOT_THERE
 from jobs.cannot_tell import Untold
 from jobs.stored_tables import StoredTables
 from jobs.two_states import Side, two_states
@@ -47,19 +48,29 @@ def diff_sides(
         console.say(f"from {_named(before, first)}")
         console.say(f"to {_named(after, second)}")
         difference = difference_of(before, after)
-        for state, word in ((before, "from"), (after, "to")):
-            reason = Untold(state).absent()
-            if reason is not None:
-                console.warn(f"cannot tell: {word}: {reason}")
+        reasons = [
+            f"{word}: {reason}"
+            for state, word in ((before, "from"), (after, "to"))
+            for reason in _untold(state, console, word)
+        ]
+        for each in reasons:
+            console.error(f"cannot tell: {each}")
         said = {
             "as_of": {"from": before.as_of, "to": after.as_of},
             "input": [*before.given, *(each for each in after.given if each not in before.given)],
             "kafka_version": {"from": before.release, "to": after.release},
+            "cannot_tell": reasons,
         }
         answer = told(difference, output_format, said)
         if difference.is_unsure:
             console.error("cannot tell of some rows whether they differ; they say why")
+        if difference.is_unsure or reasons:
             return answer, CANNOT_TELL
+        missing = _missing(before, after)
+        for name in missing:
+            console.error(f"group {name} does not exist in either")
+        if missing:
+            return answer, NOT_THERE
         code = DIFFERENT if fail_on_difference and difference.is_there else DONE
         return answer, code or before.exit_code or after.exit_code
 
@@ -95,6 +106,34 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
             ),
         ]
     )
+
+
+def _names(state: Replayed) -> list[str]:
+    return [each for each in state.tables.selection.groups if is_name(each)]
+
+
+def _untold(state: Replayed, console: Console, word: str) -> list[str]:
+    """Return what a state does not tell of the groups asked for."""
+    untold = Untold(state)
+    names = _names(state)
+    found = [reason for name in names if (reason := untold.of_group(name))]
+    if not state.tables.selection.groups:
+        found += untold.of_all()
+    if len(names) < len(state.tables.selection.groups) or not names:
+        absent = untold.absent()
+        if absent is not None:
+            console.warn(f"cannot tell: {word}: {absent}")
+    return found
+
+
+def _missing(before: Replayed, after: Replayed) -> list[str]:
+    """Return the groups that were asked for by name and are in neither state."""
+    there = {
+        name
+        for state in (before, after)
+        for name in state.tables.read("groups", ["group_id"])["group_id"].to_pylist()
+    }
+    return [name for name in _names(before) if name not in there]
 
 
 def _topics(state: Replayed) -> pa.Table:

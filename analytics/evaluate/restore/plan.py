@@ -10,7 +10,12 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.diff.paired import in_order
 from analytics.evaluate.restore.data_logs import Logs, data_limits, with_limits
-from analytics.evaluate.restore.refusals import SHARE_GROUP, refusals_of, with_reasons
+from analytics.evaluate.restore.refusals import (
+    PENDING_TRANSACTION,
+    SHARE_GROUP,
+    refusals_of,
+    with_reasons,
+)
 
 KEY = ("group_id", "topic", "partition")
 COMMITTED = (*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp", "via")
@@ -67,7 +72,7 @@ def restore_plan(
         `PLAN`, sorted by `KEY`: `verdict` is restore, unchanged (it is there already) or refused,
         then with `reason` (words with semicolons between) and `detail`; `difference` is how many
         records the group goes forward, negative for those it reads again; `via` is plain or
-        transaction.
+        transaction. Of what was pending alone then the offset is null.
     """
     rows = then.committed.select(COMMITTED)
     present = now.committed.select([*KEY, "committed_offset", "commit_timestamp"])
@@ -81,7 +86,9 @@ def restore_plan(
     wanted = rows.select(["topic", "partition"]).append_column("epoch", pc.cast(epochs, pa.int32()))
     rows = with_limits(rows, data_limits(wanted, then.logs, now.logs))
     rows = with_reasons(rows, refusals_of(rows, include_live=include_live))
-    return in_order(_judged(rows), *KEY)
+    judged = _judged(rows)
+    pending = _only_pending(then, now).cast(judged.schema)
+    return in_order(pa.concat_tables([judged, pending]), *KEY)
 
 
 def share_plan(shares: pa.Table, present: pa.Table) -> pa.Table:
@@ -140,14 +147,35 @@ def _with_topics(rows: pa.Table, then: State, now: State) -> pa.Table:
     return rows.append_column("knows_topics", pa.chunked_array([known]))
 
 
+def _only_pending(then: State, now: State) -> pa.Table:
+    """Return the refusals of offsets that were pending then, and of which nothing was committed."""
+    rows = _open(then, "then").join(then.committed.select(KEY), list(KEY), join_type="left anti")
+    present = now.committed.select([*KEY, "committed_offset"])
+    present = present.rename_columns([*KEY, "present_offset"])
+    rows = rows.join(present, list(KEY), join_type="left outer")
+    rows = rows.rename_columns({"pending": "detail"})
+    rows = rows.append_column("committed_offset", pa.nulls(rows.num_rows, pa.int64()))
+    for name, text in (
+        ("verdict", REFUSED),
+        ("via", "transaction"),
+        ("reason", PENDING_TRANSACTION),
+    ):
+        rows = rows.append_column(name, pa.chunked_array([pa.repeat(text, rows.num_rows)]))
+    return _with_difference(rows).select(PLAN)
+
+
 def _pending(then: State, now: State) -> pa.Table:
     """Return `KEY` and `pending`: which transaction is open on an offset, then or now."""
-    parts = []
-    for state, word in ((then, "then"), (now, "at present")):
-        names = pc.fill_null(state.pending["transactional_id"], "id not known")
-        words = pc.binary_join_element_wise(f"{_TRANSACTION_OF}{word} (", names, ")", "")
-        parts.append(state.pending.select(KEY).append_column("pending", words))
-    both = pa.concat_tables(parts)
-    return (
-        both.group_by(list(KEY)).aggregate([("pending", "max")]).rename_columns([*KEY, "pending"])
-    )
+    both = pa.concat_tables([_open(then, "then"), _open(now, "at present")])
+    return _one_a_key(both)
+
+
+def _open(state: State, word: str) -> pa.Table:
+    names = pc.fill_null(state.pending["transactional_id"], "id not known")
+    words = pc.binary_join_element_wise(f"{_TRANSACTION_OF}{word} (", names, ")", "")
+    return _one_a_key(state.pending.select(KEY).append_column("pending", words))
+
+
+def _one_a_key(rows: pa.Table) -> pa.Table:
+    found = rows.group_by(list(KEY)).aggregate([("pending", "max")])
+    return found.rename_columns([*KEY, "pending"])

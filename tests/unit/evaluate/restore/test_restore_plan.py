@@ -209,6 +209,14 @@ def test_what_cannot_be_told_is_refused_even_where_the_offsets_are_equal() -> No
     assert (row["verdict"], row["reason"]) == ("refused", "incomplete")
 
 
+def test_an_offset_that_was_pending_alone_is_refused_too() -> None:
+    then = replace(THEN, committed=offsets(("g", "t", 1, 5)), pending=pending("tx-1"))
+    rows = {row["partition"]: row for row in judged(then)}
+    assert (rows[0]["reason"], rows[0]["committed_offset"]) == ("pending_transaction", None)
+    assert rows[0]["present_offset"] == 20
+    assert rows[1]["verdict"] == "restore"
+
+
 def test_a_name_that_no_topic_can_have_does_not_reach_a_file() -> None:
     (row,) = judged(replace(THEN, committed=offsets(("g", 'a,0,1\n"b', 0, 5))))
     assert "unfit_name" in row["reason"]
