@@ -15,6 +15,8 @@ from analytics.evaluate.expiration.removal_verdicts import (
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
 from analytics.replay.contract import as_table
 from analytics.replay.history.removal_causes import (
+    EXPIRATION,
+    MEDIUM,
     SHORTEST_RETENTION_MS,
     with_removal_cause,
     with_topic_absence,
@@ -62,6 +64,11 @@ def offset_removals(
         told,
         offsets_can_be_deleted=log.era.name in OFFSET_DELETE_SINCE,
         group_always_ends=log.replay.tombstone_removes == "everything",
+    )
+    # A deletion by hand of such offsets looks the same.
+    may_be_bug = F.col("is_unparsed") & (F.col("cause") == EXPIRATION) & ~_at_some_time()
+    judged = judged.withColumn(
+        "confidence", F.when(may_be_bug, MEDIUM).otherwise(F.col("confidence"))
     )
     rows = (
         with_verdict(_with_epoch_start(judged, log), audit)

@@ -48,14 +48,17 @@ def with_verdict(removed: DataFrame, audit: AuditRules) -> DataFrame:
     """Add `verdict`, `reason`, `rule` and `expected_at`.
 
     Args:
-        removed: Removed offsets with what `with_expiry`, `with_transactions` and
-            `with_removal_cause` add, `is_unparsed` (boolean: `is_unparsed_expire_time`) and
-            `epoch_since` (timestamp: the first record of the leader epoch of the tombstone).
+        removed: Removed offsets with what `with_expiry` and `with_transactions` add, with what
+            `with_removal_cause` takes and adds, `is_unparsed` (boolean: `is_unparsed_expire_time`)
+            and `epoch_since` (timestamp: the first record of the leader epoch of the tombstone).
         audit: How much later than one check interval is on time.
     """
     expired = F.col("cause") == EXPIRATION
+    # Whether it was due rests on a retention that nobody gave.
+    is_guess = (F.col("retention_source") == ASSUMED) & F.col("is_surely_due").isNull()
     judged = (
-        F.when(expired, _of_expiration(audit))
+        F.when(is_guess & F.col("removed").isNotNull(), _said(CANNOT_TELL, F.lit(_NO_RETENTION)))
+        .when(expired, _of_expiration(audit))
         .when(F.col("cause") == UNKNOWN, _said(CANNOT_TELL, _why_unknown()))
         .otherwise(_said(NOT_APPLICABLE, _why_deleted()))
     )
