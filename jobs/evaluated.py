@@ -51,16 +51,18 @@ class Evaluation:
         steps: How tables are made, of what a replay has and of what is given.
         makes: The tables that are wanted.
         given: Thresholds and the like, by name.
+        optional: Tables that are read where they are stored, and not made for this.
     """
 
     steps: Sequence[Step]
     makes: Sequence[str]
     given: Mapping[str, Any]
+    optional: Sequence[str] = ()
 
     def needs(self) -> tuple[str, ...]:
-        """Return the state and history tables it reads."""
+        """Return the state and history tables it cannot do without."""
         made = {step.makes for step in self.steps}
-        asked = {name for step in self.steps for name in step.of} - made
+        asked = {name for step in self.steps for name in step.of} - made - set(self.optional)
         stored = {step.makes for step in _REPLAY} & tables().keys()
         return tuple(sorted(asked & stored))
 
@@ -97,7 +99,7 @@ def evaluate(
 def _steps(wanted: Evaluation, replayed: Replayed) -> list[Step]:
     """Return what is made: what is stored is read, what it was made of is made again."""
     own = {step.makes for step in wanted.steps}
-    asked = {name for step in wanted.steps for name in step.of} - own
+    asked = {name for step in wanted.steps for name in step.of} - own - set(wanted.optional)
     missing = [name for name in asked if name not in tables() or not replayed.tables.has(name)]
     stored = {step.makes for step in _REPLAY if step.makes not in missing} & tables().keys()
     rest = [step for step in _REPLAY if step.makes not in stored]
