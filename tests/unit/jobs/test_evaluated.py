@@ -1,0 +1,67 @@
+"""Evaluations that are kept in a workspace, beside those of other questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analytics.workspace import Workspace
+from jobs.evaluated import _instant, _keep
+from jobs.replayed import Replayed
+from jobs.stored_tables import StoredTables
+
+SAID = {"time": "2026-11-21T09:12:30.000Z", "offsets": {"__consumer_offsets-17": 4711}}
+
+
+def replayed_in(folder: Path) -> Replayed:
+    space = Workspace(str(folder))
+    manifest = {"replay": {"as_of": SAID, "kafka_version": "4.3"}}
+    space.prepare()
+    space.write("manifest.json", json.dumps(manifest))
+    return Replayed(StoredTables(space), space, manifest, (str(folder),))
+
+
+def rows(*groups: str) -> pa.Table:
+    return pa.table({"group_id": list(groups)})
+
+
+def read(folder: Path, name: str) -> list[str]:
+    found: list[str] = pq.read_table(folder / "evaluations" / name, partitioning=None)[
+        "group_id"
+    ].to_pylist()
+    return found
+
+
+def test_a_question_keeps_what_others_left(tmp_path: Path) -> None:
+    replayed = replayed_in(tmp_path / "out")
+    space = replayed.tables.workspace
+    _keep(space, {"group_churn": rows("a"), "rebalances": rows("a", "a")}, replayed)
+    again = Replayed(replayed.tables, space, space.manifest(), replayed.given)
+    _keep(space, {"rebalances": rows("b")}, again)
+    assert read(tmp_path / "out", "group_churn") == ["a"]
+    assert read(tmp_path / "out", "rebalances") == ["b"]
+    kept = space.manifest()["evaluations"]
+    assert {name: each["rows"] for name, each in kept.items()} == {
+        "group_churn": 1,
+        "rebalances": 1,
+    }
+    assert kept["rebalances"]["as_of"] == SAID
+    assert "replay" in space.manifest()
+
+
+def test_a_workspace_of_evaluations_alone_claims_no_state(tmp_path: Path) -> None:
+    replayed = replayed_in(tmp_path / "asked")
+    other = Workspace(str(tmp_path / "out"))
+    _keep(other, {"rebalances": rows("a")}, replayed)
+    assert "replay" not in other.manifest()
+    assert read(tmp_path / "out", "rebalances") == ["a"]
+
+
+def test_the_instant_of_a_manifest_is_that_of_the_replay() -> None:
+    instant = _instant(SAID)
+    assert instant.timestamp_ms == 1795252350000
+    assert instant.offsets == {("__consumer_offsets", 17): 4711}
+    assert _instant({"time": None, "offsets": {}}).is_end
