@@ -85,8 +85,7 @@ def restore_plan(
     epochs = pc.fill_null(rows["committed_leader_epoch"], -1)
     wanted = rows.select(["topic", "partition"]).append_column("epoch", pc.cast(epochs, pa.int32()))
     rows = with_limits(rows, data_limits(wanted, then.logs, now.logs))
-    rows = with_reasons(rows, refusals_of(rows, include_live=include_live))
-    judged = _judged(rows)
+    judged = _judged(rows, include_live=include_live)
     pending = _only_pending(then, now).cast(judged.schema)
     return in_order(pa.concat_tables([judged, pending]), *KEY)
 
@@ -108,18 +107,20 @@ def share_plan(shares: pa.Table, present: pa.Table) -> pa.Table:
     return in_order(_with_difference(rows).select(PLAN), *KEY)
 
 
-def _judged(rows: pa.Table) -> pa.Table:
-    same = pc.fill_null(pc.equal(rows["committed_offset"], rows["present_offset"]), False)  # noqa: FBT003
+def _judged(rows: pa.Table, *, include_live: bool) -> pa.Table:
+    same = pc.equal(rows["committed_offset"], rows["present_offset"])
     # What cannot be told is refused even where the numbers agree by chance.
     is_told = pc.and_(pc.is_null(rows["untold_then"]), pc.is_null(rows["untold_now"]))
-    same = pc.and_(same, is_told)
-    refused = pc.if_else(pc.is_valid(rows["reason"]), REFUSED, RESTORE)
-    rows = rows.append_column("verdict", pc.if_else(same, UNCHANGED, refused))
-    null = pa.scalar(None, pa.string())
-    for name in ("reason", "detail"):
-        place = rows.column_names.index(name)
-        rows = rows.set_column(place, name, pc.if_else(same, null, rows[name]))
-    return _with_difference(rows).select(PLAN)
+    same = pc.fill_null(pc.and_(same, is_told), fill_value=False)
+    there, rest = rows.filter(same), rows.filter(pc.invert(same))
+    # Most offsets have not changed: reasons are sought for the others alone.
+    rest = with_reasons(rest, refusals_of(rest, include_live=include_live))
+    verdict = pc.if_else(pc.is_valid(rest["reason"]), REFUSED, RESTORE)
+    rest = rest.append_column("verdict", verdict)
+    for name, text in (("reason", None), ("detail", None), ("verdict", UNCHANGED)):
+        there = there.append_column(name, pa.repeat(pa.scalar(text, pa.string()), there.num_rows))
+    both = [_with_difference(each).select(PLAN) for each in (rest, there)]
+    return pa.concat_tables(both)
 
 
 def _with_difference(rows: pa.Table) -> pa.Table:
