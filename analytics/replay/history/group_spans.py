@@ -57,7 +57,8 @@ def group_spans(decoded: Decoded) -> DataFrame:
     """
     steps = [_classic_steps(decoded)]
     for name, kind in KINDS.items():
-        if kind.family == CLASSIC or not (kind.creates or kind.role == GROUP):
+        # A broker writes no other record of a group without one of these.
+        if kind.family == CLASSIC or kind.role not in (GROUP, MEMBER):
             continue
         ends = F.col("is_tombstone")
         records = decoded[name]

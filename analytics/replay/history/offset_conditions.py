@@ -80,11 +80,12 @@ def _conditions(groups: DataFrame) -> DataFrame:
         F.col("from_at").alias("group_since"),
         "state_ms",
         "member_count",
-        _condition().alias("condition"),
+        condition_of().alias("condition"),
     )
 
 
-def _condition() -> Column:
+def condition_of() -> Column:
+    """Return the condition of a row of `group_spans`, null where there is no group."""
     family, is_empty = F.col("family"), F.col("member_count") == 0
     protocol = F.col("protocol_type")
     classic = (

@@ -65,13 +65,18 @@ def removed_offsets(
 
 def _acts(gone: DataFrame) -> DataFrame:
     of_act = Window.partitionBy(*ACT, "topic", "partition").orderBy("position")
+    in_order = Window.partitionBy(*GROUP_KEY).orderBy("position")
     # Cleanups of all partitions begin together until coordinators move (one timer before 4.0).
-    at_once = Window.partitionBy(F.coalesce(F.unix_seconds("at"), F.col("act")))
-    act = F.coalesce(F.unix_micros("at"), -F.col("position") - 1)
+    at_once = Window.partitionBy(F.unix_seconds("at"))
+    # Without a time: tombstones of a group that follow each other without a gap.
+    run = F.row_number().over(in_order) - F.col("position") - 2
     return (
-        gone.withColumn("act", act)
+        gone.withColumn("act", F.coalesce(F.unix_micros("at"), run))
         .withColumn("repeats", F.row_number().over(of_act) > 1)
         .withColumn("groups_at_once", F.size(F.collect_set("group_id").over(at_once)))
+        .withColumn(
+            "groups_at_once", F.when(F.col("at").isNull(), 1).otherwise(F.col("groups_at_once"))
+        )
     )
 
 
