@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,12 +29,14 @@ class AskedGroups:
         cannot_tell: What the dump does not hold the answer to, one sentence each.
         missing: Groups that were asked for by name, and are known not to have been there.
         maybe_missing: Which groups may be missing from an answer about all groups.
+        instant: The instant asked about, in words.
     """
 
     found: pa.Table
     cannot_tell: tuple[str, ...]
     missing: tuple[str, ...]
     maybe_missing: str | None
+    instant: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -42,12 +45,17 @@ class AskedGroups:
             return CANNOT_TELL
         return NOT_THERE if self.missing else DONE
 
+    def without_missing(self, names: Iterable[str]) -> AskedGroups:
+        """Return the same, with groups of these names not missing: something is known of them."""
+        known = set(names)
+        return replace(self, missing=tuple(each for each in self.missing if each not in known))
+
     def tell(self, console: Console) -> None:
         """Say what the rows do not show."""
         for each in self.cannot_tell:
             console.error(f"cannot tell: {each}")
         for each in self.missing:
-            console.error(each)
+            console.error(f"group {each} does not exist at {self.instant}")
         if self.maybe_missing:
             console.warn(f"cannot tell: {self.maybe_missing}")
 
@@ -80,10 +88,7 @@ def asked_groups(replayed: Replayed, group_type: str | None = None) -> AskedGrou
     return AskedGroups(
         found,
         tuple(cannot_tell),
-        tuple(
-            f"group {name} does not exist at {replayed.instant}"
-            for name in names
-            if name not in there and name not in unknown
-        ),
+        tuple(name for name in names if name not in there and name not in unknown),
         None if are_all_named else untold.absent(),
+        replayed.instant,
     )

@@ -1,0 +1,60 @@
+"""The command `timeline`: everything that happened to a group, and first what became of offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.console import Console, pass_console
+from jobs.instant import Instant
+from jobs.instant_options import instant_options
+from jobs.options import (
+    end_offsets_option,
+    group_options,
+    input_options,
+    inputs_argument,
+    out_option,
+    output_options,
+    rows_format_option,
+    spark_options,
+)
+from jobs.topic_ids import topic_ids_option
+
+EPILOG = """
+\b
+Examples:
+  groupscope timeline examples/kafka-4.3.1-failover --group billing
+  groupscope timeline examples/kafka-4.3.1-failover --group 'parcel-*' --from 2026-11-21T09:00:00Z
+"""
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option("--from", "time_from", type=Instant(), metavar="TIME", help="From then on.")
+@click.option("--to", "time_to", type=Instant(), metavar="TIME", help="Up to then.")
+@end_offsets_option
+@topic_ids_option
+@instant_options
+@rows_format_option
+@group_options
+@input_options
+@spark_options
+@output_options
+@pass_console
+def timeline(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
+    """Tell everything that happened to a group.
+
+    First a verdict for each topic: why an offset went back or vanished, or that it never did. Then
+    every event in order, with the record that says so: generations and epochs, members, offsets,
+    transactions, share partitions, elections, topics and settings.
+    """
+    if not options["groups"]:
+        raise click.UsageError("a timeline is that of groups: name some with --group")
+    # Arrow is heavy: --help answers without it.
+    from jobs.timeline_run import timeline_of_inputs  # noqa: PLC0415
+
+    answer, code = timeline_of_inputs(console, output_format, **options)
+    click.echo(answer)
+    return code

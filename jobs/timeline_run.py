@@ -1,0 +1,180 @@
+"""What `timeline` does: verdicts and events of the groups asked for, from tables of history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import names_wanted
+from jobs.asked_groups import AskedGroups, asked_groups
+from jobs.end_offsets import end_offsets_at
+from jobs.instant import EPOCH
+from jobs.instant import shown as iso
+from jobs.replayed import replayed
+from reports.row_formats import Section, shown
+from reports.timeline import verdicts as told
+from reports.timeline.events import EVIDENCE, event_rows, times
+from reports.timeline.events import HEADS as EVENT_HEADS
+
+if TYPE_CHECKING:
+    from jobs.console import Console
+    from jobs.replayed import Replayed
+
+NEEDS = (
+    *("groups", "topics", "committed_offsets", "pending_offsets", "assignments"),
+    *("offset_history", "group_events", "divergences"),
+)
+_OFFSETS_TOPIC = "__consumer_offsets"
+_PLACE = ("group_id", "topic", "partition")
+_DELETED = "delete"
+_LOST = "lost by an election"
+
+
+def timeline_of_inputs(
+    console: Console,
+    output_format: str,
+    *,
+    time_from: int | None,
+    time_to: int | None,
+    end_offsets: str | None,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    since, until = _time(time_from), _time(time_to)
+    with replayed(console, needs=NEEDS, **options) as state:
+        events = event_rows(state.tables.read("group_events"), since, until)
+        asked = asked_groups(state)
+        rows = told.verdicts(_known(state, asked, end_offsets, since, until))
+        rows += _lost_groups(state, events)
+        # One that was deleted, or lost, has a timeline nevertheless.
+        asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(
+            events["group_id"].to_pylist()
+        )
+        asked.tell(console)
+        said = {
+            "as_of": state.as_of,
+            "input": list(state.given),
+            "kafka_version": state.release,
+            "cannot_tell": list(asked.cannot_tell),
+            "verdicts": [_readable(row) for row in rows],
+        }
+        listed = Section(events, EVENT_HEADS, EVIDENCE)
+        code = asked.exit_code or state.exit_code
+        if output_format in {"json", "csv"}:
+            return shown([listed], output_format, said), code
+        sections = [each for each in (_verdict_section(rows), listed) if each.rows.num_rows]
+        return shown(sections, output_format, said) or "Nothing happened in that time.", code
+
+
+def _known(
+    state: Replayed,
+    asked: AskedGroups,
+    end_offsets: str | None,
+    since: datetime | None,
+    until: datetime | None,
+) -> told.Known:
+    """Read what verdicts are made of."""
+    tables = state.tables
+    back = (pc.field("event") == _DELETED) | (pc.field("advance") < 0)
+    for bound, is_inside in ((since, pc.greater_equal), (until, pc.less_equal)):
+        if bound is not None:
+            back &= is_inside(pc.field("effective_timestamp"), pa.scalar(bound))
+    setbacks = tables.read("offset_history", where=back).sort_by("effective_offset")
+    seen = tables.read("offset_history", _PLACE).group_by(list(_PLACE)).aggregate([])
+    # Share groups commit nothing, and what streams groups read is not in their tasks.
+    commit = pc.field("group_type").isin(["classic", "consumer"])
+    given = tables.read("assignments", _PLACE, commit & pc.field("topic").is_valid())
+    ends = end_offsets_at(state, end_offsets)
+    return told.Known(
+        setbacks=setbacks.to_pylist(),
+        committed=tables.read("committed_offsets").to_pylist(),
+        pending=tables.read("pending_offsets").to_pylist(),
+        given=_places(given),
+        seen=frozenset(_places(seen)),
+        log_starts={
+            (row["topic"], row["partition"]): row["log_start_offset"]
+            for row in ends.to_pylist()
+            if row["log_start_offset"] is not None
+        },
+        untold=_untold(state, asked),
+    )
+
+
+def _untold(state: Replayed, asked: AskedGroups) -> dict[str, str]:
+    """Return, by group, why commits may have been there of which nothing is left."""
+    complete_from = {
+        each["partition"]: each["complete_from"]
+        for each in state.manifest["partitions"]
+        if each["topic"] == _OFFSETS_TOPIC and each.get("complete_from")
+    }
+    return {
+        row["group_id"]: (
+            f"of what was below offset {complete_from[row['coordinator_partition']]} of "
+            f"{_OFFSETS_TOPIC}-{row['coordinator_partition']} compaction may have taken a commit "
+            f"and its tombstone"
+        )
+        for row in asked.found.to_pylist()
+        if row["coordinator_partition"] in complete_from
+    }
+
+
+def _lost_groups(state: Replayed, events: pa.Table) -> list[dict[str, Any]]:
+    """Return a verdict for each group that only a line of history has which did not survive."""
+    there = set(events["group_id"].to_pylist())
+    wanted = state.tables.selection
+    rows = []
+    for each in state.tables.read("divergences").to_pylist():
+        for group in names_wanted(each["groups_only_there"], wanted.groups, wanted.exclude_groups):
+            if group in there:
+                continue
+            rows.append(
+                dict.fromkeys(told.VERDICT_COLUMNS)
+                | {
+                    "group_id": group,
+                    "topic": None,
+                    "verdict": _LOST,
+                    "at": each["elected_at"],
+                    "confidence": "high",
+                    "reason": f"only copy {each['copy']} has it: --prefer-copy {each['copy']}",
+                }
+            )
+    return rows
+
+
+def _verdict_section(rows: list[dict[str, Any]]) -> Section:
+    merged = told.by_topic(rows)
+    table = pa.Table.from_pylist(merged, schema=_VERDICTS)
+    shown_times = times(table["at"])
+    place = table.column_names.index("at")
+    return Section(table.set_column(place, "at", shown_times), told.HEADS)
+
+
+_VERDICTS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("group_id", "topic", "partitions", "verdict")),
+        ("at", pa.timestamp("us", "UTC")),
+        ("advance", pa.int64()),
+        *((name, pa.string()) for name in ("confidence", "record", "reason")),
+    ]
+)
+
+
+def _places(rows: pa.Table) -> list[told.Place]:
+    return list(zip(*(rows[name].to_pylist() for name in _PLACE), strict=True))
+
+
+def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
+    at = row["at"]
+    return {**row, "at": None if at is None else iso(at)}
+
+
+def _time(time_ms: int | None) -> datetime | None:
+    return None if time_ms is None else EPOCH + timedelta(milliseconds=time_ms)

@@ -1,0 +1,55 @@
+"""Events of a group as rows: when, what, to whom, and which record says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+HEADS = {
+    "time": "TIME",
+    "group_id": "GROUP",
+    "event": "EVENT",
+    "subject": "SUBJECT",
+    "detail": "DETAIL",
+    "record": "RECORD",
+}
+EVIDENCE = (
+    *("log", "coordinator_partition", "record_offset", "leader_epoch", "copy", "segment"),
+    "batch_position",
+)
+"""What finds the record again, for programs."""
+
+_FORMAT = "%Y-%m-%dT%H:%M:%S"
+_MILLISECONDS = pa.timestamp("ms", "UTC")
+
+
+def event_rows(events: pa.Table, time_from: datetime | None, time_to: datetime | None) -> pa.Table:
+    """Return events in order with the columns of `HEADS`.
+
+    Args:
+        events: Rows of `group_events`. What has no time of its own is where its record is.
+        time_from: The first instant asked about; None for all before.
+        time_to: The last instant asked about; None for all after.
+    """
+    if time_from is not None:
+        events = events.filter(pc.greater_equal(events["at"], time_from))
+    if time_to is not None:
+        events = events.filter(pc.less_equal(events["at"], time_to))
+    order = ["at", "log", "coordinator_partition", "record_offset", "event", "subject"]
+    events = events.sort_by([(name, "ascending") for name in order])
+    place = pc.binary_join_element_wise(
+        events["log"], pc.cast(events["coordinator_partition"], pa.string()), "-"
+    )
+    record = pc.binary_join_element_wise(place, pc.cast(events["record_offset"], pa.string()), "@")
+    return events.append_column("time", times(events["at"])).append_column("record", record)
+
+
+def times(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return instants as they are printed everywhere: UTC, milliseconds, Z."""
+    instants = pc.cast(column, _MILLISECONDS, safe=False)
+    return pc.binary_join_element_wise(pc.strftime(instants, format=_FORMAT), "Z", "")

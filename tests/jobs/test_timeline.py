@@ -1,0 +1,71 @@
+"""The command `timeline`, as a person runs it on the bundled failover."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Groupscope
+
+
+@pytest.fixture(scope="module")
+def workspace(
+    groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The failover, replayed to its end."""
+    out = tmp_path_factory.mktemp("timeline") / "workspace"
+    done = groupscope("replay", failover_dump, "--out", out, timeout=900)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_a_group_has_a_verdict_for_each_topic_and_events_in_order(
+    groupscope: Groupscope, workspace: Path
+) -> None:
+    done = groupscope("timeline", workspace, "--group", "*", "--format", "json")
+    told = json.loads(done.stdout)
+    assert told["rows"]
+    times = [row["time"] for row in told["rows"] if row["time"]]
+    assert times == sorted(times)
+    assert {row["verdict"] for row in told["verdicts"]} >= {"in force, never went back"}
+    places = [(row["group_id"], row["topic"], row["partition"]) for row in told["verdicts"]]
+    assert len(places) == len(set(places))
+    assert all(row["segment"] for row in told["rows"] if row["event"] == "member_joined")
+
+
+def test_what_the_election_lost_is_named(groupscope: Groupscope, workspace: Path) -> None:
+    done = groupscope("timeline", workspace, "--group", "*", "--format", "json")
+    lost = {
+        row["group_id"]
+        for row in json.loads(done.stdout)["verdicts"]
+        if row["verdict"] == "lost by an election"
+    }
+    divergences = json.loads((workspace / "manifest.json").read_text("utf-8"))["divergences"]
+    only_there = {group for each in divergences for group in each["groups_only_there"]}
+    assert only_there
+    assert only_there <= lost
+
+
+def test_text_opens_with_the_verdicts(groupscope: Groupscope, workspace: Path) -> None:
+    done = groupscope("timeline", workspace, "--group", "tracking-indexer")
+    assert done.returncode in {0, 3}, done.stderr
+    assert done.stdout.startswith("GROUP")
+    assert "VERDICT" in done.stdout.splitlines()[0]
+    assert "EVENT" in done.stdout
+
+
+def test_a_group_that_never_was_is_not_made_up(groupscope: Groupscope, workspace: Path) -> None:
+    done = groupscope("timeline", workspace, "--group", "nobody-knows-it")
+    assert done.returncode in {1, 3}
+    assert "nobody-knows-it" in done.stderr
+
+
+def test_without_a_group_it_says_what_it_needs(groupscope: Groupscope, workspace: Path) -> None:
+    done = groupscope("timeline", workspace)
+    assert done.returncode == 2
+    assert "--group" in done.stderr
