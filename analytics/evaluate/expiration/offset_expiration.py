@@ -49,7 +49,8 @@ def offset_expiration(
             as they are known; None where none is.
     """
     placed = in_force(committed, log)
-    known = with_expiry(with_retention(placed, retention), log.era)
+    # Computed here: one expression of all that follows would be thousands of lines of code.
+    known = with_expiry(with_retention(placed, retention), log.era).localCheckpoint()
     now = F.coalesce(of_partition(instants or {}), F.lit(as_of_ms))
     judged = known.withColumn("now_ms", now).withColumn("is_due", is_due(F.col("now_ms")))
     blocked = F.col("is_due") & F.col("blocking_producers").isNotNull()
