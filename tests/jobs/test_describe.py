@@ -15,6 +15,8 @@ from jobs.main import cli
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
+pytestmark = pytest.mark.long
+
 DUMP = "kafka-4.3.1-failover"
 LEFT_MEANWHILE = "parcel-router"
 """The tools ran before the members of this group timed out; the logs go on until after that."""

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Groupscope
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def workspace(

@@ -22,6 +22,8 @@ from tests.support.cuts import cuts_of
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
+pytestmark = pytest.mark.long
+
 PARTITIONS = 10
 OFFSETS = "__consumer_offsets"
 Key = tuple[str, str, int]

@@ -267,7 +267,7 @@ def _classic_member(group: ClassicGroup, member: Value) -> Row:
         "subscribed_topics": topics,
         "rebalance_timeout_ms": (
             member["session_timeout"]
-            if member["rebalance_timeout"] == -1
+            if member["rebalance_timeout"] in {-1, None}
             else member["rebalance_timeout"]
         ),
         "session_timeout_ms": member["session_timeout"],

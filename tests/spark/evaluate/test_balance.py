@@ -19,6 +19,8 @@ from tests.support.replayed_dumps import empty, replayed_dump
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 STORY = ROOT / "tests" / "data" / "dumps" / "kafka-4.3.1-story"
 MAKES = (

@@ -3,67 +3,26 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from analytics.replay.as_of import AsOf, cut_all
-from analytics.replay.assignments import assignments
-from analytics.replay.group_log import group_log
-from analytics.replay.groups import groups
-from analytics.replay.members import members
-from analytics.replay.offsets import committed_offsets, pending_offsets
 from analytics.replay.rules import replay_rules
-from schemas import table
 from tests.support.decoded_frames import frames_of
 from tests.support.group_histories import TABLES, TOPIC, decoded_rows, random_history
 from tests.support.random_group_values import NAMED_TOPICS
 from tests.support.reference_group_coordinator import tables_of
+from tests.support.replayed_tables import replayed_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from pyspark.sql import SparkSession
 
-    from pyspark.sql import DataFrame, SparkSession
-
-    from tests.support.reference_group_coordinator import Key, Row
+pytestmark = pytest.mark.long
 
 RELEASES = ("3.9", "4.0", "4.1", "4.2", "4.3")
-Found = dict[str, dict["Key", "Row"]]
-
-
-def replayed(decoded: Mapping[str, DataFrame], names: DataFrame, release: str) -> Found:
-    """The state tables, by table and key, of what was decoded and cut."""
-    rules = replay_rules(release)
-    committed = committed_offsets(decoded, rules).localCheckpoint()
-    pending = pending_offsets(decoded, rules).localCheckpoint()
-    log = group_log(decoded, rules)
-    frames = {
-        "committed_offsets": committed,
-        "pending_offsets": pending,
-        "groups": groups(log, committed, pending),
-        "members": members(log),
-        "assignments": assignments(log, names),
-    }
-    return {name: by_key(name, frame) for name, frame in frames.items()}
-
-
-def by_key(name: str, frame: DataFrame) -> dict[Key, Row]:
-    """The rows by the key of their contract, times as epoch milliseconds, topics sorted."""
-    rows = [
-        {field: plain(value) for field, value in row.asDict().items()} for row in frame.collect()
-    ]
-    found = {tuple(row[field] for field in table(name).key): row for row in rows}
-    assert len(found) == len(rows), f"one row a key in {name}"
-    return found
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return round(value.astimezone(UTC).timestamp() * 1000)
-    return sorted(value) if isinstance(value, list) else value
 
 
 def check_histories(spark: SparkSession, release: str, seed: int, histories: int) -> None:
@@ -83,7 +42,7 @@ def check_histories(spark: SparkSession, release: str, seed: int, histories: int
     names = spark.createDataFrame(
         [(name, each) for each, name in NAMED_TOPICS.items()], "topic string, topic_id string"
     )
-    found = replayed(cut_all(decoded, as_of), names, release)
+    found = replayed_tables(cut_all(decoded, as_of), names, replay_rules(release))
     for name, told in expected.items():
         assert found[name].keys() == told.keys(), (release, seed, name)
         for key, row in told.items():

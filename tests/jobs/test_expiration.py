@@ -1,0 +1,98 @@
+"""The installed command `expiration`, on what a broker expired and with its settings."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.removed_by_brokers import read_removals
+
+if TYPE_CHECKING:
+    from tests.conftest import Groupscope
+
+pytestmark = pytest.mark.long
+
+EXPIRY = Path(__file__).parents[1] / "data" / "expiry"
+DUMP = EXPIRY / "kafka-4.3.1-expiry"
+PROPERTIES = DUMP / "broker-1.server.properties"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("expiration") / "workspace"
+
+
+@pytest.fixture(scope="module")
+def told(groupscope: Groupscope, workspace: Path) -> dict[str, Any]:
+    run = groupscope(
+        "expiration", DUMP / "broker-1", "--out", workspace,
+        "--broker-config", PROPERTIES, "--retention-minutes", "1,60", "--format", "json",
+    )  # fmt: skip
+    assert run.returncode in {0, 3}, run.stderr
+    answer: dict[str, Any] = json.loads(run.stdout)
+    return answer
+
+
+def test_rules_and_retention_are_said(told: dict[str, Any]) -> None:
+    assert told["rules"] == "current"
+    assert "written by Kafka 4.3 or newer" in told["rules_said"]
+    assert told["retention"][0].startswith("offsets.retention.minutes = 1 (from the settings")
+    assert told["findings"] == []
+
+
+def test_every_offset_has_a_rule_and_a_status(told: dict[str, Any]) -> None:
+    rows = told["rows"]
+    assert {row["retention_source"] for row in rows} <= {"broker_config", "record"}
+    rules = {row["group_id"]: (row["rule"], row["status"]) for row in rows}
+    assert rules["modern-regex"] == ("subscribed_topic", "protected")
+    assert rules["streams-live"] == ("subscribed_topic", "protected")
+    assert rules["legacy-day"] == ("explicit_expire_timestamp", "scheduled")
+
+
+def test_every_removal_has_its_true_cause(told: dict[str, Any]) -> None:
+    true = read_removals(EXPIRY / "removals-kafka-4.3.1-expiry.json")
+    ours = {
+        (row["coordinator_partition"], row["record_offset"]): row["cause"]
+        for row in told["removals"]
+    }
+    assert ours == {place: each["cause"] for place, each in true.items()}
+    verdicts = Counter(row["verdict"] for row in told["removals"])
+    assert set(verdicts) == {"on_time", "late", "not_applicable"}
+
+
+def test_what_if_is_told_by_retention_and_group(told: dict[str, Any]) -> None:
+    found = {(row["retention_minutes"], row["group_id"]): row for row in told["what_if"]}
+    # Its offsets went once, and were committed again: another hour would have kept them.
+    assert found[1, "abandoned-etl"]["verdict"] == "would_have_lost"
+    assert found[60, "abandoned-etl"]["verdict"] == "safe"
+    assert found[1, "streams-live"]["verdict"] == "safe"
+    assert all(row["lost_now"] <= row["offsets"] for row in told["what_if"])
+
+
+def test_the_tables_are_kept(told: dict[str, Any], workspace: Path) -> None:
+    for name, rows in (
+        ("offset_expiration", told["rows"]),
+        ("offset_removals", told["removals"]),
+        ("retention_what_if", told["what_if"]),
+    ):
+        kept = pq.read_table(workspace / "evaluations" / name)
+        assert kept.num_rows == len(rows) > 0
+
+
+def test_without_settings_the_past_is_not_judged(
+    groupscope: Groupscope, told: dict[str, Any], workspace: Path
+) -> None:
+    del told  # the workspace is there
+    run = groupscope("expiration", workspace, "--group", "connect-*", "--format", "csv")
+    assert run.returncode == 3, run.stderr
+    assert "Kafka's default, assumed" in run.stderr
+    assert "cannot tell: whether 4 offsets were removed rightly" in run.stderr
+    rows = list(csv.DictReader(io.StringIO(run.stdout)))
+    assert {row["retention_source"] for row in rows} == {"default_assumed"}

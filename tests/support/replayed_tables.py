@@ -1,0 +1,64 @@
+"""The state tables of groups and offsets as plain rows by key, as the references tell them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from analytics.replay.assignments import assignments
+from analytics.replay.group_log import group_log
+from analytics.replay.groups import groups
+from analytics.replay.members import members
+from analytics.replay.offsets import committed_offsets, pending_offsets
+from schemas import table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from analytics.replay.rules import ReplayRules
+
+Found = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
+"""Rows by table and key."""
+
+
+def replayed_tables(
+    decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayRules
+) -> Found:
+    """Replay what was decoded and cut.
+
+    Args:
+        decoded: The tables of `__consumer_offsets`, and `transaction_log` (it may be empty).
+        topics: `topic` and `topic_id`.
+        rules: Of the release.
+
+    Returns:
+        Rows in which times are epoch milliseconds and lists are sorted.
+    """
+    committed = committed_offsets(decoded, rules).localCheckpoint()
+    pending = pending_offsets(decoded, rules).localCheckpoint()
+    log = group_log(decoded, rules)
+    frames = {
+        "committed_offsets": committed,
+        "pending_offsets": pending,
+        "groups": groups(log, committed, pending),
+        "members": members(log),
+        "assignments": assignments(log, topics),
+    }
+    return {name: _by_key(name, frame) for name, frame in frames.items()}
+
+
+def _by_key(name: str, frame: DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
+    rows = [
+        {field: _plain(value) for field, value in row.asDict().items()} for row in frame.collect()
+    ]
+    found = {tuple(row[field] for field in table(name).key): row for row in rows}
+    assert len(found) == len(rows), f"one row a key in {name}"
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return round(value.astimezone(UTC).timestamp() * 1000)
+    return sorted(value) if isinstance(value, list) else value
