@@ -5,19 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.diff.paired import (
-    APPEARED,
-    MOVED,
-    VANISHED,
-    WENT_BACK,
-    chosen,
-    differs,
-    in_order,
-    paired,
-    presence,
-    replaced,
-    with_change,
-)
+from analytics.evaluate.diff.paired import differs, in_order, paired, with_moves
 
 KEY = ("group_id", "topic", "partition")
 COLUMNS = (*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp")
@@ -43,18 +31,8 @@ def changed_offsets(
         offset is absent), `note` (the topic is another one of the same name), `reason`.
     """
     rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
-    vanished, appeared = presence(rows)
-    old, new = rows["from_committed_offset"], rows["to_committed_offset"]
-    change = chosen(
-        (vanished, VANISHED),
-        (appeared, APPEARED),
-        (pc.less(new, old), WENT_BACK),
-        (pc.greater(new, old), MOVED),
-        (differs(rows, "committed_leader_epoch"), EPOCH_CHANGED),
-    )
-    rows = with_change(rows, change, untold)
-    difference = pc.subtract(rows["to_committed_offset"], rows["from_committed_offset"])
-    rows = replaced(rows, "difference", difference)
+    epoch_changed = (differs(rows, "committed_leader_epoch"), EPOCH_CHANGED)
+    rows = with_moves(rows, "committed_offset", epoch_changed, untold)
     return in_order(rows.join(born_again, ["topic"], join_type="left outer"), *KEY)
 
 

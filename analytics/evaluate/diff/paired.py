@@ -88,6 +88,32 @@ def chosen(*cases: tuple[pa.ChunkedArray, str]) -> pa.ChunkedArray:
     return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
 
 
+def with_moves(
+    rows: pa.Table, offset: str, otherwise: tuple[pa.ChunkedArray, str], untold: pa.Table
+) -> pa.Table:
+    """Keep the rows whose offset differs, and say which way it went.
+
+    Args:
+        rows: As `paired` returns them, with `group_id`.
+        offset: The column.
+        otherwise: Rows whose offset stands and that differ all the same, and the word for them.
+        untold: As `with_change` takes it.
+
+    Returns:
+        What `with_change` returns, and `difference` (offsets; null where one is absent).
+    """
+    old, new = rows[_FROM + offset], rows[_TO + offset]
+    vanished, appeared = presence(rows)
+    change = chosen(
+        (vanished, VANISHED),
+        (appeared, APPEARED),
+        (pc.less(new, old), WENT_BACK),
+        (pc.greater(new, old), MOVED),
+        otherwise,
+    )
+    return with_change(rows.append_column("difference", pc.subtract(new, old)), change, untold)
+
+
 def replaced(rows: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
     """Return rows with other values in one column, which is added where it is not there."""
     if name not in rows.column_names:

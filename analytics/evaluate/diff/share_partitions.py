@@ -9,19 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.diff.paired import (
-    APPEARED,
     CHANGED,
-    MOVED,
-    VANISHED,
-    WENT_BACK,
-    chosen,
     differs,
     in_order,
     paired,
-    presence,
     replaced,
     told,
-    with_change,
+    with_moves,
 )
 
 KEY = ("group_id", "topic_id", "partition")
@@ -56,17 +50,8 @@ def changed_share_partitions(
         `reason`.
     """
     rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
-    vanished, appeared = presence(rows)
-    old, new = rows["from_start_offset"], rows["to_start_offset"]
     changed = reduce(pc.or_, (differs(rows, name) for name in ("start_offset", *COMPARED)))
-    change = chosen(
-        (vanished, VANISHED),
-        (appeared, APPEARED),
-        (pc.less(new, old), WENT_BACK),
-        (pc.greater(new, old), MOVED),
-        (changed, CHANGED),
-    )
-    rows = with_change(rows, change, untold)
+    rows = with_moves(rows, "start_offset", (changed, CHANGED), untold)
     reason = pc.coalesce(
         rows["reason"],
         rows["from_missing"],
@@ -76,8 +61,7 @@ def changed_share_partitions(
     )
     rows = told(rows, reason)
     rows = replaced(rows, "topic", pc.coalesce(rows["to_topic"], rows["from_topic"]))
-    difference = pc.subtract(rows["to_start_offset"], rows["from_start_offset"])
-    return in_order(replaced(rows, "difference", difference), *KEY)
+    return in_order(rows, *KEY)
 
 
 def _without_home(rows: pa.Table, there: str, absent: str, lost: Collection[int]) -> pa.Array:
