@@ -54,7 +54,19 @@ BY_SIZE = {
 """What suits a few megabytes on one machine, where planning a query costs more than running it, and
 Spark's own defaults for all else: named, because a JVM remembers those of its first session."""
 
-SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=384m"
+SMALL_JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=384m "
+    # With one compiler the JVM makes room for little code, and is busy throwing some out.
+    "-XX:ReservedCodeCacheSize=240m"
+)
+
+ASKED_AT_EVERY_CALL = (
+    "org.apache.spark.sql.functions",
+    "functions",
+    "PythonUtils",
+    "PythonSQLUtils",
+)
+"""Classes that PySpark has the JVM find by name for every column it makes."""
 
 
 @contextmanager
@@ -147,11 +159,20 @@ def _started(
             for key, value in settings.items():
                 if not submitted or not spark_conf.contains(key):
                     spark_conf.set(key, value)
-            return SparkSession.builder.config(conf=spark_conf).getOrCreate()
+            session = SparkSession.builder.config(conf=spark_conf).getOrCreate()
+            _remember_classes(session)
+            return session
     except PySparkException as error:
         said = Path(words.name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
         reason = said[-1] if said else str(error)
         raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error
+
+
+def _remember_classes(session: SparkSession) -> None:
+    """Let PySpark find its classes without asking: a short name is sought in all jars each time."""
+    jvm = session._jvm  # noqa: SLF001 - nothing public leads there
+    for name in ASKED_AT_EVERY_CALL:
+        setattr(jvm, name, getattr(jvm, name))
 
 
 @contextmanager
