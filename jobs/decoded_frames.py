@@ -1,9 +1,10 @@
-"""The decoded tables of a workspace as DataFrames, by the contracts: no file is opened for that."""
+"""The decoded tables of a workspace as DataFrames."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jobs.table_frames import table_frame
 from schemas import all_record_types, decoded_table, table
 
 if TYPE_CHECKING:
@@ -21,8 +22,5 @@ def decoded_frames(spark: SparkSession, workspace: Workspace) -> dict[str, DataF
     ]
     contracts += [table(name) for name in WRITTEN]
     return {
-        each.name: spark.read.schema(each.ddl(not_null=False)).parquet(
-            workspace.table(f"decoded/{each.name}")
-        )
-        for each in contracts
+        each.name: table_frame(spark, workspace, f"decoded/{each.name}", each) for each in contracts
     }

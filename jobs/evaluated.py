@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark.sql import functions as F
 
@@ -30,7 +29,10 @@ from jobs.progress import progress
 from jobs.replay_coverage import coverage_of, log_starts, topics_beside
 from jobs.selected_frames import selected_frames
 from jobs.session import spark_session
+from jobs.stored_tables import folder_of
+from jobs.table_frames import table_frame
 from jobs.workload import is_small_workspace
+from jobs.written_tables import collected, write_rows
 from schemas import table, tables
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def evaluate(
     ):
         steps = _steps(wanted, replayed)
         made = resolve(steps, {**wanted.given, **_given(spark, replayed, steps)})
-        found = {name: _collected(made[name], name) for name in wanted.makes}
+        found = {name: collected(made[name], name) for name in wanted.makes}
     if out is not None:
         kept = {name: rows for name, rows in found.items() if name in tables()}
         _keep(Workspace(out), kept, replayed)
@@ -136,12 +138,10 @@ def _records(spark: SparkSession, replayed: Replayed) -> Mapping[str, DataFrame]
 def _stored(spark: SparkSession, replayed: Replayed, name: str) -> DataFrame:
     """Return a stored table as far as its groups are wanted; empty where it is not there."""
     contract = table(name)
-    ddl = contract.ddl(not_null=False)
     if not replayed.tables.has(name):
-        return spark.createDataFrame([], ddl)
-    frame = spark.read.schema(ddl).parquet(
-        replayed.tables.workspace.table(f"{contract.kind}/{name}")
-    )
+        return spark.createDataFrame([], contract.ddl(not_null=False))
+    workspace = replayed.tables.workspace
+    frame = table_frame(spark, workspace, folder_of(name), contract)
     selection = replayed.tables.selection
     named = {column.name for column in contract.columns}
     if "group_id" not in named or not (selection.groups or selection.exclude_groups):
@@ -159,22 +159,12 @@ def _instant(said: Mapping[str, Any]) -> AsOf:
     return AsOf(offsets, round((time - EPOCH).total_seconds() * 1000) if time else None)
 
 
-def _collected(frame: DataFrame, name: str) -> pa.Table:
-    rows = frame.toArrow()
-    key = table(name).key if name in tables() else rows.column_names
-    return rows.sort_by([(column, "ascending") for column in key])
-
-
 def _keep(space: Workspace, found: Mapping[str, pa.Table], replayed: Replayed) -> None:
     """Write tables into the workspace, beside the evaluations that are there."""
     staging = space.prepare()
     try:
         parts = [part for part in _kept(space) if part.table.rpartition("/")[2] not in found]
-        space.filesystem.create_dir(space.path(staging.name), recursive=True)
-        for name, rows in found.items():
-            path = space.path(f"{staging.name}/{name}.parquet")
-            pq.write_table(rows, path, filesystem=space.filesystem)
-            parts.append(Part(f"{FOLDER}/{name}", path, rows.num_rows))
+        parts += [write_rows(staging, name, rows) for name, rows in found.items()]
         manifest = dict(replayed.manifest)
         if space.root != replayed.tables.workspace.root:
             # State and history are elsewhere: nobody shall look for them here.

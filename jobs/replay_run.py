@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
-from pyarrow import fs
-
 from analytics.decode.selection import Selection
 from analytics.dump.inputs import recognize
 from analytics.errors import InputNotRecognizedError
@@ -27,8 +24,10 @@ from jobs.progress import progress
 from jobs.replay_coverage import coverage_of, log_starts, topics_beside
 from jobs.selected_frames import selected_frames
 from jobs.session import spark_session
+from jobs.table_frames import table_frame
 from jobs.topic_ids import read_topic_ids
 from jobs.workload import is_small_workspace
+from jobs.written_tables import collected, write_frame, write_rows
 from schemas import table
 
 if TYPE_CHECKING:
@@ -195,12 +194,15 @@ def _replay(
     parts: list[Part] = []
 
     def write(name: str, frame: DataFrame) -> DataFrame:
-        path = f"{staging.location}/{name}"
-        # One file, sorted by key: equal input gives equal bytes.
-        ordered = frame.repartition(1).sortWithinPartitions(*table(name).key)
-        ordered.write.parquet(path)
-        parts.extend(_parts(staging, name))
-        return spark.read.schema(table(name).ddl(not_null=False)).parquet(path)
+        # What is made of little is little: it is brought here, for which Spark writes no file.
+        part = (
+            write_rows(staging, name, collected(frame, name))
+            if is_small_workspace(manifest)
+            else write_frame(staging, name, frame)
+        )
+        parts.append(part)
+        written = part.path.removeprefix(staging.workspace.root).lstrip("/")
+        return table_frame(spark, staging.workspace, written, table(name))
 
     replay_tables(
         above_log_starts(
@@ -216,27 +218,7 @@ def _replay(
         at_once=AT_ONCE,
     )
     # The folder of history is replaced, and decoding has put a table there.
-    diverged = table(DIVERGENCES).ddl(not_null=False)
-    write(
-        DIVERGENCES, spark.read.schema(diverged).parquet(source.table(f"{HISTORY}/{DIVERGENCES}"))
-    )
+    diverged = f"{HISTORY}/{DIVERGENCES}"
+    write(DIVERGENCES, table_frame(spark, source, diverged, table(DIVERGENCES)))
     # Tables are done in any order; state comes before history.
     return sorted(parts, key=lambda part: (part.table.startswith(HISTORY), part.table))
-
-
-def _parts(staging: Staging, name: str) -> list[Part]:
-    filesystem = staging.workspace.filesystem
-    folder = staging.workspace.path(f"{staging.name}/{name}")
-    files = sorted(
-        each.path
-        for each in filesystem.get_file_info(fs.FileSelector(folder))
-        if each.path.endswith(".parquet")
-    )
-    return [
-        Part(
-            f"{table(name).kind}/{name}",
-            path,
-            pq.read_metadata(path, filesystem=filesystem).num_rows,
-        )
-        for path in files
-    ]

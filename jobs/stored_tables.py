@@ -79,16 +79,17 @@ class StoredTables:
         return group.isin(pa.array(wanted, pa.string()))
 
     def _is_there(self, name: str) -> bool:
-        path = self.workspace.path(_folder(name))
+        path = self.workspace.path(folder_of(name))
         return self.workspace.filesystem.get_file_info(path).type is fs.FileType.Directory
 
     def _dataset(self, name: str) -> ds.Dataset:
         return ds.dataset(
-            self.workspace.path(_folder(name)),
+            self.workspace.path(folder_of(name)),
             filesystem=self.workspace.filesystem,
             format="parquet",
         )
 
 
-def _folder(name: str) -> str:
+def folder_of(name: str) -> str:
+    """Return where in a workspace a state, history or evaluation table is."""
     return f"{_FOLDERS[table(name).kind]}/{name}"
