@@ -23,7 +23,10 @@ from benchmarks.data import Data, room_for
 from benchmarks.generate import parse_size
 from benchmarks.report import Report
 
-BENCHMARKS = ("wire", "spark", "memory", "inspection")
+BENCHMARKS = (
+    *("wire", "spark", "memory", "inspection"),
+    *("offsets_replay", "share_replay", "asking", "assignors"),
+)
 PEERS = "peers"
 _QUICK = {
     "segment_bytes": 400_000,

@@ -1,27 +1,28 @@
-"""How long each assignor takes for 1,000 members and 10,000 partitions: medians of five.
+"""How long each assignor takes for 1,000 members and 10,000 partitions.
 
-Run it as `python benchmarks/assignors.py [MEMBERS PARTITIONS]`. Each assignor gets a fresh group,
-the same group after a tenth of its members was replaced, both with equal and with different
-subscriptions, and the worst starts known: everything owned by one member, a chain of members that
-overlap in one topic each, and as many topics as partitions.
+Each assignor gets a fresh group, the same group after a tenth of its members was replaced, both
+with equal and with different subscriptions, and the worst starts known: everything owned by one
+member, a chain of members that overlap in one topic each, and as many topics as partitions.
 """
 
 from __future__ import annotations
 
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from typing import TYPE_CHECKING
 
 from analytics.assignors.group import Group, Member
 from analytics.assignors.registry import ASSIGNORS, assign
+from benchmarks.report import Figure, Report
 
-ROUNDS = 5
+if TYPE_CHECKING:
+    from benchmarks.data import Data
+
+MEMBERS = 1_000
+PARTITIONS = 10_000
 TOPICS = 100
 
 Current = Mapping[str, Mapping[str, list[int]]]
@@ -82,23 +83,30 @@ def scenarios(members: int, partitions: int, name: str) -> Iterable[tuple[str, G
     yield "equal, a topic each", group_of(single, equal(single, members), {})
 
 
-def median(run: Callable[[], object]) -> float:
-    """Return the median time of five runs, in seconds."""
+def median(assigning: Callable[[], object], rounds: int) -> float:
+    """Return the median time of some runs, in seconds."""
     times = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         start = time.perf_counter()
-        run()
+        assigning()
         times.append(time.perf_counter() - start)
     return statistics.median(times)
 
 
-def main(members: int = 1_000, partitions: int = 10_000) -> None:
-    """Print a table of medians."""
-    print(f"{members:,} members, {partitions:,} partitions, {TOPICS} topics; seconds, medians of 5")
+def run(data: Data) -> list[Report]:
+    """Measure."""
+    members, partitions = (50, 500) if data.rounds == 1 else (MEMBERS, PARTITIONS)
+    report = Report(
+        f"Assignors: {members:,} members, {partitions:,} partitions; the slowest of the scenarios"
+    )
     for name in ASSIGNORS:
-        for label, group in scenarios(members, partitions, name):
-            print(f"{name:<20}{label:<26}{median(partial(assign, name, group)):>8.3f}")
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+        taken = {
+            label: median(partial(assign, name, group), data.rounds)
+            for label, group in scenarios(members, partitions, name)
+        }
+        slowest = max(taken, key=lambda label: taken[label])
+        report.figures.append(Figure(name, taken[slowest], "s", at_most=10, note=slowest))
+        report.details += [
+            f"    {name + ': ' + label:<44} wall {each:8.3f} s" for label, each in taken.items()
+        ]
+    return [report]

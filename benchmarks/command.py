@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,8 +28,15 @@ class Run:
     worker_peaks: dict[int, float] = field(default_factory=dict)
 
 
-def run_command(arguments: list[str], *, watch_workers: bool = False) -> Run:
+def run_command(
+    arguments: list[str], *, watch_workers: bool = False, codes: Collection[int] = (0,)
+) -> Run:
     """Run a command to its end; what it prints goes nowhere.
+
+    Args:
+        arguments: The command.
+        watch_workers: Whether the memory of Spark's Python workers is looked at meanwhile.
+        codes: Exit codes that are no failure.
 
     Raises:
         subprocess.CalledProcessError: It failed; its last words are printed.
@@ -43,7 +51,7 @@ def run_command(arguments: list[str], *, watch_workers: bool = False) -> Run:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         _, words = process.communicate()
     run.wall = time.perf_counter() - start
-    if process.returncode:
+    if process.returncode not in codes:
         print(words.decode(errors="replace")[-2000:], file=sys.stderr)
         raise subprocess.CalledProcessError(process.returncode, arguments)
     return run

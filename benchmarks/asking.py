@@ -1,0 +1,54 @@
+"""Questions to a workspace of a million committed offsets, as whole commands.
+
+The workspace is what `groupscope replay` makes of generated segments; the questions are asked of
+finished tables, and start no Spark.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from analytics.workspace import Workspace
+from benchmarks.command import GROUPSCOPE, run_command
+from benchmarks.data import Data, size_of
+from benchmarks.measure import Contestant, interleaved, tree_cpu
+from benchmarks.report import Figure, Report
+from jobs.console import Console
+from jobs.describe_source import NEEDS
+from jobs.replay_run import replay_into
+from jobs.stored_tables import StoredTables
+
+_ANSWERED = (0, 3)
+"""Also where something cannot be told: generated groups lie in any partition."""
+
+
+def run(data: Data) -> list[Report]:
+    """Measure."""
+    out = str(data.folder / "asked")
+    replay_into(out, Console(quiet=True), inputs=[str(data.dump)], needs=NEEDS, master="local[2]")
+    stored = StoredTables(Workspace(out))
+    groups = stored.read("committed_offsets", ["group_id"])["group_id"]
+    some = groups[len(groups) // 2].as_py()
+    questions = {
+        "list": ["list", out],
+        "describe of one group": ["describe", out, "--group", some],
+        "describe --state of all groups": ["describe", out, "--state"],
+        "describe --members of one group": ["describe", out, "--members", "--group", some],
+    }
+    times = interleaved(
+        [_asked(name, arguments) for name, arguments in questions.items()], data.rounds
+    )
+    report = Report(
+        f"Questions to {len(groups):,} offsets, of {size_of(data.dump) / 1e6:,.0f} MB of segments"
+    )
+    report.figures = [
+        Figure(name, statistics.median(each.wall), "s", at_most=3) for name, each in times.items()
+    ]
+    report.add_times(times)
+    return [report]
+
+
+def _asked(name: str, arguments: list[str]) -> Contestant:
+    return Contestant(
+        name, lambda: run_command([str(GROUPSCOPE), *arguments], codes=_ANSWERED), tree_cpu
+    )

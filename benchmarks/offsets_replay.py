@@ -1,0 +1,105 @@
+"""Committed offsets replayed on Spark, against Spark merely reading the same columns of the tables.
+
+The tables are what `groupscope decode` makes of generated segments: of a quarter of the commits,
+and of all of them. What is timed ends in Spark's noop sink.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+from analytics.replay.offsets import committed_offsets
+from analytics.replay.rules import NEWEST, replay_rules
+from analytics.workspace import Workspace
+from benchmarks.measure import Contestant, interleaved, ratio, tree_cpu
+from benchmarks.report import Figure, Report
+from jobs.console import Console
+from jobs.decode_run import decode_into
+from jobs.decoded_frames import decoded_frames
+from jobs.session import spark_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import DataFrame
+
+    from benchmarks.data import Data
+
+COMMITS = 10_000_000
+_GROWTH = 4
+_WARM_UP = 2
+_READ = "Spark reads the same columns"
+_TABLES = ("offset_commit", "control_markers")
+
+
+def run(data: Data) -> list[Report]:
+    """Measure."""
+    once = _decoded(data, 1)
+    # A dump is as large as its segments are; so many times one holds all commits.
+    times = 1 if data.rounds == 1 else -(-COMMITS // _GROWTH // _commits(once))
+    quarter = once if times == 1 else _decoded(data, times)
+    whole = _decoded(data, times * _GROWTH)
+    with spark_session(Console(quiet=True), master="local[2]") as spark:
+        small, large = (decoded_frames(spark, each) for each in (quarter, whole))
+        ours = {
+            _commits(each): _replay(f"replay of {_commits(each):,} commits", frames)
+            for each, frames in ((quarter, small), (whole, large))
+        }
+        read = Contestant(_READ, _sunk(lambda: _columns(large)), tree_cpu)
+        contestants = [*ours.values(), read]
+        interleaved(contestants, min(_WARM_UP, data.rounds))
+        taken = interleaved(contestants, data.rounds)
+    of_quarter, of_whole = (taken[each.name] for each in ours.values())
+    report = Report(f"Committed offsets on local[2], {_commits(whole):,} commits")
+    report.figures = [
+        Figure(
+            "of the time of reading the same columns",
+            ratio(of_whole.wall, taken[_READ].wall),
+            at_most=3.0,
+        ),
+        Figure("the same in processor time", ratio(of_whole.cpu, taken[_READ].cpu)),
+        Figure(
+            "times as long for four times the commits",
+            statistics.median(of_whole.wall) / statistics.median(of_quarter.wall),
+            at_most=4.4,
+        ),
+    ]
+    report.add_times(taken)
+    return [report]
+
+
+def _decoded(data: Data, times: int) -> Workspace:
+    """Decode the dump, repeated so many times."""
+    out = data.folder / f"decoded-{times}"
+    with data.multiplied(times) as dump:
+        decode_into(str(out), Console(quiet=True), inputs=[str(dump)], master="local[2]")
+    return Workspace(str(out))
+
+
+def _commits(workspace: Workspace) -> int:
+    kinds = workspace.manifest()["record_types"]
+    return sum(kind["records"] for kind in kinds if kind["table"] == "offset_commit")
+
+
+def _replay(name: str, decoded: Mapping[str, DataFrame]) -> Contestant:
+    rules = replay_rules(NEWEST)
+    return Contestant(name, _sunk(lambda: committed_offsets(decoded, rules)), tree_cpu)
+
+
+def _columns(decoded: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the columns that the replay reads, as they are stored."""
+    commits, markers = (decoded[name] for name in _TABLES)
+    return commits.select(
+        *("topic", "partition", "offset", "is_tombstone", "key.group"),
+        *("producer_id", "producer_epoch", "is_transactional", "leader_epoch"),
+        commits["key.topic"].alias("data_topic"),
+        commits["key.partition"].alias("data_partition"),
+        commits["value"],
+    ).unionByName(
+        markers.select("topic", "partition", "offset", "producer_id"), allowMissingColumns=True
+    )
+
+
+def _sunk(frame: Callable[[], DataFrame]) -> Callable[[], None]:
+    return lambda: frame().write.format("noop").mode("overwrite").save()
