@@ -32,7 +32,8 @@ def dump(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in OF_STORY:
         shutil.copytree(repository / STORY / name, broker / name)
     shutil.copytree(repository / FLAPPING, broker / FLAPPING.name)
-    shutil.copy(repository / STORY / "meta.properties", broker)
+    for name in ("meta.properties", "cleaner-offset-checkpoint"):
+        shutil.copy(repository / STORY / name, broker)
     return broker
 
 
