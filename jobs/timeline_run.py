@@ -127,26 +127,25 @@ def _untold(state: Replayed, asked: AskedGroups) -> dict[str, str]:
 
 
 def _lost_groups(state: Replayed, events: pa.Table) -> list[dict[str, Any]]:
-    """Return a verdict for each group that only a line of history has which did not survive."""
+    """Return a verdict for each group that only a line of history has which did not survive.
+
+    Several of its partitions may have diverged: the last election is named.
+    """
     there = set(events["group_id"].to_pylist())
     wanted = state.tables.selection
-    rows = []
-    for each in state.tables.read("divergences").to_pylist():
+    rows: dict[str, dict[str, Any]] = {}
+    for each in state.tables.read("divergences").sort_by("elected_at").to_pylist():
         for group in names_wanted(each["groups_only_there"], wanted.groups, wanted.exclude_groups):
             if group in there:
                 continue
-            rows.append(
-                dict.fromkeys(told.VERDICT_COLUMNS)
-                | {
-                    "group_id": group,
-                    "topic": None,
-                    "verdict": _LOST,
-                    "at": each["elected_at"],
-                    "confidence": "high",
-                    "reason": f"only copy {each['copy']} has it: --prefer-copy {each['copy']}",
-                }
-            )
-    return rows
+            rows[group] = dict.fromkeys(told.VERDICT_COLUMNS) | {
+                "group_id": group,
+                "verdict": _LOST,
+                "at": each["elected_at"],
+                "confidence": "high",
+                "reason": f"only copy {each['copy']} has it: --prefer-copy {each['copy']}",
+            }
+    return list(rows.values())
 
 
 def _verdict_section(rows: list[dict[str, Any]]) -> Section:
