@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
-from analytics.replay.group_records import GROUP, group_records, table_name
+from analytics.replay.group_records import CLASSIC, GROUP, group_records, table_name
 from analytics.replay.latest import later
 from analytics.replay.lives import GROUP_KEY, in_force, last_of_each, lives, taken_over
 from analytics.replay.rules import ReplayRules
@@ -65,9 +65,7 @@ def group_log(decoded: Decoded, rules: ReplayRules) -> GroupLog:
     alive = lives(last)
     if rules.simple_groups_last == "removal":
         committed = committed.localCheckpoint()
-        alive = _with_commits(alive, committed).unionByName(
-            taken_over(last, committed).join(alive, list(GROUP_KEY), "left_anti")
-        )
+        alive = _with_simple_groups(last, alive, committed, _simple_values(decoded, last))
     alive = alive.localCheckpoint()
     return GroupLog(decoded, rules, alive, in_force(last, alive).localCheckpoint(), committed)
 
@@ -92,11 +90,52 @@ def _committed(decoded: Decoded, last: DataFrame) -> DataFrame:
     )
 
 
-def _with_commits(alive: DataFrame, committed: DataFrame) -> DataFrame:
-    """Say from where on tombstones count: a group that a commit made is there before its type."""
-    first = F.when(later(F.col("committed_from"), F.col("since")), F.col("committed_from"))
+def _simple_values(decoded: Decoded, last: DataFrame) -> DataFrame:
+    """Return the last classic values of groups that nobody would miss (``isSimpleGroup``).
+
+    Returns:
+        `coordinator_partition`, `group_id`, `simple_from`.
+    """
+    protocol_type, members = F.col("value.protocol_type"), F.col("value.members")
+    is_simple = (F.coalesce(protocol_type, F.lit("")) == "") & (F.size(members) == 0)
+    values = decoded["group_metadata"].where(is_simple)
+    return values.select(
+        F.col("partition").alias("coordinator_partition"),
+        F.col("key.group").alias("group_id"),
+        F.col("offset").alias("simple_from"),
+    ).join(
+        last.where((F.col("family") == CLASSIC) & (F.col("role") == GROUP)).select(
+            *GROUP_KEY, F.col("last_value").alias("simple_from")
+        ),
+        [*GROUP_KEY, "simple_from"],
+    )
+
+
+def _with_simple_groups(
+    last: DataFrame, alive: DataFrame, committed: DataFrame, simple: DataFrame
+) -> DataFrame:
+    """Say which groups took a simple one over, and from where on their tombstones count.
+
+    A simple group is there before the first value of the type that follows it.
+    """
+    by_values = alive.join(simple, list(GROUP_KEY), "left")
+    is_simple = (F.col("family") == CLASSIC) & F.col("simple_from").isNotNull()
+    by_commits = committed.withColumnRenamed("committed_from", "simple_from")
+    over = taken_over(
+        last,
+        by_values.where(is_simple)
+        .select(*GROUP_KEY, "simple_from")
+        .unionByName(by_commits.join(alive, list(GROUP_KEY), "left_anti")),
+    ).localCheckpoint()
+    first = F.least(
+        "made_by",
+        F.when(later(F.col("committed_from"), F.col("since")), F.col("committed_from")),
+        F.when(F.col("simple_from") == F.col("since"), F.col("simple_from")),
+    )
     return (
-        alive.join(committed, list(GROUP_KEY), "left")
-        .withColumn("made_by", F.least("made_by", F.when(F.col("made_by").isNotNull(), first)))
-        .drop("committed_from")
+        by_values.join(committed, list(GROUP_KEY), "left")
+        .withColumn("made_by", F.when(F.col("made_by").isNotNull(), first))
+        .drop("committed_from", "simple_from")
+        .join(over.select(*GROUP_KEY), list(GROUP_KEY), "left_anti")
+        .unionByName(over)
     )

@@ -3,7 +3,8 @@
 A classic value replaces whatever is stored under the id, and a classic tombstone removes it, of any
 type. The group tombstone of another type ends a life of that type. Any value of a type makes the
 group where there is none. A tombstone that meets no group does nothing; one of a consumer or
-streams group that meets a group which commits alone made (4.0 on) takes it over. Where records of
+streams group that meets a simple group (4.0 on: made by commits alone, or a classic value without
+members and protocol type) takes it over. Where records of
 two types follow each other without the tombstone between them, which no broker writes and a lost
 segment can show, the later type is the group's.
 """
@@ -74,16 +75,16 @@ def lives(last: DataFrame) -> DataFrame:
     )
 
 
-def taken_over(last: DataFrame, committed: DataFrame) -> DataFrame:
-    """Return the groups that commits made and that the tombstone of a newer type took over.
+def taken_over(last: DataFrame, simple: DataFrame) -> DataFrame:
+    """Return the simple groups that the tombstone of a newer type took over.
 
     Args:
         last: As for `lives`.
-        committed: `coordinator_partition`, `group_id`, `committed_from` (bigint): the first commit
-            since the group was last removed.
+        simple: `coordinator_partition`, `group_id`, `simple_from` (bigint): groups that no record
+            of another type made, and what made them.
 
     Returns:
-        The columns of `lives`. Groups that values made since are among them.
+        The columns of `lives`.
     """
     return (
         last.where(F.col("family").isin(CONSUMER, STREAMS))
@@ -92,13 +93,13 @@ def taken_over(last: DataFrame, committed: DataFrame) -> DataFrame:
             F.max("last_tombstone").alias("tombstone"),
             F.max_by("family", "last_tombstone").alias("family"),
         )
-        .join(committed, list(GROUP_KEY), "inner")
-        .where(later(F.col("tombstone"), F.col("committed_from")))
+        .join(simple, list(GROUP_KEY), "inner")
+        .where(later(F.col("tombstone"), F.col("simple_from")))
         .select(
             *GROUP_KEY,
             "family",
-            F.col("committed_from").alias("since"),
-            F.col("committed_from").alias("made_by"),
+            F.col("simple_from").alias("since"),
+            F.col("simple_from").alias("made_by"),
         )
     )
 
