@@ -99,7 +99,7 @@ def laid(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Laid:
     ]
     copies |= {APART + at: copy for at, copy in enumerate(instants)}
     places = [(copy.log if at >= APART else at, at) for at, copy in copies.items()]
-    numbered = F.broadcast(spark.createDataFrame(places, "partition int, copy int"))
+    numbered = F.broadcast(spark.createDataFrame(places, "partition int, laid_as int"))
     frames = frames_of_dump(spark, log_dir, TOPIC, TABLES)
     tables = {name: _apart(frame.join(numbered, "partition")) for name, frame in frames.items()}
     empty = frames_of(spark, {}, ("transaction_log",))
@@ -110,10 +110,10 @@ def _apart(frame: DataFrame) -> DataFrame:
     if "key" in frame.columns:
         key = F.col("key")
         for name in {"group", "group_id"} & set(frame.select("key.*").columns):
-            own = F.concat_ws("|", F.col("copy").cast("string"), f"key.{name}")
+            own = F.concat_ws("|", F.col("laid_as").cast("string"), f"key.{name}")
             key = key.withField(name, own)
         frame = frame.withColumn("key", key)
-    return frame.withColumn("partition", F.col("copy")).drop("copy")
+    return frame.withColumn("partition", F.col("laid_as")).drop("laid_as")
 
 
 @pytest.fixture(scope="module")
