@@ -29,7 +29,7 @@ from analytics.replay.history.offset_lives import (
     offset_events,
     transactional_commits,
 )
-from analytics.replay.history.shown_from import shown_from
+from analytics.replay.history.shown_from import lost_until, shown_from
 from analytics.replay.lives import GROUP_KEY
 from analytics.replay.rules import ReplayRules
 from analytics.replay.stored_values import instant, present, uuid
@@ -185,7 +185,6 @@ def _with_previous(changes: DataFrame, rules: ReplayRules) -> DataFrame:
 def _meaning(changes: DataFrame, coverage: Coverage) -> DataFrame:
     changed = F.col("event").isin(COMMIT, TRANSACTION_COMMIT)
     in_transaction = F.col("event").isin(TRANSACTION_COMMIT, TRANSACTION_ABORT)
-    known = F.col("group").isNotNull() | (F.col("record_offset") >= shown_from(coverage))
     return changes.select(
         *KEY,
         "event",
@@ -209,10 +208,21 @@ def _meaning(changes: DataFrame, coverage: Coverage) -> DataFrame:
         instant(F.col("previous.expire_ms")).alias("previous_expire_timestamp"),
         uuid(F.col("previous.topic_id")).alias("previous_topic_id"),
         F.col("group.family").alias("group_type"),
-        F.when(known, F.col("group_members")).alias("group_members"),
+        F.when(_is_known(coverage), F.col("group_members")).alias("group_members"),
         F.when(in_transaction, F.col("producer_id")).alias("producer_id"),
-        known.alias("is_known"),
+        _is_known(coverage).alias("is_known"),
     )
+
+
+def _is_known(coverage: Coverage) -> Column:
+    """Return whether the dump shows what the group was, or that there was none.
+
+    Of a group that had a record compaction leaves the last one, a loss may leave none.
+    """
+    record, lost = F.col("record_offset"), lost_until(coverage)
+    told = (record < lost) | (F.col("group.offset") >= lost)
+    nothing_to_tell = (lost == 0) & (record >= shown_from(coverage))
+    return (F.col("group").isNotNull() & told) | nothing_to_tell
 
 
 def _with_cause(told: DataFrame) -> DataFrame:

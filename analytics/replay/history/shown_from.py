@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -21,11 +22,21 @@ def shown_from(coverage: Coverage, topic: str = OFFSETS) -> Column:
         coverage: What the dump holds.
         topic: The internal topic; rows have its partition as `coordinator_partition`.
     """
-    starts = {
-        partition: start
-        for (name, partition), start in coverage.shown_from.items()
-        if name == topic
-    }
+    return _start(coverage.shown_from, topic)
+
+
+def lost_until(coverage: Coverage, topic: str = OFFSETS) -> Column:
+    """Return the first offset behind all losses; 0 where nothing was lost. Compaction is no loss.
+
+    Args:
+        coverage: What the dump holds.
+        topic: The internal topic; rows have its partition as `coordinator_partition`.
+    """
+    return _start(coverage.complete_from, topic)
+
+
+def _start(offsets: Mapping[tuple[str, int], int], topic: str) -> Column:
+    starts = {partition: start for (name, partition), start in offsets.items() if name == topic}
     if not starts:
         return F.lit(0).cast("bigint")
     listed = F.array(*(F.lit(starts.get(each)) for each in range(max(starts) + 1)))

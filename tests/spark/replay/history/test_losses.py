@@ -1,0 +1,85 @@
+"""What a lost segment may have held is not taken for what was not there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analytics.replay.coverage import Coverage
+from analytics.replay.graph import needed_for, resolve
+from analytics.replay.group_records import KINDS
+from analytics.replay.history.tables import HISTORY
+from analytics.replay.rules import replay_rules
+from schemas import table
+from tests.support.decoded_frames import frames_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OFFSETS = "__consumer_offsets"
+LOST_UNTIL = 10
+GROUP_BEFORE, GROUP_AFTER = 1, 11
+FIRST_COMMIT, SECOND_COMMIT = 12, 13
+EMPTY = {"protocol_type": "consumer", "generation": 2, "protocol": None, "leader": None}
+
+LOGS = {
+    "whole, with a group": (GROUP_BEFORE, False),
+    "whole, without a group": (None, False),
+    "the group before the loss": (GROUP_BEFORE, True),
+    "the group behind the loss": (GROUP_AFTER, True),
+    "a loss, without a group": (None, True),
+}
+"""Where the record of the group lies, and whether what is below `LOST_UNTIL` has a hole."""
+
+EXPLAINED = {"whole, with a group", "whole, without a group", "the group behind the loss"}
+NO_REMOVALS = "coordinator_partition int, record_offset bigint, cause string, confidence string"
+NO_ELECTIONS = (
+    "topic string, partition int, leader_epoch int, unclean boolean, takes_over boolean, "
+    "since timestamp"
+)
+
+
+def row(partition: int, offset: int, key: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
+    place = {"topic": OFFSETS, "partition": partition, "offset": offset, "batch_offset": offset}
+    place |= {"is_tombstone": False, "leader_epoch": 0, "producer_id": -1}
+    return {**place, "key": key, "value": value}
+
+
+def records() -> dict[str, list[dict[str, Any]]]:
+    """A group without members, and commits that step back."""
+    found: dict[str, list[dict[str, Any]]] = {"group_metadata": [], "offset_commit": []}
+    for partition, (name, (place, _)) in enumerate(LOGS.items()):
+        if place is not None:
+            group = {**EMPTY, "members": []}
+            found["group_metadata"].append(row(partition, place, {"group": name}, group))
+        for offset, committed in ((FIRST_COMMIT, 100), (SECOND_COMMIT, 50)):
+            key = {"group": name, "topic": "t", "partition": 0}
+            found["offset_commit"].append(row(partition, offset, key, {"offset": committed}))
+    return found
+
+
+def test_behind_a_loss_only_what_is_written_there_says_what_the_group_was(
+    spark: SparkSession,
+) -> None:
+    lost = {
+        (OFFSETS, partition): LOST_UNTIL
+        for partition, (_, is_lost) in enumerate(LOGS.values())
+        if is_lost
+    }
+    given = {
+        "cut": frames_of(spark, records(), (*KINDS, "offset_commit", "control_markers")),
+        "topics": spark.createDataFrame([], table("topics").ddl(not_null=False)),
+        "rules": replay_rules("4.3"),
+        "coverage": Coverage(complete_from=lost, shown_from=lost),
+        "removals": spark.createDataFrame([], NO_REMOVALS),
+        "elections": spark.createDataFrame([], NO_ELECTIONS),
+    }
+    steps = [step for step in needed_for(HISTORY, ["offset_history"]) if step.makes not in given]
+    history = resolve(steps, given)["offset_history"]
+    back = {each.group_id: each for each in history.where("advance < 0").collect()}
+    assert back.keys() == LOGS.keys()
+    causes = {name: each.cause for name, each in back.items()}
+    assert causes == {
+        name: "committed_while_empty" if name in EXPLAINED else "unknown" for name in LOGS
+    }
+    origins = {name: each.origin for name, each in back.items()}
+    assert origins == {name: "admin_or_simple" if name in EXPLAINED else "unknown" for name in LOGS}
