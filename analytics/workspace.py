@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MANIFEST = "manifest.json"
+DECODED, DIVERGED = "decoded", "diverged"
+STATE, HISTORY = "state", "history"
+EVALUATIONS = "evaluations"
+"""Folders of tables: what is decoded, what is replayed of that, what is evaluated of both."""
+
 _MARKER = ".groupscope"
 _STAGING = ".staging-"
 _MOVES_FOLDERS = ("local", "hdfs", "subtree", "mock")

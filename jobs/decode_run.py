@@ -13,7 +13,7 @@ from analytics.dump.inputs import recognize
 from analytics.dump.plan import PlanOptions, plan
 from analytics.dump.slices import Edges
 from analytics.errors import InputNotRecognizedError
-from analytics.workspace import Workspace
+from analytics.workspace import DECODED, DIVERGED, EVALUATIONS, HISTORY, STATE, Workspace
 from jobs.accounts import Account, accounts_of, total
 from jobs.decode_manifest import decode_manifest
 from jobs.decoding import Decoding, decode_dump
@@ -134,7 +134,9 @@ def _publish(
     divergences = divergences_part(
         staging.location, planned.divergences, decoding.groups_only_there
     )
-    staging.publish([*decoding.parts, divergences], ["decoded", "diverged", "history"], manifest)
+    # What was made of other records goes with them.
+    replaced = (DECODED, DIVERGED, STATE, HISTORY, EVALUATIONS)
+    staging.publish([*decoding.parts, divergences], replaced, manifest)
     for each in manifest["unreadable"]:
         console.warn(f"{each['copy']}: {each['segment']}: {each['why']}")
     for each in manifest["partitions"]:

@@ -22,7 +22,7 @@ from analytics.replay.graph import Step, needed_for, resolve
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.rules import replay_rules
 from analytics.replay.state import STATE
-from analytics.workspace import Part, Workspace
+from analytics.workspace import EVALUATIONS, Part, Workspace
 from jobs.decoded_frames import decoded_frames
 from jobs.instant import EPOCH
 from jobs.progress import progress
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.replayed import Replayed
 
-FOLDER = "evaluations"
 _REPLAY = (*STATE, *HISTORY)
 
 
@@ -170,11 +169,11 @@ def _keep(space: Workspace, found: Mapping[str, pa.Table], replayed: Replayed) -
             # State and history are elsewhere: nobody shall look for them here.
             manifest.pop("replay")
         said = {"as_of": replayed.as_of, "kafka_version": replayed.release}
-        manifest[FOLDER] = {
-            **manifest.get(FOLDER, {}),
+        manifest[EVALUATIONS] = {
+            **manifest.get(EVALUATIONS, {}),
             **{name: {**said, "rows": rows.num_rows} for name, rows in found.items()},
         }
-        staging.publish(parts, [FOLDER], manifest)
+        staging.publish(parts, [EVALUATIONS], manifest)
     except BaseException:
         staging.discard()
         raise
@@ -182,9 +181,9 @@ def _keep(space: Workspace, found: Mapping[str, pa.Table], replayed: Replayed) -
 
 def _kept(space: Workspace) -> list[Part]:
     """Return the files of evaluations that are there."""
-    selector = fs.FileSelector(space.path(FOLDER), allow_not_found=True, recursive=True)
+    selector = fs.FileSelector(space.path(EVALUATIONS), allow_not_found=True, recursive=True)
     return [
-        Part(f"{FOLDER}/{each.path.split('/')[-2]}", each.path, 0)
+        Part(f"{EVALUATIONS}/{each.path.split('/')[-2]}", each.path, 0)
         for each in space.filesystem.get_file_info(selector)
         if each.path.endswith(".parquet")
     ]

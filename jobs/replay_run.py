@@ -15,7 +15,7 @@ from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.rules import NEWEST, replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
 from analytics.replay.state import replay_tables
-from analytics.workspace import Part, Workspace
+from analytics.workspace import EVALUATIONS, HISTORY, STATE, Part, Workspace
 from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
 from jobs.decoded_workspace import DECODED_IN, absolute, decoded_workspace
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.topic_ids import NamedTopic
 
-STATE, HISTORY = "state", "history"
 DIVERGENCES = "divergences"
 AT_ONCE = 3
 """Tables made at the same time: planning one is work for a single core of this machine."""
@@ -156,7 +155,9 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
             manifest["replay"] = wanted.said(parts)
             if result is None:
                 manifest["replay"][DECODED_IN] = absolute(source)
-            staging.publish(parts, [STATE, HISTORY], manifest)
+            # What was evaluated is of another instant.
+            manifest.pop(EVALUATIONS, None)
+            staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()

@@ -12,11 +12,11 @@ from pyarrow import fs
 
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.errors import WorkspaceError
-from analytics.workspace import Workspace
+from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
 from schemas import table
 
 EVERYTHING = Selection()
-_FOLDERS = {"state": "state", "history": "history", "evaluation": "evaluations"}
+_FOLDERS = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
 
 
 @dataclass(frozen=True)

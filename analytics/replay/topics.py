@@ -20,7 +20,7 @@ UNKNOWN_NAME = "<UNKNOWN>"
 """What a broker writes into share state metadata for an id that it cannot name."""
 
 SOURCES = ("metadata_log", "partition_metadata", "side_file", "record")
-"""Best first: what a better source knows of a topic is not asked of a lesser one."""
+"""Best first: a lesser source is asked only for a number of partitions that no better one has."""
 
 
 def topics(log: MetadataLog, others: Sequence[DataFrame] = ()) -> DataFrame:
@@ -36,13 +36,20 @@ def topics(log: MetadataLog, others: Sequence[DataFrame] = ()) -> DataFrame:
         (_from_metadata_log(log), *others, _from_records(log.decoded)),
     )
     rank = F.array_position(F.array(*map(F.lit, SOURCES)), F.col("source"))
-    said = F.struct("partitions", "created_at", "deleted_at", "source")
     ids = told.where("topic_id is not null")
-    best = ids.groupBy("topic", "topic_id").agg(F.min_by(said, rank).alias("said"))
     # A name without an id adds nothing where some source gives it one.
     bare = told.where("topic_id is null").join(ids.select("topic"), "topic", "left_anti")
-    nameless = bare.groupBy("topic", "topic_id").agg(F.min_by(said, rank).alias("said"))
-    return as_table(best.unionByName(nameless).select("topic", "topic_id", "said.*"), "topics")
+    said = F.struct("created_at", "deleted_at", "source")
+    counts = F.when(F.col("partitions").isNotNull(), rank)
+    best = (
+        ids.unionByName(bare)
+        .groupBy("topic", "topic_id")
+        .agg(
+            F.min_by(said, rank).alias("said"),
+            F.min_by("partitions", counts).alias("partitions"),
+        )
+    )
+    return as_table(best.select("topic", "topic_id", "partitions", "said.*"), "topics")
 
 
 def _from_metadata_log(log: MetadataLog) -> DataFrame:

@@ -62,6 +62,12 @@ def test_a_workspace_is_replayed_at_another_instant_without_decoding_again(
 ) -> None:
     decoded = {each: each.stat().st_mtime_ns for each in workspace.glob("decoded/*/*.parquet")}
     out = tmp_path / "out"
+    out.mkdir()
+    stale = {"evaluations": {"rebalances": {}}} | json.loads(
+        (workspace / "manifest.json").read_text("utf-8")
+    )
+    (out / "manifest.json").write_text(json.dumps(stale), "utf-8")
+    (out / "evaluations").mkdir()
     arguments = ("--as-of-offset", CUT, "--format", "json")
     result = groupscope("replay", workspace, "--out", out, *arguments, timeout=900)
     assert result.returncode == 0, result.stderr
@@ -73,6 +79,9 @@ def test_a_workspace_is_replayed_at_another_instant_without_decoding_again(
     assert {each: each.stat().st_mtime_ns for each in decoded} == decoded
     manifest = json.loads((out / "manifest.json").read_text("utf-8"))
     assert manifest["replay"]["as_of"] == answer["as_of"]
+    # What had been evaluated there was of another replay.
+    assert "evaluations" not in manifest
+    assert not (out / "evaluations").exists()
 
 
 @pytest.mark.parametrize("place", ["9:100", "__consumer_offsets:9", "__consumer_offsets:x:1"])

@@ -88,6 +88,25 @@ def test_each_life_of_a_name_is_a_topic_and_aborted_ones_never_were(log: Metadat
     assert found == {("t", OLD, 1), ("t", NEW, 2)}
 
 
+def test_a_lesser_source_tells_how_many_partitions_where_no_better_one_does(
+    log: MetadataLog, spark: SparkSession
+) -> None:
+    columns = "topic string, topic_id string, partitions int, source string"
+    directories = [("t", NEW, None, "partition_metadata"), ("u", GHOST, None, "partition_metadata")]
+    named = [("t", NEW, 9, "side_file"), ("u", GHOST, 3, "side_file"), ("v", None, 4, "side_file")]
+    others = [spark.createDataFrame(rows, columns) for rows in (directories, named)]
+    found = {
+        (row.topic, row.topic_id): (row.partitions, row.source)
+        for row in topics(log, others).collect()
+    }
+    assert found == {
+        ("t", OLD): (1, "metadata_log"),
+        ("t", NEW): (2, "metadata_log"),
+        ("u", GHOST): (3, "partition_metadata"),
+        ("v", None): (4, "side_file"),
+    }
+
+
 def test_changes_are_merged_into_registrations(log: MetadataLog) -> None:
     def told(row: Row) -> tuple[object, ...]:
         return row.partition, row.leader, row.leader_epoch, row.isr, row.unclean
