@@ -87,3 +87,17 @@ def repository() -> Path:
 def failover_dump(repository: Path) -> Path:
     """The bundled dump: three brokers, one of them dead, and a controller."""
     return repository / "examples" / "kafka-4.3.1-failover"
+
+
+@pytest.fixture(scope="session")
+def failover_workspace(
+    groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The bundled dump, replayed: what the first question with --out leaves. Not to be changed."""
+    out = tmp_path_factory.mktemp("failover") / "workspace"
+    result = groupscope("list", failover_dump, "--state", "--type", "--out", out, timeout=900)
+    assert result.returncode == 0, result.stderr
+    head, *lines = result.stdout.splitlines()
+    assert head.split() == ["GROUP", "TYPE", "STATE"]
+    assert ["fleet-telemetry", "Streams", "Stable"] in [line.split() for line in lines]
+    return out

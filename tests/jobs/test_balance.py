@@ -16,8 +16,6 @@ from schemas import table
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
-pytestmark = pytest.mark.long
-
 STORY = Path("tests/data/dumps/kafka-4.3.1-story/broker-1")
 FLAPPING = Path("tests/data/rebalances/flapping-indexer/broker-1/__consumer_offsets-31")
 OF_STORY = ("__consumer_offsets-34", "__consumer_offsets-10", "__cluster_metadata-0")

@@ -15,8 +15,6 @@ from jobs.main import cli
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
-pytestmark = pytest.mark.long
-
 DUMP = "kafka-4.3.1-failover"
 LEFT_MEANWHILE = "parcel-router"
 """The tools ran before the members of this group timed out; the logs go on until after that."""
@@ -31,18 +29,9 @@ def outputs(repository: Path, dump: str) -> list[Path]:
     return sorted(folder.glob("*.txt"))
 
 
-@pytest.fixture(scope="module")
-def workspace(
-    groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """What the first question to a dump leaves in --out."""
-    out = tmp_path_factory.mktemp("describe") / "out"
-    result = groupscope("list", failover_dump, "--state", "--type", "--out", out, timeout=900)
-    assert result.returncode == 0, result.stderr
-    head, *lines = result.stdout.splitlines()
-    assert head.split() == ["GROUP", "TYPE", "STATE"]
-    assert ["fleet-telemetry", "Streams", "Stable"] in [line.split() for line in lines]
-    return out
+@pytest.fixture
+def workspace(failover_workspace: Path) -> Path:
+    return failover_workspace
 
 
 def test_every_row_equals_what_kafkas_tools_printed(repository: Path, workspace: Path) -> None:
@@ -98,6 +87,7 @@ def test_a_group_of_a_partition_without_a_copy_cannot_be_told(
     assert "is removed at the end" in result.stderr
 
 
+@pytest.mark.long
 @pytest.mark.long
 def test_share_groups_of_4_0_equal_what_its_tools_printed(
     groupscope: Groupscope, repository: Path, tmp_path: Path

@@ -5,14 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Groupscope
-
-pytestmark = pytest.mark.long
 
 PARTITIONS = (
     "__consumer_offsets-2",

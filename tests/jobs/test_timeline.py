@@ -12,18 +12,10 @@ if TYPE_CHECKING:
 
     from tests.conftest import Groupscope
 
-pytestmark = pytest.mark.long
 
-
-@pytest.fixture(scope="module")
-def workspace(
-    groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """The failover, replayed to its end."""
-    out = tmp_path_factory.mktemp("timeline") / "workspace"
-    done = groupscope("replay", failover_dump, "--out", out, timeout=900)
-    assert done.returncode == 0, done.stderr
-    return out
+@pytest.fixture
+def workspace(failover_workspace: Path) -> Path:
+    return failover_workspace
 
 
 def test_a_group_has_a_verdict_for_each_topic_and_events_in_order(

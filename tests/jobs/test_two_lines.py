@@ -22,8 +22,6 @@ from tests.support.cuts import cuts_of
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
-pytestmark = pytest.mark.long
-
 PARTITIONS = 10
 OFFSETS = "__consumer_offsets"
 Key = tuple[str, str, int]
@@ -35,25 +33,21 @@ def told(repository: Path) -> Path:
     return repository / "tests" / "data" / "dumps" / "kafka-4.3.1-failover" / "tools"
 
 
-def workspace(groupscope: Groupscope, dump: Path, out: Path, *arguments: str) -> Path:
-    result = groupscope("replay", dump, "--out", out, *arguments, timeout=900)
-    assert result.returncode == 0, result.stderr
-    return out
-
-
 @pytest.fixture(scope="module")
 def dead(
     groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     out = tmp_path_factory.mktemp("lines") / "dead"
-    return workspace(groupscope, failover_dump, out, "--prefer-copy", "broker-1")
+    result = groupscope(
+        "replay", failover_dump, "--out", out, "--prefer-copy", "broker-1", timeout=900
+    )
+    assert result.returncode == 0, result.stderr
+    return out
 
 
 @pytest.fixture(scope="module")
-def alive(
-    groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    return workspace(groupscope, failover_dump, tmp_path_factory.mktemp("lines") / "alive")
+def alive(failover_workspace: Path) -> Path:
+    return failover_workspace
 
 
 def invoked(*arguments: str | Path) -> Result:

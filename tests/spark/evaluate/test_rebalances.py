@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
 from analytics.replay.graph import resolve
 from schemas import table
@@ -16,8 +14,6 @@ from tests.support.decoded_frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-pytestmark = pytest.mark.long
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 

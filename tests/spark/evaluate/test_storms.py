@@ -22,8 +22,6 @@ from tests.support.replayed_dumps import empty, replayed_dump
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-pytestmark = pytest.mark.long
-
 FLAPPING = Path(__file__).parents[2] / "data" / "rebalances" / "flapping-indexer"
 EPOCH = datetime(2026, 11, 21, tzinfo=UTC)
 FEW, MINUTES = 4, 2.0

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.long
-
 ROOT = Path(__file__).parents[3]
 SURVIVOR = ROOT / "examples" / "kafka-4.3.1-failover" / "broker-2"
 OLD_BROKER = ROOT / "tests" / "data" / "dumps" / "kafka-3.9.2-classic" / "broker-1"

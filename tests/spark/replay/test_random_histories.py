@@ -20,8 +20,6 @@ from tests.support.replayed_tables import replayed_tables
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.long
-
 RELEASES = ("3.9", "4.0", "4.1", "4.2", "4.3")
 
 
