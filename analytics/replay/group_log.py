@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
-from analytics.replay.group_records import CLASSIC, GROUP, group_records, table_name
+from analytics.replay.group_records import (
+    CLASSIC,
+    CONSUMER,
+    GROUP,
+    STREAMS,
+    group_records,
+    table_name,
+)
 from analytics.replay.latest import later
 from analytics.replay.lives import GROUP_KEY, in_force, last_of_each, lives, taken_over
 from analytics.replay.rules import ReplayRules
@@ -60,14 +67,34 @@ def group_log(decoded: Decoded, rules: ReplayRules) -> GroupLog:
         decoded: Cut at an instant.
         rules: Of the release.
     """
-    last = last_of_each(group_records(decoded)).localCheckpoint()
+    records = group_records(decoded)
+    last = last_of_each(records).localCheckpoint()
     committed = _committed(decoded, last)
-    alive = lives(last)
+    alive = _with_first_values(lives(last).localCheckpoint(), records)
     if rules.simple_groups_last == "removal":
         committed = committed.localCheckpoint()
         alive = _with_simple_groups(last, alive, committed, _simple_values(decoded, last))
     alive = alive.localCheckpoint()
     return GroupLog(decoded, rules, alive, in_force(last, alive).localCheckpoint(), committed)
+
+
+def _with_first_values(alive: DataFrame, records: DataFrame) -> DataFrame:
+    """Say of groups that were there before, too, which value made them this time."""
+    again = alive.where((F.col("family") != CLASSIC) & F.col("made_by").isNull())
+    if again.isEmpty():
+        return alive
+    made = (
+        records.where("creates and not is_tombstone")
+        .join(F.broadcast(again.drop("made_by")), [*GROUP_KEY, "family"])
+        .where(later(F.col("offset"), F.col("since")))
+        .groupBy(*GROUP_KEY)
+        .agg(F.min("offset").alias("made_here"))
+    )
+    return (
+        alive.join(made, list(GROUP_KEY), "left")
+        .withColumn("made_by", F.coalesce("made_by", "made_here"))
+        .drop("made_here")
+    )
 
 
 def _committed(decoded: Decoded, last: DataFrame) -> DataFrame:
@@ -118,14 +145,25 @@ def _with_simple_groups(
 
     A simple group is there before the first value of the type that follows it.
     """
-    by_values = alive.join(simple, list(GROUP_KEY), "left")
+    removed = (
+        last.where((F.col("role") == GROUP) & F.col("family").isin(CONSUMER, STREAMS))
+        .groupBy(*GROUP_KEY)
+        .agg(F.max("last_tombstone").alias("removed_at"))
+    )
     is_simple = (F.col("family") == CLASSIC) & F.col("simple_from").isNotNull()
+    by_values = (
+        alive.join(simple, list(GROUP_KEY), "left")
+        .join(removed, list(GROUP_KEY), "left")
+        .where(~(is_simple & later(F.col("removed_at"), F.col("simple_from"))))
+        .drop("removed_at")
+        .localCheckpoint()
+    )
     by_commits = committed.withColumnRenamed("committed_from", "simple_from")
     over = taken_over(
         last,
         by_values.where(is_simple)
         .select(*GROUP_KEY, "simple_from")
-        .unionByName(by_commits.join(alive, list(GROUP_KEY), "left_anti")),
+        .unionByName(by_commits.join(by_values, list(GROUP_KEY), "left_anti")),
     ).localCheckpoint()
     first = F.least(
         "made_by",

@@ -34,7 +34,7 @@ def lives(last: DataFrame) -> DataFrame:
     Returns:
         `coordinator_partition`, `group_id`, `family`, `since` (bigint): records of the present
         life have greater offsets. Of a classic group the only one is its last value. And
-        `made_by`: the first value, where it belongs to this life; else null.
+        `made_by`: the first value of all, where it belongs to this life; else null.
     """
     grouped = last.groupBy(*GROUP_KEY).agg(
         *(
