@@ -139,7 +139,7 @@ def due_at(rows: list[Row], instant: int, era: str) -> set[Key]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("era", ["2.4-3.9", "current"])
+@pytest.mark.parametrize("era", RELEASES)
 def test_what_cleanups_removed_was_on_time(spark: SparkSession, era: str) -> None:
     @settings(max_examples=1)
     @given(SEEDS)
