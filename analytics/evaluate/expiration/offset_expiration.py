@@ -60,7 +60,8 @@ def offset_expiration(
     # A commit that came, or that a marker made effective, late was not there to be removed before.
     in_force_since = F.coalesce("effective_at", "written_at")
     from_then = F.greatest(F.col("expires_ms"), F.unix_millis(in_force_since))
-    judged = judged.withColumn("cleanup_ms", from_then + F.col("check_interval_ms"))
+    next_cleanup = F.when(~F.col("is_kept"), from_then + F.col("check_interval_ms"))
+    judged = judged.withColumn("cleanup_ms", next_cleanup)
     status = (
         F.when(F.col("is_kept"), PROTECTED)
         .when(~F.col("is_due"), SCHEDULED)
