@@ -141,8 +141,8 @@ def _known() -> Column:
         .when(
             is_modern & had_not_been_empty_long,
             _timed(
-                "counted from the commit, as of all groups of this type: the group had left the topic "
-                "only at ",
+                "counted from the commit, as of all groups of this type: the group had left the "
+                "topic only at ",
                 F.col("kept_until"),
             ),
         )
