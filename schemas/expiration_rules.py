@@ -30,7 +30,7 @@ class ExpirationRules:
         expire_timestamp: When a stored expire time counts: ``always`` or ``where_not_kept``.
         rule_of_expire_timestamp: What the rule of a stored expire time is called in `rule_name`.
         pending_transaction_keeps: Whether a pending commit keeps the committed offset.
-        heeds: What keeps an offset that is due.
+        heeds: What keeps an offset that is due; of several the first is the rule.
         counts_from: By what the group is, what the retention counts from: one of `BASES`.
         per_offset: Whether each offset has an expire time of its own, given or not.
     """

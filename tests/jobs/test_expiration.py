@@ -90,9 +90,13 @@ def test_without_settings_the_past_is_not_judged(
     groupscope: Groupscope, told: dict[str, Any], workspace: Path
 ) -> None:
     del told  # the workspace is there
-    run = groupscope("expiration", workspace, "--group", "connect-*", "--format", "csv")
+    # The first lost all they had, the second still has all of it.
+    groups = ("--group", "connect-*", "--group", "slow-committer")
+    run = groupscope("expiration", workspace, *groups, "--format", "csv")
     assert run.returncode == 3, run.stderr
     assert "Kafka's default, assumed" in run.stderr
     assert "cannot tell: whether 4 offsets were removed rightly" in run.stderr
     rows = list(csv.DictReader(io.StringIO(run.stdout)))
-    assert {row["retention_source"] for row in rows} == {"default_assumed"}
+    assert {(row["group_id"], row["retention_source"]) for row in rows} == {
+        ("slow-committer", "default_assumed")
+    }

@@ -101,11 +101,16 @@ class Coordinator:
         return {key for key, said in self.offsets.items() if self._is_due(key, said, now)}
 
     def sweep(self) -> set[Key]:
-        """Clean up now, with tombstones."""
+        """Clean up now, with tombstones: empty groups without offsets go too."""
         gone = self.due(self.now)
         for key in sorted(gone):
             self.offset_record(key, None, None, -1)
             del self.offsets[key]
+        pending = {key for held in self.pending.values() for key in held}
+        with_offsets = {group for group, _, _ in (*self.offsets, *pending)}
+        for name in sorted(self.groups.keys() - with_offsets):
+            if not self.groups[name].members:
+                self._group_tombstone(self.groups.pop(name), name)
         return gone
 
     def _is_due(self, key: Key, said: Commit, now: int) -> bool:
@@ -197,6 +202,12 @@ class Coordinator:
                 "members": members,
             },
         )
+
+    def _group_tombstone(self, group: Group, name: str) -> None:
+        if group.kind == "modern":
+            self._record("consumer_group_metadata", is_tombstone=True, key={"group_id": name})
+        else:
+            self._record("group_metadata", is_tombstone=True, key={"group": name})
 
     def _member_record(self, name: str, member: str, topics: list[str] | None) -> None:
         self._record(

@@ -57,9 +57,11 @@ def offset_expiration(
     if not log.era.pending_transaction_keeps:
         blocked = F.lit(col=False)
     judged = judged.withColumn("is_blocked", blocked)
-    # A commit that a marker made effective late was not there to be removed before.
-    from_then = F.greatest(F.col("expires_ms"), F.unix_millis("effective_at"))
-    judged = judged.withColumn("cleanup_ms", from_then + F.col("check_interval_ms"))
+    # A commit that came, or that a marker made effective, late was not there to be removed before.
+    in_force_since = F.coalesce("effective_at", "written_at")
+    from_then = F.greatest(F.col("expires_ms"), F.unix_millis(in_force_since))
+    next_cleanup = F.when(~F.col("is_kept"), from_then + F.col("check_interval_ms"))
+    judged = judged.withColumn("cleanup_ms", next_cleanup)
     status = (
         F.when(F.col("is_kept"), PROTECTED)
         .when(~F.col("is_due"), SCHEDULED)
@@ -86,9 +88,9 @@ def in_force(committed: DataFrame, log: OffsetLog) -> DataFrame:
     """Return committed offsets with what their expiry rests on.
 
     Returns:
-        `KEY`, `committed_offset`, `commit_ms`, `expire_ms`, `effective_at` (of a commit in a
-        transaction the time of its marker, else null), and what `with_condition` and
-        `with_transactions` add.
+        `KEY`, `committed_offset`, `commit_ms`, `expire_ms`, `written_at` (the time of the
+        record), `effective_at` (of a commit in a transaction the time of its marker, else null),
+        and what `with_condition` and `with_transactions` add.
     """
     places = committed.select("coordinator_partition", "record_offset")
     value = F.col("value")
@@ -101,6 +103,7 @@ def in_force(committed: DataFrame, log: OffsetLog) -> DataFrame:
         value["offset"].alias("committed_offset"),
         value["commit_timestamp"].alias("commit_ms"),
         value["expire_timestamp"].alias("expire_ms"),
+        F.col("timestamp").alias("written_at"),
         F.lit(AT_THE_END).alias("place"),
     )
     markers = log.pending.where(F.col("outcome") == "COMMIT").select(
@@ -120,12 +123,17 @@ def _note() -> Column:
     """Return what a row cannot show by itself; null where there is nothing to add."""
     may_rebalance = F.col("condition") == UNSUBSCRIBED
     is_over = F.col("is_due") & ~F.col("is_kept")
-    return F.when(
-        is_over & may_rebalance,
-        "kept while the group rebalances, which no record shows",
-    ).when(
-        F.col("effective_at") > as_time(F.col("expires_ms")),
-        "in force only since the COMMIT marker of its transaction, after it was due",
+    due = as_time(F.col("expires_ms"))
+    return (
+        F.when(is_over & may_rebalance, "kept while the group rebalances, which no record shows")
+        .when(
+            F.col("effective_at") > due,
+            "in force only since the COMMIT marker of its transaction, after it was due",
+        )
+        .when(
+            F.col("effective_at").isNull() & (F.col("written_at") > due),
+            "due already when it was committed",
+        )
     )
 
 

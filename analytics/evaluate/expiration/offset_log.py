@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
-from analytics.replay.history.group_spans import ACTIVE, group_spans, protection_spans
+from analytics.replay.history.group_spans import group_spans, protection_spans
 from analytics.replay.history.offset_lives import (
     KEY,
     REMOVED,
@@ -47,8 +47,8 @@ class OffsetLog:
 
     @property
     def protects(self) -> tuple[str, ...]:
-        """What may keep an offset in this era, or would have in a later one."""
-        return (*HEEDED, ACTIVE) if ACTIVE in self.era.heeds else HEEDED
+        """What keeps an offset in this era, what goes before first; else what does since 2.4."""
+        return self.era.heeds or HEEDED
 
     def events(self) -> DataFrame:
         """Return `offset_events`: as many rows as there are commits, computed at each use."""

@@ -51,7 +51,9 @@ def offset_removals(
         audit: How much later than one check interval is on time.
         present: `topic` of the data directories in the dump; None where it has none.
     """
-    removed = removed_offsets(log.events(), log.pending, log.groups, log.protections, topics)
+    removed = removed_offsets(
+        log.events(), log.pending, log.groups, log.protections, topics, log.protects
+    )
     removed = removed.withColumn("not_after_ms", F.coalesce("not_after_ms", F.lit(as_of_ms)))
     told = _with_expiry(with_topic_absence(removed, topics, present), log, retention)
     told = (

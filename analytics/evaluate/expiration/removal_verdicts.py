@@ -76,7 +76,8 @@ def _of_expiration(audit: AuditRules) -> Column:
     expected, at = F.col("expires_ms"), F.unix_millis("at")
     interval = F.col("check_interval_ms")
     slack = F.greatest((interval * audit.slack_share).cast("bigint"), F.lit(audit.least_slack_ms))
-    latest = expected + interval + slack
+    # What was committed after the instant was not there to be removed before.
+    latest = F.greatest(expected, _committed_ms()) + interval + slack
     surely_on_time = (F.col("not_before_ms") >= expected) & (F.col("not_after_ms") <= latest)
     return (
         F.when(F.col("retention_source") == ASSUMED, _said(CANNOT_TELL, F.lit(_NO_RETENTION)))
@@ -92,6 +93,17 @@ _NO_RETENTION = (
     "the retention is assumed: without the brokers' settings it cannot be told when it was due"
 )
 _NO_TIME = "the record carries no time (message format 0)"
+_AROUND_THE_INSTANT = f"{_NO_TIME}, and those around it leave open whether it was due"
+
+
+def _in_transaction() -> Column:
+    return F.col("removed.position") != F.col("removed.record_offset")
+
+
+def _committed_ms() -> Column:
+    """Return when a commit outside of transactions was made; null for one within."""
+    written = F.coalesce(F.unix_millis("removed.at"), F.col("removed.commit_ms"))
+    return F.when(~_in_transaction(), written)
 
 
 def _why_early() -> Column:
@@ -107,30 +119,40 @@ def _why_early() -> Column:
 
 def _known() -> Column:
     """Return which known surprise a removal on time is; null where it is none."""
+    was_due = _committed_ms() > F.col("expires_ms")
     by_record = F.col("rule") == rule_name("per_offset")
     is_modern = F.col("condition").isin(CONSUMER_GROUP, STREAMS_GROUP)
     had_not_been_empty_long = F.unix_millis("at") < F.unix_millis("kept_until") + F.col(
         "retention_ms"
     )
-    return F.when(
-        by_record & F.col("kept_by").isNotNull(),
-        "KAFKA-4682: the group was active and had not committed for long; since 2.1 an active "
-        "group keeps its offsets",
-    ).when(
-        is_modern & had_not_been_empty_long,
-        _timed(
-            "counted from the commit, as of all groups of this type: the group had left the topic "
-            "only at ",
-            F.col("kept_until"),
-        ),
+    return (
+        F.when(
+            was_due,
+            _timed(
+                "due already when it was committed, and gone with the next cleanup: committed at ",
+                as_time(_committed_ms()),
+            ),
+        )
+        .when(
+            by_record & F.col("kept_by").isNotNull(),
+            "KAFKA-4682: the group was active and had not committed for long; since 2.1 an active "
+            "group keeps its offsets",
+        )
+        .when(
+            is_modern & had_not_been_empty_long,
+            _timed(
+                "counted from the commit, as of all groups of this type: the group had left the "
+                "topic only at ",
+                F.col("kept_until"),
+            ),
+        )
     )
 
 
 def _why_late() -> Column:
     due = as_time(F.col("expires_ms"))
     began_anew = F.col("epoch_since") >= as_time(F.col("expires_ms") - F.col("check_interval_ms"))
-    in_transaction = F.col("removed.position") != F.col("removed.record_offset")
-    marker_came_late = in_transaction & (F.col("removed.at") > due)
+    marker_came_late = _in_transaction() & (F.col("removed.at") > due)
     return (
         F.when(
             marker_came_late,
@@ -161,7 +183,7 @@ def _why_unknown() -> Column:
             F.col("removed").isNull() & ~F.col("removed_pending") & ~F.col("repeats"),
             "the commit it removed is not in the dump",
         )
-        .when(F.col("at").isNull(), _NO_TIME)
+        .when(F.col("at").isNull(), _AROUND_THE_INSTANT)
         .otherwise("a cleanup under another retention, or a deletion: nothing shows which")
     )
 

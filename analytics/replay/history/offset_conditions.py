@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -29,7 +29,7 @@ AT_THE_END = FOREVER
 
 
 def with_condition(
-    places: DataFrame, groups: DataFrame, protections: DataFrame, protects: Collection[str]
+    places: DataFrame, groups: DataFrame, protections: DataFrame, protects: Sequence[str]
 ) -> DataFrame:
     """Add what the group of each offset was at a place in the log.
 
@@ -37,7 +37,8 @@ def with_condition(
         places: `GROUP_KEY`, `topic` and `place` (bigint): records below it count.
         groups: `group_spans`.
         protections: `protection_spans`.
-        protects: Which reasons of theirs count: not all releases heed all of them.
+        protects: Which reasons of theirs count, what goes before first: not all releases heed all
+            of them.
 
     Returns:
         The places with `condition` (simple_group, empty_group, unsubscribed_topic: a classic group
@@ -55,7 +56,9 @@ def with_condition(
         .select(*GROUP_KEY, "place", "condition", "state_ms", "member_count", "group_since")
     )
     located = places.join(found, [*GROUP_KEY, "place"], "left").fillna(SIMPLE, ["condition"])
-    counted = protections.where(F.col("why").isin(*protects))
+    listed = F.array(*(F.lit(why) for why in protects))
+    counted = protections.withColumn("rank", F.array_position(listed, F.col("why")).cast("int"))
+    counted = counted.where("rank > 0")
     of_topic = _kept(
         places.select(*GROUP_KEY, "topic", "place").distinct(),
         counted.where("topic is not null"),
@@ -66,9 +69,9 @@ def with_condition(
     return (
         located.join(of_topic, [*GROUP_KEY, "topic", "place"], "left")
         .join(of_all, [*GROUP_KEY, "place"], "left")
-        .withColumn("kept_by", F.coalesce("topic_kept_by", "all_kept_by"))
+        .withColumn("kept_by", F.get(listed, F.least("topic_rank", "all_rank") - 1))
         .withColumn("kept_until", F.greatest("topic_kept_until", "all_kept_until"))
-        .drop("topic_kept_by", "all_kept_by", "topic_kept_until", "all_kept_until")
+        .drop("topic_rank", "all_rank", "topic_kept_until", "all_kept_until")
     )
 
 
@@ -110,7 +113,7 @@ def _kept(places: DataFrame, spans: DataFrame, key: tuple[str, ...], name: str) 
         .where(F.col("from_offset") < F.col("place"))
         .groupBy(*key, "place")
         .agg(
-            F.max(F.when(covers, F.col("why"))).alias(f"{name}_kept_by"),
+            F.min(F.when(covers, F.col("rank"))).alias(f"{name}_rank"),
             F.max(F.when(~covers, F.col("to_at"))).alias(f"{name}_kept_until"),
         )
     )

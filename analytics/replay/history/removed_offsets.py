@@ -6,7 +6,7 @@ carry none, so there every tombstone stands for itself, between the times that c
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -32,7 +32,7 @@ def removed_offsets(
     groups: DataFrame,
     protections: DataFrame,
     topics: DataFrame,
-    protects: Collection[str] = HEEDED,
+    protects: Sequence[str] = HEEDED,
 ) -> DataFrame:
     """Return every offset tombstone with what is known around it.
 
@@ -42,7 +42,7 @@ def removed_offsets(
         groups: `group_spans`.
         protections: `protection_spans`.
         topics: The state table `topics`.
-        protects: Which reasons of `protections` the release heeds.
+        protects: Which reasons of `protections` the release heeds, what goes before first.
 
     Returns:
         Of each tombstone the columns of `offset_events` and `with_condition`; `act` (what tells

@@ -63,6 +63,21 @@ def test_an_active_group_that_rarely_commits_before_2_1(spark: SparkSession) -> 
     assert row.reason.startswith("KAFKA-4682")
 
 
+def test_a_commit_that_is_due_when_it_is_made(spark: SparkSession) -> None:
+    coordinator = Coordinator(0, "current", DAY, START)
+    coordinator.join("g", "consumer", "m", ["orders"])
+    coordinator.commit(("g", "orders", 1), keep_ms=9 * DAY)
+    coordinator.leave("g", "m")
+    coordinator.now += 3 * DAY
+    coordinator.commit(KEY)
+    coordinator.now += 10 * MINUTE
+    assert coordinator.sweep() == {KEY}
+    row = judged(spark, coordinator, "4.3")
+    assert (row.cause, row.verdict, row.rule) == ("expiration", "on_time", "empty_group")
+    assert row.reason.startswith("due already when it was committed")
+    assert round(row.expected_at.timestamp() * 1000) == START + DAY
+
+
 @pytest.mark.long
 def test_the_same_group_since_2_1_can_only_have_been_deleted(spark: SparkSession) -> None:
     coordinator = Coordinator(0, "current", DAY, START)
