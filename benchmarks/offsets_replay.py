@@ -1,17 +1,19 @@
 """Committed offsets replayed on Spark, against Spark merely reading the same columns of the tables.
 
-The tables are what `groupscope decode` makes of generated segments: of a quarter of the commits,
-and of all of them. What is timed ends in Spark's noop sink.
+The tables are what `groupscope decode` makes of generated segments: of ten million commits
+of about a million offsets, and of a quarter of them. What is timed ends in Spark's noop sink.
 """
 
 from __future__ import annotations
 
+import shutil
 import statistics
 from typing import TYPE_CHECKING
 
 from analytics.replay.offsets import committed_offsets
 from analytics.replay.rules import NEWEST, replay_rules
 from analytics.workspace import Workspace
+from benchmarks.generate import Options, write_dump
 from benchmarks.measure import Contestant, interleaved, ratio, tree_cpu
 from benchmarks.report import Figure, Report
 from jobs.console import Console
@@ -27,7 +29,11 @@ if TYPE_CHECKING:
     from benchmarks.data import Data
 
 COMMITS = 10_000_000
+COMMITS_IF_QUICK = 20_000
 _GROWTH = 4
+_BYTES = 124  # of segments, a commit
+_PARTITIONS = 4
+_GROUPS = 160  # in each of them, with some 1,500 offsets
 _WARM_UP = 2
 _READ = "Spark reads the same columns"
 _TABLES = ("offset_commit", "control_markers")
@@ -35,11 +41,8 @@ _TABLES = ("offset_commit", "control_markers")
 
 def run(data: Data) -> list[Report]:
     """Measure."""
-    once = _decoded(data, 1)
-    # A dump is as large as its segments are; so many times one holds all commits.
-    times = 1 if data.rounds == 1 else -(-COMMITS // _GROWTH // _commits(once))
-    quarter = once if times == 1 else _decoded(data, times)
-    whole = _decoded(data, times * _GROWTH)
+    commits = COMMITS_IF_QUICK if data.rounds == 1 else COMMITS
+    quarter, whole = (_decoded(data, each) for each in (commits // _GROWTH, commits))
     with spark_session(Console(quiet=True), master="local[2]") as spark:
         small, large = (decoded_frames(spark, each) for each in (quarter, whole))
         ours = {
@@ -69,11 +72,13 @@ def run(data: Data) -> list[Report]:
     return [report]
 
 
-def _decoded(data: Data, times: int) -> Workspace:
-    """Decode the dump, repeated so many times."""
-    out = data.folder / f"decoded-{times}"
-    with data.multiplied(times) as dump:
-        decode_into(str(out), Console(quiet=True), inputs=[str(dump)], master="local[2]")
+def _decoded(data: Data, commits: int) -> Workspace:
+    """Decode generated segments of about so many commits."""
+    dump, out = data.folder / f"commits-{commits}", data.folder / f"decoded-{commits}"
+    size = commits * _BYTES // _PARTITIONS
+    write_dump(dump, Options(size=size, groups=_GROUPS), _PARTITIONS)
+    decode_into(str(out), Console(quiet=True), inputs=[str(dump)], master="local[2]")
+    shutil.rmtree(dump)
     return Workspace(str(out))
 
 

@@ -88,11 +88,14 @@ def _outliving_tombstones(
 
 
 def _is_pending(rules: ReplayRules) -> Column:
-    """Whether a record waits for a marker (archived rows do not say, and do not wait)."""
+    """Whether a record waits for a marker (archived rows do not say, and do not wait).
+
+    Written as Parquet can filter by it: most files have no such record, and are then not read.
+    """
     if rules.pending_by == "transactional_bit":
-        waits = F.coalesce(F.col("is_transactional"), F.lit(col=False))
+        waits = F.col("is_transactional").eqNullSafe(F.lit(col=True))
     else:
-        waits = F.coalesce(F.col("producer_id"), F.lit(NO_PRODUCER)) != NO_PRODUCER
+        waits = F.col("producer_id").isNotNull() & (F.col("producer_id") != NO_PRODUCER)
     if rules.tombstone_removes == "everything":
         return waits & ~F.col("is_tombstone")
     return waits
