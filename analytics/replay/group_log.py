@@ -10,15 +10,14 @@ from pyspark.sql import functions as F
 from analytics.replay.as_of import Decoded
 from analytics.replay.group_records import (
     CLASSIC,
-    CONSUMER,
     GROUP,
-    STREAMS,
     group_records,
     table_name,
 )
 from analytics.replay.latest import later
-from analytics.replay.lives import GROUP_KEY, in_force, last_of_each, lives, taken_over
+from analytics.replay.lives import GROUP_KEY, in_force, last_of_each, lives
 from analytics.replay.rules import ReplayRules
+from analytics.replay.simple_groups import simple_values, with_simple_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,7 +72,7 @@ def group_log(decoded: Decoded, rules: ReplayRules) -> GroupLog:
     alive = _with_first_values(lives(last).localCheckpoint(), records)
     if rules.simple_groups_last == "removal":
         committed = committed.localCheckpoint()
-        alive = _with_simple_groups(last, alive, committed, _simple_values(decoded, last))
+        alive = with_simple_groups(last, alive, committed, simple_values(decoded, last))
     alive = alive.localCheckpoint()
     return GroupLog(decoded, rules, alive, in_force(last, alive).localCheckpoint(), committed)
 
@@ -114,66 +113,4 @@ def _committed(decoded: Decoded, last: DataFrame) -> DataFrame:
         .where(later(F.col("committed_at"), F.col("removed_at")))
         .groupBy(*GROUP_KEY)
         .agg(F.min("committed_at").alias("committed_from"))
-    )
-
-
-def _simple_values(decoded: Decoded, last: DataFrame) -> DataFrame:
-    """Return the last classic values of groups that nobody would miss (``isSimpleGroup``).
-
-    Returns:
-        `coordinator_partition`, `group_id`, `simple_from`.
-    """
-    protocol_type, members = F.col("value.protocol_type"), F.col("value.members")
-    is_simple = (F.coalesce(protocol_type, F.lit("")) == "") & (F.size(members) == 0)
-    values = decoded["group_metadata"].where(is_simple)
-    return values.select(
-        F.col("partition").alias("coordinator_partition"),
-        F.col("key.group").alias("group_id"),
-        F.col("offset").alias("simple_from"),
-    ).join(
-        last.where((F.col("family") == CLASSIC) & (F.col("role") == GROUP)).select(
-            *GROUP_KEY, F.col("last_value").alias("simple_from")
-        ),
-        [*GROUP_KEY, "simple_from"],
-    )
-
-
-def _with_simple_groups(
-    last: DataFrame, alive: DataFrame, committed: DataFrame, simple: DataFrame
-) -> DataFrame:
-    """Say which groups took a simple one over, and from where on their tombstones count.
-
-    A simple group is there before the first value of the type that follows it.
-    """
-    removed = (
-        last.where((F.col("role") == GROUP) & F.col("family").isin(CONSUMER, STREAMS))
-        .groupBy(*GROUP_KEY)
-        .agg(F.max("last_tombstone").alias("removed_at"))
-    )
-    is_simple = (F.col("family") == CLASSIC) & F.col("simple_from").isNotNull()
-    by_values = (
-        alive.join(simple, list(GROUP_KEY), "left")
-        .join(removed, list(GROUP_KEY), "left")
-        .where(~(is_simple & later(F.col("removed_at"), F.col("simple_from"))))
-        .drop("removed_at")
-        .localCheckpoint()
-    )
-    by_commits = committed.withColumnRenamed("committed_from", "simple_from")
-    over = taken_over(
-        last,
-        by_values.where(is_simple)
-        .select(*GROUP_KEY, "simple_from")
-        .unionByName(by_commits.join(by_values, list(GROUP_KEY), "left_anti")),
-    ).localCheckpoint()
-    first = F.least(
-        "made_by",
-        F.when(later(F.col("committed_from"), F.col("since")), F.col("committed_from")),
-        F.when(F.col("simple_from") == F.col("since"), F.col("simple_from")),
-    )
-    return (
-        by_values.join(committed, list(GROUP_KEY), "left")
-        .withColumn("made_by", F.when(F.col("made_by").isNotNull(), first))
-        .drop("committed_from", "simple_from")
-        .join(over.select(*GROUP_KEY), list(GROUP_KEY), "left_anti")
-        .unionByName(over)
     )

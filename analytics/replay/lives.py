@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CONSUMER, FAMILIES, GROUP, STREAMS
+from analytics.replay.group_records import CLASSIC, FAMILIES, GROUP
 from analytics.replay.latest import NEVER, later
 
 if TYPE_CHECKING:
@@ -72,35 +72,6 @@ def lives(last: DataFrame) -> DataFrame:
         .where(later(F.col("newest"), F.col("since")))
         .withColumn("made_by", F.when(later(F.col("first"), F.col("since")), F.col("first")))
         .drop("newest", "first")
-    )
-
-
-def taken_over(last: DataFrame, simple: DataFrame) -> DataFrame:
-    """Return the simple groups that the tombstone of a newer type took over.
-
-    Args:
-        last: As for `lives`.
-        simple: `coordinator_partition`, `group_id`, `simple_from` (bigint): groups that no record
-            of another type made, and what made them.
-
-    Returns:
-        The columns of `lives`.
-    """
-    return (
-        last.where(F.col("family").isin(CONSUMER, STREAMS))
-        .groupBy(*GROUP_KEY)
-        .agg(
-            F.max("last_tombstone").alias("tombstone"),
-            F.max_by("family", "last_tombstone").alias("family"),
-        )
-        .join(simple, list(GROUP_KEY), "inner")
-        .where(later(F.col("tombstone"), F.col("simple_from")))
-        .select(
-            *GROUP_KEY,
-            "family",
-            F.col("simple_from").alias("since"),
-            F.col("simple_from").alias("made_by"),
-        )
     )
 
 

@@ -22,8 +22,6 @@ from tests.support.decoded_frames import frames_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.long
-
 ROOT = Path(__file__).parents[3]
 ORACLE = ROOT / "tests" / "cases" / "expiration" / "oracle-expiration.json"
 TOPIC = "__consumer_offsets"
