@@ -34,6 +34,8 @@ _FAR = 2**62
 _GUESS_WINDOW = 1024
 # Bytes that look like headers and are none: a file full of them is walked one by one.
 _FALSE_GUESSES = 4
+# Where a header has the high bytes of its base offset, length, attributes and last offset's delta.
+_HIGH_BYTES = (0, 1, 8, 21, 23)
 
 # One buffer serves all files of a process: fresh memory costs more than the reading.
 _buffer = np.zeros(0, np.uint8)
@@ -131,11 +133,19 @@ def _guesses(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
     after = start + _OVERHEAD + length
     likely = (length >= _LEAST_OF_MAGIC[2]) & (after < limit)
     start, row, after = start[likely], row[likely], after[likely]
-    likely = (data[after + _MAGIC_AT] <= 2) & (data[after] == 0)
+    likely = _is_likely(data, start) & _is_likely(data, after)
     start, row = start[likely], row[likely]
     first_in_row: NDArray[np.int64] = np.unique(row, return_index=True)[1]
     found: NDArray[np.int64] = start[first_in_row]
     return found
+
+
+def _is_likely(data: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether a header of format 2 may lie there: high bytes that hardly any number of it needs."""
+    likely: NDArray[np.bool_] = data[at + _MAGIC_AT] == 2  # its magic
+    for place in _HIGH_BYTES:
+        likely &= data[at + place] == 0
+    return likely
 
 
 def _in_lock_step(
