@@ -14,6 +14,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -41,6 +45,11 @@ class Times:
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
+
+
+def sunk(frame: Callable[[], DataFrame]) -> Callable[[], None]:
+    """Return work that computes a DataFrame and writes it nowhere."""
+    return lambda: frame().write.format("noop").mode("overwrite").save()
 
 
 def interleaved(contestants: Sequence[Contestant], rounds: int) -> dict[str, Times]:

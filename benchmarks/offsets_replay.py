@@ -14,7 +14,7 @@ from analytics.replay.offsets import committed_offsets
 from analytics.replay.rules import NEWEST, replay_rules
 from analytics.workspace import Workspace
 from benchmarks.generate import Options, write_dump
-from benchmarks.measure import Contestant, interleaved, ratio, tree_cpu
+from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
 from benchmarks.report import Figure, Report
 from jobs.console import Console
 from jobs.decode_run import decode_into
@@ -22,7 +22,7 @@ from jobs.decoded_frames import decoded_frames
 from jobs.session import spark_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import DataFrame
 
@@ -49,7 +49,7 @@ def run(data: Data) -> list[Report]:
             _commits(each): _replay(f"replay of {_commits(each):,} commits", frames)
             for each, frames in ((quarter, small), (whole, large))
         }
-        read = Contestant(_READ, _sunk(lambda: _columns(large)), tree_cpu)
+        read = Contestant(_READ, sunk(lambda: _columns(large)), tree_cpu)
         contestants = [*ours.values(), read]
         interleaved(contestants, min(_WARM_UP, data.rounds))
         taken = interleaved(contestants, data.rounds)
@@ -89,7 +89,7 @@ def _commits(workspace: Workspace) -> int:
 
 def _replay(name: str, decoded: Mapping[str, DataFrame]) -> Contestant:
     rules = replay_rules(NEWEST)
-    return Contestant(name, _sunk(lambda: committed_offsets(decoded, rules)), tree_cpu)
+    return Contestant(name, sunk(lambda: committed_offsets(decoded, rules)), tree_cpu)
 
 
 def _columns(decoded: Mapping[str, DataFrame]) -> DataFrame:
@@ -104,7 +104,3 @@ def _columns(decoded: Mapping[str, DataFrame]) -> DataFrame:
     ).unionByName(
         markers.select("topic", "partition", "offset", "producer_id"), allowMissingColumns=True
     )
-
-
-def _sunk(frame: Callable[[], DataFrame]) -> Callable[[], None]:
-    return lambda: frame().write.format("noop").mode("overwrite").save()

@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 from analytics.decode.source import table_schema
 from analytics.replay.share_fold import BATCHES
 from analytics.replay.share_state import share_states
-from benchmarks.measure import Contestant, interleaved, ratio, tree_cpu
+from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
 from benchmarks.report import Figure, Report
 from jobs.console import Console
 from jobs.session import spark_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +64,7 @@ def _against_reading(
     keys = updates // UPDATES_PER_KEY
     assert share_states(decoded).count() == keys, "every key has a state"
     ours = _replay("replay of share state", decoded)
-    read = Contestant("Spark reads the same columns", _sunk(lambda: _columns(decoded)), tree_cpu)
+    read = Contestant("Spark reads the same columns", sunk(lambda: _columns(decoded)), tree_cpu)
     interleaved([ours, read], min(_WARM_UP, rounds))
     times = interleaved([ours, read], rounds)
     report = Report(f"Share state on local[2], {updates:,} updates, {keys:,} keys, {what}")
@@ -81,7 +81,7 @@ def _against_reading(
 
 
 def _replay(name: str, decoded: Mapping[str, DataFrame]) -> Contestant:
-    return Contestant(name, _sunk(lambda: share_states(decoded)), tree_cpu)
+    return Contestant(name, sunk(lambda: share_states(decoded)), tree_cpu)
 
 
 def _growth(spark: SparkSession, usual: Path, larger: Path, updates: int, rounds: int) -> Report:
@@ -115,10 +115,6 @@ def _columns(decoded: Mapping[str, DataFrame]) -> DataFrame:
         for table in TABLES
     )
     return updates.unionByName(snapshots, allowMissingColumns=True)
-
-
-def _sunk(frame: Callable[[], DataFrame]) -> Callable[[], None]:
-    return lambda: frame().write.format("noop").mode("overwrite").save()
 
 
 def write_share_log(folder: Path, updates: int, updates_per_snapshot: int) -> Path:

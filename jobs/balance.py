@@ -6,18 +6,12 @@ from typing import Any
 
 import click
 
+from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
-from jobs.instant_options import instant_options
 from jobs.options import (
-    group_options,
-    input_options,
     inputs_argument,
     out_option,
-    output_options,
-    rows_format_option,
-    spark_options,
 )
-from jobs.topic_ids import topic_ids_option
 
 EPILOG = """
 \b
@@ -36,13 +30,7 @@ Examples:
     is_flag=True,
     help="Judge every epoch, and not only the last one.",
 )
-@topic_ids_option
-@instant_options
-@rows_format_option
-@group_options
-@input_options
-@spark_options
-@output_options
+@asking_options
 @pass_console
 def balance(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Show how evenly partitions are assigned, and why not.

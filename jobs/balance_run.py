@@ -55,9 +55,7 @@ def balance_inputs(
         for each in untold:
             console.error(f"cannot tell: {each}")
         said = {
-            "as_of": state.as_of,
-            "input": list(state.given),
-            "kafka_version": state.release,
+            **state.said,
             "cannot_tell": [*asked.cannot_tell, *untold],
             "verdicts": dict(balance_rules().verdicts),
             "alternatives": readable(alternatives),

@@ -6,20 +6,14 @@ from typing import Any
 
 import click
 
+from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
-from jobs.instant_options import instant_options
 from jobs.options import (
     GROUP_TYPES,
     end_offsets_option,
-    group_options,
-    input_options,
     inputs_argument,
     out_option,
-    output_options,
-    rows_format_option,
-    spark_options,
 )
-from jobs.topic_ids import topic_ids_option
 
 OFFSETS = "offsets"
 VIEWS = (OFFSETS, "members", "state")
@@ -63,13 +57,7 @@ def _view(chosen: dict[str, bool]) -> str | None:
     help="Members and assignments as of this generation or group epoch.",
 )
 @end_offsets_option
-@topic_ids_option
-@instant_options
-@rows_format_option
-@group_options
-@input_options
-@spark_options
-@output_options
+@asking_options
 @pass_console
 def describe(
     console: Console,

@@ -105,9 +105,7 @@ def _notice(console: Console, asked: AskedGroups, state: Replayed) -> None:
 
 def _said(state: Replayed, asked: AskedGroups) -> dict[str, Any]:
     return {
-        "as_of": state.as_of,
-        "input": list(state.given),
-        "kafka_version": state.release,
+        **state.said,
         "cannot_tell": list(asked.cannot_tell),
     }
 

@@ -6,20 +6,14 @@ from typing import Any
 
 import click
 
+from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
-from jobs.instant_options import instant_options
 from jobs.options import (
     end_offsets_option,
-    group_options,
-    input_options,
     inputs_argument,
     out_option,
-    output_options,
-    rows_format_option,
-    spark_options,
 )
 from jobs.settings_files import settings_options
-from jobs.topic_ids import topic_ids_option
 from schemas.expiration_rules import expiration_eras
 
 AUTO = "auto"
@@ -64,13 +58,7 @@ def _minutes(_ctx: click.Context, parameter: click.Parameter, value: str | None)
 )
 @settings_options
 @end_offsets_option
-@topic_ids_option
-@instant_options
-@rows_format_option
-@group_options
-@input_options
-@spark_options
-@output_options
+@asking_options
 @pass_console
 def expiration(
     console: Console,

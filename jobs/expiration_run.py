@@ -96,9 +96,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
         for each in untold:
             console.error(f"cannot tell: {each}")
         said = {
-            "as_of": state.as_of,
-            "input": list(state.given),
-            "kafka_version": state.release,
+            **state.said,
             "rules": era.era.name,
             "rules_said": era.said,
             "retention": list(found.said),

@@ -56,7 +56,7 @@ class Instant(click.ParamType[int | None]):
         self, time_ms: int, text: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
         try:
-            EPOCH + timedelta(milliseconds=time_ms)
+            moment(time_ms)
         except OverflowError:
             self.fail(f"{text!r} is no time: it lies outside the years 1 to 9999", param, ctx)
         return time_ms
@@ -68,9 +68,14 @@ def shown(when: datetime) -> str:
     return utc.isoformat(timespec="milliseconds") + "Z"
 
 
+def moment(time_ms: int) -> datetime:
+    """Return the instant of epoch milliseconds."""
+    return EPOCH + timedelta(milliseconds=time_ms)
+
+
 def as_of_said(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> dict[str, Any]:
     """Return an instant as manifests and answers have it: `time` (ISO 8601 or null), `offsets`."""
-    time = None if time_ms is None else shown(EPOCH + timedelta(milliseconds=time_ms))
+    time = None if time_ms is None else shown(moment(time_ms))
     return {
         "time": time,
         "offsets": {f"{topic}-{number}": end for (topic, number), end in sorted(offsets.items())},

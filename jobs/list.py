@@ -6,18 +6,12 @@ from typing import Any
 
 import click
 
+from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
-from jobs.instant_options import instant_options
 from jobs.options import (
-    group_options,
-    input_options,
     inputs_argument,
     out_option,
-    output_options,
-    rows_format_option,
-    spark_options,
 )
-from jobs.topic_ids import topic_ids_option
 
 EPILOG = """
 \b
@@ -32,13 +26,7 @@ Examples:
 @out_option
 @click.option("--state", "with_state", is_flag=True, help="Show the state of each group.")
 @click.option("--type", "with_type", is_flag=True, help="Show the type of each group.")
-@topic_ids_option
-@instant_options
-@rows_format_option
-@group_options
-@input_options
-@spark_options
-@output_options
+@asking_options
 @pass_console
 def list_(
     console: Console,

@@ -37,9 +37,7 @@ def list_inputs(
         asked = asked_groups(state)
         asked.tell(console)
         said = {
-            "as_of": state.as_of,
-            "input": list(state.given),
-            "kafka_version": state.release,
+            **state.said,
             "cannot_tell": list(asked.cannot_tell),
         }
         rows = Section(listed_rows(asked.found), {name: HEADS[name] for name in names}, _ALSO)

@@ -6,19 +6,13 @@ from typing import Any
 
 import click
 
+from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
 from jobs.instant import Instant
-from jobs.instant_options import instant_options
 from jobs.options import (
-    group_options,
-    input_options,
     inputs_argument,
     out_option,
-    output_options,
-    rows_format_option,
-    spark_options,
 )
-from jobs.topic_ids import topic_ids_option
 from schemas.evaluation_rules import rebalance_rules
 
 EPILOG = """
@@ -52,13 +46,7 @@ Examples:
     show_default=True,
     help="if they began within so many minutes.",
 )
-@topic_ids_option
-@instant_options
-@rows_format_option
-@group_options
-@input_options
-@spark_options
-@output_options
+@asking_options
 @pass_console
 def rebalances(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Show who came and went before each rebalance.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
 from jobs.asked_groups import asked_groups
 from jobs.evaluated import Evaluation, evaluate
-from jobs.instant import EPOCH
+from jobs.instant import EPOCH, moment
 from jobs.instant import shown as iso
 from jobs.replayed import replayed
 from reports.balance.rows import readable
@@ -60,12 +60,10 @@ def rebalances_of_inputs(
         time = AskedTime(_time(time_from), _time(time_to), _now(state), rules)
         found = evaluate(console, state, Evaluation(REBALANCES, MAKES, {"asked": time}), **options)
         said = {
-            "as_of": state.as_of,
-            "input": list(state.given),
-            "kafka_version": state.release,
+            **state.said,
             "cannot_tell": list(asked.cannot_tell),
-            "from": None if time_from is None else iso(_at(time_from)),
-            "to": None if time_to is None else iso(_at(time_to)),
+            "from": None if time_from is None else iso(moment(time_from)),
+            "to": None if time_to is None else iso(moment(time_to)),
             "storm": {"epochs": storm_epochs, "minutes": storm_minutes},
             "not_recorded": NOT_RECORDED,
             "storms": readable(found["rebalance_storms"]),
@@ -108,12 +106,8 @@ def _notes(epochs: pa.Table, rules: RebalanceRules) -> list[str]:
     ]
 
 
-def _at(time_ms: int) -> datetime:
-    return EPOCH + timedelta(milliseconds=time_ms)
-
-
 def _time(time_ms: int | None) -> datetime | None:
-    return None if time_ms is None else _at(time_ms)
+    return None if time_ms is None else moment(time_ms)
 
 
 def _now(state: Replayed) -> datetime:

@@ -24,10 +24,11 @@ from jobs.progress import progress
 from jobs.replay_coverage import coverage_of, log_starts, topics_beside
 from jobs.selected_frames import selected_frames
 from jobs.session import spark_session
+from jobs.stored_tables import folder_of
 from jobs.table_frames import table_frame
 from jobs.topic_ids import read_topic_ids
 from jobs.workload import is_small_workspace
-from jobs.written_tables import collected, write_frame, write_rows
+from jobs.written_tables import collected, staged_file, write_frame, write_rows
 from schemas import table
 
 if TYPE_CHECKING:
@@ -193,17 +194,17 @@ def _replay(
     manifest: Mapping[str, Any],
 ) -> list[Part]:
     parts: list[Part] = []
+    is_small = is_small_workspace(manifest)
 
     def write(name: str, frame: DataFrame) -> DataFrame:
         # What is made of little is little: it is brought here, for which Spark writes no file.
         part = (
             write_rows(staging, name, collected(frame, name))
-            if is_small_workspace(manifest)
+            if is_small
             else write_frame(staging, name, frame)
         )
         parts.append(part)
-        written = part.path.removeprefix(staging.workspace.root).lstrip("/")
-        return table_frame(spark, staging.workspace, written, table(name))
+        return table_frame(spark, staging.workspace, staged_file(staging, name), table(name))
 
     replay_tables(
         above_log_starts(
@@ -219,7 +220,7 @@ def _replay(
         at_once=AT_ONCE,
     )
     # The folder of history is replaced, and decoding has put a table there.
-    diverged = f"{HISTORY}/{DIVERGENCES}"
-    write(DIVERGENCES, table_frame(spark, source, diverged, table(DIVERGENCES)))
+    diverged = table_frame(spark, source, folder_of(DIVERGENCES), table(DIVERGENCES))
+    write(DIVERGENCES, diverged)
     # Tables are done in any order; state comes before history.
     return sorted(parts, key=lambda part: (part.table.startswith(HISTORY), part.table))

@@ -64,6 +64,11 @@ class Replayed:
         """Whether everything in the dump counts."""
         return self.as_of["time"] is None and not self.as_of["offsets"]
 
+    @property
+    def said(self) -> dict[str, Any]:
+        """What every answer says of what it was asked of."""
+        return {"as_of": self.as_of, "input": list(self.given), "kafka_version": self.release}
+
     def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
         """Return the names among these that `--topic` wants."""
         names = names_wanted(pc.unique(topics).to_pylist(), self.tables.selection.topics)

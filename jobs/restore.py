@@ -7,19 +7,13 @@ from typing import Any
 
 import click
 
+from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
 from jobs.instant import END
-from jobs.instant_options import instant_options
 from jobs.options import (
     end_offsets_option,
-    group_options,
-    input_options,
     inputs_argument,
-    output_options,
-    rows_format_option,
-    spark_options,
 )
-from jobs.topic_ids import topic_ids_option
 
 EPILOG = """
 \b
@@ -46,13 +40,7 @@ Examples:
     help="Also rewind groups that have moved on since.",
 )
 @end_offsets_option
-@topic_ids_option
-@instant_options
-@rows_format_option
-@group_options
-@input_options
-@spark_options
-@output_options
+@asking_options
 @pass_console
 def restore(  # noqa: PLR0913 - one parameter an option
     console: Console,

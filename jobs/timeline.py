@@ -6,20 +6,14 @@ from typing import Any
 
 import click
 
+from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
 from jobs.instant import Instant
-from jobs.instant_options import instant_options
 from jobs.options import (
     end_offsets_option,
-    group_options,
-    input_options,
     inputs_argument,
     out_option,
-    output_options,
-    rows_format_option,
-    spark_options,
 )
-from jobs.topic_ids import topic_ids_option
 
 EPILOG = """
 \b
@@ -35,13 +29,7 @@ Examples:
 @click.option("--from", "time_from", type=Instant(), metavar="TIME", help="From then on.")
 @click.option("--to", "time_to", type=Instant(), metavar="TIME", help="Up to then.")
 @end_offsets_option
-@topic_ids_option
-@instant_options
-@rows_format_option
-@group_options
-@input_options
-@spark_options
-@output_options
+@asking_options
 @pass_console
 def timeline(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Tell everything that happened to a group.

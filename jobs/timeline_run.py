@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 from analytics.decode.selection import names_wanted
 from jobs.asked_groups import AskedGroups, asked_groups
 from jobs.end_offsets import end_offsets_at
-from jobs.instant import EPOCH
+from jobs.instant import moment
 from jobs.instant import shown as iso
 from jobs.replayed import replayed
+from reports.printed_times import times
 from reports.row_formats import Section, shown
 from reports.timeline import verdicts as told
-from reports.timeline.events import EVIDENCE, event_rows, times
+from reports.timeline.events import EVIDENCE, event_rows
 from reports.timeline.events import HEADS as EVENT_HEADS
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ NEEDS = (
 _OFFSETS_TOPIC = "__consumer_offsets"
 _PLACE = ("group_id", "topic", "partition")
 _DELETED = "delete"
-_LOST = "lost by an election"
 
 
 def timeline_of_inputs(
@@ -48,7 +48,7 @@ def timeline_of_inputs(
     Raises:
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
-    since, until = _time(time_from), _time(time_to)
+    since, until = (None if each is None else moment(each) for each in (time_from, time_to))
     with replayed(console, needs=NEEDS, **options) as state:
         events = event_rows(state.tables.read("group_events"), since, until)
         asked = asked_groups(state)
@@ -60,9 +60,7 @@ def timeline_of_inputs(
         )
         asked.tell(console)
         said = {
-            "as_of": state.as_of,
-            "input": list(state.given),
-            "kafka_version": state.release,
+            **state.said,
             "cannot_tell": list(asked.cannot_tell),
             "verdicts": [_readable(row) for row in rows],
         }
@@ -140,7 +138,7 @@ def _lost_groups(state: Replayed, events: pa.Table) -> list[dict[str, Any]]:
                 continue
             rows[group] = dict.fromkeys(told.VERDICT_COLUMNS) | {
                 "group_id": group,
-                "verdict": _LOST,
+                "verdict": told.LOST,
                 "at": each["elected_at"],
                 "confidence": "high",
                 "reason": f"only copy {each['copy']} has it: --prefer-copy {each['copy']}",
@@ -173,7 +171,3 @@ def _places(rows: pa.Table) -> list[told.Place]:
 def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
     at = row["at"]
     return {**row, "at": None if at is None else iso(at)}
-
-
-def _time(time_ms: int | None) -> datetime | None:
-    return None if time_ms is None else EPOCH + timedelta(milliseconds=time_ms)

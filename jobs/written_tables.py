@@ -55,8 +55,13 @@ def write_frame(staging: Staging, name: str, frame: DataFrame) -> Part:
         return _part(name, path, source.metadata.num_rows)
 
 
+def staged_file(staging: Staging, name: str) -> str:
+    """Return where in the workspace a table is until it is published."""
+    return f"{staging.name}/{name}.parquet"
+
+
 def _path(staging: Staging, name: str) -> str:
-    return staging.workspace.path(f"{staging.name}/{name}.parquet")
+    return staging.workspace.path(staged_file(staging, name))
 
 
 def _part(name: str, path: str, rows: int) -> Part:

@@ -3,10 +3,9 @@
 A classic value replaces whatever is stored under the id, and a classic tombstone removes it, of any
 type. The group tombstone of another type ends a life of that type. Any value of a type makes the
 group where there is none. A tombstone that meets no group does nothing; one of a consumer or
-streams group that meets a simple group (4.0 on: made by commits alone, or a classic value without
-members and protocol type) takes it over. Where records of
-two types follow each other without the tombstone between them, which no broker writes and a lost
-segment can show, the later type is the group's.
+streams group that meets a simple group takes it over (`analytics.replay.simple_groups`). Where
+records of two types follow each other without the tombstone between them, which no broker writes
+and a lost segment can show, the later type is the group's.
 """
 
 from __future__ import annotations

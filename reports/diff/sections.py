@@ -9,13 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section, shown
 
 CANNOT_TELL = "cannot tell"
 NO_DIFFERENCE = "no difference"
-TIME = "%Y-%m-%dT%H:%M:%S"
-"""Of timestamps in milliseconds, whose fraction the seconds have."""
 
 _BOTH = ("from", "to")
 
@@ -190,9 +189,7 @@ def _section(kind: Kind, rows: pa.Table) -> Section:
 def _with_times_as_text(rows: pa.Table) -> pa.Table:
     for place, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
-            text = pc.strftime(pc.cast(rows[field.name], pa.timestamp("ms")), format=TIME)
-            text = pc.binary_join_element_wise(text, "Z", "")
-            rows = rows.set_column(place, field.name, text)
+            rows = rows.set_column(place, field.name, times(rows[field.name]))
     return rows
 
 

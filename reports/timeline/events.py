@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.printed_times import times
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -23,9 +25,6 @@ EVIDENCE = (
     "batch_position",
 )
 """What finds the record again, for programs."""
-
-_FORMAT = "%Y-%m-%dT%H:%M:%S"
-_MILLISECONDS = pa.timestamp("ms", "UTC")
 
 
 def event_rows(events: pa.Table, time_from: datetime | None, time_to: datetime | None) -> pa.Table:
@@ -47,9 +46,3 @@ def event_rows(events: pa.Table, time_from: datetime | None, time_to: datetime |
     )
     record = pc.binary_join_element_wise(place, pc.cast(events["record_offset"], pa.string()), "@")
     return events.append_column("time", times(events["at"])).append_column("record", record)
-
-
-def times(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return instants as they are printed everywhere: UTC, milliseconds, Z."""
-    instants = pc.cast(column, _MILLISECONDS, safe=False)
-    return pc.binary_join_element_wise(pc.strftime(instants, format=_FORMAT), "Z", "")

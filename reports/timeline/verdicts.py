@@ -13,6 +13,8 @@ from typing import Any
 
 from reports.quantities import ranges
 
+LOST = "lost by an election"
+
 EXPLAINED = {
     "expiration": "expired",
     "group_deleted": "group deleted",
@@ -21,7 +23,7 @@ EXPLAINED = {
     "topic_recreated": "topic re-created under another id",
     "committed_while_empty": "committed while the group was Empty",
     "rewound_by_member": "rewound by a member",
-    "lost_by_election": "lost by an election",
+    "lost_by_election": LOST,
     "unknown": "cannot tell",
 }
 """The causes of `offset_history` in words."""

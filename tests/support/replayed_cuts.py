@@ -13,12 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from analytics.replay.assignments import assignments
-from analytics.replay.group_log import group_log
-from analytics.replay.groups import groups
-from analytics.replay.members import members
-from analytics.replay.offsets import committed_offsets, pending_offsets
 from tests.support.broker_state import BrokerState, CutAssignment, CutGroup, CutMember, CutOffset
+from tests.support.replayed_tables import replayed_frames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,16 +73,7 @@ def replayed(decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayR
         topics: `topic` and `topic_id`.
         rules: Of the release.
     """
-    offsets = committed_offsets(decoded, rules).localCheckpoint()
-    waiting = pending_offsets(decoded, rules).localCheckpoint()
-    log = group_log(decoded, rules)
-    frames = {
-        "committed_offsets": offsets,
-        "pending_offsets": waiting,
-        "groups": groups(log, offsets, waiting),
-        "members": members(log),
-        "assignments": assignments(log, topics),
-    }
+    frames = replayed_frames(decoded, topics, rules)
     return by_cut({name: frame.collect() for name, frame in frames.items()})
 
 

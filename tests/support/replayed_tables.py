@@ -36,17 +36,24 @@ def replayed_tables(
     Returns:
         Rows in which times are epoch milliseconds and lists are sorted.
     """
+    frames = replayed_frames(decoded, topics, rules)
+    return {name: _by_key(name, frame) for name, frame in frames.items()}
+
+
+def replayed_frames(
+    decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayRules
+) -> dict[str, DataFrame]:
+    """Return the state tables of groups and offsets; arguments as of `replayed_tables`."""
     committed = committed_offsets(decoded, rules).localCheckpoint()
     pending = pending_offsets(decoded, rules).localCheckpoint()
     log = group_log(decoded, rules)
-    frames = {
+    return {
         "committed_offsets": committed,
         "pending_offsets": pending,
         "groups": groups(log, committed, pending),
         "members": members(log),
         "assignments": assignments(log, topics),
     }
-    return {name: _by_key(name, frame) for name, frame in frames.items()}
 
 
 def _by_key(name: str, frame: DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:

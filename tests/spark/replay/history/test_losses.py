@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.replay.coverage import Coverage
-from analytics.replay.graph import needed_for, resolve
-from analytics.replay.group_records import KINDS
-from analytics.replay.history.tables import HISTORY
-from analytics.replay.rules import replay_rules
-from schemas import table
-from tests.support.decoded_frames import frames_of
+from tests.support.told_offset_history import told_offset_history
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,11 +26,6 @@ LOGS = {
 """Where the record of the group lies, and whether what is below `LOST_UNTIL` has a hole."""
 
 EXPLAINED = {"whole, with a group", "whole, without a group", "the group behind the loss"}
-NO_REMOVALS = "coordinator_partition int, record_offset bigint, cause string, confidence string"
-NO_ELECTIONS = (
-    "topic string, partition int, leader_epoch int, unclean boolean, takes_over boolean, "
-    "since timestamp"
-)
 
 
 def row(partition: int, offset: int, key: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
@@ -65,16 +55,8 @@ def test_behind_a_loss_only_what_is_written_there_says_what_the_group_was(
         for partition, (_, is_lost) in enumerate(LOGS.values())
         if is_lost
     }
-    given = {
-        "cut": frames_of(spark, records(), (*KINDS, "offset_commit", "control_markers")),
-        "topics": spark.createDataFrame([], table("topics").ddl(not_null=False)),
-        "rules": replay_rules("4.3"),
-        "coverage": Coverage(complete_from=lost, shown_from=lost),
-        "removals": spark.createDataFrame([], NO_REMOVALS),
-        "elections": spark.createDataFrame([], NO_ELECTIONS),
-    }
-    steps = [step for step in needed_for(HISTORY, ["offset_history"]) if step.makes not in given]
-    history = resolve(steps, given)["offset_history"]
+    coverage = Coverage(complete_from=lost, shown_from=lost)
+    history = told_offset_history(spark, records(), "4.3", coverage)
     back = {each.group_id: each for each in history.where("advance < 0").collect()}
     assert back.keys() == LOGS.keys()
     causes = {name: each.cause for name, each in back.items()}

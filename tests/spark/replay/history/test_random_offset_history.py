@@ -7,26 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.coverage import WHOLE
-from analytics.replay.graph import needed_for, resolve
-from analytics.replay.group_records import KINDS
-from analytics.replay.history.tables import HISTORY
-from analytics.replay.rules import replay_rules
-from schemas import table
-from tests.support.decoded_frames import frames_of
 from tests.support.reference_offset_history import Change, Log, random_log
+from tests.support.told_offset_history import told_offset_history
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOGS, ACTS = 500, 30
-TABLES = (*KINDS, "offset_commit", "control_markers")
-OTHERS = ("removals", "elections")
-NO_REMOVALS = "coordinator_partition int, record_offset bigint, cause string, confidence string"
-NO_ELECTIONS = (
-    "topic string, partition int, leader_epoch int, unclean boolean, takes_over boolean, "
-    "since timestamp"
-)
 
 
 def found(spark: SparkSession, logs: list[Log], release: str) -> dict[str, list[Change]]:
@@ -35,16 +22,7 @@ def found(spark: SparkSession, logs: list[Log], release: str) -> dict[str, list[
     for log in logs:
         for name, told in log.rows.items():
             rows[name] += told
-    given = {
-        "cut": frames_of(spark, rows, TABLES),
-        "topics": spark.createDataFrame([], table("topics").ddl(not_null=False)),
-        "rules": replay_rules(release),
-        "coverage": WHOLE,
-        "removals": spark.createDataFrame([], NO_REMOVALS),
-        "elections": spark.createDataFrame([], NO_ELECTIONS),
-    }
-    steps = [step for step in needed_for(HISTORY, ["offset_history"]) if step.makes not in OTHERS]
-    made = resolve(steps, given)["offset_history"]
+    made = told_offset_history(spark, rows, release)
     names = [*Change._fields, "group_id"]
     by_group: dict[str, list[Change]] = defaultdict(list)
     for *values, group in made.select(*names).collect():

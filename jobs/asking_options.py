@@ -1,0 +1,25 @@
+"""Options of every command that asks something of a dump or a workspace."""
+
+from __future__ import annotations
+
+from jobs.instant_options import instant_options
+from jobs.options import (
+    group_options,
+    in_order,
+    input_options,
+    output_options,
+    rows_format_option,
+    spark_options,
+)
+from jobs.topic_ids import topic_ids_option
+
+asking_options = in_order(
+    topic_ids_option,
+    instant_options,
+    rows_format_option,
+    group_options,
+    input_options,
+    spark_options,
+    output_options,
+)
+"""What `replayed` takes, and `output_format`."""
