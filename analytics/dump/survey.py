@@ -219,14 +219,15 @@ def _gaps_between(partition: PartitionCopy, logs: Sequence[SegmentSurvey]) -> li
 def _began_at(partition: PartitionCopy) -> int:
     """Return the offset at which the log begins, as far as a checkpoint beside it says so.
 
-    Brokers cut the leader epochs to the log start (``LeaderEpochFileCache.truncateFromStart``),
-    so the first of them tells where the log start checkpoint names none. Where nothing says that
-    the log began earlier, it begins with its first file.
+    Brokers cut the leader epochs to the log start as it moves
+    (``LeaderEpochFileCache.truncateFromStart``) but write the log start's own checkpoint once a
+    minute: in a copy of a running broker, or of a killed one, the epochs may know of a later
+    start. Where nothing says that the log began earlier, it begins with its first file.
     """
+    told = [offset for _, offset in partition.leader_epochs[:1]]
     if partition.log_start_offset is not None:
-        return partition.log_start_offset
-    first_file = partition.logs[0].base_offset
-    return min([first_file, *(offset for _, offset in partition.leader_epochs[:1])])
+        return max([partition.log_start_offset, *told])
+    return min([partition.logs[0].base_offset, *told])
 
 
 def _kind(partition: PartitionCopy, end: int, otherwise: str) -> str:

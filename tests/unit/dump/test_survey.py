@@ -103,6 +103,12 @@ def test_a_log_that_begins_after_its_log_start_lost_its_first_file(disk: LogDir)
     assert surveyed(disk).gaps == (Gap(4, 10, "missing_segment"),)
 
 
+def test_a_log_start_that_moved_since_its_checkpoint_was_written_lost_nothing(disk: LogDir) -> None:
+    disk.partition(SHARE, {14: [written(14, 5)]}, [(2, 14)])
+    disk.checkpoint("log-start-offset-checkpoint", {SHARE: 13})
+    assert surveyed(disk).gaps == ()
+
+
 def test_leader_epochs_older_than_the_first_file_tell_that_one_is_missing(disk: LogDir) -> None:
     disk.partition(OFFSETS, {24: [written(26, 5)]}, [(0, 0)])
     disk.checkpoint("cleaner-offset-checkpoint", {OFFSETS: 26})

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from reports.balance.rows import BALANCE_HEADS, balance_section
+from reports.expiration.rows import offset_section
 from reports.rebalances.rows import REBALANCE_HEADS, flat, section
 from reports.row_formats import shown
 from schemas import table
@@ -53,6 +54,20 @@ def test_history_shows_from_when_to_when() -> None:
     only = balance_section(balance, for_people=True, with_times=True)
     assert list(only.heads)[3:5] == ["from_timestamp", "to_timestamp"]
     assert only.rows["from_timestamp"].to_pylist() == ["2026-11-21T12:00:00.000Z"]
+
+
+def test_the_lag_of_an_offset_is_that_of_describe_below_zero_too() -> None:
+    place = {"group_id": "g", "topic": "t", "partition": 0, "committed_offset": 246}
+    owner = {"group": "g", "topic": "t", "partition": 0, "consumer_id": "m", "host": "h"}
+    born_again = rows_of("offset_expiration", **place, log_end_offset=3, skipped_if_latest=0)
+    only = offset_section(born_again, pa.Table.from_pylist([owner]), for_people=True)
+    assert only.rows.select(["lag", "consumer_id"]).to_pylist() == [
+        {"lag": -243, "consumer_id": "m"}
+    ]
+    unknown = rows_of("offset_expiration", **place)
+    assert offset_section(unknown, pa.Table.from_pylist([owner]), for_people=True).rows[
+        "lag"
+    ].to_pylist() == [None]
 
 
 def epoch(**row: Any) -> pa.Table:
