@@ -103,7 +103,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
             "findings": list(found.findings),
             "cannot_tell": [*asked.cannot_tell, *untold],
         }
-        answer = _answer(made, offset_rows(source), wanted.output_format, said)
+        answer = _answer(made, offset_rows(source, state.release), wanted.output_format, said)
         code = asked.exit_code or state.exit_code
     return answer, code or (CANNOT_TELL if untold else 0)
 

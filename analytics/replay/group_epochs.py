@@ -15,7 +15,6 @@ from analytics.replay.member_records import with_record
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-FIRST_GROUP_EPOCH = 0
 REMOVED_ASSIGNMENT_EPOCH = -1
 
 
@@ -55,13 +54,14 @@ def group_epochs(log: GroupLog, family: str, *also: Column) -> DataFrame:
         "assignment_record",
         F.col("value.assignment_epoch").alias("stored_assignment_epoch"),
     )
+    first = F.lit(log.rules.initial_epoch)
     return (
         groups.withColumnRenamed("own_record", "record_offset")
-        .withColumn("epoch", F.coalesce("stored_epoch", F.lit(FIRST_GROUP_EPOCH)))
+        .withColumn("epoch", F.coalesce("stored_epoch", first))
         .withColumn(
             "assignment_epoch",
             F.when(F.col("assignment_removed"), REMOVED_ASSIGNMENT_EPOCH).otherwise(
-                F.coalesce("stored_assignment_epoch", F.lit(log.rules.initial_assignment_epoch))
+                F.coalesce("stored_assignment_epoch", first)
             ),
         )
     )

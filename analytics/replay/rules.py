@@ -19,7 +19,7 @@ class ReplayRules:
         pending_by: ``transactional_bit`` or ``producer_id``.
         tombstone_removes: ``own_kind`` or ``everything``.
         simple_groups_last: How long: ``offsets`` or ``removal``.
-        initial_assignment_epoch: Of consumer, share and streams groups.
+        initial_epoch: Group and assignment epoch of consumer, share and streams groups.
         streams_ready_by: ``configuration`` or ``validated_epoch``.
         default_consumer_assignor: Where members name none.
         share_assignor: Of all share groups.
@@ -28,7 +28,7 @@ class ReplayRules:
     pending_by: str
     tombstone_removes: str
     simple_groups_last: str
-    initial_assignment_epoch: int
+    initial_epoch: int
     streams_ready_by: str
     default_consumer_assignor: str
     share_assignor: str

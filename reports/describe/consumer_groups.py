@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.describe.assigned import partitions_text
-from reports.describe.columns import CONSUMER
+from reports.describe.columns import CONSUMER, number_of
 from reports.describe.source import Source, joined, lag, only_groups, sorted_by
 from reports.describe.state_rows import state_rows
 
 _OF_PARTITION = ["group_id", "topic", "partition"]
 
 
-def offset_rows(source: Source) -> pa.Table:
+def offset_rows(source: Source, release: str) -> pa.Table:
     """Return a row for each partition that is owned or committed (``collectGroupsOffsets``)."""
     groups = source.groups_of(CONSUMER)
     committed = only_groups(source.committed, groups).select(
         [*_OF_PARTITION, "committed_offset", "committed_leader_epoch"]
     )
-    rows = joined(_owned(source, groups), committed, _OF_PARTITION, "full outer")
+    rows = joined(_owned(source, groups, release), committed, _OF_PARTITION, "full outer")
     rows = joined(rows, source.ends, ["topic", "partition"])
     return sorted_by(
         pa.table(
@@ -46,9 +47,9 @@ def offset_rows(source: Source) -> pa.Table:
     )
 
 
-def _owned(source: Source, groups: pa.Table) -> pa.Table:
+def _owned(source: Source, groups: pa.Table, release: str) -> pa.Table:
     given = only_groups(source.assignments, groups)
-    given = given.filter(pc.equal(given["kind"], "current"))
+    given = given.filter(pc.is_in(given["kind"], pa.array(_held(release))))
     owners = source.members.select(["group_id", "member_id", "client_host", "client_id"])
     return joined(
         given.select([*_OF_PARTITION, "member_id"]), owners, ["group_id", "member_id"], "inner"
@@ -63,7 +64,8 @@ def member_rows(source: Source, release: str) -> pa.Table:
     for member in source.members_of(CONSUMER).to_pylist():
         group = groups[member["group_id"]]
         is_classic_group = group["group_type"] != "consumer"
-        current = given[member["group_id"], member["member_id"], "current"]
+        held = [given[member["group_id"], member["member_id"], kind] for kind in _held(release)]
+        current = list(chain.from_iterable(held))
         target = given[member["group_id"], member["member_id"], "target"]
         rows.append(
             {
@@ -83,6 +85,15 @@ def member_rows(source: Source, release: str) -> pa.Table:
             }
         )
     return sorted_by(pa.Table.from_pylist(rows, _MEMBERS), "group", "consumer_id")
+
+
+def _held(release: str) -> list[str]:
+    """Return the kinds of assignment that are a member's own to the tool of a release.
+
+    Since 4.3 that includes what a member of a consumer group has yet to give up
+    (``ConsumerGroupMember.asConsumerGroupDescribeMember``).
+    """
+    return ["current", *["pending_revocation"] * (number_of(release) >= (4, 3))]
 
 
 def _is_upgraded(member: dict[str, Any]) -> str | None:

@@ -42,7 +42,7 @@ def rows_of(view: View, source: Source, release: str, *, verbose: bool) -> pa.Ta
 
 def _consumer_rows(view: View, source: Source, release: str) -> pa.Table:
     if view.what == OFFSETS:
-        return consumer_groups.offset_rows(source)
+        return consumer_groups.offset_rows(source, release)
     if view.what == MEMBERS:
         return consumer_groups.member_rows(source, release)
     return consumer_groups.group_rows(source)

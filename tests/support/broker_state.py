@@ -125,8 +125,9 @@ class CutSharePartition:
 
 @dataclass(frozen=True)
 class BrokerState:
-    """Everything brokers answered at one moment, sorted by key."""
+    """Everything brokers of a release answered at one moment, sorted by key."""
 
+    release: str
     groups: tuple[CutGroup, ...]
     members: tuple[CutMember, ...]
     assignments: tuple[CutAssignment, ...]

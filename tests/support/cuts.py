@@ -116,6 +116,7 @@ def read_state(path: Path) -> BrokerState:
             members.append(_member(group, member))
             assignments.extend(_assignments(group, member))
     return BrokerState(
+        release=told["release"],
         groups=tuple(sorted(groups)),
         members=tuple(sorted(members, key=lambda each: (each.group_id, each.member_id))),
         assignments=tuple(sorted(assignments, key=_assignment_order)),

@@ -63,7 +63,7 @@ class ReferenceGroupCoordinator:
         self.scala = version < (4, 0)
         self.streams_validate = version >= (4, 2)
         self.offsets = ReferenceOffsets(scala=self.scala)
-        self.groups = ReferenceGroups(initial_assignment_epoch=1 if version >= (4, 3) else 0)
+        self.groups = ReferenceGroups(initial_epoch=1 if version >= (4, 3) else 0)
 
     def replay(self, record: GroupRecord) -> None:
         """Apply the next record.

@@ -66,7 +66,7 @@ class ModernGroup:
 
     family: str
     assignment_epoch: int
-    epoch: int = 0
+    epoch: int
     record: GroupRecord | None = None
     members: dict[str, Member] = field(default_factory=dict)
     targets: dict[str, Value] = field(default_factory=dict)
@@ -84,10 +84,10 @@ Group = SimpleGroup | ClassicGroup | ModernGroup
 class ReferenceGroups:
     """The groups of one partition by name."""
 
-    def __init__(self, *, initial_assignment_epoch: int) -> None:
-        """Begin with none; the epoch is that of an assignment nobody has made yet."""
+    def __init__(self, *, initial_epoch: int) -> None:
+        """Begin with none; the epoch is that of a group and an assignment no record tells."""
         self.groups: dict[str, Group] = {}
-        self.initial_assignment_epoch = initial_assignment_epoch
+        self.initial_epoch = initial_epoch
 
     def committed(self, name: str) -> None:
         """Have a commit make a simple group, where there is no group yet."""
@@ -132,7 +132,7 @@ class ReferenceGroups:
         )
         if there is not None and (not is_simple or family == "share"):
             raise RefusedByBrokerError(f"{name} is no {family} group")
-        made = ModernGroup(family, self.initial_assignment_epoch)
+        made = ModernGroup(family, self.initial_epoch, self.initial_epoch)
         self.groups[name] = made
         return made
 

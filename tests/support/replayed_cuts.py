@@ -7,7 +7,7 @@ names: so one pass of Spark replays them all.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +94,12 @@ def by_cut(tables: Mapping[str, Iterable[Any]]) -> _ByCut:
     for number, group, row in _split(tables["members"]):
         found[number].members[group, row.member_id] = _member(group, row)
     for number, group, row in _split(tables["assignments"]):
-        # Brokers answer neither what is being given back nor the targets of share groups.
-        hidden = row.group_type == "share" and row.kind == "target"
-        if row.kind != "pending_revocation" and not hidden:
+        # Brokers answer neither the targets of share groups nor the tasks that are given back.
+        hidden = (row.group_type, row.kind) in {
+            ("share", "target"),
+            ("streams", "pending_revocation"),
+        }
+        if not hidden:
             found[number].assignments.add(_assignment(group, row))
     for each in found.values():
         stable = {(told.group_id, told.topic, told.partition) for told in each.committed_offsets}
@@ -206,7 +209,7 @@ def differences(
         },
         "assignments": {
             each
-            for each in ours.assignments
+            for each in _as_told(ours.assignments, told.release)
             if (each.topic_id is None or each.topic is not None)
             and (each.group_id not in fenced or (each.group_id, each.member_id) in there)
         },
@@ -227,6 +230,16 @@ def differences(
         for table, rows in mine.items()
         if rows != theirs[table]
     }
+
+
+def _as_told(assignments: Iterable[CutAssignment], release: str) -> Iterator[CutAssignment]:
+    """Name what is given back as a broker does: a member's own since 4.3, nobody's before."""
+    tells = tuple(map(int, release.split(".")[:2])) >= (4, 3)
+    for each in assignments:
+        if each.kind != "pending_revocation":
+            yield each
+        elif tells:
+            yield replace(each, kind="current")
 
 
 def told_of(state: BrokerState, here: set[int], partitions: int) -> BrokerState:

@@ -130,7 +130,7 @@ def _with_missing(epochs: DataFrame, coverage: Coverage) -> DataFrame:
 def _rows(epochs: DataFrame, rules: ReplayRules) -> DataFrame:
     is_classic = F.col("group_type") == CLASSIC
     assignment_epoch = F.when(
-        ~is_classic, F.coalesce("assignment_epoch", F.lit(rules.initial_assignment_epoch))
+        ~is_classic, F.coalesce("assignment_epoch", F.lit(rules.initial_epoch))
     )
     # What members of other protocols are given is theirs to read.
     readable = ~is_classic | F.equal_null(F.col("protocol_type"), F.lit(_CONSUMER_PROTOCOL))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,19 @@ def test_members_of_classic_and_consumer_groups() -> None:
     assert (modern["current_assignment"], modern["target_assignment"]) == ("orders:0", "orders:1")
     assert (modern["upgraded"], old["upgraded"]) == ("true", "false")
     assert (classic["partitions"], modern["partitions"], old["partitions"]) == (3, 1, 0)
+
+
+def test_what_a_member_has_yet_to_give_up_is_its_own_since_4_3() -> None:
+    kept = owns("modern", "b", "orders", 0)
+    leaving = owns("modern", "b", "clicks", 3, kind="pending_revocation")
+    source = replace(SOURCE, assignments=table(ASSIGNED, kept, leaving))
+    given = []
+    for release in ("4.2.1", "4.3.0"):
+        told = rows_of(View(CONSUMER, MEMBERS), source, release, verbose=True).to_pylist()
+        owned = rows_of(View(CONSUMER, OFFSETS), source, release, verbose=True).to_pylist()
+        assignment = next(each["assignment"] for each in told if each["consumer_id"] == "b")
+        given.append((assignment, {each["topic"] for each in owned if each["consumer_id"] == "b"}))
+    assert given == [("orders:0", {"orders"}), ("clicks:3;orders:0", {"clicks", "orders"})]
 
 
 def test_states_of_groups_have_epochs_where_kafkas_tool_knows_such() -> None:

@@ -29,10 +29,10 @@ def test_the_coordinator_of_4_0_reads_transactions_its_own_way(
 
 
 @pytest.mark.parametrize(("release", "epoch"), [("4.0.2", 0), ("4.2.1", 0), ("4.3", 1), ("4.4", 1)])
-def test_a_group_without_an_assignment_starts_at_epoch_one_since_4_3(
+def test_a_group_whose_epochs_no_record_tells_is_at_epoch_one_since_4_3(
     release: str, epoch: int
 ) -> None:
-    assert replay_rule_values(release)["initial_assignment_epoch"] == epoch
+    assert replay_rule_values(release)["initial_epoch"] == epoch
 
 
 @pytest.mark.parametrize(
