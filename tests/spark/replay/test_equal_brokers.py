@@ -27,16 +27,17 @@ WRITTEN_BY = {
     "kafka-4.2.1-share": ("4.2.1", 12),
     "kafka-4.3.1-failover": ("4.3.1", 10),
     "kafka-4.3.1-story": ("4.3.1", 50),
+    "kafka-4.4.0-random": ("4.4.0", 7),
 }
 """The release, and how many partitions its offsets topic has: not all of them lie here."""
 
-OF_EVERY_RUN = ("kafka-4.0.2-share", "kafka-4.2.1-share")
+OF_EVERY_RUN = ("kafka-4.0.2-share", "kafka-4.2.1-share", "kafka-4.4.0-random")
 DID_NOT_ASK = {"kafka-4.0.2-share"}
 """Dumps whose brokers were not asked which offsets are pending."""
 
 
 def copies() -> list[object]:
-    """Dump and copy of every group of cuts; two dumps in every run, the others in long ones."""
+    """Dump and copy of every group of cuts; three dumps in every run, the others in long ones."""
     found = []
     for name in WRITTEN_BY:
         for copy in dict.fromkeys(cut.copy for cut in cuts_of(DUMPS / name)):
