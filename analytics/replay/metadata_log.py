@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from analytics.replay.as_of import Decoded, snapshot_end
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 TOPIC = "__cluster_metadata"
 # Records found at the very start of any log: leader change, bootstrap, features, brokers.
@@ -49,18 +49,29 @@ class MetadataLog:
             `at` (bigint: the record's place in the order of events), `since` (timestamp) and
             `metadata_offset` (both null for what a snapshot holds), `value`.
         """
-        records = self.decoded[name].withColumn("snapshot_end", snapshot_end())
-        placed = records.join(F.broadcast(self.base), how="cross")
         whole = F.col("snapshot_end") == F.col("base_end")
-        tail = F.col("snapshot_end").isNull() & (
-            F.col("offset") >= F.coalesce("base_end", F.lit(0))
-        )
+        tail = snapshot_end().isNull() & (F.col("offset") >= F.coalesce("base_end", F.lit(0)))
+        return self._chosen(name, tail | whole)
+
+    def told(self, name: str) -> DataFrame:
+        """Return what the log itself tells, also before the snapshot to begin with.
+
+        Returns:
+            The columns of `visible`. Snapshots say what there is, only the log when it came to be;
+            files of it are kept until all of their records lie before the oldest snapshot.
+        """
+        return self._chosen(name, snapshot_end().isNull())
+
+    def _chosen(self, name: str, chosen: Column) -> DataFrame:
         inside = (F.col("offset") > F.col("begun_at")) & (
             F.col("over_at").isNull() | (F.col("offset") < F.col("over_at"))
         )
         is_log = F.col("snapshot_end").isNull()
         return (
-            placed.where(tail | whole)
+            self.decoded[name]
+            .withColumn("snapshot_end", snapshot_end())
+            .join(F.broadcast(self.base), how="cross")
+            .where(chosen)
             .join(F.broadcast(self.hidden), is_log & inside, "left_anti")
             .select(
                 F.when(is_log, F.col("offset")).otherwise(F.col("base_end") - 1).alias("at"),
@@ -84,17 +95,50 @@ def metadata_log(decoded: Decoded) -> MetadataLog:
     return MetadataLog(decoded, _base(decoded).localCheckpoint(), hidden)
 
 
+def told_from(decoded: Decoded) -> DataFrame:
+    """Return one row: from when on the metadata log tells what happened.
+
+    Args:
+        decoded: Cut at an instant.
+
+    Returns:
+        `tells` (boolean: there is a metadata log) and `tells_from` (timestamp: of the first record
+        at hand, at the latest; null where the log is there from its start).
+    """
+    end = snapshot_end()
+    in_log = F.when(end.isNull(), F.col("offset"))
+    at_hand = F.when(end.isNull() | (end > 0), F.col("timestamp"))
+    said = _first_records(decoded).agg(
+        (F.count(F.lit(1)) > 0).alias("tells"),
+        F.min(in_log).alias("log_start"),
+        F.min(at_hand).alias("first_at"),
+    )
+    return said.select(
+        "tells",
+        F.when(F.coalesce("log_start", F.lit(1)) > 0, F.col("first_at")).alias("tells_from"),
+    )
+
+
+def _first_records(decoded: Decoded) -> DataFrame:
+    columns = ("offset", "segment", "timestamp")
+    first = decoded[_FIRST_TABLES[0]].where(F.col("topic") == TOPIC).select(*columns)
+    for name in _FIRST_TABLES[1:]:
+        first = first.unionByName(decoded[name].select(*columns))
+    return first
+
+
 def _base(decoded: Decoded) -> DataFrame:
     """Return one row: `base_end`, the end offset of the snapshot to begin with, or null."""
-    first = decoded[_FIRST_TABLES[0]].where(F.col("topic") == TOPIC).select("offset", "segment")
-    for name in _FIRST_TABLES[1:]:
-        first = first.unionByName(decoded[name].select("offset", "segment"))
     end = snapshot_end()
-    return first.agg(
-        F.min(F.when(end.isNull(), F.col("offset"))).alias("log_start"),
-        # An end offset of zero is that of a bootstrap file, which is no state of the log.
-        F.min(F.when(end > 0, end)).alias("oldest"),
-    ).select(F.when(F.coalesce("log_start", F.lit(1)) > 0, F.col("oldest")).alias("base_end"))
+    return (
+        _first_records(decoded)
+        .agg(
+            F.min(F.when(end.isNull(), F.col("offset"))).alias("log_start"),
+            # An end offset of zero is that of a bootstrap file, which is no state of the log.
+            F.min(F.when(end > 0, end)).alias("oldest"),
+        )
+        .select(F.when(F.coalesce("log_start", F.lit(1)) > 0, F.col("oldest")).alias("base_end"))
+    )
 
 
 def _transactions(decoded: Decoded) -> DataFrame:

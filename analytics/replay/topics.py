@@ -35,11 +35,14 @@ def topics(log: MetadataLog, others: Sequence[DataFrame] = ()) -> DataFrame:
         lambda all_, each: all_.unionByName(each, allowMissingColumns=True),
         (_from_metadata_log(log), *others, _from_records(log.decoded)),
     )
+    removed = log.told("remove_topic_record").select(
+        F.col("value.topic_id").alias("topic_id"), F.col("since").alias("deleted_at")
+    )
     rank = F.array_position(F.array(*map(F.lit, SOURCES)), F.col("source"))
     ids = told.where("topic_id is not null")
     # A name without an id adds nothing where some source gives it one.
     bare = told.where("topic_id is null").join(ids.select("topic"), "topic", "left_anti")
-    said = F.struct("created_at", "deleted_at", "source")
+    said = F.struct("created_at", "source")
     counts = F.when(F.col("partitions").isNotNull(), rank)
     best = (
         ids.unionByName(bare)
@@ -49,28 +52,29 @@ def topics(log: MetadataLog, others: Sequence[DataFrame] = ()) -> DataFrame:
             F.min_by("partitions", counts).alias("partitions"),
         )
     )
-    return as_table(best.select("topic", "topic_id", "partitions", "said.*"), "topics")
+    rows = best.join(F.broadcast(removed), "topic_id", "left")
+    return as_table(
+        rows.select("topic", "topic_id", "partitions", "said.*", "deleted_at"), "topics"
+    )
 
 
 def _from_metadata_log(log: MetadataLog) -> DataFrame:
-    created = log.visible("topic_record").select(
-        F.col("value.name").alias("topic"),
-        F.col("value.topic_id").alias("topic_id"),
-        F.col("since").alias("created_at"),
-    )
-    removed = log.visible("remove_topic_record").select(
-        F.col("value.topic_id").alias("topic_id"), F.col("since").alias("deleted_at")
+    created = (
+        log.visible("topic_record")
+        .unionByName(log.told("topic_record"))
+        .groupBy(
+            F.col("value.name").alias("topic"),
+            F.col("value.topic_id").alias("topic_id"),
+        )
+        .agg(F.min("since").alias("created_at"))
     )
     counted = (
         log.visible("partition_record")
+        .unionByName(log.told("partition_record"))
         .groupBy(F.col("value.topic_id").alias("topic_id"))
         .agg(F.count_distinct(F.col("value.partition_id")).cast("int").alias("partitions"))
     )
-    return (
-        created.join(counted, "topic_id", "left")
-        .join(removed, "topic_id", "left")
-        .withColumn("source", F.lit("metadata_log"))
-    )
+    return created.join(counted, "topic_id", "left").withColumn("source", F.lit("metadata_log"))
 
 
 def _from_records(decoded: Decoded) -> DataFrame:

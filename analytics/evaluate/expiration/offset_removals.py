@@ -55,7 +55,7 @@ def offset_removals(
         log.events(), log.pending, log.groups, log.protections, topics, log.protects
     )
     removed = removed.withColumn("not_after_ms", F.coalesce("not_after_ms", F.lit(as_of_ms)))
-    told = _with_expiry(with_topic_absence(removed, topics, present), log, retention)
+    told = _with_expiry(with_topic_absence(removed, topics, log.decoded, present), log, retention)
     told = (
         told.withColumn("is_unparsed", is_unparsed_expire_time(log.era))
         .withColumn("is_due", _due_by_setting())

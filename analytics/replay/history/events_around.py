@@ -86,13 +86,13 @@ def _coordinators(seen: DataFrame, coordinators: DataFrame) -> DataFrame:
 
 def _topics(metadata: MetadataLog, topics: DataFrame, uses: DataFrame) -> DataFrame:
     value = F.col("value")
-    created = metadata.visible("topic_record").select(
+    created = metadata.told("topic_record").select(
         value["topic_id"].alias("topic_id"),
         *("since", "metadata_offset"),
         F.lit("topic_created").alias("event"),
         F.lit(None).cast("bigint").alias("partitions"),
     )
-    removed = metadata.visible("remove_topic_record").select(
+    removed = metadata.told("remove_topic_record").select(
         value["topic_id"].alias("topic_id"),
         *("since", "metadata_offset"),
         F.lit("topic_deleted").alias("event"),
@@ -138,8 +138,7 @@ def _topics(metadata: MetadataLog, topics: DataFrame, uses: DataFrame) -> DataFr
 def _configs(metadata: MetadataLog, seen: DataFrame, uses: DataFrame) -> DataFrame:
     value = F.col("value")
     said = (
-        metadata.visible("config_record")
-        .where("metadata_offset is not null")
+        metadata.told("config_record")
         .select(
             word(value["resource_type"], RESOURCES, "other").alias("resource_type"),
             value["resource_name"].alias("resource"),

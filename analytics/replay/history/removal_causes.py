@@ -18,7 +18,9 @@ from analytics.replay.history.group_spans import group_spans, protection_spans
 from analytics.replay.history.offset_conditions import EMPTY, SIMPLE
 from analytics.replay.history.offset_lives import offset_events, pending_spans
 from analytics.replay.history.removed_offsets import ACT, removed_offsets
+from analytics.replay.metadata_log import told_from
 from analytics.replay.rules import ReplayRules
+from analytics.replay.stored_values import uuid
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -98,6 +100,7 @@ _FACTS = (
     "some_known",
     "all_absent",
     "some_absence_unknown",
+    "one_topic_of_many",
     "at_once",
     "cleanup_shown",
 )
@@ -113,6 +116,8 @@ def _with_act_facts(removed: DataFrame) -> DataFrame:
     not_due = (known & ~F.col("is_surely_due")) | F.col("removed_pending")
     # Nobody but the cleanup takes offsets of several groups at once, if no topic goes.
     at_once = (F.col("groups_at_once") > 1) & ~F.col("topic_gone") & ~F.col("all_absent")
+    second = Window.partitionBy(F.unix_seconds("at"))
+    is_of_one_topic = F.min("topic").over(second) == F.max("topic").over(second)
     facts = (
         removed.withColumn("is_known", F.col("removed").isNotNull())
         .withColumn("row_due", due)
@@ -123,6 +128,7 @@ def _with_act_facts(removed: DataFrame) -> DataFrame:
         .withColumn("some_known", _any(known | F.col("removed_pending")).over(act))
         .withColumn("all_absent", F.min(F.coalesce("topic_absent", no)).over(act))
         .withColumn("some_absence_unknown", _any(F.col("topic_absent").isNull()).over(act))
+        .withColumn("one_topic_of_many", (F.col("groups_at_once") > 1) & is_of_one_topic)
         .withColumn("at_once", at_once)
     )
     undecided = known & F.col("at_once") & ~F.col("some_not_due") & ~F.col("all_due")
@@ -131,37 +137,56 @@ def _with_act_facts(removed: DataFrame) -> DataFrame:
 
 
 def with_topic_absence(
-    removed: DataFrame, topics: DataFrame, present: DataFrame | None = None
+    removed: DataFrame, topics: DataFrame, decoded: Decoded, present: DataFrame | None = None
 ) -> DataFrame:
     """Add whether a topic is gone for which no metadata log says when it went.
 
+    Snapshots cut the metadata log: of what was removed before its first record it only tells which
+    topics outlived that, and a topic of that name may be another one by then.
+
     Args:
-        removed: Has `topic`.
+        removed: Has `topic`, `at`, and `removed` with its `topic_id`.
         topics: The state table.
+        decoded: Decoded tables, cut at the same instant.
         present: `topic` of the data directories in the dump; None where it has none.
 
     Returns:
-        The rows with `topic_absent`: false where a metadata log tells of topics or the topic is
-        there, null where there are no directories to look at.
+        The rows with `topic_absent`: false where a metadata log tells of that time or the topic is
+        there, null where nothing says.
     """
     there = topics.where(F.col("source") == "partition_metadata").select("topic")
     if present is not None:
         there = there.unionByName(present.select("topic"))
     there = there.distinct().withColumn("is_there", F.lit(col=True))
-    tells = F.broadcast(
-        topics.agg(
-            F.coalesce(F.max(F.col("source") == "metadata_log"), F.lit(col=False)).alias("tells")
-        )
-    )
     is_absent = F.col("is_there").isNull() if present is not None else F.lit(None).cast("boolean")
-    return (
+    tells_then = F.col("tells") & (
+        F.col("tells_from").isNull() | (F.col("at") >= F.col("tells_from"))
+    )
+    without_log = F.when(F.col("is_there"), F.lit(col=False)).otherwise(is_absent)
+    rows = (
         removed.join(F.broadcast(there), "topic", "left")
-        .join(tells, how="cross")
-        .withColumn(
-            "topic_absent",
-            F.when(F.col("tells") | F.col("is_there"), F.lit(col=False)).otherwise(is_absent),
-        )
-        .drop("is_there", "tells")
+        .join(F.broadcast(told_from(decoded)), how="cross")
+        .join(F.broadcast(_outliving(topics)), "topic", "left")
+    )
+    return rows.withColumn(
+        "topic_absent",
+        F.when(F.coalesce(tells_then, F.lit(col=False)), F.lit(col=False))
+        .when(F.col("tells"), _went_before_the_log())
+        .otherwise(without_log),
+    ).drop("is_there", "tells", "tells_from", "ids")
+
+
+def _outliving(topics: DataFrame) -> DataFrame:
+    """Return `topic` and `ids` of those that were there when the metadata log began."""
+    at_its_start = (F.col("source") == "metadata_log") & F.col("created_at").isNull()
+    return topics.where(at_its_start).groupBy("topic").agg(F.collect_set("topic_id").alias("ids"))
+
+
+def _went_before_the_log() -> Column:
+    """Return whether a topic was gone when the metadata log began; null where names hide it."""
+    named = uuid(F.col("removed.topic_id"))
+    return F.when(F.col("ids").isNull(), F.lit(col=True)).when(
+        named.isNotNull(), ~F.array_contains("ids", named)
     )
 
 
@@ -196,7 +221,7 @@ def removal_causes(
         topics,
     ).localCheckpoint()
     judged = with_removal_cause(
-        with_topic_absence(removed, topics, present)
+        with_topic_absence(removed, topics, decoded, present)
         .withColumn("is_surely_due", surely_due())
         .withColumn("is_due", F.lit(None).cast("boolean")),
         offsets_can_be_deleted=offsets_can_be_deleted,
@@ -234,16 +259,21 @@ def _deletion(*, offsets_can_be_deleted: bool, group_always_ends: bool) -> Colum
     nothing_left = F.col("offsets_left") == 0
     is_whole = F.col("condition").isin(SIMPLE, EMPTY) & nothing_left
     # Where nothing says which topics there are, the act may as well be the deletion of one.
-    group_deleted = F.when(F.col("some_absence_unknown"), _said(GROUP_DELETED, MEDIUM)).otherwise(
-        _said(GROUP_DELETED, HIGH)
-    )
-    chosen = F.when(F.col("all_absent"), _said(TOPIC_DELETED, MEDIUM)).when(
-        F.col("group_ended"), group_deleted
+    unknown = F.col("some_absence_unknown")
+
+    def chosen_as(cause: str) -> Column:
+        return F.when(unknown, _said(cause, MEDIUM)).otherwise(_said(cause, HIGH))
+
+    chosen = (
+        F.when(F.col("all_absent"), _said(TOPIC_DELETED, MEDIUM))
+        .when(F.col("group_ended"), chosen_as(GROUP_DELETED))
+        # An operator takes offsets of one group at a time.
+        .when(unknown & F.col("one_topic_of_many"), _said(TOPIC_DELETED, MEDIUM))
     )
     if not group_always_ends:
         chosen = chosen.when(is_whole, _said(GROUP_DELETED, MEDIUM))
     if offsets_can_be_deleted:
-        return chosen.otherwise(_said(OFFSETS_DELETED, HIGH))
+        return chosen.otherwise(chosen_as(OFFSETS_DELETED))
     return chosen.otherwise(_said(TOPIC_DELETED, MEDIUM))
 
 
