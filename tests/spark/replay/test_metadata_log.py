@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -73,6 +74,9 @@ LOG: list[tuple[str, dict[str, Any] | None]] = [
 ]
 
 
+SNAPSHOT = "__cluster_metadata-0/00000000000000000020-0000000001.checkpoint"
+
+
 @pytest.fixture(scope="module")
 def log(spark: SparkSession) -> MetadataLog:
     rows: dict[str, list[dict[str, Any]]] = {}
@@ -105,6 +109,39 @@ def test_a_lesser_source_tells_how_many_partitions_where_no_better_one_does(
         ("u", GHOST): (3, "partition_metadata"),
         ("v", None): (4, "side_file"),
     }
+
+
+def test_records_before_the_oldest_snapshot_tell_when_topics_came_and_went(
+    spark: SparkSession,
+) -> None:
+    place = {"topic": "__cluster_metadata", "partition": 0}
+
+    def logged(offset: int, **value: str) -> dict[str, Any]:
+        segment = "__cluster_metadata-0/00000000000000000010.log"
+        at = datetime(2026, 11, 21, 12, 0, offset, tzinfo=UTC)
+        return {**place, "offset": offset, "segment": segment, "timestamp": at, "value": value}
+
+    def stored(offset: int, **value: str) -> dict[str, Any]:
+        return {**place, "offset": offset, "segment": SNAPSHOT, "value": value}
+
+    rows = {
+        "feature_level_record": [logged(10), stored(1)],
+        "topic_record": [
+            logged(11, name="t", topic_id=NEW),
+            stored(2, name="t", topic_id=NEW),
+            stored(3, name="older", topic_id=OLD),
+        ],
+        "remove_topic_record": [logged(12, topic_id=GHOST)],
+        "offset_commit": [{"key": {"topic": "gone"}, "value": {"topic_id": GHOST}}],
+    }
+    found = {
+        row.topic: (
+            row.created_at and row.created_at.second,
+            row.deleted_at and row.deleted_at.second,
+        )
+        for row in topics(metadata_log(frames_of(spark, rows, TABLES))).collect()
+    }
+    assert found == {"t": (11, None), "older": (None, None), "gone": (None, 12)}
 
 
 def test_changes_are_merged_into_registrations(log: MetadataLog) -> None:
