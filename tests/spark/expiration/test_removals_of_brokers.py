@@ -16,7 +16,7 @@ from analytics.replay.group_records import KINDS
 from analytics.replay.rules import replay_rules
 from schemas import table
 from schemas.expiration_rules import audit_rules, expiration_eras
-from tests.support.decoded_frames import frames_of_dump
+from tests.support.decoded_frames import frames_of, frames_of_dump
 from tests.support.removed_by_brokers import predictions, read_removals, sweeps_of
 
 if TYPE_CHECKING:
@@ -93,11 +93,21 @@ def dumps(*names: str) -> list[object]:
     return [pytest.param(name, marks=marks[name]) for name in names]
 
 
+METADATA_TABLES = ("begin_transaction_record", "feature_level_record", "register_broker_record")
+
+
 def log_of(spark: SparkSession, dump: Dump) -> OffsetLog:
     decoded = frames_of_dump(spark, DATA / dump.folder / "broker-1", OFFSETS, TABLES)
+    decoded |= frames_of(spark, {"feature_level_record": metadata_of(dump)}, METADATA_TABLES)
     eras = expiration_eras()
     before = eras["pre-2.1"] if dump.era == "2.4-3.9" else None
     return offset_log(decoded, replay_rules(dump.release), eras[dump.era], before)
+
+
+def metadata_of(dump: Dump) -> list[dict[str, object]]:
+    """The first record of a metadata log that is there from its start; a ZooKeeper one has none."""
+    segment = "__cluster_metadata-0/00000000000000000000.log"
+    return [{"topic": "__cluster_metadata", "offset": 0, "segment": segment}] * bool(dump.deleted)
 
 
 def topics_of(spark: SparkSession, dump: Dump) -> DataFrame:
