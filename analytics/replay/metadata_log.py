@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 TOPIC = "__cluster_metadata"
-# Records found at the very start of any log: leader change, bootstrap, features, brokers.
-_FIRST_TABLES = (
+
+FIRST_TABLES = (
     "control_markers",
     "begin_transaction_record",
     "feature_level_record",
     "register_broker_record",
 )
+"""Of what is found at the very start of any log: leader change, bootstrap, features, brokers."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,8 @@ def told_from(decoded: Decoded) -> DataFrame:
 
 def _first_records(decoded: Decoded) -> DataFrame:
     columns = ("offset", "segment", "timestamp")
-    first = decoded[_FIRST_TABLES[0]].where(F.col("topic") == TOPIC).select(*columns)
-    for name in _FIRST_TABLES[1:]:
+    first = decoded[FIRST_TABLES[0]].where(F.col("topic") == TOPIC).select(*columns)
+    for name in FIRST_TABLES[1:]:
         first = first.unionByName(decoded[name].select(*columns))
     return first
 

@@ -16,6 +16,7 @@ from analytics.evaluate.expiration.offset_log import OffsetLog, offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
 from analytics.replay.group_records import KINDS
+from analytics.replay.metadata_log import FIRST_TABLES
 from analytics.replay.offsets import committed_offsets
 from analytics.replay.rules import replay_rules
 from schemas import table
@@ -32,7 +33,7 @@ START = 1_700_000_000_000
 MINUTE = 60_000
 RETENTION = 5 * MINUTE
 INTERVAL = 2 * MINUTE
-TABLES = (*KINDS, "offset_commit", "control_markers")
+TABLES = (*KINDS, *FIRST_TABLES, "offset_commit")
 RELEASES = {"pre-2.1": "2.0", "2.1-2.3": "2.3", "2.4-3.9": "3.9", "current": "4.3"}
 CLASSIC = ("simple", "consumer", "connect", "unreadable")
 FAR_AHEAD = START + 10_000 * MINUTE

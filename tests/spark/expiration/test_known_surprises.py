@@ -10,6 +10,7 @@ from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
 from analytics.replay.group_records import KINDS
+from analytics.replay.metadata_log import FIRST_TABLES
 from analytics.replay.rules import replay_rules
 from schemas import table
 from schemas.expiration_rules import audit_rules, expiration_eras
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.long
 START = 1_700_000_000_000
 MINUTE = 60_000
 DAY = 1440 * MINUTE
-TABLES = (*KINDS, "offset_commit", "control_markers")
+TABLES = (*KINDS, *FIRST_TABLES, "offset_commit")
 KEY = ("g", "orders", 0)
 
 

@@ -13,6 +13,7 @@ from analytics.evaluate.expiration.offset_log import OffsetLog, offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
 from analytics.replay.group_records import KINDS
+from analytics.replay.metadata_log import FIRST_TABLES
 from analytics.replay.rules import replay_rules
 from schemas import table
 from schemas.expiration_rules import audit_rules, expiration_eras
@@ -93,12 +94,11 @@ def dumps(*names: str) -> list[object]:
     return [pytest.param(name, marks=marks[name]) for name in names]
 
 
-METADATA_TABLES = ("begin_transaction_record", "feature_level_record", "register_broker_record")
-
-
 def log_of(spark: SparkSession, dump: Dump) -> OffsetLog:
     decoded = frames_of_dump(spark, DATA / dump.folder / "broker-1", OFFSETS, TABLES)
-    decoded |= frames_of(spark, {"feature_level_record": metadata_of(dump)}, METADATA_TABLES)
+    decoded |= frames_of(
+        spark, {"feature_level_record": metadata_of(dump)}, set(FIRST_TABLES) - set(TABLES)
+    )
     eras = expiration_eras()
     before = eras["pre-2.1"] if dump.era == "2.4-3.9" else None
     return offset_log(decoded, replay_rules(dump.release), eras[dump.era], before)
