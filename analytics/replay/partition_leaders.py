@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 UNCHANGED_LEADER = -2
 UNCHANGED_RECOVERY = -1
 RECOVERING = 1
+"""LeaderRecoveryState: the leader was elected from outside the ISR."""
+
 KEY = ("topic_id", "partition")
 
 
 def partition_leaders(log: MetadataLog) -> DataFrame:
     """Return the table `partition_leaders` as of the instant of a metadata log."""
-    steps = _steps(log)
+    steps = partition_steps(log)
     base = steps.where("is_base").groupBy(*KEY).agg(F.max("at").alias("base_at"))
     merged = (
         steps.join(base, list(KEY), "inner")
@@ -58,8 +60,18 @@ def partition_leaders(log: MetadataLog) -> DataFrame:
     return as_table(rows, "partition_leaders")
 
 
-def _steps(log: MetadataLog) -> DataFrame:
-    """Return registrations, changes and clearings of partitions; null is unchanged."""
+def partition_steps(log: MetadataLog) -> DataFrame:
+    """Return registrations, changes and clearings of partitions (``PartitionRegistration.merge``).
+
+    Args:
+        log: The metadata log at an instant.
+
+    Returns:
+        `topic_id`, `partition`; `at`, `since`, `metadata_offset` as of `MetadataLog.visible`;
+        `is_base` (boolean: a whole registration) and its `base_epoch`; `leader` (-1: nobody),
+        `recovery`, `isr`, `elr`, `replicas`: null where unchanged, and the last one in
+        registrations.
+    """
     order = ("at", "since", "metadata_offset")
     value = F.col("value")
     whole = log.visible("partition_record").select(
@@ -83,9 +95,12 @@ def _steps(log: MetadataLog) -> DataFrame:
         present(value["leader_recovery_state"], UNCHANGED_RECOVERY).alias("recovery"),
         value["isr"].alias("isr"),
         value["eligible_leader_replicas"].alias("elr"),
+        value["replicas"].alias("replicas"),
     )
     cleared = _clearings(log, whole)
-    return whole.unionByName(changes).unionByName(cleared, allowMissingColumns=True)
+    return changes.unionByName(whole, allowMissingColumns=True).unionByName(
+        cleared, allowMissingColumns=True
+    )
 
 
 def _clearings(log: MetadataLog, registered: DataFrame) -> DataFrame:

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.partition_leaders import UNCHANGED_LEADER
+from analytics.replay.partition_leaders import RECOVERING, partition_steps
 from analytics.replay.stored_values import present
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from analytics.replay.metadata_log import MetadataLog
 
-RECOVERING = 1  # LeaderRecoveryState: the leader was elected from outside the ISR
 NOBODY = -1
 
 
@@ -40,38 +39,22 @@ def elections(log: MetadataLog, topics: DataFrame) -> DataFrame:
         (boolean: elected from outside the ISR), `takes_over` (boolean: another broker led before),
         `since`.
     """
-    value = F.col("value")
-    registered = log.visible("partition_record").select(
-        value["topic_id"].alias("topic_id"),
-        value["partition_id"].alias("partition"),
-        "at",
-        "since",
-        value["leader"].alias("leader"),
-        value["leader_epoch"].alias("base_epoch"),
-        value["leader_recovery_state"].alias("recovery"),
-    )
-    changed = log.visible("partition_change_record").select(
-        value["topic_id"].alias("topic_id"),
-        value["partition_id"].alias("partition"),
-        "at",
-        "since",
-        present(value["leader"], UNCHANGED_LEADER).alias("leader"),
-        F.lit(None).cast("int").alias("base_epoch"),
-        value["leader_recovery_state"].alias("recovery"),
-    )
     order = Window.partitionBy("topic_id", "partition").orderBy("at")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     before = order.rowsBetween(Window.unboundedPreceding, -1)
-    is_registered = F.col("base_epoch").isNotNull()
     leads = F.when(F.col("leader") != NOBODY, F.col("leader"))
     names = (
         topics.where("topic_id is not null").groupBy("topic_id").agg(F.max("topic").alias("topic"))
     )
+    were = ("recovery", "isr", "elr")
     return (
-        registered.unionByName(changed)
+        partition_steps(log)
+        .withColumns(
+            {f"{each}_before": F.last(each, ignorenulls=True).over(before) for each in were}
+        )
         .where("leader is not null")
         .withColumn("base", F.last("base_epoch", ignorenulls=True).over(so_far))
-        .withColumn("life", F.sum(is_registered.cast("int")).over(so_far))
+        .withColumn("life", F.sum(F.col("is_base").cast("int")).over(so_far))
         .withColumn("led_before", F.last(leads, ignorenulls=True).over(before))
         .withColumn("nth", F.row_number().over(order) - F.col("life"))
         .join(F.broadcast(names), "topic_id")
@@ -81,13 +64,36 @@ def elections(log: MetadataLog, topics: DataFrame) -> DataFrame:
             "partition",
             (F.col("base") + F.col("nth")).alias("leader_epoch"),
             present(F.col("leader"), NOBODY).alias("leader"),
-            (F.col("recovery") == RECOVERING).alias("unclean"),
+            _is_unclean().alias("unclean"),
             F.coalesce(F.col("leader") != F.col("led_before"), F.lit(col=False)).alias(
                 "takes_over"
             ),
             "since",
         )
     )
+
+
+def _is_unclean() -> Column:
+    """Return whether a leader was elected from outside the ISR.
+
+    The record says so by putting the leader into recovery. Where it was in recovery already
+    another such election says nothing: the leader was neither in sync nor eligible, and is alone in
+    sync. With new replicas that is a reassignment coming to its end.
+    """
+    nobody = F.array().cast("array<int>")
+    outside = ~F.array_contains(F.coalesce("isr_before", nobody), F.col("leader")) & (
+        ~F.array_contains(F.coalesce("elr_before", nobody), F.col("leader"))
+    )
+    again = (
+        (F.col("recovery_before") == RECOVERING)
+        & (F.col("leader") != NOBODY)
+        & outside
+        & (F.col("isr") == F.array("leader"))
+        & F.col("replicas").isNull()
+        & ~F.col("is_base")
+    )
+    told = F.coalesce(F.col("recovery") == RECOVERING, again)
+    return F.coalesce(told, F.lit(col=False))
 
 
 def losses(elected: DataFrame) -> DataFrame:
