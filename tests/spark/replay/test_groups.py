@@ -218,7 +218,7 @@ CASES: dict[str, tuple[list[Record], Told]] = {
     ),
     "members without their group's record": (
         [member("m"), current("m", 3)],
-        ("consumer", "Reconciling", 0, 1, {"m": 3}),
+        ("consumer", "Reconciling", 1, 1, {"m": 3}),
     ),
 }
 NUMBERS = {name: number for number, name in enumerate(CASES)}
