@@ -19,6 +19,7 @@ from jobs.commands import ENVIRONMENT_PREFIX, CommandGroup
 from jobs.crash import keep_traceback
 from jobs.installation import check_one_root
 from jobs.options import output_options
+from jobs.pandas_later import withhold_pandas
 from jobs.version import VERSION
 from reports.columns import printable
 
@@ -65,6 +66,7 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    withhold_pandas()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -16,6 +16,7 @@ from jobs.console import Console
 from jobs.errors import EnvironmentUnfitError
 from jobs.java import java_problem
 from jobs.machine import heap_megabytes
+from jobs.pandas_later import release_pandas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,6 +97,7 @@ def spark_session(
         # logger without a handler would print it.
         logging.getLogger().addHandler(logging.NullHandler())
     console.detail("starting Spark...")
+    release_pandas()
     with ExitStack() as stack:
         settings = _settings(
             master or DEFAULT_MASTER,
