@@ -15,6 +15,7 @@ from reports.describe.against import AROUND, Comparison, compare
 from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of
 from reports.describe.saved_output import SavedOutput, read_saved_output
 from reports.describe.source import Source, only_groups
+from reports.describe.streams_groups import read_partitions
 from reports.describe.views import rows_of
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ def _shown_by_kafka(
         known = source.groups.filter(pc.is_in(protocols, pa.array(CONSUMER_PROTOCOLS)))
         return rows.filter(pc.is_in(rows["group"], known["group_id"].combine_chunks()))
     if view.what == OFFSETS and view.family == STREAMS:
-        members = source.members_of(STREAMS)["group_id"].combine_chunks()
-        rows = rows.filter(pc.is_in(rows["group"], members))
+        read = read_partitions(source).rename_columns(["group", "topic", "partition"])
+        rows = rows.join(read, ["group", "topic", "partition"], join_type="left semi")
         return rows if _are_inner_commits_shown(saved, release) else _as_4_1(rows)
     return _as_4_0(rows, source) if _is_4_0(view, release) else rows
 

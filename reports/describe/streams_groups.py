@@ -25,7 +25,7 @@ def offset_rows(source: Source) -> pa.Table:
     committed = only_groups(source.committed, groups).select(
         [*_OF_PARTITION, "committed_offset", "committed_leader_epoch"]
     )
-    rows = joined(_read(source), committed, _OF_PARTITION, "full outer")
+    rows = joined(read_partitions(source), committed, _OF_PARTITION, "full outer")
     rows = joined(rows, source.ends, ["topic", "partition"])
     offset = pc.coalesce(rows["committed_offset"], rows["log_start_offset"])
     return sorted_by(
@@ -46,8 +46,8 @@ def offset_rows(source: Source) -> pa.Table:
     )
 
 
-def _read(source: Source) -> pa.Table:
-    """Return the partitions that active tasks read: their number is the task's."""
+def read_partitions(source: Source) -> pa.Table:
+    """Return `group_id`, `topic`, `partition` that active tasks read: the number is the task's."""
     given = _given(source, "current", "active")
     read = {
         (each["group_id"], topic, each["partition"])
