@@ -8,10 +8,7 @@ import click
 
 from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
-from jobs.options import (
-    inputs_argument,
-    out_option,
-)
+from jobs.options import inputs_argument, out_option
 
 EPILOG = """
 \b

@@ -8,12 +8,7 @@ import click
 
 from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
-from jobs.options import (
-    GROUP_TYPES,
-    end_offsets_option,
-    inputs_argument,
-    out_option,
-)
+from jobs.options import GROUP_TYPES, end_offsets_option, inputs_argument, out_option
 
 OFFSETS = "offsets"
 VIEWS = (OFFSETS, "members", "state")

@@ -8,11 +8,7 @@ import click
 
 from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
-from jobs.options import (
-    end_offsets_option,
-    inputs_argument,
-    out_option,
-)
+from jobs.options import end_offsets_option, inputs_argument, out_option
 from jobs.settings_files import settings_options
 from schemas.expiration_rules import expiration_eras
 

@@ -9,10 +9,7 @@ import click
 from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
 from jobs.instant import Instant
-from jobs.options import (
-    inputs_argument,
-    out_option,
-)
+from jobs.options import inputs_argument, out_option
 from schemas.evaluation_rules import rebalance_rules
 
 EPILOG = """

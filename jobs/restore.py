@@ -10,10 +10,7 @@ import click
 from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
 from jobs.instant import END
-from jobs.options import (
-    end_offsets_option,
-    inputs_argument,
-)
+from jobs.options import end_offsets_option, inputs_argument
 
 EPILOG = """
 \b

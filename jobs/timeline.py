@@ -9,11 +9,7 @@ import click
 from jobs.asking_options import asking_options
 from jobs.console import Console, pass_console
 from jobs.instant import Instant
-from jobs.options import (
-    end_offsets_option,
-    inputs_argument,
-    out_option,
-)
+from jobs.options import end_offsets_option, inputs_argument, out_option
 
 EPILOG = """
 \b

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
-from analytics.replay.group_records import (
-    CLASSIC,
-    GROUP,
-    group_records,
-    table_name,
-)
+from analytics.replay.group_records import CLASSIC, GROUP, group_records, table_name
 from analytics.replay.latest import later
 from analytics.replay.lives import GROUP_KEY, in_force, last_of_each, lives
 from analytics.replay.rules import ReplayRules

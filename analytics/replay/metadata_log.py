@@ -51,7 +51,9 @@ class MetadataLog:
             `metadata_offset` (both null for what a snapshot holds), `value`.
         """
         whole = F.col("snapshot_end") == F.col("base_end")
-        tail = snapshot_end().isNull() & (F.col("offset") >= F.coalesce("base_end", F.lit(0)))
+        tail = F.col("snapshot_end").isNull() & (
+            F.col("offset") >= F.coalesce("base_end", F.lit(0))
+        )
         return self._chosen(name, tail | whole)
 
     def told(self, name: str) -> DataFrame:
@@ -61,7 +63,7 @@ class MetadataLog:
             The columns of `visible`. Snapshots say what there is, only the log when it came to be;
             files of it are kept until all of their records lie before the oldest snapshot.
         """
-        return self._chosen(name, snapshot_end().isNull())
+        return self._chosen(name, F.col("snapshot_end").isNull())
 
     def _chosen(self, name: str, chosen: Column) -> DataFrame:
         inside = (F.col("offset") > F.col("begun_at")) & (
@@ -106,39 +108,37 @@ def told_from(decoded: Decoded) -> DataFrame:
         `tells` (boolean: there is a metadata log) and `tells_from` (timestamp: of the first record
         at hand, at the latest; null where the log is there from its start).
     """
-    end = snapshot_end()
-    in_log = F.when(end.isNull(), F.col("offset"))
-    at_hand = F.when(end.isNull() | (end > 0), F.col("timestamp"))
-    said = _first_records(decoded).agg(
-        (F.count(F.lit(1)) > 0).alias("tells"),
-        F.min(in_log).alias("log_start"),
-        F.min(at_hand).alias("first_at"),
+    return _beginning(decoded).select(
+        "tells", F.when(F.col("is_cut"), F.col("first_at")).alias("tells_from")
     )
-    return said.select(
-        "tells",
-        F.when(F.coalesce("log_start", F.lit(1)) > 0, F.col("first_at")).alias("tells_from"),
-    )
-
-
-def _first_records(decoded: Decoded) -> DataFrame:
-    columns = ("offset", "segment", "timestamp")
-    first = decoded[FIRST_TABLES[0]].where(F.col("topic") == TOPIC).select(*columns)
-    for name in FIRST_TABLES[1:]:
-        first = first.unionByName(decoded[name].select(*columns))
-    return first
 
 
 def _base(decoded: Decoded) -> DataFrame:
     """Return one row: `base_end`, the end offset of the snapshot to begin with, or null."""
+    return _beginning(decoded).select(F.when(F.col("is_cut"), F.col("oldest")).alias("base_end"))
+
+
+def _beginning(decoded: Decoded) -> DataFrame:
+    """Return one row: how the log at hand begins.
+
+    Returns:
+        `tells` (boolean: there is a log), `is_cut` (boolean: not from its start on), `oldest` (end
+        offset of the oldest snapshot) and `first_at` (timestamp of the first record).
+    """
+    columns = ("offset", "segment", "timestamp")
+    first = decoded[FIRST_TABLES[0]].where(F.col("topic") == TOPIC).select(*columns)
+    for name in FIRST_TABLES[1:]:
+        first = first.unionByName(decoded[name].select(*columns))
     end = snapshot_end()
-    return (
-        _first_records(decoded)
-        .agg(
-            F.min(F.when(end.isNull(), F.col("offset"))).alias("log_start"),
-            # An end offset of zero is that of a bootstrap file, which is no state of the log.
-            F.min(F.when(end > 0, end)).alias("oldest"),
-        )
-        .select(F.when(F.coalesce("log_start", F.lit(1)) > 0, F.col("oldest")).alias("base_end"))
+    is_log = end.isNull()
+    # An end offset of zero is that of a bootstrap file, which is no state of the log.
+    is_snapshot = end > 0
+    log_start = F.min(F.when(is_log, F.col("offset")))
+    return first.agg(
+        (F.count(F.lit(1)) > 0).alias("tells"),
+        (F.coalesce(log_start, F.lit(1)) > 0).alias("is_cut"),
+        F.min(F.when(is_snapshot, end)).alias("oldest"),
+        F.min(F.when(is_log | is_snapshot, F.col("timestamp"))).alias("first_at"),
     )
 
 

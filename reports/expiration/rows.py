@@ -85,7 +85,7 @@ def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: boo
 
     Args:
         expiration: The table `offset_expiration`.
-        described: Rows of `describe`: `group`, `topic`, `partition`, `consumer_id`, `host`,
+        described: Rows of `describe`: `group`, `topic`, `partition`, `lag`, `consumer_id`, `host`,
             `client_id`.
         for_people: Only the columns with a head.
     """
@@ -98,19 +98,12 @@ def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: boo
         rows.append(
             {
                 **row,
-                "lag": _lag(row),
-                **{name: owner.get(name) for name in ("consumer_id", "host", "client_id")},
+                **{name: owner.get(name) for name in ("lag", "consumer_id", "host", "client_id")},
             }
         )
     names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))
     also = [] if for_people else [name for name in names if name not in OFFSET_HEADS]
     return Section(table_of(rows, names), OFFSET_HEADS, also)
-
-
-def _lag(row: Row) -> int | None:
-    """Return what `describe` prints: below zero where a topic was born again, or written anew."""
-    end, committed = row["log_end_offset"], row["committed_offset"]
-    return None if end is None or committed is None else end - committed
 
 
 def what_if_section(what_if: pa.Table) -> Section:

@@ -116,8 +116,7 @@ def _with_act_facts(removed: DataFrame) -> DataFrame:
     not_due = (known & ~F.col("is_surely_due")) | F.col("removed_pending")
     # Nobody but the cleanup takes offsets of several groups at once, if no topic goes.
     at_once = (F.col("groups_at_once") > 1) & ~F.col("topic_gone") & ~F.col("all_absent")
-    second = Window.partitionBy(F.unix_seconds("at"))
-    is_of_one_topic = F.min("topic").over(second) == F.max("topic").over(second)
+    one_topic = (F.col("groups_at_once") > 1) & (F.col("topics_at_once") == 1)
     facts = (
         removed.withColumn("is_known", F.col("removed").isNotNull())
         .withColumn("row_due", due)
@@ -128,7 +127,7 @@ def _with_act_facts(removed: DataFrame) -> DataFrame:
         .withColumn("some_known", _any(known | F.col("removed_pending")).over(act))
         .withColumn("all_absent", F.min(F.coalesce("topic_absent", no)).over(act))
         .withColumn("some_absence_unknown", _any(F.col("topic_absent").isNull()).over(act))
-        .withColumn("one_topic_of_many", (F.col("groups_at_once") > 1) & is_of_one_topic)
+        .withColumn("one_topic_of_many", one_topic)
         .withColumn("at_once", at_once)
     )
     undecided = known & F.col("at_once") & ~F.col("some_not_due") & ~F.col("all_due")

@@ -50,7 +50,8 @@ def removed_offsets(
         removed commits of open transactions), `repeats` (boolean: an earlier tombstone of the same
         act removed the same offset), `group_ended` (boolean: the group's own tombstone belongs to
         the act), `offsets_left` (bigint: what the group had in force after the act),
-        `groups_at_once` (int: groups that lost offsets in the same second), `topic_deleted_at`
+        `groups_at_once` and `topics_at_once` (int: groups that lost offsets in the same second, and
+        of how many topics), `topic_deleted_at`
         (timestamp: the latest deletion of the topic before it), and `not_before_ms` and
         `not_after_ms` (bigint: between these it was written; null where nothing shows one of them).
     """
@@ -73,6 +74,7 @@ def _acts(gone: DataFrame) -> DataFrame:
     return (
         gone.withColumn("act", F.coalesce(F.unix_micros("at"), run))
         .withColumn("repeats", F.row_number().over(of_act) > 1)
+        .withColumn("topics_at_once", F.size(F.collect_set("topic").over(at_once)))
         .withColumn("groups_at_once", F.size(F.collect_set("group_id").over(at_once)))
         .withColumn(
             "groups_at_once", F.when(F.col("at").isNull(), 1).otherwise(F.col("groups_at_once"))
