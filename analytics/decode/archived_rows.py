@@ -123,7 +123,7 @@ def _decode(
         settings.selection,
         conflicting=np.flatnonzero(conflicting[~repeated]),
     )
-    report.counts.count(decoded)
+    report.counts.counted(decoded)
     for table, batch in decoded.batches.items():
         writer.write(f"decoded/{table}", batch)
     return last

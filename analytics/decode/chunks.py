@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.decode.carried import Carried
     from analytics.dump.damage import Damage
     from analytics.dump.raw_records import RawRecords
     from schemas.model import RecordType
@@ -79,14 +80,17 @@ def decode_chunk(
     selection: Selection = EVERYTHING,
     tables: frozenset[str] | None = None,
     conflicting: NDArray[np.int64] | None = None,
+    carried: Carried | None = None,
 ) -> Decoded:
     """Decode raw records of one partition; every record ends in one table or under one rule.
 
     ``tables`` names the tables that are wanted, None all of them; records of the others are
     counted under ``filtered``. ``conflicting`` are records that contradict another one of the same
-    offset: they are not decoded but kept among the undecoded.
+    offset: they are not decoded but kept among the undecoded. ``carried``, where given, takes the
+    records of tables that there are few of; whoever gives it has them decoded later.
     """
-    return _ChunkDecoder(records, origin, selection, tables).decode(damages, conflicting)
+    decoder = _ChunkDecoder(records, origin, selection, tables, carried)
+    return decoder.decode(damages, conflicting)
 
 
 class _ChunkDecoder:
@@ -96,11 +100,13 @@ class _ChunkDecoder:
         origin: Origin,
         selection: Selection,
         tables: frozenset[str] | None,
+        carried: Carried | None,
     ) -> None:
         self.records = records
         self.origin = origin
         self.selection = selection
         self.tables = tables
+        self.carried = carried
         self.buffer = ByteBuffer(records.data)
         self.decoded = Decoded()
         self.failures = Failures()
@@ -159,6 +165,8 @@ class _ChunkDecoder:
                 ours = frames.take(np.flatnonzero(np.logical_or.reduce(masks)))
             if self.tables is not None and kind.table not in self.tables:
                 self.decoded.left_out["filtered"] += ours.row.size
+            elif self.carried is not None and self.carried.takes(kind.table, ours.row.size):
+                self.carried.add(kind.table, self.records, ours.row)
             else:
                 self._record_type(kind, ours)
 

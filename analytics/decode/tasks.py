@@ -9,10 +9,12 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analytics.decode.carried import Carried
 from analytics.decode.chunks import EVERYTHING, Decoded, RecordKind, decode_chunk
 from analytics.decode.parts import PartWriter
 from analytics.decode.tables import Origin
@@ -76,13 +78,14 @@ class SliceReport:
             + self.left_out.total()
         )
 
-    def count(self, decoded: Decoded) -> None:
-        """Add what became of a chunk."""
+    def counted(self, decoded: Decoded) -> Decoded:
+        """Add what became of a chunk, and pass it on."""
         self.kinds += decoded.kinds
         self.left_out += decoded.left_out
         self.undecoded += decoded.undecoded
         markers = decoded.batches.get("control_markers")
         self.control_markers += 0 if markers is None else markers.num_rows
+        return decoded
 
 
 @dataclass(frozen=True)
@@ -142,16 +145,25 @@ def decode_slice(
     reader = SegmentReader(each, check_crc=settings.check_crc, digest=settings.digest)
     tally = SegmentTally(each.segment)
     damages: list[Damage] = []
+    carried = Carried()
+    decode = partial(decode_chunk, origin=origin, selection=settings.selection, tables=tables)
     try:
         for chunk in reader.chunks():
             tally.add(Headers.of_batches(chunk.records.batches))
-            records = select(each, chunk.records, report.left_out)
-            decoded = decode_chunk(records, chunk.damages, origin, settings.selection, tables)
-            report.count(decoded)
             damages += chunk.damages
-            yield decoded
+            records = select(each, chunk.records, report.left_out)
+            yield report.counted(decode(records, chunk.damages, carried=carried))
+            if carried.is_full:
+                yield report.counted(decode(carried.release(), []))
+    except InputUnreadableError:
+        # Where the disk refuses half-way: what was read until then is accounted for.
+        if carried.parts:
+            yield report.counted(decode(carried.release(), []))
+        raise
+    else:
+        if carried.parts:
+            yield report.counted(decode(carried.release(), []))
     finally:
-        # Also where the disk refuses half-way: what was read until then is accounted for.
         report.summary = reader.summary
         survey = tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank)
         # Headers give the last time of a batch; the records have given the first.
