@@ -174,6 +174,7 @@ def _audit(given: GivenSettings) -> AuditRules:
         return AuditRules(
             float(said.get("slack_share", ours.slack_share)),
             int(said.get("least_slack_ms", ours.least_slack_ms)),
+            int(said.get("start_ms", ours.start_ms)),
         )
     except (AttributeError, TypeError, ValueError) as error:
         raise InputUnreadableError(f"--config: rules: expiration: {error}") from error

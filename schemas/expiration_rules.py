@@ -48,10 +48,17 @@ class ExpirationRules:
 
 @dataclass(frozen=True)
 class AuditRules:
-    """How much later than one check interval a removal may come and be on time."""
+    """How removals are judged.
+
+    Attributes:
+        slack_share: How much of a check interval a removal may come later than that, on time.
+        least_slack_ms: At least how much later.
+        start_ms: How long a coordinator may take to begin, before its first interval.
+    """
 
     slack_share: float
     least_slack_ms: int
+    start_ms: int
 
 
 @cache
@@ -117,7 +124,7 @@ def rule_names() -> Mapping[str, str]:
 def audit_rules() -> AuditRules:
     """Return how removals are judged."""
     audit = _document()["audit"]
-    return AuditRules(audit["slack_share"], audit["least_slack_ms"])
+    return AuditRules(audit["slack_share"], audit["least_slack_ms"], audit["start_ms"])
 
 
 @cache

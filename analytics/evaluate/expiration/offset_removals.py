@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from analytics.evaluate.expiration.coordinator_beginnings import with_beginning
 from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
 from analytics.evaluate.expiration.offset_log import OffsetLog, modern_since, with_transactions
 from analytics.evaluate.expiration.removal_verdicts import (
@@ -38,6 +39,7 @@ def offset_removals(
     *,
     audit: AuditRules,
     present: DataFrame | None = None,
+    starts: DataFrame | None = None,
 ) -> DataFrame:
     """Return the table `offset_removals`.
 
@@ -50,6 +52,7 @@ def offset_removals(
         as_of_ms: The instant, in epoch milliseconds: no record is later.
         audit: How much later than one check interval is on time.
         present: `topic` of the data directories in the dump; None where it has none.
+        starts: `coordinator_starts`; None where there is no metadata log.
     """
     removed = removed_offsets(
         log.events(), log.pending, log.groups, log.protections, topics, log.protects
@@ -73,7 +76,7 @@ def offset_removals(
         "confidence", F.when(may_be_bug, MEDIUM).otherwise(F.col("confidence"))
     )
     rows = (
-        with_verdict(_with_epoch_start(judged, log), audit)
+        with_verdict(with_beginning(judged, log.decoded, starts), audit)
         .withColumn("last_offset", F.col("removed.committed_offset"))
         .withColumn("last_commit_timestamp", as_time(F.col("commit_ms")))
         .withColumn("removed_at", F.col("at"))
@@ -132,19 +135,3 @@ def _at_some_time() -> Column:
     return F.when(earliest.isNotNull() & is_due(earliest), F.lit(col=True)).when(
         latest.isNotNull() & ~is_due(latest), F.lit(col=False)
     )
-
-
-def _with_epoch_start(judged: DataFrame, log: OffsetLog) -> DataFrame:
-    """Add `epoch_since`: the first record of the leader epoch in which the tombstone was written.
-
-    A coordinator loads its partition with a new leader epoch, and its cleanups begin anew then.
-    """
-    commits = log.decoded["offset_commit"].select("partition", "leader_epoch", "timestamp")
-    groups = log.decoded["group_metadata"].select("partition", "leader_epoch", "timestamp")
-    since = (
-        commits.unionByName(groups)
-        .where("leader_epoch is not null")
-        .groupBy(F.col("partition").alias("coordinator_partition"), "leader_epoch")
-        .agg(F.min("timestamp").alias("epoch_since"))
-    )
-    return judged.join(since, ["coordinator_partition", "leader_epoch"], "left")

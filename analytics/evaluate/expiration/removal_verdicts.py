@@ -50,7 +50,7 @@ def with_verdict(removed: DataFrame, audit: AuditRules) -> DataFrame:
     Args:
         removed: Removed offsets with what `with_expiry` and `with_transactions` add, with what
             `with_removal_cause` takes and adds, `is_unparsed` (boolean: `is_unparsed_expire_time`)
-            and `epoch_since` (timestamp: the first record of the leader epoch of the tombstone).
+            and what `with_beginning` adds.
         audit: How much later than one check interval is on time.
     """
     expired = F.col("cause") == EXPIRATION
@@ -74,10 +74,9 @@ def with_verdict(removed: DataFrame, audit: AuditRules) -> DataFrame:
 
 def _of_expiration(audit: AuditRules) -> Column:
     expected, at = F.col("expires_ms"), F.unix_millis("at")
-    interval = F.col("check_interval_ms")
-    slack = F.greatest((interval * audit.slack_share).cast("bigint"), F.lit(audit.least_slack_ms))
+    within = _one_cleanup(audit)
     # What was committed after the instant was not there to be removed before.
-    latest = F.greatest(expected, _committed_ms()) + interval + slack
+    latest = F.greatest(expected, _committed_ms()) + within
     surely_on_time = (F.col("not_before_ms") >= expected) & (F.col("not_after_ms") <= latest)
     return (
         F.when(F.col("retention_source") == ASSUMED, _said(CANNOT_TELL, F.lit(_NO_RETENTION)))
@@ -85,8 +84,15 @@ def _of_expiration(audit: AuditRules) -> Column:
         .when(at.isNull(), _said(CANNOT_TELL, F.lit(_NO_TIME)))
         .when(at < expected, _said(EARLY, _why_early()))
         .when(at <= latest, _said(ON_TIME, _known()))
-        .otherwise(_said(LATE, _why_late()))
+        .otherwise(_said(LATE, _why_late(audit)))
     )
+
+
+def _one_cleanup(audit: AuditRules) -> Column:
+    """Return how long after an instant the next cleanup is on time, in milliseconds."""
+    interval = F.col("check_interval_ms")
+    slack = (interval * audit.slack_share).cast("bigint")
+    return interval + F.greatest(slack, F.lit(audit.least_slack_ms))
 
 
 _NO_RETENTION = (
@@ -107,13 +113,30 @@ def _committed_ms() -> Column:
 
 
 def _why_early() -> Column:
-    return F.when(
-        F.col("is_unparsed"),
-        "KAFKA-8069: stored with expire time -1, which the coordinator took as a time when it "
-        "loaded its partition",
-    ).otherwise(
-        "sooner than the retention given, and other groups with it: the retention was shorter "
-        "then, or groups were deleted together"
+    sooner = "sooner than the retention given, and other groups with it: "
+    return (
+        F.when(
+            F.col("is_unparsed"),
+            "KAFKA-8069: stored with expire time -1, which the coordinator took as a time when it "
+            "loaded its partition",
+        )
+        .when(
+            F.col("restarted_since").isNotNull(),
+            _timed(
+                f"{sooner}groups were deleted together, or the retention was shorter before the "
+                "broker started again at ",
+                F.col("restarted_since"),
+            ),
+        )
+        .when(
+            F.col("leader").isNotNull(),
+            f"{sooner}the broker has not started again since, so its settings were the same: they "
+            "are not those given, or groups were deleted together",
+        )
+        .otherwise(
+            f"{sooner}the retention was shorter then, or groups were deleted together; no metadata "
+            "log tells whether the broker started again since, with other settings"
+        )
     )
 
 
@@ -149,9 +172,8 @@ def _known() -> Column:
     )
 
 
-def _why_late() -> Column:
-    due = as_time(F.col("expires_ms"))
-    began_anew = F.col("epoch_since") >= as_time(F.col("expires_ms") - F.col("check_interval_ms"))
+def _why_late(audit: AuditRules) -> Column:
+    due, began = as_time(F.col("expires_ms")), F.col("began_at")
     marker_came_late = _in_transaction() & (F.col("removed.at") > due)
     return (
         F.when(
@@ -159,20 +181,72 @@ def _why_late() -> Column:
             _timed("the COMMIT marker came after the instant, at ", F.col("removed.at")),
         )
         .when(
-            began_anew,
+            _began_anew(audit) & F.col("by_restart"),
+            _timed(
+                "the coordinator was restarted, and its cleanups began anew: the broker kept its "
+                "leader epoch, and registered again at ",
+                began,
+            ),
+        )
+        .when(
+            _began_anew(audit) & F.col("leader").isNotNull(),
             _timed(
                 "the coordinator was restarted or moved, and its cleanups began anew: leader epoch "
                 "since ",
-                F.col("epoch_since"),
+                began,
+            ),
+        )
+        .when(
+            _began_anew(audit),
+            _timed(
+                "the coordinator was restarted or moved, and its cleanups began anew: leader epoch "
+                "first seen at ",
+                began,
             ),
         )
         .when(
             F.col("condition") == UNSUBSCRIBED,
             "late, or kept by a rebalance (PreparingRebalance), which no record shows",
         )
+        .otherwise(_no_reason())
+    )
+
+
+def _began_anew(audit: AuditRules) -> Column:
+    """Return whether the coordinator was at its first cleanup since it began.
+
+    It loads its partition first, which took no longer than until its first record, and no longer
+    than `AuditRules.start_ms`: behind that a first record shows only that nobody wrote any.
+    """
+    within, at = _one_cleanup(audit), F.unix_millis("at")
+    ready, began = F.unix_millis("ready_by"), F.unix_millis("began_at")
+    return (
+        (ready >= F.col("expires_ms") - F.col("check_interval_ms"))
+        & (at <= ready + within)
+        & (at <= began + audit.start_ms + within)
+    )
+
+
+def _no_reason() -> Column:
+    """Return what remains when neither log shows why; settings change only where a broker starts.
+
+    The metadata log has every start of a broker, so without one they were what they are at the end.
+    """
+    nothing = "the log shows no reason: "
+    failed = f"{nothing}the coordinator was not restarted; a cleanup that failed"
+    return (
+        F.when(
+            F.col("leader").isNull(),
+            f"{nothing}a restart that kept the leader epoch, a cleanup that failed or a longer "
+            "retention before leaves no record",
+        )
+        .when(F.col("restarted_since").isNull(), f"{failed} leaves no record")
         .otherwise(
-            "the log shows no reason: a restart that kept the leader epoch, a cleanup that failed "
-            "or a longer retention before leaves no record"
+            _timed(
+                f"{failed} leaves no record, nor does a longer retention before the broker started "
+                "again at ",
+                F.col("restarted_since"),
+            )
         )
     )
 

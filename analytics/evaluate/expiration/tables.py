@@ -15,11 +15,14 @@ from analytics.evaluate.expiration.retention import Retention
 from analytics.evaluate.expiration.retention_what_if import retention_what_if
 from analytics.replay.as_of import Decoded
 from analytics.replay.graph import Step
+from analytics.replay.history.coordinator_starts import coordinator_starts
 from analytics.replay.rules import ReplayRules
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from analytics.replay.metadata_log import MetadataLog
 
 
 class LogEnds(NamedTuple):
@@ -95,13 +98,21 @@ def _expiration(
     ).localCheckpoint()
 
 
-def _removals(topics: DataFrame, log: OffsetLog, asked: ExpirationQuestion) -> DataFrame:
+def _removals(
+    topics: DataFrame, log: OffsetLog, metadata: MetadataLog, asked: ExpirationQuestion
+) -> DataFrame:
     present = None
     if asked.data_topics is not None:
         named = [(each,) for each in asked.data_topics]
         present = topics.sparkSession.createDataFrame(named, "topic string")
     return offset_removals(
-        log, topics, asked.retention, asked.as_of_ms, audit=asked.audit, present=present
+        log,
+        topics,
+        asked.retention,
+        asked.as_of_ms,
+        audit=asked.audit,
+        present=present,
+        starts=coordinator_starts(metadata, topics),
     ).localCheckpoint()
 
 
@@ -133,7 +144,7 @@ EXPIRATION = (
         _expiration,
         ("committed_offsets", "offset_log", "expiration_instants", _ASKED),
     ),
-    Step("offset_removals", _removals, ("topics", "offset_log", _ASKED)),
+    Step("offset_removals", _removals, ("topics", "offset_log", "metadata", _ASKED)),
     Step(
         "retention_what_if",
         _what_if,

@@ -37,7 +37,7 @@ def elections(log: MetadataLog, topics: DataFrame) -> DataFrame:
     Returns:
         `topic`, `topic_id`, `partition`, `leader_epoch`, `leader` (null: nobody), `unclean`
         (boolean: elected from outside the ISR), `takes_over` (boolean: another broker led before),
-        `since`.
+        `since` and `at` (bigint: the place in the order of the metadata log's events).
     """
     order = Window.partitionBy("topic_id", "partition").orderBy("at")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -69,6 +69,7 @@ def elections(log: MetadataLog, topics: DataFrame) -> DataFrame:
                 "takes_over"
             ),
             "since",
+            "at",
         )
     )
 

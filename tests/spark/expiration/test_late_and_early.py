@@ -1,0 +1,184 @@
+"""Why a removal came at another time than expected, as far as the two logs show it.
+
+Every case is a partition of its own, led by broker 1: what was committed, when the cleanup removed
+it, and when its coordinator began. The retention is an hour, the check interval ten minutes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analytics.evaluate.expiration.offset_log import offset_log
+from analytics.evaluate.expiration.offset_removals import offset_removals
+from analytics.evaluate.expiration.retention import BROKER_CONFIG, Retention, Setting
+from analytics.replay.group_records import KINDS
+from analytics.replay.metadata_log import FIRST_TABLES
+from analytics.replay.rules import replay_rules
+from schemas import table
+from schemas.expiration_rules import audit_rules, expiration_eras
+from tests.support.decoded_frames import frames_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Row, SparkSession
+
+pytestmark = pytest.mark.long
+
+TABLES = (*KINDS, *FIRST_TABLES, "offset_commit")
+STARTS = (
+    "coordinator_partition int, leader_epoch int, leader int, started_at timestamp, "
+    "is_restart boolean, broker_starts array<timestamp>"
+)
+EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
+HOUR, INTERVAL = 3_600_000, 600_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """Minutes since the commit, at which the group was nobody's; the offset is due at 60.
+
+    Attributes:
+        removed: When the cleanup removed it.
+        verdict: What is to be said.
+        reason: How the reason begins; None for none.
+        elected: When the leader of the tombstone's epoch was elected; None before the log begins.
+        restarts: When the broker started again within that epoch.
+        starts: When it started at other times.
+        records: When the coordinator wrote something else, of another group.
+        epoch: The tombstone's leader epoch; the commit's is 0.
+        is_told: Whether there is a metadata log.
+    """
+
+    removed: int
+    verdict: str
+    reason: str | None
+    elected: int | None = None
+    restarts: tuple[int, ...] = ()
+    starts: tuple[int, ...] = ()
+    records: tuple[int, ...] = ()
+    epoch: int = 0
+    is_told: bool = True
+
+
+RESTARTED = "the coordinator was restarted, and its cleanups began anew: the broker kept its leader"
+MOVED = "the coordinator was restarted or moved, and its cleanups began anew: leader epoch since "
+SEEN = "the coordinator was restarted or moved, and its cleanups began anew: leader epoch first "
+FAILED = "the log shows no reason: the coordinator was not restarted; a cleanup that failed leaves"
+NOTHING = "the log shows no reason: a restart that kept the leader epoch, a cleanup that failed or"
+
+CASES: Mapping[str, Case] = {
+    "within one interval": Case(70, "on_time", None),
+    "a restart within one interval is no matter": Case(70, "on_time", None, restarts=(62,)),
+    "a restart that kept the epoch": Case(75, "late", RESTARTED, restarts=(64,), records=(64,)),
+    "and another one after it": Case(
+        75, "late", f"{RESTARTED} epoch, and registered again at 2024-01-01T01:04",
+        restarts=(64, 80),
+    ),
+    "a restart long before it was due": Case(75, "late", FAILED, restarts=(20,), records=(21,)),
+    "loading goes on until the first record": Case(
+        75, "late", RESTARTED, restarts=(60,), records=(64,)
+    ),
+    "at work already before it was due": Case(
+        75, "late", FAILED, restarts=(40,), records=(41, 43, 70)
+    ),
+    "a restart, and a cleanup long after it": Case(120, "late", FAILED, restarts=(61,)),
+    "an election": Case(75, "late", MOVED, elected=64, epoch=2, records=(65,)),
+    "an election long before the first record of its epoch": Case(
+        120, "late", FAILED, elected=10, epoch=2
+    ),
+    "a first record long after an election does not stand for it": Case(
+        120, "late", FAILED, epoch=2, records=(115,)
+    ),
+    "no metadata log: an epoch that is first seen": Case(
+        75, "late", f"{SEEN}seen at 2024-01-01T01:05", epoch=2, records=(65,), is_told=False
+    ),
+    "no metadata log, the same epoch": Case(75, "late", NOTHING, is_told=False),
+    "started again since, perhaps with other settings": Case(
+        75, "late", f"{FAILED} no record, nor does a longer retention before the broker started "
+        "again at 2024-01-01T01:40", starts=(100,)
+    ),
+    "early, with the settings that it still has": Case(
+        30, "early", "sooner than the retention given, and other groups with it: the broker has "
+        "not started again since",
+    ),
+    "early, and started again since": Case(
+        30, "early", "sooner than the retention given, and other groups with it: groups were "
+        "deleted together, or the retention was shorter before the broker started again at "
+        "2024-01-01T00:50", restarts=(50,),
+    ),
+    "early, and nothing tells of starts": Case(
+        30, "early", "sooner than the retention given, and other groups with it: the retention was "
+        "shorter then, or groups were deleted together; no metadata log", is_told=False,
+    ),
+}  # fmt: skip
+
+
+def at(minute: int) -> datetime:
+    return EPOCH + timedelta(minutes=minute)
+
+
+def records_of(number: int, case: Case) -> list[dict[str, Any]]:
+    def record(minute: int, group: str, *, is_tombstone: bool = False) -> dict[str, Any]:
+        said = round(at(minute).timestamp() * 1000)
+        value = {"offset": 5, "commit_timestamp": said, "expire_timestamp": None, "metadata": ""}
+        return {
+            "topic": "__consumer_offsets",
+            "partition": number,
+            "timestamp": at(minute),
+            "leader_epoch": case.epoch if minute else 0,
+            "producer_id": -1,
+            "is_transactional": False,
+            "key": {"group": group, "topic": "orders", "partition": 0},
+            "value": None if is_tombstone else value,
+            "value_version": None if is_tombstone else 3,
+            "is_tombstone": is_tombstone,
+        }
+
+    told = [record(0, f"g{number}"), record(case.removed, f"g{number}", is_tombstone=True)]
+    told += [record(minute, "other") for minute in case.records]
+    told.sort(key=lambda row: row["timestamp"])
+    return [{**row, "offset": place, "batch_offset": place} for place, row in enumerate(told)]
+
+
+def starts_of(number: int, case: Case) -> list[tuple[Any, ...]]:
+    if not case.is_told:
+        return []
+    begun = [(case.elected and at(case.elected), False)]
+    begun += [(at(minute), True) for minute in case.restarts]
+    broker_starts = [at(minute) for minute in sorted({*case.restarts, *case.starts})]
+    return [(number, case.epoch, 1, *each, broker_starts) for each in begun]
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> Mapping[str, Row]:
+    """What is said of every case, from one log."""
+    commits, starts = [], []
+    for number, case in enumerate(CASES.values()):
+        commits += records_of(number, case)
+        starts += starts_of(number, case)
+    era = expiration_eras()["current"]
+    rows = offset_removals(
+        offset_log(frames_of(spark, {"offset_commit": commits}, TABLES), replay_rules("4.3"), era),
+        spark.createDataFrame([], table("topics").ddl(not_null=False)),
+        Retention(Setting(HOUR, BROKER_CONFIG, INTERVAL)),
+        round(at(1000).timestamp() * 1000),
+        audit=audit_rules(),
+        starts=spark.createDataFrame(starts, STARTS),
+    ).collect()
+    names = list(CASES)
+    return {names[row.coordinator_partition]: row for row in rows}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_reason_is_what_the_logs_show(found: Mapping[str, Row], name: str) -> None:
+    case, row = CASES[name], found[name]
+    assert (row.cause, row.verdict) == ("expiration", case.verdict), row
+    if case.reason is None:
+        assert row.reason is None
+    else:
+        assert row.reason.startswith(case.reason), row.reason

@@ -1,0 +1,67 @@
+"""When coordinators began, in a short metadata log: elections, and starts that kept the epoch."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from analytics.replay.history.coordinator_starts import coordinator_starts
+from analytics.replay.metadata_log import metadata_log
+from analytics.replay.topics import topics
+from tests.spark.replay.test_metadata_log import NEW, OLD, TABLES, change, partition, topic
+from tests.support.decoded_frames import frames_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
+FIRST, SECOND, THIRD = "gtb2stGYRk-vWZ2zAozmoA", "EYAGe3ybSjSvj5d44sPkEw", "6bQYs6Z9T1ayNK9_zQO6Gw"
+
+
+def broker(node: int, incarnation: str) -> tuple[str, dict[str, Any]]:
+    return "register_broker_record", {"broker_id": node, "incarnation_id": incarnation}
+
+
+STEPS: list[tuple[tuple[str, dict[str, Any]], tuple[int, int, bool] | None]] = [
+    (broker(1, FIRST), None),
+    (broker(2, FIRST), None),
+    (topic("__consumer_offsets", NEW), None),
+    (partition(NEW, 0, 1), (0, 1, False)),
+    # The same incarnation is an amendment of the registration, another one a start.
+    (broker(1, FIRST), None),
+    (broker(1, SECOND), (0, 1, True)),
+    (broker(2, SECOND), None),
+    # Told by its election: it had registered before.
+    (change(NEW, leader=-1), None),
+    (broker(1, THIRD), None),
+    (change(NEW, leader=1), (2, 1, False)),
+    (change(NEW, leader=2), (3, 2, False)),
+    (broker(1, FIRST), None),
+    (broker(2, THIRD), (3, 2, True)),
+    # Other topics have no coordinators of groups.
+    (topic("orders", OLD), None),
+    (partition(OLD, 0, 1), None),
+]
+
+
+def at(minute: int) -> datetime:
+    return EPOCH + timedelta(minutes=minute)
+
+
+def test_a_broker_that_starts_again_while_it_leads_begins_anew(spark: SparkSession) -> None:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    segment = "__cluster_metadata-0/00000000000000000000.log"
+    for offset, ((name, value), _) in enumerate(STEPS):
+        place = {"topic": "__cluster_metadata", "offset": offset, "segment": segment}
+        rows.setdefault(name, []).append({**place, "timestamp": at(offset), "value": value})
+    log = metadata_log(frames_of(spark, rows, TABLES))
+    found = coordinator_starts(log, topics(log)).orderBy("started_at").collect()
+    assert [
+        (utc(row.started_at), (row.leader_epoch, row.leader, row.is_restart)) for row in found
+    ] == [(at(minute), told) for minute, (_, told) in enumerate(STEPS) if told]
+    starts = {row.leader: [utc(each) for each in row.broker_starts] for row in found}
+    assert starts == {1: [at(0), at(5), at(8), at(11)], 2: [at(1), at(6), at(12)]}
+
+
+def utc(collected: datetime) -> datetime:
+    return collected.replace(tzinfo=UTC)
