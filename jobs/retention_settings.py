@@ -15,7 +15,7 @@ from analytics.evaluate.expiration.retention import (
     Retention,
     Setting,
 )
-from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting
+from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting, is_dynamic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from jobs.settings_files import BrokerSettings, GivenSettings
 
 MINUTE_MS = 60_000
+LEAST = 1
+"""Of both settings (``GroupCoordinatorConfig``)."""
+
 _OFFSETS_TOPIC = "__consumer_offsets"
 
 
@@ -51,6 +54,8 @@ class SettingSources:
         release: Whose defaults apply.
         dynamic: By broker (None: of all brokers), settings in the metadata log.
         dynamic_groups: By group, likewise.
+        since_ms: By whom they are of (broker, None, or group), since when; absent where that was
+            before the metadata log begins.
         leaders: By partition of `__consumer_offsets`, the broker that leads it.
         brokers: Files of `--broker-config`.
         given: The file of `--config`.
@@ -60,6 +65,7 @@ class SettingSources:
     release: str
     dynamic: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
     dynamic_groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    since_ms: Mapping[int | str | None, int] = field(default_factory=dict)
     leaders: Mapping[int, int] = field(default_factory=dict)
     brokers: Sequence[BrokerSettings] = ()
     given: GivenSettings | None = None
@@ -87,86 +93,115 @@ def retention_found(sources: SettingSources) -> RetentionFound:
         **{name: _of_group(said, otherwise, DYNAMIC) for name, said in groups.items()},
         **{name: _of_group(said, otherwise, BROKER_CONFIG) for name, said in told.items()},
     }
-    of_groups = {name: each for name, each in of_groups.items() if each is not None}
-    retention = Retention(otherwise, of_partitions, _known(of_groups))
+    known = {
+        name: _since(each, sources.since_ms.get(name), sources.release)
+        for name, each in of_groups.items()
+        if each is not None
+    }
+    retention = Retention(otherwise, of_partitions, known)
     in_force = {otherwise, *of_partitions.values(), *retention.of_groups.values()}
     tried = tuple(sources.minutes) or tuple(
         sorted({max(1, each.retention_ms // MINUTE_MS) for each in in_force})
     )
-    return RetentionFound(retention, tried, _sentences(retention), _disagreements(sources))
+    return RetentionFound(
+        retention, tried, _sentences(retention), (*_disagreements(sources), *_unheeded(sources))
+    )
 
 
 def with_state(sources: SettingSources, configs: pa.Table, leaders: pa.Table) -> SettingSources:
     """Add what the state tables `configs` and `partition_leaders` say."""
     dynamic: dict[int | None, dict[str, str]] = {}
     groups: dict[str, dict[str, str]] = {}
+    since_ms: dict[int | str | None, int] = {}
     for row in configs.to_pylist():
-        if row["value"] is None or row["name"] not in (RETENTION, CHECK_INTERVAL):
+        if row["name"] not in (RETENTION, CHECK_INTERVAL) or not _is_valid(row["value"]):
             continue
+        whose: int | str | None = row["resource"]
         if row["resource_type"] == "broker":
-            node = int(row["resource"]) if row["resource"] else None
+            whose = node = int(row["resource"]) if row["resource"] else None
             dynamic.setdefault(node, {})[row["name"]] = row["value"]
         elif row["resource_type"] == "group":
             groups.setdefault(row["resource"], {})[row["name"]] = row["value"]
+        if row["name"] == RETENTION and row.get("since") is not None:
+            since_ms[whose] = round(row["since"].timestamp() * 1000)
     led = {
         row["partition"]: row["leader"]
         for row in leaders.to_pylist()
         if row["topic"] == _OFFSETS_TOPIC and row["leader"] is not None and row["leader"] >= 0
     }
-    return replace(sources, dynamic=dynamic, dynamic_groups=groups, leaders=led)
+    return replace(sources, dynamic=dynamic, dynamic_groups=groups, since_ms=since_ms, leaders=led)
+
+
+def _is_valid(value: str | None) -> bool:
+    """Return whether it can be in force: controllers store what brokers do not take."""
+    return value is not None and value.strip().isdecimal() and int(value) >= LEAST
 
 
 def _setting(sources: SettingSources, node: int | None) -> Setting:
     """Return what is in force at a broker; for None at one that nothing more is known of."""
-    minutes, source = default_setting(RETENTION, sources.release), ASSUMED
+    default = default_setting(RETENTION, sources.release)
+    minutes, source, since_ms = default, ASSUMED, None
     interval = default_setting(CHECK_INTERVAL, sources.release)
     for name in dict.fromkeys((None, node)):
         said = sources.dynamic.get(name, {})
         if RETENTION in said:
-            minutes, source = _number(said, RETENTION, "the metadata log"), DYNAMIC
+            minutes, source = _number(said, RETENTION, "the metadata log", default), DYNAMIC
+            since_ms = sources.since_ms.get(name)
         interval = _number(said, CHECK_INTERVAL, "the metadata log", interval)
-    if file := _file_of(sources.brokers, node):
+    if file := _file_of(sources, node):
         # A broker whose file is silent runs by Kafka's default: that is known, not assumed.
-        default = minutes if source == DYNAMIC else default_setting(RETENTION, sources.release)
+        if is_dynamic(RETENTION, sources.release):
+            default = minutes
         minutes, source = _number(file.values, RETENTION, file.name, default), BROKER_CONFIG
         interval = _number(file.values, CHECK_INTERVAL, file.name, interval)
     given = sources.given.values if sources.given else {}
     if RETENTION in given:
-        minutes, source = _number(given, RETENTION, "--config"), BROKER_CONFIG
+        minutes, source = _number(given, RETENTION, "--config", default), BROKER_CONFIG
     interval = _number(given, CHECK_INTERVAL, "--config", interval)
     if len(sources.minutes) == 1 or (sources.minutes and source == ASSUMED):
         minutes, source = sources.minutes[0], OPTION
-    return Setting(minutes * MINUTE_MS, source, interval)
+    return _since(Setting(minutes * MINUTE_MS, source, interval), since_ms, sources.release)
 
 
-def _file_of(brokers: Sequence[BrokerSettings], node: int | None) -> BrokerSettings | None:
+def _since(setting: Setting, since_ms: int | None, release: str) -> Setting:
+    """Add since when a setting of the metadata log holds: what held before nothing tells."""
+    if setting.source != DYNAMIC or since_ms is None:
+        return setting
+    before = default_setting(RETENTION, release) * MINUTE_MS
+    return replace(setting, since_ms=since_ms, assumed_before_ms=before)
+
+
+def _file_of(sources: SettingSources, node: int | None) -> BrokerSettings | None:
     """Return the file of a broker; where it has none, the one that keeps offsets the shortest."""
-    for each in brokers:
+    for each in sources.brokers:
         if node is not None and each.node == node:
             return each
-    shortest = sorted(brokers, key=lambda each: _number(each.values, RETENTION, each.name, 2**31))
-    return shortest[0] if shortest else None
+    default = default_setting(RETENTION, sources.release)
+    return min(
+        sources.brokers,
+        key=lambda each: _number(each.values, RETENTION, each.name, default),
+        default=None,
+    )
 
 
 def _of_group(said: Mapping[str, str], otherwise: Setting, source: str) -> Setting | None:
     if RETENTION not in said:
         return None
-    minutes = _number(said, RETENTION, "a group's settings")
+    minutes = _number(said, RETENTION, "a group's settings", 1)
     return Setting(minutes * MINUTE_MS, source, otherwise.check_interval_ms)
 
 
-def _known(settings: Mapping[str, Setting | None]) -> dict[str, Setting]:
-    return {name: each for name, each in settings.items() if each is not None}
-
-
-def _number(values: Mapping[str, str], name: str, where: str, otherwise: int | None = None) -> int:
+def _number(values: Mapping[str, str], name: str, where: str, otherwise: int) -> int:
     text = values.get(name)
     if text is None:
-        return otherwise if otherwise is not None else 0
+        return otherwise
     try:
-        return int(text.strip())
+        number = int(text.strip())
     except ValueError as error:
         raise InputUnreadableError(f"{where}: {name} is {text!r}, which is no number") from error
+    if number < LEAST:
+        raise InputUnreadableError(f"{where}: {name} is {number}, and Kafka takes {LEAST} or more")
+    return number
 
 
 def _sentences(retention: Retention) -> tuple[str, ...]:
@@ -202,3 +237,14 @@ def _disagreements(sources: SettingSources) -> tuple[str, ...]:
                 "by its coordinator, where that is known, else by the shortest"
             )
     return tuple(found)
+
+
+def _unheeded(sources: SettingSources) -> tuple[str, ...]:
+    """Say of settings in the metadata log that brokers of the release do not heed them there."""
+    everyone = (*sources.dynamic.values(), *sources.dynamic_groups.values())
+    return tuple(
+        f"{name} is in the metadata log, where brokers of Kafka {sources.release} do not heed it: "
+        "they read it when they start; --broker-config goes before and says what they run by"
+        for name in (RETENTION, CHECK_INTERVAL)
+        if any(name in said for said in everyone) and not is_dynamic(name, sources.release)
+    )

@@ -110,6 +110,12 @@ def default_setting(name: str, release: str) -> int:
     return int((known or values[:1])[-1]["value"])
 
 
+def is_dynamic(name: str, release: str) -> bool:
+    """Return whether brokers of a release heed a change of the setting while they run."""
+    since = _document()["settings"][name]["dynamic_from"]
+    return since is not None and release_key(since) <= release_key(release)
+
+
 def rule_name(what: str) -> str:
     """Return what the rule is called that goes by a kind of group, or by what keeps an offset."""
     name: str = _document()["rule_names"][what]

@@ -101,7 +101,8 @@ def _with_expiry(removed: DataFrame, log: OffsetLog, retention: Retention) -> Da
         & (F.coalesce("not_before_ms", F.lit(0)) < F.col("modern_ms"))
     )
     said = said.withColumn("is_before", F.coalesce(is_before, F.lit(col=False)))
-    return with_expiry(with_retention(said, retention), log.era, log.before).localCheckpoint()
+    placed = with_retention(said, retention, F.col("not_after_ms"))
+    return with_expiry(placed, log.era, log.before).localCheckpoint()
 
 
 def _due_by_setting() -> Column:

@@ -29,11 +29,15 @@ class Setting:
         retention_ms: `offsets.retention.minutes`, in milliseconds.
         source: default_assumed, broker_config, dynamic or option.
         check_interval_ms: `offsets.retention.check.interval.ms`.
+        since_ms: When it was set, in epoch milliseconds; None where it holds for all times.
+        assumed_before_ms: The retention that is assumed for before `since_ms`.
     """
 
     retention_ms: int
     source: str
     check_interval_ms: int
+    since_ms: int | None = None
+    assumed_before_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -51,24 +55,31 @@ class Retention:
     of_groups: Mapping[str, Setting] = field(default_factory=dict)
 
 
-def with_retention(rows: DataFrame, retention: Retention) -> DataFrame:
+def with_retention(rows: DataFrame, retention: Retention, at_ms: Column | None = None) -> DataFrame:
     """Add `retention_ms`, `retention_source` and `check_interval_ms`.
 
     Args:
         rows: Has `coordinator_partition` and `group_id`.
         retention: The settings.
+        at_ms: The instant of a row (epoch milliseconds), where it is not what the settings are
+            of: before one was set, another held that nothing tells.
     """
-    chosen = F.coalesce(
-        _of_groups(retention.of_groups),
-        _of_partitions(retention.of_partitions),
-        _literal(retention.otherwise),
+    of_coordinator = F.coalesce(
+        _of_partitions(retention.of_partitions), _literal(retention.otherwise)
     )
+    found = rows.withColumn("of_coordinator", of_coordinator).withColumn(
+        "setting", F.coalesce(_of_groups(retention.of_groups), "of_coordinator")
+    )
+    told, source = F.col("setting.retention_ms"), F.col("setting.source")
+    if at_ms is not None:
+        is_before = F.coalesce(at_ms < F.col("setting.since_ms"), F.lit(col=False))
+        told = F.when(is_before, F.col("setting.assumed_before_ms")).otherwise(told)
+        source = F.when(is_before, ASSUMED).otherwise(source)
     return (
-        rows.withColumn("setting", chosen)
-        .withColumn("retention_ms", F.col("setting.retention_ms"))
-        .withColumn("retention_source", F.col("setting.source"))
-        .withColumn("check_interval_ms", F.col("setting.check_interval_ms"))
-        .drop("setting")
+        found.withColumn("retention_ms", told)
+        .withColumn("retention_source", source)
+        .withColumn("check_interval_ms", F.col("of_coordinator.check_interval_ms"))
+        .drop("setting", "of_coordinator")
     )
 
 
@@ -80,16 +91,17 @@ def of_partition(numbers: Mapping[int, int]) -> Column:
     return F.get(listed.cast("array<bigint>"), F.col("coordinator_partition"))
 
 
+_FIELDS = "retention_ms:bigint,source:string,check_interval_ms:bigint,since_ms:bigint"
+_SETTING = f"struct<{_FIELDS},assumed_before_ms:bigint>"
+
+
 def _literal(setting: Setting) -> Column:
-    return F.struct(
-        F.lit(setting.retention_ms).cast("bigint").alias("retention_ms"),
-        F.lit(setting.source).alias("source"),
-        F.lit(setting.check_interval_ms).cast("bigint").alias("check_interval_ms"),
-    )
+    named = (F.lit(value).alias(name) for name, value in vars(setting).items())
+    return F.struct(*named).cast(_SETTING)
 
 
 def _nothing() -> Column:
-    return F.lit(None).cast("struct<retention_ms:bigint,source:string,check_interval_ms:bigint>")
+    return F.lit(None).cast(_SETTING)
 
 
 def _of_partitions(settings: Mapping[int, Setting]) -> Column:

@@ -14,7 +14,7 @@ import pytest
 
 from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
-from analytics.evaluate.expiration.retention import BROKER_CONFIG, Retention, Setting
+from analytics.evaluate.expiration.retention import BROKER_CONFIG, DYNAMIC, Retention, Setting
 from analytics.replay.group_records import KINDS
 from analytics.replay.metadata_log import FIRST_TABLES
 from analytics.replay.rules import replay_rules
@@ -52,6 +52,7 @@ class Case:
         records: When the coordinator wrote something else, of another group.
         epoch: The tombstone's leader epoch; the commit's is 0.
         is_told: Whether there is a metadata log.
+        set_at: When the retention was set in the metadata log; None where a file has it.
     """
 
     removed: int
@@ -63,6 +64,7 @@ class Case:
     records: tuple[int, ...] = ()
     epoch: int = 0
     is_told: bool = True
+    set_at: int | None = None
 
 
 RESTARTED = "the coordinator was restarted, and its cleanups began anew: the broker kept its leader"
@@ -101,6 +103,10 @@ CASES: Mapping[str, Case] = {
     "started again since, perhaps with other settings": Case(
         75, "late", f"{FAILED} no record, nor does a longer retention before the broker started "
         "again at 2024-01-01T01:40", starts=(100,)
+    ),
+    "set in the metadata log before": Case(70, "on_time", None, set_at=65),
+    "set in the metadata log since": Case(
+        70, "cannot_tell", "the retention is assumed", set_at=71
     ),
     "early, with the settings that it still has": Case(
         30, "early", "sooner than the retention given, and other groups with it: the broker has "
@@ -154,6 +160,16 @@ def starts_of(number: int, case: Case) -> list[tuple[Any, ...]]:
     return [(number, case.epoch, 1, *each, broker_starts) for each in begun]
 
 
+def set_in_metadata() -> dict[str, Setting]:
+    return {
+        f"g{number}": Setting(
+            HOUR, DYNAMIC, INTERVAL, round(at(case.set_at).timestamp() * 1000), 168 * HOUR
+        )
+        for number, case in enumerate(CASES.values())
+        if case.set_at is not None
+    }
+
+
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> Mapping[str, Row]:
     """What is said of every case, from one log."""
@@ -165,7 +181,7 @@ def found(spark: SparkSession) -> Mapping[str, Row]:
     rows = offset_removals(
         offset_log(frames_of(spark, {"offset_commit": commits}, TABLES), replay_rules("4.3"), era),
         spark.createDataFrame([], table("topics").ddl(not_null=False)),
-        Retention(Setting(HOUR, BROKER_CONFIG, INTERVAL)),
+        Retention(Setting(HOUR, BROKER_CONFIG, INTERVAL), of_groups=set_in_metadata()),
         round(at(1000).timestamp() * 1000),
         audit=audit_rules(),
         starts=spark.createDataFrame(starts, STARTS),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from analytics.errors import InputUnreadableError
+from analytics.evaluate.expiration.retention import Setting
 from jobs.retention_settings import RetentionFound, SettingSources, retention_found, with_state
 from jobs.settings_files import (
     BrokerSettings,
@@ -139,6 +141,43 @@ def test_the_state_says_what_was_set_dynamically_and_who_leads() -> None:
         4: 6
     }
     assert retention.of_groups["g"].retention_ms == 7 * 60_000
+
+
+def test_what_the_metadata_log_says_holds_since_it_was_set() -> None:
+    set_at = datetime(2024, 1, 1, tzinfo=UTC)
+    configs = pa.Table.from_pylist(
+        [
+            {"resource_type": "broker", "resource": "", "name": RETENTION, "value": "5"},
+            {"resource_type": "broker", "resource": "2", "name": RETENTION, "value": "6"},
+            {"resource_type": "group", "resource": "g", "name": RETENTION, "value": "7"},
+            # A controller stores what no broker takes.
+            {"resource_type": "broker", "resource": "3", "name": RETENTION, "value": "-1"},
+        ]
+    ).append_column("since", pa.array([None, set_at, set_at, set_at], pa.timestamp("us", "UTC")))
+    leaders = pa.Table.from_pylist(
+        [{"topic": "__consumer_offsets", "partition": each, "leader": each} for each in (2, 3)]
+    )
+    sources = with_state(BARE, configs, leaders)
+    kept = retention_found(sources).retention
+    since_ms, week = round(set_at.timestamp() * 1000), 10080 * 60_000
+    assert kept.otherwise == Setting(5 * 60_000, "dynamic", 600_000)
+    assert kept.of_partitions == {2: Setting(6 * 60_000, "dynamic", 600_000, since_ms, week)}
+    assert kept.of_groups == {"g": Setting(7 * 60_000, "dynamic", 600_000, since_ms, week)}
+    given = replace(sources, given=GivenSettings({RETENTION: "30"}))
+    assert retention_found(given).retention.otherwise.since_ms is None
+
+
+def test_no_release_heeds_what_the_metadata_log_says_and_that_is_told() -> None:
+    (said,) = retention_found(DYNAMIC).findings
+    assert said.startswith(f"{RETENTION} is in the metadata log, where brokers of Kafka 4.3 do not")
+    silent = replace(DYNAMIC, brokers=[broker(1)])
+    assert in_force(silent) == (10080, "broker_config", 600_000)
+
+
+@pytest.mark.parametrize("text", ["0", "-1"])
+def test_a_setting_that_kafka_does_not_take_is_an_error(text: str) -> None:
+    with pytest.raises(InputUnreadableError, match="1 or more"):
+        retention_found(replace(BARE, given=GivenSettings({INTERVAL: text})))
 
 
 @pytest.mark.parametrize("text", ["seven", "1.5", ""])
