@@ -41,10 +41,6 @@ class Member:
     rack: str | None = None
     generation: int = 0
 
-    def subscription_in(self, topics: Iterable[str]) -> list[str]:
-        """Return the wanted ones of these topics, in their order."""
-        return [topic for topic in topics if topic in self.subscription]
-
 
 @dataclass(frozen=True)
 class Group:

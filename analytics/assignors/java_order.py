@@ -80,6 +80,16 @@ def members_in_order(group: Group) -> list[Member]:
     return in_hash_order(group.members, lambda member: string_hash(member.id))
 
 
+def subscription_in_order(topics: Iterable[str]) -> list[str]:
+    """Return a member's topics as the coordinator's set of their names is walked.
+
+    A member record holds them sorted, and the broker's assignors see topic ids in this order
+    (`TopicIds`), so it decides between ids that share a bucket.
+    """
+    names = sorted(topics, key=sort_key)
+    return in_hash_order(names, string_hash, capacity=copied_set_capacity(len(names)))
+
+
 def topics_in_order(ids: Mapping[str, TopicId], topics: Iterable[str]) -> list[str]:
     """Return topics as a map by their ids is walked."""
     return in_hash_order(topics, lambda topic: topic_id_hash(ids[topic]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Generic, TypeVar
 
@@ -20,6 +20,8 @@ from analytics.assignors.java_order import (
     in_hash_order,
     members_in_order,
     partitions_in_order,
+    subscription_in_order,
+    table_size,
     topic_id_hash,
     topics_in_order,
 )
@@ -69,7 +71,7 @@ def desired_counts(members: int, partitions: int) -> list[int]:
 def _together(group: Group, members: Sequence[Member]) -> Iterable[tuple[int, TopicPartition]]:
     ids = group.ids_of_topics()
     hashes = {topic: topic_id_hash(topic_id) for topic, topic_id in ids.items()}
-    topics = topics_in_order(ids, members[0].subscription_in(group.topics))
+    topics = subscription_in_order(members[0].subscription)
     sharing = _Sharing(
         range(len(members)),
         [(topic, p) for topic in topics for p in _assignable(group, topic)],
@@ -85,11 +87,11 @@ def _together(group: Group, members: Sequence[Member]) -> Iterable[tuple[int, To
 def _topic_by_topic(
     group: Group, members: Sequence[Member]
 ) -> Iterable[tuple[int, TopicPartition]]:
+    # Who no longer wants a topic counts too: it gives all of it up, but its sets were filled.
     owned: dict[str, dict[int, list[int]]] = {}
     for number, member in enumerate(members):
         for topic, partitions in group.owned(member).items():
-            if topic in member.subscription:
-                owned.setdefault(topic, {})[number] = partitions
+            owned.setdefault(topic, {})[number] = partitions
     for topic, subscribers in subscribers_of(members).items():
         sharing = _Sharing(subscribers, _assignable(group, topic), int)
         for number, partitions in owned.get(topic, {}).items():
@@ -133,8 +135,9 @@ class _Sharing(Generic[P]):
 
     def run(self) -> Iterable[tuple[int, P]]:
         """Even out what is kept, fill up, and return pairs of member and partition."""
+        most = {partition: len(sharers) for partition, sharers in self._of_partition.items()}
         self._shrink_members()
-        self._shrink_partitions()
+        self._shrink_partitions(most)
         for partition in self._partitions:
             self._of_partition.setdefault(partition, {})
         self._fill_up()
@@ -142,14 +145,16 @@ class _Sharing(Generic[P]):
 
     def _shrink_members(self) -> None:
         for member, held in self._of_member.items():
-            excess = len(held) - self._desired[member]
+            excess = len(held) - self._desired.get(member, 0)
             for partition in in_hash_order(held, self._hash_of)[: max(0, excess)]:
                 self._part(member, partition)
 
-    def _shrink_partitions(self) -> None:
+    def _shrink_partitions(self, most: Mapping[P, int]) -> None:
+        """Let the first of too many sharers go; a set that once held `most` is still that wide."""
         for partition, sharers in self._of_partition.items():
             excess = len(sharers) - self._sharing
-            for member in in_hash_order(sharers, int)[: max(0, excess)]:
+            width = table_size(most[partition])
+            for member in in_hash_order(sharers, int, capacity=width)[: max(0, excess)]:
                 self._part(member, partition)
 
     def _part(self, member: int, partition: P) -> None:
@@ -164,18 +169,20 @@ class _Sharing(Generic[P]):
         # Kafka fills this map by computeIfAbsent, which puts new keys first in their bucket.
         latest_first = reversed(self._of_partition)
         turn = 0
+        # A round that gave nobody anything is the last one: whatever lacks members keeps lacking.
+        given_in_round = False
         for partition in in_hash_order(latest_first, self._hash_of, capacity=room):
             sharers = self._of_partition[partition]
-            idle = 0
-            while len(sharers) < self._sharing and unfilled and idle <= len(unfilled):
-                turn %= len(unfilled)
+            while len(sharers) < self._sharing and unfilled:
+                if turn == len(unfilled):
+                    if not given_in_round:
+                        break
+                    turn, given_in_round = 0, False
                 member = unfilled[turn]
                 if member in sharers:
-                    # One full round without a taker: all that have room have it already.
-                    idle += 1
                     turn += 1
                     continue
-                idle = 0
+                given_in_round = True
                 sharers[member] = None
                 held = self._of_member.setdefault(member, {})
                 held[partition] = None

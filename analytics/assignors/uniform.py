@@ -16,6 +16,7 @@ from analytics.assignors.java_order import (
     copied_topics_in_order,
     members_in_order,
     partitions_in_order,
+    subscription_in_order,
     topics_in_order,
 )
 from analytics.assignors.uniform_general import balance_topics
@@ -100,7 +101,7 @@ def _free(group: Group, owned: Owned) -> list[TopicPartition]:
         for partition in partitions
     }
     wanted = copied_topics_in_order(
-        group.ids_of_topics(), group.members[0].subscription_in(group.topics)
+        group.ids_of_topics(), subscription_in_order(group.members[0].subscription)
     )
     return [
         (topic, partition)
