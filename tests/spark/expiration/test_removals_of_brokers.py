@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.evaluate.expiration.offset_log import OffsetLog, offset_log
+from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
 from analytics.replay.group_records import KINDS
-from analytics.replay.metadata_log import FIRST_TABLES
+from analytics.replay.history.coordinator_starts import coordinator_starts
+from analytics.replay.metadata_log import metadata_log
 from analytics.replay.rules import replay_rules
-from schemas import table
+from analytics.replay.topics import topics
 from schemas.expiration_rules import audit_rules, expiration_eras
-from tests.support.decoded_frames import frames_of, frames_of_dump
+from tests.support.decoded_frames import frames_of_dump
 from tests.support.removed_by_brokers import predictions, read_removals, sweeps_of
+from tests.support.replayed_dumps import decoded_dumps
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import Row, SparkSession
 
 pytestmark = pytest.mark.long
 
@@ -34,34 +38,18 @@ MINUTE = 60_000
 
 @dataclass(frozen=True)
 class Dump:
-    """A log directory, the release that wrote it last, and how often that cleaned up.
-
-    ``deleted`` is the topic whose deletion the metadata log tells, with its id and the time.
-    """
+    """A log directory, the release that wrote it last, and how often that cleaned up."""
 
     folder: str
     release: str
     era: str
     check_interval_ms: int
     topics_there: tuple[str, ...] | None = None
-    deleted: tuple[str, str, str] | None = None
 
 
 DUMPS = {
-    "kafka-4.3.1-expiry": Dump(
-        "expiry/kafka-4.3.1-expiry",
-        "4.3",
-        "current",
-        10_000,
-        deleted=("temp-events", "ND9mVsrOTqCWqq2cIFVDug", "2026-11-21T08:57:55.077+00:00"),
-    ),
-    "kafka-3.9.2-classic": Dump(
-        "dumps/kafka-3.9.2-classic",
-        "3.9",
-        "2.4-3.9",
-        5_000,
-        deleted=("tmp-audit", "CR5CrWzdSPKR1lSAstXFdw", "2026-11-21T09:17:35.956+00:00"),
-    ),
+    "kafka-4.3.1-expiry": Dump("expiry/kafka-4.3.1-expiry", "4.3", "current", 10_000),
+    "kafka-3.9.2-classic": Dump("dumps/kafka-3.9.2-classic", "3.9", "2.4-3.9", 5_000),
     "kafka-upgrade-2.0.1-to-3.9.2": Dump(
         "dumps/kafka-upgrade-2.0.1-to-3.9.2",
         "3.9",
@@ -85,7 +73,19 @@ TIMELESS = {("kafka-2.0.1-v1", "import-v0-lz4-2")}
 tombstones was written 15 s before the instant, the one after them 18 s after it. A cleanup in
 between would have left the same bytes."""
 
-REASONS = ("restart", "COMMIT marker", "PreparingRebalance")
+MOVED = "the coordinator was restarted or moved, and its cleanups began anew: leader epoch since "
+RESTARTED = "the coordinator was restarted, and its cleanups began anew: the broker kept its leader"
+UNSEEN = (
+    "the log shows no reason: a restart that kept the leader epoch, a cleanup that failed or a "
+)
+REBALANCED = "late, or kept by a rebalance (PreparingRebalance), which no record shows"
+LATE = {
+    "kafka-4.3.1-expiry": {MOVED: 12, REBALANCED: 4},
+    "kafka-3.9.2-classic": {MOVED: 1, RESTARTED: 1, REBALANCED: 4},
+    # A start with a retention of one minute, where it had been a week: ZooKeeper kept the epoch.
+    "kafka-upgrade-2.0.1-to-3.9.2": {UNSEEN: 44},
+    "kafka-2.0.1-v1": {},
+}
 EVERY_RUN = {"kafka-4.3.1-expiry"}
 
 
@@ -94,42 +94,24 @@ def dumps(*names: str) -> list[object]:
     return [pytest.param(name, marks=marks[name]) for name in names]
 
 
-def log_of(spark: SparkSession, dump: Dump) -> OffsetLog:
-    decoded = frames_of_dump(spark, DATA / dump.folder / "broker-1", OFFSETS, TABLES)
-    decoded |= frames_of(
-        spark, {"feature_level_record": metadata_of(dump)}, set(FIRST_TABLES) - set(TABLES)
-    )
-    eras = expiration_eras()
-    before = eras["pre-2.1"] if dump.era == "2.4-3.9" else None
-    return offset_log(decoded, replay_rules(dump.release), eras[dump.era], before)
-
-
-def metadata_of(dump: Dump) -> list[dict[str, object]]:
-    """The first record of a metadata log that is there from its start; a ZooKeeper one has none."""
-    segment = "__cluster_metadata-0/00000000000000000000.log"
-    return [{"topic": "__cluster_metadata", "offset": 0, "segment": segment}] * bool(dump.deleted)
-
-
-def topics_of(spark: SparkSession, dump: Dump) -> DataFrame:
-    """What the metadata log tells of deleted topics; nothing of a ZooKeeper cluster."""
-    rows = [
-        (name, topic_id, 1, None, datetime.fromisoformat(at), "metadata_log")
-        for name, topic_id, at in filter(None, [dump.deleted])
-    ]
-    return spark.createDataFrame(rows, table("topics").ddl(not_null=False))
-
-
 def judged(spark: SparkSession, dump: Dump) -> list[Row]:
+    """What is said of the removals in a dump: a ZooKeeper cluster has no metadata log."""
     there = dump.topics_there and spark.createDataFrame(
         [(name,) for name in dump.topics_there], "topic string"
     )
+    decoded = decoded_dumps(spark, [DATA / dump.folder / "broker-1"])
+    metadata = metadata_log(decoded)
+    named = topics(metadata).localCheckpoint()
+    eras = expiration_eras()
+    before = eras["pre-2.1"] if dump.era == "2.4-3.9" else None
     return offset_removals(
-        log_of(spark, dump),
-        topics_of(spark, dump),
+        offset_log(decoded, replay_rules(dump.release), eras[dump.era], before),
+        named,
         retention(dump),
         AFTER_ALL_MS,
         audit=audit_rules(),
         present=there or None,
+        starts=coordinator_starts(metadata, named),
     ).collect()
 
 
@@ -138,7 +120,9 @@ def retention(dump: Dump) -> Retention:
 
 
 @pytest.mark.parametrize("name", dumps(*DUMPS))
-def test_causes_are_the_true_ones_and_lateness_has_a_reason(spark: SparkSession, name: str) -> None:
+def test_causes_are_the_true_ones_and_lateness_is_what_the_broker_logged(
+    spark: SparkSession, name: str
+) -> None:
     dump = DUMPS[name]
     told = read_removals(DATA / "expiry" / f"removals-{name}.json")
     rows = {(row.coordinator_partition, row.record_offset): row for row in judged(spark, dump)}
@@ -161,8 +145,34 @@ def test_causes_are_the_true_ones_and_lateness_has_a_reason(spark: SparkSession,
         else:
             unknown = row.cause == "unknown"
             assert row.verdict == ("cannot_tell" if unknown else "not_applicable"), row
-        if row.verdict == "late":
-            assert any(word in row.reason for word in REASONS), row
+    late = [row for row in rows.values() if row.verdict == "late"]
+    reasons = Counter(why for row in late for why in LATE[name] if row.reason.startswith(why))
+    assert (reasons, len(late)) == (LATE[name], sum(LATE[name].values()))
+    for row in late:
+        assert_logged(name, row)
+
+
+@cache
+def logged() -> dict[str, Any]:
+    """What the coordinators themselves logged."""
+    told: dict[str, Any] = json.loads((DATA / "expiry" / "coordinator-log.json").read_text("utf-8"))
+    return told
+
+
+def assert_logged(name: str, row: Row) -> None:
+    """A coordinator that began anew, or a rebalance, is in the broker's own log at that time."""
+    due, gone = (round(at.timestamp() * 1000) for at in (row.expected_at, row.removed_at))
+    if row.reason != REBALANCED:
+        # A coordinator that is down, or has not loaded its partition, cleans up nothing.
+        (began,) = [each for each in logged()[name]["starts"] if 0 < gone - each["at"] < 30_000]
+        was_not_there = (row.group_id, row.topic, row.partition) in IN_MEMORY_ONLY.get(name, ())
+        kept_longer = row.reason.startswith(UNSEEN) or was_not_there
+        assert kept_longer or began["down_since"] <= due + DUMPS[name].check_interval_ms, row
+    if row.reason == REBALANCED:
+        assert any(
+            each["group"] == row.group_id and each["from"] <= due < each["to"] <= gone
+            for each in logged()[name]["rebalances"]
+        ), row
 
 
 @pytest.mark.parametrize("name", dumps("kafka-4.3.1-expiry", "kafka-3.9.2-classic"))
