@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from analytics.dump.raw_records import PADDING, Batches, RawRecords, Spans
-from analytics.wire.columns import elements_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,8 +58,10 @@ def _copied(records: RawRecords, rows: NDArray[np.int64]) -> RawRecords:
     lengths = np.maximum(np.column_stack([key.length, value.length]).ravel(), 0)
     starts = np.column_stack([key.start, value.start]).ravel()
     after = np.cumsum(lengths)
+    view = records.data.data
+    spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
     return RawRecords(
-        data=records.data[elements_of(starts, lengths)],
+        data=np.frombuffer(b"".join([view[start:end] for start, end in spans]), np.uint8),
         batches=records.batches.take(batch),
         batch=number.astype(np.int32),
         offset=records.offset[rows],

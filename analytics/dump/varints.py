@@ -29,26 +29,32 @@ def read_varints(
         The values, the positions after them, and which rows never end within ``longest`` bytes
         (None where none).
     """
-    byte = data[at]
+    first = data.take(at)
     after = at + 1
-    more = byte > 0x7F
+    more = first >> 7
     if not more.any():
-        raw = byte.astype(np.int64)
-        return (raw >> 1) ^ -(raw & 1), after, None
-    raw, after, endless = _longer(data, byte, after, more, longest)
-    # An arithmetic shift would copy the sign bit of a 64-bit value.
-    half = (raw.view(np.uint64) >> np.uint64(1)).view(np.int64)
-    return half ^ -(raw & 1), after, endless
+        return _signed(first, np.int8), after, None
+    second = data.take(after)
+    if (more & (second >> 7)).any():
+        raw, after, endless = _longer(data, first, after, longest)
+        return _signed(raw, np.int64), after, endless
+    raw = (second * more).astype(np.uint16)
+    raw <<= 7
+    raw |= first & 0x7F
+    after += more
+    return _signed(raw, np.int16), after, None
+
+
+def _signed(raw: NDArray[np.unsignedinteger], signed: type[np.signedinteger]) -> NDArray[np.int64]:
+    """Undo the zigzag in as few bytes as the values have; narrow columns are fast ones."""
+    return ((raw >> 1).view(signed) ^ -(raw & 1).view(signed)).astype(np.int64, copy=False)
 
 
 def _longer(
-    data: NDArray[np.uint8],
-    byte: NDArray[np.uint8],
-    after: NDArray[np.int64],
-    more: NDArray[np.bool_],
-    longest: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_] | None]:
-    raw = (byte & 0x7F).astype(np.int64)
+    data: NDArray[np.uint8], first: NDArray[np.uint8], after: NDArray[np.int64], longest: int
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.bool_] | None]:
+    more = first > 0x7F
+    raw = (first & 0x7F).astype(np.uint64)
     rows: NDArray[np.int64] | slice = slice(None)
     if np.count_nonzero(more) * 4 < more.size:
         rows = np.flatnonzero(more)
@@ -56,7 +62,7 @@ def _longer(
     for shift in range(7, 7 * longest, 7):
         byte = data[place]
         # Rows that have ended add nothing and stay where they are.
-        value |= np.where(going, byte & 0x7F, np.uint8(0)).astype(np.int64) << shift
+        value |= np.where(going, byte & 0x7F, np.uint8(0)).astype(np.uint64) << np.uint64(shift)
         place += going
         going = going & (byte > 0x7F)
         if not going.any():
