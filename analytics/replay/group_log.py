@@ -29,6 +29,8 @@ class GroupLog:
         kept: `in_force`: what their present lives are made of.
         committed: The groups with a commit since they were last removed, in effect or not:
             `coordinator_partition`, `group_id`, `committed_from` (its offset, the first).
+        gone: `coordinator_partition`, `group_id` of the groups that were removed and not made
+            again, by a commit neither; None where offsets alone make a group.
     """
 
     decoded: Decoded
@@ -36,6 +38,7 @@ class GroupLog:
     alive: DataFrame
     kept: DataFrame
     committed: DataFrame
+    gone: DataFrame | None = None
 
     def records(self, family: str, role: str) -> DataFrame:
         """Return the decoded records about groups of a type in a role."""
@@ -69,7 +72,31 @@ def group_log(decoded: Decoded, rules: ReplayRules) -> GroupLog:
         committed = committed.localCheckpoint()
         alive = with_simple_groups(last, alive, committed, simple_values(decoded, last))
     alive = alive.localCheckpoint()
-    return GroupLog(decoded, rules, alive, in_force(last, alive).localCheckpoint(), committed)
+    kept = in_force(last, alive).localCheckpoint()
+    gone = _gone(last, alive, committed) if rules.simple_groups_last == "removal" else None
+    return GroupLog(decoded, rules, alive, kept, committed, gone)
+
+
+def groups_gone(log: GroupLog) -> DataFrame | None:
+    """Return the groups whose offsets outlive them: nothing is answered for them.
+
+    The tombstone of a group leaves its offsets in memory (``OffsetMetadataManager``), where
+    nobody is told of them until a commit or a member makes the group again. Brokers delete the
+    offsets first, or write what replaces the group in the same batch; where compaction took that,
+    the coordinator that loads what is left has the offsets and no group.
+    """
+    return log.gone
+
+
+def _gone(last: DataFrame, alive: DataFrame, committed: DataFrame) -> DataFrame:
+    removed = last.where((F.col("role") == GROUP) & F.col("last_tombstone").isNotNull())
+    there = alive.select(*GROUP_KEY).unionByName(committed.select(*GROUP_KEY))
+    return (
+        removed.select(*GROUP_KEY)
+        .distinct()
+        .join(there, list(GROUP_KEY), "left_anti")
+        .localCheckpoint()
+    )
 
 
 def _with_first_values(alive: DataFrame, records: DataFrame) -> DataFrame:

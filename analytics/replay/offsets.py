@@ -26,22 +26,42 @@ KEY = ("coordinator_partition", "group_id", "topic", "partition")
 NO_PRODUCER = -1
 
 
-def committed_offsets(decoded: Decoded, rules: ReplayRules) -> DataFrame:
-    """Return the table `committed_offsets` of decoded tables that are cut at an instant."""
+def committed_offsets(
+    decoded: Decoded, rules: ReplayRules, gone: DataFrame | None = None
+) -> DataFrame:
+    """Return the table `committed_offsets` of decoded tables that are cut at an instant.
+
+    Args:
+        decoded: The decoded tables.
+        rules: Of the release.
+        gone: What `groups_gone` returns; nothing is answered for these groups.
+    """
     places = _plain(decoded, rules).unionByName(_by_marker(decoded, rules))
-    latest = places.groupBy(*KEY).agg(F.max("record_offset").alias("record_offset"))
+    latest = (
+        _of_groups_there(places, gone)
+        .groupBy(*KEY)
+        .agg(F.max("record_offset").alias("record_offset"))
+    )
     found = records_at(decoded["offset_commit"], latest.select(KEY[0], "record_offset"))
     return as_table(_meaning(found, rules), "committed_offsets")
 
 
-def pending_offsets(decoded: Decoded, rules: ReplayRules) -> DataFrame:
-    """Return the table `pending_offsets` of decoded tables that are cut at an instant."""
-    entries = _entries(decoded, rules).where(F.col("end_offset").isNull())
+def pending_offsets(
+    decoded: Decoded, rules: ReplayRules, gone: DataFrame | None = None
+) -> DataFrame:
+    """Return the table `pending_offsets`, of the same as `committed_offsets`."""
+    entries = _of_groups_there(_entries(decoded, rules), gone).where(F.col("end_offset").isNull())
     if rules.tombstone_removes == "everything":
         entries = _outliving_tombstones(entries, decoded, rules, F.col("last_value"))
     places = entries.select(KEY[0], F.col("last_value").alias("record_offset"))
     found = _meaning(records_at(decoded["offset_commit"], places), rules)
     return as_table(with_owner(found, decoded["transaction_log"]), "pending_offsets")
+
+
+def _of_groups_there(entries: DataFrame, gone: DataFrame | None) -> DataFrame:
+    if gone is None:
+        return entries
+    return entries.join(F.broadcast(gone), ["coordinator_partition", "group_id"], "left_anti")
 
 
 def _plain(decoded: Decoded, rules: ReplayRules) -> DataFrame:

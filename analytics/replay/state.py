@@ -10,7 +10,7 @@ from analytics.replay.assignments import assignments
 from analytics.replay.configs import configs
 from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.graph import Step, resolve
-from analytics.replay.group_log import group_log
+from analytics.replay.group_log import group_log, groups_gone
 from analytics.replay.groups import groups
 from analytics.replay.members import members
 from analytics.replay.metadata_log import metadata_log
@@ -33,8 +33,9 @@ STATE = (
     Step("metadata", metadata_log, ("cut",)),
     Step("group_log", group_log, ("cut", "rules")),
     Step("topics", topics, ("metadata", "other_topics")),
-    Step("committed_offsets", committed_offsets, ("cut", "rules")),
-    Step("pending_offsets", pending_offsets, ("cut", "rules")),
+    Step("groups_gone", groups_gone, ("group_log",)),
+    Step("committed_offsets", committed_offsets, ("cut", "rules", "groups_gone")),
+    Step("pending_offsets", pending_offsets, ("cut", "rules", "groups_gone")),
     Step("groups", groups, ("group_log", "committed_offsets", "pending_offsets", "coverage")),
     Step("assignments", assignments, ("group_log", "topics")),
     Step("members", members, ("group_log",)),

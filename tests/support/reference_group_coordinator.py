@@ -8,7 +8,7 @@ and what the coordinator would answer, in the words of the state tables.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,8 +85,10 @@ class ReferenceGroupCoordinator:
                 self.groups.replay(family, kind, record)
 
     def listed(self) -> dict[str, Group]:
-        """The groups that have a row: those there are, and those that have offsets."""
-        simple: dict[str, Group] = {name: SimpleGroup() for name in self.offsets.groups()}
+        """The groups that have a row: those there are, and before 4.0 those that have offsets."""
+        simple: dict[str, Group] = {}
+        if self.scala:
+            simple = {name: SimpleGroup() for name in self.offsets.groups()}
         return simple | self.groups.groups
 
 
@@ -112,8 +114,9 @@ def tables_of(
             loaded[record.partition].replay(record)
     tables = Tables()
     for partition, coordinator in loaded.items():
-        _add_offsets(tables, coordinator.offsets)
-        for name, group in coordinator.listed().items():
+        listed = coordinator.listed()
+        _add_offsets(tables, coordinator.offsets, listed)
+        for name, group in listed.items():
             _add_group(tables, partition, name, group, coordinator.streams_validate)
             _add_members(tables, name, group)
             for row in _assignments(group, topics):
@@ -131,11 +134,15 @@ def _absent(number: int | None, nothing: int = -1) -> int | None:
 # --- offsets -------------------------------------------------------------------------------------
 
 
-def _add_offsets(tables: Tables, offsets: ReferenceOffsets) -> None:
+def _add_offsets(tables: Tables, offsets: ReferenceOffsets, listed: Container[str]) -> None:
+    """Add what is answered: nothing for a group that is not there, though its offsets are."""
     for key, commit in offsets.committed.items():
-        tables.committed_offsets[key] = _offset(key, commit)
+        if key[0] in listed:
+            tables.committed_offsets[key] = _offset(key, commit)
     for producer, pending in offsets.pending.items():
         for key, commit in pending.items():
+            if key[0] not in listed:
+                continue
             tables.pending_offsets[*key, producer] = _offset(key, commit) | {
                 "producer_id": producer,
                 "producer_epoch": commit.record.producer_epoch,

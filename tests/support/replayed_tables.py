@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.replay.assignments import assignments
-from analytics.replay.group_log import group_log
+from analytics.replay.group_log import group_log, groups_gone
 from analytics.replay.groups import groups
 from analytics.replay.members import members
 from analytics.replay.offsets import committed_offsets, pending_offsets
@@ -44,9 +44,9 @@ def replayed_frames(
     decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayRules
 ) -> dict[str, DataFrame]:
     """Return the state tables of groups and offsets; arguments as of `replayed_tables`."""
-    committed = committed_offsets(decoded, rules).localCheckpoint()
-    pending = pending_offsets(decoded, rules).localCheckpoint()
     log = group_log(decoded, rules)
+    committed = committed_offsets(decoded, rules, groups_gone(log)).localCheckpoint()
+    pending = pending_offsets(decoded, rules, groups_gone(log)).localCheckpoint()
     return {
         "committed_offsets": committed,
         "pending_offsets": pending,

@@ -8,7 +8,7 @@ import pytest
 
 from analytics.replay.assignments import assignments
 from analytics.replay.coverage import Coverage
-from analytics.replay.group_log import GroupLog, group_log
+from analytics.replay.group_log import GroupLog, group_log, groups_gone
 from analytics.replay.group_records import KINDS, MEMBER_ROLES
 from analytics.replay.groups import groups
 from analytics.replay.members import members
@@ -114,9 +114,17 @@ CASES: dict[str, tuple[list[Record], Told]] = {
         ("classic", "Stable", 5, None, {"n": 5}),
     ),
     "offsets alone": ([COMMITTED], ("simple", "Empty", None, None, {})),
-    "offsets outlive the group's record": (
+    "offsets outlive the group, and nobody is told of them": (
         [classic("m"), COMMITTED, gone("group_metadata")],
+        None,
+    ),
+    "offsets outlive the group, until a commit brings it back": (
+        [classic("m"), COMMITTED, gone("group_metadata"), COMMITTED],
         ("simple", "Empty", None, None, {}),
+    ),
+    "offsets outlive the group, until a member brings it back": (
+        [classic("m"), COMMITTED, gone("group_metadata"), *CONSUMER],
+        ("consumer", "Stable", 3, 3, {"m": 3}),
     ),
     "offsets alone, each of them deleted": (
         [COMMITTED, gone("offset_commit")],
@@ -266,11 +274,16 @@ def found(spark: SparkSession) -> dict[str, dict[int, list[Row]]]:
     """All cases replayed at once, by table and case."""
     log = log_of(spark, [case[0] for case in CASES.values()])
     offsets = [
-        of_table(log.decoded, log.rules) for of_table in (committed_offsets, pending_offsets)
+        of_table(log.decoded, log.rules, groups_gone(log))
+        for of_table in (committed_offsets, pending_offsets)
     ]
     lost = NUMBERS["consumer"], NUMBERS["classic"]
     coverage = Coverage(complete_from={(TOPIC, number): 1 for number in lost})
-    tables = {"groups": groups(log, *offsets, coverage), "members": members(log)}
+    tables = {
+        "groups": groups(log, *offsets, coverage),
+        "members": members(log),
+        "committed_offsets": offsets[0],
+    }
     by_case: dict[str, dict[int, list[Row]]] = {}
     for name, frame in tables.items():
         assert frame.columns == [column.name for column in table(name).columns]
@@ -291,6 +304,18 @@ def test_what_each_log_leaves(found: dict[str, dict[int, list[Row]]]) -> None:
             None,
         )
     assert told == {name: case[1] for name, case in CASES.items()}
+
+
+def test_offsets_are_answered_where_their_group_is_there(
+    found: dict[str, dict[int, list[Row]]],
+) -> None:
+    """Seen of a 4.1.2 broker: compaction had taken the first records of the group's next life."""
+    outlived = {
+        name: number in found["committed_offsets"]
+        for name, number in NUMBERS.items()
+        if name.startswith("offsets outlive")
+    }
+    assert list(outlived.values()) == [False, True, True]
 
 
 def group_named(found: dict[str, dict[int, list[Row]]], name: str) -> Row:
