@@ -112,23 +112,31 @@ class _ChunkDecoder:
         self.failures = Failures()
 
     def decode(self, damages: Sequence[Damage], conflicting: NDArray[np.int64] | None) -> Decoded:
-        control = self.records.batches.is_control[self.records.batch]
+        self._data(self._data_rows(conflicting))
+        for rows, reason in zip(self.failures.rows, self.failures.reasons, strict=True):
+            self.decoded.undecoded[reason] += rows.size
+        batches: list[pa.RecordBatch] = []
+        if self.failures.count:
+            batches.append(undecoded_records(self.records, self.failures, self.buffer, self.origin))
+        if damages:
+            batches.append(undecoded_damages(damages, self.origin))
+        if batches:
+            self._keep(UNDECODED_TABLE, pa.concat_batches(batches))
+        return self.decoded
+
+    def _data_rows(self, conflicting: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """Decode control records and note what conflicts; return the rows of all others."""
+        is_control = self.records.batches.is_control
+        if conflicting is None and not is_control.any():
+            return np.arange(len(self.records))
+        control = is_control[self.records.batch]
         if control.any():
             self._control(np.flatnonzero(control))
         data = ~control
         if conflicting is not None:
             data[conflicting] = False
             self.failures.add(conflicting, Reason.CONFLICTING_ROW, "another row has this offset")
-        self._data(np.flatnonzero(data))
-        for rows, reason in zip(self.failures.rows, self.failures.reasons, strict=True):
-            self.decoded.undecoded[reason] += rows.size
-        failed = undecoded_records(self.records, self.failures, self.buffer, self.origin)
-        batches = [each for each in (failed,) if each.num_rows]
-        if damages:
-            batches.append(undecoded_damages(damages, self.origin))
-        if batches:
-            self._keep(UNDECODED_TABLE, pa.concat_batches(batches))
-        return self.decoded
+        return np.flatnonzero(data)
 
     def _keep(self, table: str, batch: pa.RecordBatch) -> None:
         if self.tables is None or table in self.tables:
@@ -181,16 +189,19 @@ class _ChunkDecoder:
         place, value = in_order(pieces)
         if key is not None:
             key = take(key, place) if place.size < frames.row.size else key
-        columns = self._columns(kind, frames, place, pieces)
+        layout = _layouts(frames.row.size, pieces)[place]
+        frames = frames.take(place)
+        columns = self._columns(kind, frames, layout)
+        columns["unknown_tags"] = unknown_tags_array(pieces, place, self.buffer)
         try:
             arrays = _struct_columns(kind, key, value)
         except pa.ArrowInvalid:
-            good = self._without_bad_text(kind, frames.row[place], key, value)
+            good = self._without_bad_text(kind, frames.row, key, value)
             key = None if key is None else take(key, good)
             arrays = _struct_columns(kind, key, take(value, good))
             columns = {name: column.take(pa.array(good)) for name, column in columns.items()}
-            place = place[good]
-        self._count(kind, frames, place, pieces)
+            frames, layout = frames.take(good), layout[good]
+        self._count(kind, frames, layout)
         self._keep(kind.table, table_of(decoded_schema(kind), columns | arrays))
 
     def _keys(self, kind: RecordType, frames: Frames) -> tuple[Frames, Column]:
@@ -224,28 +235,22 @@ class _ChunkDecoder:
         return np.flatnonzero(~(bad_key | bad_value))
 
     def _columns(
-        self, kind: RecordType, frames: Frames, place: NDArray[np.int64], pieces: list[Piece]
+        self, kind: RecordType, frames: Frames, layout: NDArray[np.int64]
     ) -> dict[str, pa.Array]:
-        version = frames.version[place]
-        tombstone = frames.tombstone[place]
-        layout = _layouts(frames.row.size, pieces)[place]
-        return surroundings(self.records, frames.row[place], self.origin) | {
-            "record_type": pa.array(frames.record_type[place].astype(np.int16)),
-            "value_version": pa.array(version.astype(np.int16), mask=tombstone),
+        version = frames.version.astype(np.int16)
+        return surroundings(self.records, frames.row, self.origin) | {
+            "record_type": pa.array(frames.record_type.astype(np.int16)),
+            "value_version": pa.array(version, mask=frames.tombstone),
             "value_layout": labels(layout, list(kind.layouts)),
-            "is_tombstone": pa.array(tombstone),
-            "unknown_tags": unknown_tags_array(pieces, place, self.buffer),
+            "is_tombstone": pa.array(frames.tombstone),
         }
 
-    def _count(
-        self, kind: RecordType, frames: Frames, place: NDArray[np.int64], pieces: list[Piece]
-    ) -> None:
-        layout = _layouts(frames.row.size, pieces)[place]
-        how = (frames.version[place] + 1) << 8 | (layout + 1)
-        record_type = frames.record_type[place]
-        numbers = distinct(record_type)
+    def _count(self, kind: RecordType, frames: Frames, layout: NDArray[np.int64]) -> None:
+        how = (frames.version + 1) << 8 | (layout + 1)
+        numbers = distinct(frames.record_type)
         for number in numbers:
-            for code, count in counted(how[record_type == number] if len(numbers) > 1 else how):
+            here = frames.record_type == number if len(numbers) > 1 else slice(None)
+            for code, count in counted(how[here]):
                 version, index = (code >> 8) - 1, (code & 0xFF) - 1
                 name = kind.layouts[index] if index >= 0 else None
                 self.decoded.kinds[RecordKind(number, version, name)] += count

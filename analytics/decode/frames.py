@@ -76,8 +76,15 @@ def _coordinator_frames(
     records: RawRecords, rows: NDArray[np.int64], buffer: ByteBuffer
 ) -> tuple[Frames, Failures]:
     failures = Failures()
-    key_start, key_length = records.key.start[rows], records.key.length[rows]
-    value_start, value_length = records.value.start[rows], records.value.length[rows]
+    key, value = records.key, records.value
+    if rows.size < len(records):
+        key, value = key.take(rows), value.take(rows)
+    key_start, key_length, value_start, value_length = (
+        key.start,
+        key.length,
+        value.start,
+        value.length,
+    )
     typed = key_length >= _INT16.itemsize
     if not typed.all():
         failures.add(rows[key_length < 0], Reason.NULL_KEY, "")

@@ -118,6 +118,8 @@ def label(value: str | None, rows: int) -> pa.DictionaryArray:
 
 def labels(index: NDArray[np.int64], words: list[str]) -> pa.DictionaryArray:
     """Pick a word for each row; a negative index is null."""
+    if not words:
+        return pa.nulls(index.size, LABEL)
     indices = pa.array(index.astype(np.int32), mask=index < 0)
     return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
 
@@ -150,8 +152,9 @@ def surroundings(
     batch = records.batch[row]
     of = records.batches
     epoch = of.leader_epoch[batch]
+    unknown = epoch < 0
     return columns | {
-        "leader_epoch": pa.array(epoch, pa.int32(), mask=epoch < 0),
+        "leader_epoch": pa.array(epoch, pa.int32(), mask=unknown if unknown.any() else None),
         "producer_id": pa.array(of.producer_id[batch]),
         "producer_epoch": pa.array(of.producer_epoch[batch]),
         "is_transactional": pa.array(of.is_transactional[batch]),

@@ -46,8 +46,11 @@ def read_values(
     if deleted.size:
         nothing = absent_struct(kind.value, buffer, deleted.size)
         pieces.append(Piece(deleted, nothing, NO_LAYOUT, []))
-    for version in distinct(frames.version[~frames.tombstone]):
-        place = np.flatnonzero((frames.version == version) & ~frames.tombstone)
+    living = np.flatnonzero(~frames.tombstone) if deleted.size else np.arange(frames.row.size)
+    versions = frames.version[living] if deleted.size else frames.version
+    present = distinct(versions)
+    for version in present:
+        place = living[versions == version] if len(present) > 1 else living
         if version in kind.versions:
             pieces += _read_version(kind, version, frames, place, buffer, failures)
         else:
@@ -71,19 +74,21 @@ def _read_version(
         cursor = Cursor.over(buffer, frames.value_start[place], frames.value_length[place])
         column: Column = value_reader(kind.name, version, layout).read(cursor)
         cursor.require_exhausted(Reason.TRAILING_BYTES, "")
-        living = np.flatnonzero(~cursor.dead)
-        if living.size < place.size:
+        if cursor.sound:
+            living = np.arange(place.size)
+        else:
+            living = np.flatnonzero(~cursor.dead)
             column = take(column, living)
         if living.size:
             known = number if kind.layouts else NO_LAYOUT
             tags = _placed(cursor, place, living)
             pieces.append(Piece(place[living], column, known, tags))
+        if cursor.sound:
+            return pieces
         if first_failure is None:
             first_failure = (cursor, frames.row[place])
             tried = place
         place = place[cursor.dead]
-        if not place.size:
-            return pieces
     if first_failure is not None:
         cursor, rows = first_failure
         failed = np.where(np.isin(tried, place), rows, -1)

@@ -63,9 +63,8 @@ class ArrayContent:
         too_many = length * self.item.least > cursor.remaining
         if too_many.any():
             cursor.fail(too_many & ~cursor.dead, Reason.LENGTH_BEYOND_END, self.path)
-        dead = cursor.dead
-        if dead.any():
-            length = np.where(dead, 0, length)
+        if not cursor.sound:
+            length = np.where(cursor.dead, 0, length)
         count = np.maximum(length, 0)
         items: Column | None = self.flat.read(cursor, count) if self.flat is not None else None
         if items is None:

@@ -80,9 +80,12 @@ class Journal:
 
 
 class Cursor:
-    """Positions of n rows in a buffer, each bounded by its own end (exclusive)."""
+    """Positions of n rows in a buffer, each bounded by its own end (exclusive).
 
-    __slots__ = ("buffer", "end", "journal", "position", "row")
+    While it is ``sound`` no row has failed, and none need be asked whether it has.
+    """
+
+    __slots__ = ("buffer", "end", "journal", "position", "row", "sound")
 
     def __init__(
         self,
@@ -97,6 +100,7 @@ class Cursor:
         self.end = end
         self.row = row
         self.journal = journal
+        self.sound = True
 
     @classmethod
     def over(
@@ -129,6 +133,7 @@ class Cursor:
             self.journal.note(self.row[living], reason, path)
         self.position[rows] = 0
         self.end[rows] = _DEAD
+        self.sound = False
 
     def claim(self, size: int | NDArray[np.int64], reason: Reason, path: str) -> NDArray[np.int64]:
         """Move past ``size`` (never negative) bytes and return where they start.
@@ -153,20 +158,24 @@ class Cursor:
 
     def select(self, rows: NDArray[np.int64]) -> Cursor:
         """Open a cursor over some of the rows, in that order, with the same journal."""
-        return Cursor(
+        part = Cursor(
             self.buffer, self.position[rows], self.end[rows], self.row[rows], self.journal
         )
+        part.sound = self.sound
+        return part
 
     def rejoin(self, rows: NDArray[np.int64], part: Cursor) -> None:
         """Take back the rows of ``select``: their positions, and who died."""
         self.position[rows] = part.position
-        dead = part.dead
-        if dead.any():
-            self.end[rows[dead]] = _DEAD
-            self.position[rows[dead]] = 0
+        if part.sound:
+            return
+        dead = rows[part.dead]
+        self.end[dead] = _DEAD
+        self.position[dead] = 0
+        self.sound = False
 
     def require_exhausted(self, reason: Reason, path: str) -> None:
         """Fail the living rows that have bytes left."""
-        left = (self.position != self.end) & (self.end != _DEAD)
-        if left.any():
+        left = self.position != self.end
+        if left.any() and (left := left & (self.end != _DEAD)).any():
             self.fail(left, reason, path)

@@ -149,8 +149,8 @@ class FixedArrayContent:
         count = np.maximum(length, 0)
         dtype = WIRE_DTYPES[self.wire_type]
         start = cursor.claim(count * dtype.itemsize, Reason.LENGTH_BEYOND_END, self.path)
-        dead = cursor.dead
-        if dead.any():
+        if not cursor.sound:
+            dead = cursor.dead
             count, length = np.where(dead, 0, count), np.where(dead, 0, length)
         where = np.repeat(start, count)
         where += elements_of(np.zeros_like(count), count) * dtype.itemsize

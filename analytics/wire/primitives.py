@@ -102,9 +102,8 @@ def claim_content(
     start = cursor.claim(
         np.where(null, 0, length) if null.any() else length, Reason.LENGTH_BEYOND_END, path
     )
-    dead = cursor.dead
-    if dead.any():
-        length = np.where(dead, 0, length)
+    if not cursor.sound:
+        length = np.where(cursor.dead, 0, length)
     return start, length
 
 

@@ -33,10 +33,13 @@ class FixedRun:
 
     def read(self, cursor: Cursor, columns: dict[str, Column]) -> None:
         """Read the run; where it does not fit, field by field, so that the failure is named."""
-        if (cursor.position + self.dtype.itemsize > cursor.end).any():
+        start = cursor.position
+        stop = start + self.dtype.itemsize
+        if (stop > cursor.end).any():
             self._one_by_one(cursor, columns)
             return
-        raw = cursor.gather(self.dtype, Reason.TRUNCATED, "")
+        cursor.position = stop
+        raw = cursor.buffer.gather(self.dtype, start)
         for place, (name, reader) in enumerate(self.fields):
             columns[name] = column_of(raw[f"f{place}"], reader.wire_type, reader.column_type)
         if self.then is not None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from analytics.wire.columns import Binary, Fixed
 
 _ASCII = 0x80
+_SPARSE = 2
 _UUID_BYTES = 16
 _UUID_TEXT = 22
 _ALPHABET = np.frombuffer(
@@ -22,17 +23,20 @@ _ALPHABET = np.frombuffer(
 
 def binary_array(column: Binary) -> pa.Array:
     """Copy spans into an Arrow binary array."""
-    null = column.length < 0
-    any_null = bool(null.any())
-    if not any_null:
-        return _gather(column.buffer.data, column.start, column.length)
-    length = np.where(null, 0, column.length)
-    # A null lies nowhere: where the last text before it ends, it does not break the ascent.
-    ends = np.maximum.accumulate(np.where(null, 0, column.start + length))
-    array = _gather(column.buffer.data, np.where(null, ends, column.start), length)
-    validity = pa.array(~null).buffers()[1]
-    _, offsets, data = array.buffers()
-    return pa.Array.from_buffers(pa.binary(), len(array), [validity, offsets, data])
+    length = column.length
+    filled = length > 0
+    is_dense = _SPARSE * np.count_nonzero(filled) > length.size
+    if is_dense and int(length.min()) >= 0:
+        return _gather(column.buffer.data, column.start, length)
+    # What is empty or null lies nowhere: only the others are copied, none of them where all are.
+    rows = np.flatnonzero(filled)
+    content = _gather(column.buffer.data, column.start[rows], length[rows]).buffers()[2]
+    bounds = np.zeros(length.size + 1, np.int32)
+    np.cumsum(np.maximum(length, 0), out=bounds[1:])
+    null = length < 0
+    validity = pa.array(~null).buffers()[1] if null.any() else None
+    buffers = [validity, pa.py_buffer(bounds), content or pa.py_buffer(b"")]
+    return pa.Array.from_buffers(pa.binary(), length.size, buffers)
 
 
 def _gather(data: NDArray[np.uint8], start: NDArray[Any], length: NDArray[Any]) -> pa.Array:
