@@ -30,8 +30,10 @@ class ByteSource:
         shrank: Fewer bytes were there than ``size`` said.
     """
 
-    def __init__(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+    def __init__(self, file: str | os.PathLike[str] | BinaryIO, *, digest: bool = False) -> None:
         """Open a path or URI, or take an open file, which stays the caller's to close.
+
+        With ``digest`` the bytes that are read in order anyway are summed up for `sha256`.
 
         Raises:
             InputUnreadableError: The file cannot be opened.
@@ -42,6 +44,8 @@ class ByteSource:
         self._descriptor = self._file.fileno() if self._owned and not is_uri(self.name) else -1
         self.size = self._file.seek(0, os.SEEK_END)
         self.shrank = False
+        self._sum = sha256() if digest else None
+        self._summed = 0
 
     def __enter__(self) -> Self:
         return self
@@ -67,12 +71,15 @@ class ByteSource:
                 if not read:
                     self.shrank = True
                     buffer[done:] = bytes(len(buffer) - done)
-                    return
+                    break
                 done += read
         except OSError as error:
             raise InputUnreadableError(
                 f"{self.name}: cannot be read at byte {position + done} ({error.strerror or error})"
             ) from error
+        if self._sum is not None and position <= self._summed < position + len(buffer):
+            self._sum.update(buffer[self._summed - position :])
+            self._summed = position + len(buffer)
 
     def array(self, position: int, size: int) -> NDArray[np.uint8]:
         """Return bytes in a buffer of their own, with `PADDING` zeros after them."""
@@ -86,14 +93,12 @@ class ByteSource:
         return self.array(position, size)[:size].tobytes()
 
     def sha256(self) -> str:
-        """Return the digest of the whole file, in hexadecimal."""
-        digest = sha256()
-        block = bytearray(min(_BLOCK, max(self.size, 1)))
-        for position in range(0, self.size, len(block)):
-            view = memoryview(block)[: self.size - position]
-            self.fill(view, position)
-            digest.update(view)
-        return digest.hexdigest()
+        """Return the digest of the whole file, in hexadecimal; it was opened to be summed up."""
+        assert self._sum is not None
+        block = memoryview(bytearray(_BLOCK))
+        while self._summed < self.size:
+            self.fill(block[: self.size - self._summed], self._summed)
+        return self._sum.hexdigest()
 
     def _read_some(self, buffer: memoryview, position: int) -> int:
         if self._descriptor >= 0:

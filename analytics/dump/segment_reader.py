@@ -96,14 +96,16 @@ class FileReader:
             InputUnreadableError: The file cannot be opened or the disk refuses.
         """
         self.summary = summary = Summary()
-        with ByteSource(self._file) as source:
+        options = self._options
+        digest = options.digest and options.from_position == 0
+        with ByteSource(self._file, digest=digest) as source:
             layout, summary.bytes_read = self._lay_out(source)
             summary.tail = layout.tail
             summary.implausible_epochs = layout.implausible_epochs
             for chunk in self._chunks(source, layout):
                 summary.add(chunk)
                 yield chunk
-            if self._options.digest and self._options.from_position == 0:
+            if digest:
                 summary.sha256 = source.sha256()
             summary.shrank = source.shrank
         assert summary.reconciles, summary
