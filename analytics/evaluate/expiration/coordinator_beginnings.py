@@ -19,7 +19,7 @@ EPOCH = ("coordinator_partition", "leader_epoch")
 _PLACE = (*EPOCH, "at")
 _STARTS = (
     "coordinator_partition int, leader_epoch int, leader int, started_at timestamp, "
-    "is_restart boolean, broker_starts array<timestamp>"
+    "is_restart boolean, idle_since timestamp, broker_starts array<timestamp>"
 )
 
 
@@ -38,8 +38,9 @@ def with_beginning(
         (timestamp: when it was elected or started last before the tombstone; where no metadata log
         tells, the first record of the leader epoch), `ready_by` (timestamp: its first record since,
         by which it had loaded its partition), `by_restart` (boolean: it started again within the
-        leader epoch) and `restarted_since` (timestamp: when the broker started again after the
-        tombstone; null where it did not).
+        leader epoch), `idle_since` (timestamp: until when the leader before had been at work; null
+        where that is not known) and `restarted_since` (timestamp: when the broker started again
+        after the tombstone; null where it did not).
     """
     if starts is None:
         starts = removed.sparkSession.createDataFrame([], _STARTS)
@@ -50,6 +51,7 @@ def with_beginning(
         F.coalesce("started_at", unknown).alias("began_at"),
         F.col("first_at").alias("ready_by"),
         F.col("is_restart").alias("by_restart"),
+        "idle_since",
     )
     since = F.filter("broker_starts", lambda started: started > F.col("at"))
     found = (
@@ -79,6 +81,6 @@ def _with_first_record(starts: DataFrame, decoded: Decoded) -> DataFrame:
         .withColumnRenamed("partition", "coordinator_partition")
         .join(F.broadcast(starts), list(EPOCH), "left")
         .where(F.coalesce(since, F.lit(col=True)))
-        .groupBy(*EPOCH, "leader", "started_at", "is_restart")
+        .groupBy(*EPOCH, "leader", "started_at", "is_restart", "idle_since")
         .agg(F.min("timestamp").alias("first_at"), F.first("broker_starts").alias("broker_starts"))
     )

@@ -189,6 +189,14 @@ def _why_late(audit: AuditRules) -> Column:
             ),
         )
         .when(
+            _began_anew(audit) & _was_left_before(audit),
+            _timed(
+                "the cleanups before left it too, and the first one after a restart or move took "
+                "it: something kept it that only a coordinator's memory had; leader epoch since ",
+                began,
+            ),
+        )
+        .when(
             _began_anew(audit) & F.col("leader").isNotNull(),
             _timed(
                 "the coordinator was restarted or moved, and its cleanups began anew: leader epoch "
@@ -225,6 +233,12 @@ def _began_anew(audit: AuditRules) -> Column:
         & (at <= ready + within)
         & (at <= began + audit.start_ms + within)
     )
+
+
+def _was_left_before(audit: AuditRules) -> Column:
+    """Return whether the coordinator before had come to a cleanup after the offset was due."""
+    cleaned_up = F.unix_millis("idle_since") > F.col("expires_ms") + _one_cleanup(audit)
+    return F.coalesce(cleaned_up, F.lit(col=False))
 
 
 def _no_reason() -> Column:

@@ -34,14 +34,27 @@ def coordinator_starts(log: MetadataLog, topics: DataFrame) -> DataFrame:
     Returns:
         `coordinator_partition`, `leader_epoch`, `leader`, `started_at` (timestamp; null where it
         was before the first record), `is_restart` (boolean: the broker started again within the
-        epoch) and `broker_starts` (array of timestamps: when that broker started, at any time).
+        epoch), `idle_since` (timestamp: until when the leader before had led; null where that is
+        not known) and `broker_starts` (array of timestamps: when that broker started, at any time).
     """
     elected = elections(log, topics.where(F.col("topic") == OFFSETS_TOPIC))
     order = Window.partitionBy("topic_id", "partition").orderBy("at")
-    led = elected.withColumn("until", F.lead("at").over(order)).where("leader is not null")
+    nobody_since = F.when(F.lag("leader").over(order).isNull(), F.lag("since").over(order))
+    is_first = F.lag("at").over(order).isNull()
+    led = (
+        elected.withColumn("until", F.lead("at").over(order))
+        .withColumn("idle_since", F.when(~is_first, F.coalesce(nobody_since, "since")))
+        .where("leader is not null")
+    )
     known = led.join(F.broadcast(_broker_starts(log)), "leader", "left")
     beginnings = F.concat(
-        F.array(F.struct(F.col("since").alias("started_at"), F.lit(col=False).alias("is_restart"))),
+        F.array(
+            F.struct(
+                F.col("since").alias("started_at"),
+                F.lit(col=False).alias("is_restart"),
+                "idle_since",
+            )
+        ),
         F.coalesce(F.transform(_restarts(), _as_restart), F.array()),
     )
     return known.select(
@@ -63,7 +76,12 @@ def _restarts() -> Column:
 
 
 def _as_restart(start: Column) -> Column:
-    return F.struct(start["since"].alias("started_at"), F.lit(col=True).alias("is_restart"))
+    # When it was killed no record says.
+    return F.struct(
+        start["since"].alias("started_at"),
+        F.lit(col=True).alias("is_restart"),
+        F.lit(None).cast("timestamp").alias("idle_since"),
+    )
 
 
 def _broker_starts(log: MetadataLog) -> DataFrame:

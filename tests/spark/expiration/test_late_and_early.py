@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 TABLES = (*KINDS, *FIRST_TABLES, "offset_commit")
 STARTS = (
     "coordinator_partition int, leader_epoch int, leader int, started_at timestamp, "
-    "is_restart boolean, broker_starts array<timestamp>"
+    "is_restart boolean, idle_since timestamp, broker_starts array<timestamp>"
 )
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 HOUR, INTERVAL = 3_600_000, 600_000
@@ -47,6 +47,7 @@ class Case:
         verdict: What is to be said.
         reason: How the reason begins; None for none.
         elected: When the leader of the tombstone's epoch was elected; None before the log begins.
+        idle_since: Until when another one led before; None where nothing says.
         restarts: When the broker started again within that epoch.
         starts: When it started at other times.
         records: When the coordinator wrote something else, of another group.
@@ -59,6 +60,7 @@ class Case:
     verdict: str
     reason: str | None
     elected: int | None = None
+    idle_since: int | None = None
     restarts: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
     records: tuple[int, ...] = ()
@@ -70,6 +72,7 @@ class Case:
 RESTARTED = "the coordinator was restarted, and its cleanups began anew: the broker kept its leader"
 MOVED = "the coordinator was restarted or moved, and its cleanups began anew: leader epoch since "
 SEEN = "the coordinator was restarted or moved, and its cleanups began anew: leader epoch first "
+LEFT = "the cleanups before left it too, and the first one after a restart or move took it: "
 FAILED = "the log shows no reason: the coordinator was not restarted; a cleanup that failed leaves"
 NOTHING = "the log shows no reason: a restart that kept the leader epoch, a cleanup that failed or"
 
@@ -90,6 +93,12 @@ CASES: Mapping[str, Case] = {
     ),
     "a restart, and a cleanup long after it": Case(120, "late", FAILED, restarts=(61,)),
     "an election": Case(75, "late", MOVED, elected=64, epoch=2, records=(65,)),
+    "an election, after a while without a leader": Case(
+        100, "late", MOVED, elected=90, idle_since=68, epoch=2, records=(91,)
+    ),
+    "an election, and a leader before that cleaned up without it": Case(
+        100, "late", LEFT, elected=90, idle_since=89, epoch=2, records=(91,)
+    ),
     "an election long before the first record of its epoch": Case(
         120, "late", FAILED, elected=10, epoch=2
     ),
@@ -154,8 +163,9 @@ def records_of(number: int, case: Case) -> list[dict[str, Any]]:
 def starts_of(number: int, case: Case) -> list[tuple[Any, ...]]:
     if not case.is_told:
         return []
-    begun = [(case.elected and at(case.elected), False)]
-    begun += [(at(minute), True) for minute in case.restarts]
+    idle_since = case.idle_since and at(case.idle_since)
+    begun = [(case.elected and at(case.elected), False, idle_since)]
+    begun += [(at(minute), True, None) for minute in case.restarts]
     broker_starts = [at(minute) for minute in sorted({*case.restarts, *case.starts})]
     return [(number, case.epoch, 1, *each, broker_starts) for each in begun]
 

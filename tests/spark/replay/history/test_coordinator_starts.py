@@ -62,6 +62,10 @@ def test_a_broker_that_starts_again_while_it_leads_begins_anew(spark: SparkSessi
     starts = {row.leader: [utc(each) for each in row.broker_starts] for row in found}
     assert starts == {1: [at(0), at(5), at(8), at(11)], 2: [at(1), at(6), at(12)]}
 
+    idle = [row.idle_since and utc(row.idle_since) for row in found]
+    # Of the first leader, and of a start within an epoch, nobody says until when one led before.
+    assert idle == [None, None, at(7), at(10), None]
+
 
 def utc(collected: datetime) -> datetime:
     return collected.replace(tzinfo=UTC)
