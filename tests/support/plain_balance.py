@@ -55,9 +55,8 @@ def plain_balance(
         idle=sizes.count(0),
         unassigned=unassigned,
         shared=sum(count > 1 for count in owners.values()),
-        forced=is_uneven
-        and not unassigned
-        and _squares(sizes) <= _squares(most_even(topics, wants)),
+        forced=not wanted
+        or (is_uneven and not unassigned and _squares(sizes) <= _squares(most_even(topics, wants))),
     )
 
 

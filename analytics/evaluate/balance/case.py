@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from analytics.assignors.group import Group, TopicPartition
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+_BY_TOPIC_ID = frozenset({CONSUMER, SHARE})
 
 COUNT_SOURCES = ("metadata_log", "side_file", "partition_metadata", "seen", "unknown")
 """How a topic's partition count is known, best first; `seen` is a lower bound."""
@@ -53,7 +54,19 @@ class Case:
         return self.group_type == SHARE
 
     def sizes(self) -> dict[str, int]:
-        """Return how many partitions each member has, gone ones among them."""
+        """Return how many partitions each member has, as a broker describes it.
+
+        Consumer and share groups are given topic ids. Of one that is gone no broker knows the
+        name, and it leaves its partitions out; a classic member has names, and keeps them all.
+        """
+        if self.group_type in _BY_TOPIC_ID:
+            return {
+                member.id: sum(map(len, self.group.owned(member).values()))
+                for member in self.group.members
+            }
+        return self._assigned()
+
+    def _assigned(self) -> dict[str, int]:
         return {
             member.id: sum(len(set(held)) for held in member.current.values())
             for member in self.group.members
@@ -73,7 +86,7 @@ class Case:
         alive = sum(
             len(held) for member in self.group.members for held in self.group.owned(member).values()
         )
-        return sum(self.sizes().values()) - alive
+        return sum(self._assigned().values()) - alive
 
     def to_assign(self) -> list[TopicPartition]:
         """Return the partitions that may be given to somebody, topic by topic."""

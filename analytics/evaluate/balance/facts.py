@@ -26,7 +26,8 @@ class Facts:
         best: The most even sizes possible; None where it cannot be told.
         by_units: Whether range keeps co-partitioned topics together, and nothing more even is
             possible as long as it does.
-        forced: Whether it is uneven and nothing more even is possible; None: cannot tell.
+        forced: Whether it is uneven, or idle, and nothing more even is possible; None: cannot
+            tell.
     """
 
     spread: Spread
@@ -55,6 +56,10 @@ def facts_of(case: Case) -> Facts:
         and not (case.unknown or unassigned or case.is_share)
         and is_as_even_as_units_allow(case.group)
     )
+    # Who is idle has to be where nothing is there to be given.
+    forced: bool | None = spread.idle > 0 and not (to_assign or case.unknown)
+    if is_uneven:
+        forced = _forced(case, sizes, best, unassigned, by_units=by_units)
     return Facts(
         spread=spread,
         wanted=len(to_assign),
@@ -63,7 +68,7 @@ def facts_of(case: Case) -> Facts:
         shared=len(several),
         best=best,
         by_units=by_units,
-        forced=_forced(case, sizes, best, unassigned, by_units=by_units) if is_uneven else False,
+        forced=forced,
     )
 
 

@@ -162,11 +162,14 @@ def test_an_assignment_that_cannot_be_read_has_no_figures() -> None:
     assert found.score is None
 
 
-def test_partitions_that_are_gone_count_for_their_owner_and_for_nobody_else() -> None:
-    given = case({"a": 1}, {"k": ("a", {"a": [0]}), "l": ("a", {"gone": [0, 1]})})
-    found = judged(given)
-    assert (found.max_partitions, found.gone_partitions, found.forced) == (2, 2, False)
-    assert str(found.cause).startswith("2 partitions assigned to members no longer exist")
+@pytest.mark.parametrize(("group_type", "largest"), [("classic", 2), ("consumer", 1), ("share", 1)])
+def test_partitions_that_are_gone_count_where_a_broker_still_names_them(
+    group_type: str, largest: int
+) -> None:
+    held = {"k": ("a", {"a": [0]}), "l": ("a", {"gone": [0, 1]})}
+    found = judged(case({"a": 1}, held, group_type=group_type))
+    assert (found.max_partitions, found.gone_partitions, found.forced) == (largest, 2, False)
+    assert "2 partitions assigned to members no longer exist" in str(found.cause)
 
 
 def test_commits_say_who_does_the_work() -> None:
