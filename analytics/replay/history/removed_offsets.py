@@ -25,6 +25,9 @@ ACT = (*GROUP_KEY, "act")
 HEEDED = (SUBSCRIBED, UNPARSEABLE, OTHER_PROTOCOL)
 """What keeps offsets since 2.4."""
 
+LATE_COMMITS_WITHIN = "interval 5 seconds"
+"""How long after a topic's deletion a commit may still be one that its tombstones remove."""
+
 
 def removed_offsets(
     events: DataFrame,
@@ -61,7 +64,7 @@ def removed_offsets(
     placed = with_condition(
         gone.withColumn("place", F.col("position")), groups, protections, protects
     )
-    return _with_topic_deletion(_with_group_end(_with_pending(placed, pending), groups), topics)
+    return with_topic_deletion(_with_group_end(_with_pending(placed, pending), groups), topics)
 
 
 def _acts(gone: DataFrame) -> DataFrame:
@@ -177,7 +180,7 @@ def _with_group_end(gone: DataFrame, groups: DataFrame) -> DataFrame:
     )
 
 
-def _with_topic_deletion(gone: DataFrame, topics: DataFrame) -> DataFrame:
+def with_topic_deletion(gone: DataFrame, topics: DataFrame) -> DataFrame:
     """Find the latest deletion of the topic's life that the offset belonged to."""
     deleted = F.broadcast(
         topics.where("deleted_at is not null").select(
@@ -185,7 +188,12 @@ def _with_topic_deletion(gone: DataFrame, topics: DataFrame) -> DataFrame:
         )
     )
     named = F.col("removed.topic_id")
-    is_its_life = named.isNull() | (named == ZERO_UUID) | (named == F.col("deleted_id"))
+    is_named = named.isNotNull() & (named != ZERO_UUID)
+    # A commit without an id that came after the deletion is for the topic's next life.
+    is_later = F.col("removed.at") > F.col("deleted_at") + F.expr(LATE_COMMITS_WITHIN)
+    is_its_life = F.when(is_named, named == F.col("deleted_id")).otherwise(
+        ~F.coalesce(is_later, F.lit(col=False))
+    )
     # The metadata log and the coordinator's log are stamped by different threads.
     is_before = F.col("deleted_at") <= F.col("at") + F.expr("interval 1 second")
     found = (
