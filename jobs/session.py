@@ -50,10 +50,14 @@ BY_SIZE = {
     # A job for every shuffle and broadcast, each planned anew from what the last one measured.
     "spark.sql.adaptive.enabled": ("false", "true"),
     "spark.sql.autoBroadcastJoinThreshold": ("-1", "10MB"),
-    "spark.sql.shuffle.partitions": ("1", "200"),
+    # 200, the default, suit a cluster: each is a file for every task.
+    "spark.sql.shuffle.partitions": ("1", "64"),
+    # There are far more offsets than the small first map of an aggregation has room for.
+    "spark.sql.codegen.aggregate.map.twolevel.enabled": ("true", "false"),
 }
 """What suits a few megabytes on one machine, where planning a query costs more than running it, and
-Spark's own defaults for all else: named, because a JVM remembers those of its first session."""
+what suits all else there: also Spark's own defaults are named, because a JVM remembers the
+settings of its first session."""
 
 SMALL_JVM = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=384m "

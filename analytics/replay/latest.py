@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NEVER = -1
 """An offset before any record."""
+_WORD_BITS = 6
+"""A bigint has room for 2**6 neighbouring offsets."""
 
 
 def last_offsets(records: DataFrame, key: Sequence[str]) -> DataFrame:
@@ -41,6 +43,17 @@ def later(offset: Column, than: Column) -> Column:
     return F.coalesce(offset, F.lit(NEVER)) > F.coalesce(than, F.lit(NEVER))
 
 
+def last_record(offset: Column, is_tombstone: Column) -> Column:
+    """One number for both, whose maximum is that of the later record: see `value_at`."""
+    twice = F.shiftleft(offset, 1)
+    return twice.bitwiseOR(is_tombstone.cast("bigint"))
+
+
+def value_at(last: Column) -> Column:
+    """Return the offset of a `last_record`, null where that is a tombstone."""
+    return F.when(last.bitwiseAND(F.lit(1)) == 0, F.shiftright(last, 1))
+
+
 def records_at(records: DataFrame, places: DataFrame) -> DataFrame:
     """Look records up.
 
@@ -55,3 +68,31 @@ def records_at(records: DataFrame, places: DataFrame) -> DataFrame:
         F.col("offset") == F.col("record_offset")
     )
     return records.join(places, at, "inner")
+
+
+def records_among(records: DataFrame, places: DataFrame) -> DataFrame:
+    """Look very many records of one table up, without moving any of them.
+
+    The places are sent to every task as bits, one row for 64 neighbouring offsets.
+
+    Args:
+        records: A decoded table, with `partition` and `offset`.
+        places: `coordinator_partition` and `record_offset`, nothing else.
+
+    Returns:
+        The columns of both, for the places that exist.
+    """
+    bit = (F.col("record_offset") % (1 << _WORD_BITS)).cast("int")
+    words = places.groupBy(
+        "coordinator_partition", F.shiftright("record_offset", _WORD_BITS).alias("word")
+    ).agg(F.bit_or(F.call_function("shiftleft", F.lit(1).cast("bigint"), bit)).alias("bits"))
+    at = (F.col("partition") == F.col("coordinator_partition")) & (
+        F.shiftright("offset", _WORD_BITS) == F.col("word")
+    )
+    is_meant = F.getbit("bits", (F.col("offset") % (1 << _WORD_BITS)).cast("int")) == 1
+    return (
+        records.join(F.broadcast(words), at, "inner")
+        .where(is_meant)
+        .withColumn("record_offset", F.col("offset"))
+        .drop("word", "bits")
+    )
