@@ -44,7 +44,10 @@ def later(offset: Column, than: Column) -> Column:
 
 
 def last_record(offset: Column, is_tombstone: Column) -> Column:
-    """One number for both, whose maximum is that of the later record: see `value_at`."""
+    """One number for both, whose maximum is that of the later record: see `value_at`.
+
+    It has room for offsets below 2**62.
+    """
     twice = F.shiftleft(offset, 1)
     return twice.bitwiseOR(is_tombstone.cast("bigint"))
 

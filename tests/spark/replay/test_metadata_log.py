@@ -11,40 +11,14 @@ from analytics.replay.configs import configs
 from analytics.replay.metadata_log import MetadataLog, metadata_log
 from analytics.replay.partition_leaders import partition_leaders
 from analytics.replay.topics import topics
-from schemas import all_record_types
 from tests.support.decoded_frames import frames_of
+from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-TABLES = (
-    *(
-        kind.table
-        for kind in all_record_types().values()
-        if kind.topic == "__cluster_metadata" and kind.read == "decode"
-    ),
-    "control_markers",
-    "offset_commit",
-    "consumer_group_partition_metadata",
-    "share_group_partition_metadata",
-    "share_group_state_partition_metadata",
-)
-OLD, NEW, GHOST = "gtb2stGYRk-vWZ2zAozmoA", "EYAGe3ybSjSvj5d44sPkEw", "6bQYs6Z9T1ayNK9_zQO6Gw"
+GHOST = "6bQYs6Z9T1ayNK9_zQO6Gw"
 SECRET = "listener.name.x.ssl.keystore.password"
-
-
-def topic(name: str, topic_id: str) -> tuple[str, dict[str, Any]]:
-    return "topic_record", {"name": name, "topic_id": topic_id}
-
-
-def partition(topic_id: str, number: int, leader: int) -> tuple[str, dict[str, Any]]:
-    value = {"topic_id": topic_id, "partition_id": number, "leader": leader, "leader_epoch": 0}
-    return "partition_record", value | {"isr": [1, 2], "leader_recovery_state": 0}
-
-
-def change(topic_id: str, **what: Any) -> tuple[str, dict[str, Any]]:
-    value = {"topic_id": topic_id, "partition_id": 0, "leader": -2, "leader_recovery_state": -1}
-    return "partition_change_record", value | what
 
 
 def setting(kind: int, resource: str, name: str, value: str | None) -> tuple[str, dict[str, Any]]:

@@ -16,9 +16,9 @@ from analytics.replay.configs import configs
 from analytics.replay.metadata_log import metadata_log
 from analytics.replay.partition_leaders import partition_leaders
 from analytics.replay.topics import topics
-from tests.spark.replay.test_metadata_log import TABLES
 from tests.support.decoded_frames import frames_of_dump
 from tests.support.dump_log import read_dump_log
+from tests.support.metadata_records import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

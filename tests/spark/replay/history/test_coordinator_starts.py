@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from analytics.replay.history.coordinator_starts import coordinator_starts
 from analytics.replay.metadata_log import metadata_log
 from analytics.replay.topics import topics
-from tests.spark.replay.test_metadata_log import NEW, OLD, TABLES, change, partition, topic
 from tests.support.decoded_frames import frames_of
+from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from analytics.replay.history.data_partitions import elections
 from analytics.replay.metadata_log import metadata_log
 from analytics.replay.topics import topics
-from tests.spark.replay.test_metadata_log import NEW, TABLES, change, partition, topic
 from tests.support.decoded_frames import frames_of
+from tests.support.metadata_records import NEW, TABLES, change, partition, topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analytics.replay.history.removal_causes import with_topic_absence
-from tests.spark.replay.test_metadata_log import TABLES
 from tests.support.decoded_frames import frames_of
+from tests.support.metadata_records import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
