@@ -78,11 +78,17 @@ def _of_expiration(audit: AuditRules) -> Column:
     # What was committed after the instant was not there to be removed before.
     latest = F.greatest(expected, _committed_ms()) + within
     surely_on_time = (F.col("not_before_ms") >= expected) & (F.col("not_after_ms") <= latest)
+    # Of an offset with an expire time of its own only the instant is known then.
+    is_guess = F.col("is_interval_assumed")
     return (
         F.when(F.col("retention_source") == ASSUMED, _said(CANNOT_TELL, F.lit(_NO_RETENTION)))
-        .when(at.isNull() & F.coalesce(surely_on_time, F.lit(col=False)), _said(ON_TIME, _known()))
+        .when(
+            at.isNull() & ~is_guess & F.coalesce(surely_on_time, F.lit(col=False)),
+            _said(ON_TIME, _known()),
+        )
         .when(at.isNull(), _said(CANNOT_TELL, F.lit(_NO_TIME)))
         .when(at < expected, _said(EARLY, _why_early()))
+        .when(is_guess, _said(CANNOT_TELL, F.lit(_NO_INTERVAL)))
         .when(at <= latest, _said(ON_TIME, _known()))
         .otherwise(_said(LATE, _why_late(audit)))
     )
@@ -97,6 +103,10 @@ def _one_cleanup(audit: AuditRules) -> Column:
 
 _NO_RETENTION = (
     "the retention is assumed: without the brokers' settings it cannot be told when it was due"
+)
+_NO_INTERVAL = (
+    "not early; how often the coordinator cleans up is assumed: without the brokers' settings it "
+    "cannot be told whether it was late"
 )
 _NO_TIME = "the record carries no time (message format 0)"
 _AROUND_THE_INSTANT = f"{_NO_TIME}, and those around it leave open whether it was due"

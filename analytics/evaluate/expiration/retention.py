@@ -56,7 +56,7 @@ class Retention:
 
 
 def with_retention(rows: DataFrame, retention: Retention, at_ms: Column | None = None) -> DataFrame:
-    """Add `retention_ms`, `retention_source` and `check_interval_ms`.
+    """Add `retention_ms`, `retention_source`, `check_interval_ms` and `is_interval_assumed`.
 
     Args:
         rows: Has `coordinator_partition` and `group_id`.
@@ -79,6 +79,7 @@ def with_retention(rows: DataFrame, retention: Retention, at_ms: Column | None =
         found.withColumn("retention_ms", told)
         .withColumn("retention_source", source)
         .withColumn("check_interval_ms", F.col("of_coordinator.check_interval_ms"))
+        .withColumn("is_interval_assumed", F.col("of_coordinator.source") == ASSUMED)
         .drop("setting", "of_coordinator")
     )
 

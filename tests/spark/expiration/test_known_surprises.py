@@ -14,7 +14,7 @@ import pytest
 
 from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
-from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
+from analytics.evaluate.expiration.retention import ASSUMED, OPTION, Retention, Setting
 from analytics.replay.group_records import KINDS
 from analytics.replay.metadata_log import FIRST_TABLES
 from analytics.replay.rules import replay_rules
@@ -41,11 +41,13 @@ class Case(NamedTuple):
     """What happened, and what is to be said of what was removed; None where nothing was.
 
     ``said`` is cause, confidence, verdict, rule, and how the reason begins (None: there is none).
+    The settings are given, or nothing but Kafka's defaults is known (``is_assumed``).
     """
 
     era: str
     happened: Callable[[Coordinator], None]
     said: tuple[str, str, str, str | None, str | None] | None
+    is_assumed: bool = False
 
 
 def store(coordinator: Coordinator, version: int, expire_ms: int | None) -> None:
@@ -177,6 +179,9 @@ CASES = [
     Case("2.1-2.3", stored_without_by_an_active_group, ("topic_deleted", *DELETED)),
     Case("2.1-2.3", stored_as_2_1_does, ("group_deleted", *DELETED)),
     Case("2.1-2.3", stored_with_a_time_of_its_own, (*SOUND, "explicit_expire_timestamp", None)),
+    Case("2.1-2.3", stored_with_a_time_of_its_own,
+         ("expiration", "high", "cannot_tell", "explicit_expire_timestamp", "not early; how often"),
+         is_assumed=True),
     Case("pre-2.1", rarely_commits, (*SOUND, BY_TIME, "KAFKA-4682: ")),
     Case("pre-2.1", connect_rarely_commits, (*SOUND, BY_TIME, "KAFKA-4682: ")),
     Case("pre-2.1", commits_each_half_day, None),
@@ -210,7 +215,11 @@ def judged(spark: SparkSession, era: str, path: Path) -> dict[int, Row]:
     decoded = frames_of_dump(spark, log_dir_of(path, coordinators), "__consumer_offsets", TABLES)
     log = offset_log(decoded, replay_rules(RELEASES[era]), expiration_eras()[era])
     topics = spark.createDataFrame([], table("topics").ddl(not_null=False))
-    settings = Retention(Setting(DAY, OPTION, 10 * MINUTE))
+    assumed = Setting(DAY, ASSUMED, 10 * MINUTE)
+    settings = Retention(
+        Setting(DAY, OPTION, 10 * MINUTE),
+        {number: assumed for number, case in enumerate(CASES) if case.is_assumed},
+    )
     rows = offset_removals(log, topics, settings, START + 9 * DAY, audit=audit_rules()).collect()
     assert len({row.coordinator_partition for row in rows}) == len(rows)
     return {row.coordinator_partition: row for row in rows}
