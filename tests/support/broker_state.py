@@ -125,7 +125,11 @@ class CutSharePartition:
 
 @dataclass(frozen=True)
 class BrokerState:
-    """Everything brokers of a release answered at one moment, sorted by key."""
+    """Everything brokers of a release answered at one moment, sorted by key.
+
+    ``left_since`` has the groups that were listed in a state and described as Empty right after,
+    with the state they were listed in: the sessions of their members ended meanwhile.
+    """
 
     release: str
     groups: tuple[CutGroup, ...]
@@ -134,6 +138,7 @@ class BrokerState:
     committed_offsets: tuple[CutOffset, ...]
     unstable_offsets: tuple[tuple[str, str, int], ...]
     share_partitions: tuple[CutSharePartition, ...]
+    left_since: tuple[tuple[str, str], ...] = ()
 
 
 def joined(batches: Iterable[CutBatch]) -> tuple[CutBatch, ...]:

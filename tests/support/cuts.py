@@ -115,6 +115,7 @@ def read_state(path: Path) -> BrokerState:
         for member in described["members"]:
             members.append(_member(group, member))
             assignments.extend(_assignments(group, member))
+    described_as = {(each.group_id, each.state) for each in groups}
     return BrokerState(
         release=told["release"],
         groups=tuple(sorted(groups)),
@@ -128,7 +129,16 @@ def read_state(path: Path) -> BrokerState:
                 key=lambda each: each.key,
             )
         ),
+        left_since=tuple(
+            (group, state)
+            for group, state in _listed_states(told["groups"])
+            if state not in {None, "Empty"} and (group, "Empty") in described_as
+        ),
     )
+
+
+def _listed_states(entries: Iterable[dict[str, Any]]) -> Iterable[tuple[str, Any]]:
+    return ((each["group_id"], each["listed"].get("groupState")) for each in entries)
 
 
 def _group(listed: dict[str, Any], described: dict[str, Any]) -> CutGroup:

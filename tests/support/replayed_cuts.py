@@ -178,15 +178,19 @@ def _assignment(group: str, row: Any) -> CutAssignment:
 def fenced_groups(ours: Replayed, told: BrokerState) -> set[str]:
     """Return the groups of which the broker lost members after it had loaded their records.
 
-    Their sessions were over before it was asked: it fenced them, with a new group epoch for each.
-    All that is left of such a group has to be as we say.
+    Their sessions were over before it was asked: it fenced them, with a new group epoch for each;
+    a classic group it had listed in the state that we say, and then described as Empty. All
+    that is left of such a group has to be as we say.
     """
     there: dict[str, set[str]] = defaultdict(set)
     for each in told.members:
         there[each.group_id].add(each.member_id)
     fenced = set()
+    listed = dict(told.left_since)
     for group in told.groups:
         mine = ours.groups.get(group.group_id)
+        if mine is not None and mine.state == listed.get(group.group_id):
+            fenced.add(group.group_id)
         if mine is None or group.epoch is None or mine.epoch is None or group.epoch <= mine.epoch:
             continue
         lost = {member for name, member in ours.members if name == group.group_id}
