@@ -79,12 +79,8 @@ def _coordinator_frames(
     key, value = records.key, records.value
     if rows.size < len(records):
         key, value = key.take(rows), value.take(rows)
-    key_start, key_length, value_start, value_length = (
-        key.start,
-        key.length,
-        value.start,
-        value.length,
-    )
+    key_start, key_length = key.start, key.length
+    value_start, value_length = value.start, value.length
     typed = key_length >= _INT16.itemsize
     if not typed.all():
         failures.add(rows[key_length < 0], Reason.NULL_KEY, "")

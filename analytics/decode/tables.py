@@ -152,9 +152,8 @@ def surroundings(
     batch = records.batch[row]
     of = records.batches
     epoch = of.leader_epoch[batch]
-    unknown = epoch < 0
     return columns | {
-        "leader_epoch": pa.array(epoch, pa.int32(), mask=unknown if unknown.any() else None),
+        "leader_epoch": pa.array(epoch, pa.int32(), mask=epoch < 0),
         "producer_id": pa.array(of.producer_id[batch]),
         "producer_epoch": pa.array(of.producer_epoch[batch]),
         "is_transactional": pa.array(of.is_transactional[batch]),

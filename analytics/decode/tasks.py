@@ -147,6 +147,11 @@ def decode_slice(
     damages: list[Damage] = []
     carried = Carried()
     decode = partial(decode_chunk, origin=origin, selection=settings.selection, tables=tables)
+
+    def those_that_wait() -> Iterator[Decoded]:
+        if carried.parts:
+            yield report.counted(decode(carried.release(), []))
+
     try:
         for chunk in reader.chunks():
             tally.add(Headers.of_batches(chunk.records.batches))
@@ -154,15 +159,13 @@ def decode_slice(
             records = select(each, chunk.records, report.left_out)
             yield report.counted(decode(records, chunk.damages, carried=carried))
             if carried.is_full:
-                yield report.counted(decode(carried.release(), []))
+                yield from those_that_wait()
     except InputUnreadableError:
         # Where the disk refuses half-way: what was read until then is accounted for.
-        if carried.parts:
-            yield report.counted(decode(carried.release(), []))
+        yield from those_that_wait()
         raise
     else:
-        if carried.parts:
-            yield report.counted(decode(carried.release(), []))
+        yield from those_that_wait()
     finally:
         report.summary = reader.summary
         survey = tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank)

@@ -46,8 +46,8 @@ def read_values(
     if deleted.size:
         nothing = absent_struct(kind.value, buffer, deleted.size)
         pieces.append(Piece(deleted, nothing, NO_LAYOUT, []))
-    living = np.flatnonzero(~frames.tombstone) if deleted.size else np.arange(frames.row.size)
-    versions = frames.version[living] if deleted.size else frames.version
+    living = np.flatnonzero(~frames.tombstone)
+    versions = frames.version[living]
     present = distinct(versions)
     for version in present:
         place = living[versions == version] if len(present) > 1 else living

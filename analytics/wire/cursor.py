@@ -156,6 +156,15 @@ class Cursor:
         dtype = np.dtype(dtype)
         return self.buffer.gather(dtype, self.claim(dtype.itemsize, reason, path))
 
+    def gather_if_all_have(self, dtype: np.dtype[Any]) -> NDArray[Any] | None:
+        """Read one fixed-width value of every row; where one is short, read nothing: None."""
+        start = self.position
+        stop = start + dtype.itemsize
+        if (stop > self.end).any():
+            return None
+        self.position = stop
+        return self.buffer.gather(dtype, start)
+
     def select(self, rows: NDArray[np.int64]) -> Cursor:
         """Open a cursor over some of the rows, in that order, with the same journal."""
         part = Cursor(

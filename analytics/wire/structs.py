@@ -33,13 +33,10 @@ class FixedRun:
 
     def read(self, cursor: Cursor, columns: dict[str, Column]) -> None:
         """Read the run; where it does not fit, field by field, so that the failure is named."""
-        start = cursor.position
-        stop = start + self.dtype.itemsize
-        if (stop > cursor.end).any():
+        raw = cursor.gather_if_all_have(self.dtype)
+        if raw is None:
             self._one_by_one(cursor, columns)
             return
-        cursor.position = stop
-        raw = cursor.buffer.gather(self.dtype, start)
         for place, (name, reader) in enumerate(self.fields):
             columns[name] = column_of(raw[f"f{place}"], reader.wire_type, reader.column_type)
         if self.then is not None:

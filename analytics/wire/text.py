@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from analytics.wire.columns import Binary, Fixed
 
 _ASCII = 0x80
+# Of texts, at most one in so many has any bytes.
 _SPARSE = 2
 _UUID_BYTES = 16
 _UUID_TEXT = 22

@@ -108,14 +108,17 @@ def read_state(path: Path) -> BrokerState:
     groups: list[CutGroup] = []
     members: list[CutMember] = []
     assignments: list[CutAssignment] = []
+    left_since: list[tuple[str, str]] = []
     for entry in told["groups"]:
         (described,) = entry["described"]["groups"]
         group = _group(entry["listed"], described)
         groups.append(group)
+        listed = entry["listed"].get("groupState") or group.state
+        if group.state == "Empty" != listed:
+            left_since.append((group.group_id, listed))
         for member in described["members"]:
             members.append(_member(group, member))
             assignments.extend(_assignments(group, member))
-    described_as = {(each.group_id, each.state) for each in groups}
     return BrokerState(
         release=told["release"],
         groups=tuple(sorted(groups)),
@@ -129,16 +132,8 @@ def read_state(path: Path) -> BrokerState:
                 key=lambda each: each.key,
             )
         ),
-        left_since=tuple(
-            (group, state)
-            for group, state in _listed_states(told["groups"])
-            if state not in {None, "Empty"} and (group, "Empty") in described_as
-        ),
+        left_since=tuple(left_since),
     )
-
-
-def _listed_states(entries: Iterable[dict[str, Any]]) -> Iterable[tuple[str, Any]]:
-    return ((each["group_id"], each["listed"].get("groupState")) for each in entries)
 
 
 def _group(listed: dict[str, Any], described: dict[str, Any]) -> CutGroup:
