@@ -31,6 +31,7 @@ AROUND = frozenset({"log_end_offset", "lag", "offset_lag", "coordinator"})
 _OF_STATE = frozenset({"state", "assignment_strategy"})
 _LISTS = frozenset({"assignment", "assignments", "current_assignment", "target_assignment"})
 _IN_PARENTHESES = re.compile(r"([^(),\s]*)\(([^()]*)\)")
+_OF_TOPIC = re.compile(r"([\w.-]+):(\d+(?:,\d+(?![\w.:-]))*)", re.ASCII)
 
 _HEADS = {"row": "ROW", "column": "COLUMN", "kafka": "KAFKA'S TOOL", "here": "HERE"}
 
@@ -134,8 +135,19 @@ def _value(name: str, value: object) -> object:
     if name == "coordinator":
         return " ".join(text.split())
     if name in _LISTS:
-        return sorted(re.split(r"[;,]?\s+|[;,](?=[^\d\]])", text.strip().rstrip(";")))
+        given = _partitions(text) if name != "assignments" else []
+        return given or sorted(re.split(r"[;,]?\s+|[;,](?=[^\d\]])", text.strip().rstrip(";")))
     return text
+
+
+def _partitions(text: str) -> list[str]:
+    """Return each partition of a list by itself.
+
+    Before 4.0 the tools write `topic(0,1)`, since then `topic:0,1`, that of 4.0 for share groups
+    `topic:0,topic:1`: a tool of one release may have asked a broker of another.
+    """
+    lists = _OF_TOPIC.findall(_IN_PARENTHESES.sub(r"\1:\2", text))
+    return sorted(f"{topic}:{number}" for topic, numbers in lists for number in numbers.split(","))
 
 
 def _are_nameless(name: str, theirs: object, ours: object) -> bool:

@@ -166,6 +166,29 @@ def test_3_8_and_3_9_print_partitions_without_their_topic(assignment: str, is_eq
     assert result.is_equal is is_equal
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours", "is_equal"),
+    [
+        ("7:0,1;gamma.1:2,10", "7(0,1), gamma.1(2,10)", True),
+        ("7:0,1;gamma.1:2,10", "7(0,1), gamma.1(2)", False),
+        ("7:0,1;gamma.1:2,10", "7(0), gamma.1(1,2,10)", False),
+        ("orders:3,12;7:1", "orders:3,orders:12,7:1", True),
+        ("orders:3,12;7:1", "orders:3,7:12,7:1", False),
+    ],
+)
+def test_a_tool_of_one_release_may_have_asked_a_broker_of_another(
+    theirs: str, ours: str, is_equal: bool
+) -> None:
+    text = (
+        f"GROUP   CONSUMER-ID CURRENT-ASSIGNMENT{' ' * len(theirs)} TARGET-ASSIGNMENT\n"
+        f"billing member-1    {theirs:{18 + len(theirs)}} -\n"
+    )
+    row = {"group": "billing", "consumer_id": "member-1", "group_type": "classic"}
+    row |= {"current_assignment": ours, "target_assignment": None}
+    result = compare(read_saved_output(text), View(CONSUMER, MEMBERS), [row])
+    assert result.is_equal is is_equal
+
+
 def test_tasks_are_compared_as_sets() -> None:
     text = (
         "GROUP  MEMBER PROCESS CLIENT-ID ASSIGNMENTS\n"
