@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.dump.batches import Regions, read_batches
+from analytics.dump.batches import Failures, Regions, read_batches
 from analytics.dump.compression import Codec
 from analytics.dump.damage import Damage, DamageReason
 from analytics.dump.headers import BATCH_HEADER, MIN_RECORD
@@ -19,7 +19,6 @@ from analytics.dump.message_sets import (
     value_of_wrapper,
 )
 from analytics.dump.raw_records import Batches, Chunk, RawRecords
-from analytics.dump.record_chain import Failures
 from analytics.dump.record_columns import RecordColumns
 from analytics.dump.regions import Arena, Expansion
 
