@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.survey import COMPACTION
@@ -23,6 +24,7 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
     """
     starts: dict[tuple[str, int], int] = {}
     shown: dict[tuple[str, int], int] = {}
+    cleaned: dict[tuple[str, int], int] = {}
     present: dict[str, set[int]] = {}
     for each in manifest["partitions"]:
         if each.get("is_leading", True):
@@ -35,6 +37,8 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
                 starts[key] = max(lost)
             if each.get("complete_from"):
                 shown[key] = each["complete_from"]
+                if key not in starts and _is_only_cleaned(each):
+                    cleaned[key] = each["complete_from"]
     absent = {topic: frozenset(numbers) for topic, numbers in manifest["absent_partitions"].items()}
     return Coverage(
         complete_from=starts,
@@ -44,7 +48,16 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
         },
         absent=absent,
         shown_from=shown,
+        cleaned_until=cleaned,
     )
+
+
+def _is_only_cleaned(partition: Mapping[str, Any]) -> bool:
+    """Return whether the log begins at offset 0 and lacks nothing but what the cleaner took."""
+    names = [PurePath(each["name"]).stem for each in partition["files"] if each["kind"] == "log"]
+    begins_at_0 = bool(names) and min(names).strip("0") == ""
+    is_told = partition.get("first_dirty_offset") == partition["complete_from"]
+    return is_told and begins_at_0 and not partition.get("log_start_offset")
 
 
 def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:

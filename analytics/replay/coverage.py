@@ -17,12 +17,15 @@ class Coverage:
         absent: Which of them the dump has no copy of.
         shown_from: By topic and partition, the offset from which on not even compaction took a
             record; partitions not named show all.
+        cleaned_until: By topic and partition, how far the cleaner has been where nothing else took
+            records: what has its first record from there on was not there before.
     """
 
     complete_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
     partitions: Mapping[str, int] = field(default_factory=dict)
     absent: Mapping[str, frozenset[int]] = field(default_factory=dict)
     shown_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    cleaned_until: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 
 WHOLE = Coverage()

@@ -55,13 +55,18 @@ def _begun(epochs: DataFrame) -> DataFrame:
     return epochs.where("epoch > 0 or member_count > 0")
 
 
+def _known(changes: DataFrame) -> DataFrame:
+    """Leave out members that may have come before the first record that compaction left of them."""
+    return changes.where(~F.col("before_is_compacted"))
+
+
 def _epochs(epochs: DataFrame, changes: DataFrame, cut: Decoded, asked: AskedTime) -> DataFrame:
-    rows = rebalances(_begun(epochs), changes, cut["group_metadata"])
+    rows = rebalances(_begun(epochs), _known(changes), cut["group_metadata"])
     return _within(rows, "at", asked).localCheckpoint()
 
 
 def _changes(changes: DataFrame, asked: AskedTime) -> DataFrame:
-    return _within(changes, "at", asked).localCheckpoint()
+    return _within(_known(changes), "at", asked).localCheckpoint()
 
 
 def _storms(epochs: DataFrame, changes: DataFrame, asked: AskedTime) -> DataFrame:

@@ -20,7 +20,7 @@ from analytics.replay.group_records import (
     TOPOLOGY,
 )
 from analytics.replay.history.epoch_counts import COUNTS, EPOCH_KEY, epoch_counts
-from analytics.replay.history.shown_from import shown_from
+from analytics.replay.history.shown_from import born_from, shown_from
 from analytics.replay.lives import GROUP_KEY
 from analytics.replay.rules import ReplayRules
 
@@ -116,6 +116,7 @@ def _with_missing(epochs: DataFrame, coverage: Coverage) -> DataFrame:
     skipped = F.greatest(F.col("epoch") - since - 1, F.lit(0))
     # Whatever lay before the first record that is certain to be shown may be lost.
     may_lack = F.coalesce("before.at", F.lit(-1)) + 1 < shown_from(coverage)
+    may_lack &= F.col("before").isNotNull() | (F.col("began.offset") < born_from(coverage))
     lacks = may_lack & ((skipped > 0) | (~follows & ~is_converted & (F.col("epoch") > 1)))
     ended = F.lag("ending").over(group)
     return (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
+from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.history.events_around import events_around
 from analytics.replay.history.group_life_events import group_life_events, member_events
 from analytics.replay.history.offset_life_events import offset_events_of_groups, transaction_events
@@ -35,7 +36,11 @@ class Told:
 
 
 def group_events(
-    decoded: Decoded, rules: ReplayRules, metadata: MetadataLog, told: Told
+    decoded: Decoded,
+    rules: ReplayRules,
+    metadata: MetadataLog,
+    told: Told,
+    coverage: Coverage = WHOLE,
 ) -> DataFrame:
     """Return the table `group_events`.
 
@@ -44,9 +49,10 @@ def group_events(
         rules: Of the release.
         metadata: The metadata log at that instant.
         told: The tables of the same instant.
+        coverage: What the dump holds.
     """
     events = (
-        group_life_events(told.group_steps, told.group_epochs),
+        group_life_events(told.group_steps, told.group_epochs, coverage),
         member_events(told.membership_changes),
         offset_events_of_groups(told.offset_history),
         transaction_events(decoded, rules),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.group_records import ASSIGNMENT_EPOCH, CLASSIC, GROUP
 from analytics.replay.history.event_rows import OFFSETS, event_rows, words
 from analytics.replay.history.membership_changes import (
@@ -17,6 +18,7 @@ from analytics.replay.history.membership_changes import (
     RESTARTED,
     SUBSCRIPTION_CHANGED,
 )
+from analytics.replay.history.shown_from import born_from, lost_until
 from analytics.replay.lives import GROUP_KEY
 
 if TYPE_CHECKING:
@@ -33,12 +35,16 @@ OF_CHANGE = {
 _FEW = 12
 
 
-def group_life_events(steps: DataFrame, epochs: DataFrame) -> DataFrame:
+def group_life_events(steps: DataFrame, epochs: DataFrame, coverage: Coverage = WHOLE) -> DataFrame:
     """Return created, converted, generation, epoch, assignment, emptied and deleted.
+
+    A life whose first record compaction or a loss may have taken was not created where the first
+    one that is left lies: there is no such event.
 
     Args:
         steps: Of `steps_in_lives`.
         epochs: The table `group_epochs`.
+        coverage: What the dump holds.
     """
     order = Window.partitionBy(*GROUP_KEY).orderBy("offset")
     removal = (F.col("role") == GROUP) & F.col("is_tombstone")
@@ -63,11 +69,17 @@ def group_life_events(steps: DataFrame, epochs: DataFrame) -> DataFrame:
             "partitions_assigned",
             "partitions_moved",
             "missing_before",
+            "missing_is_compacted",
         ).alias("of_epoch"),
+    )
+    lives = epochs.groupBy(*GROUP_KEY, "life").agg(
+        F.min_by("missing_is_compacted", "from_offset").alias("begins_unseen")
     )
     rows = (
         told.where(F.col("starts") | F.col("is_epoch") | removal | assigned)
         .join(facts, [*GROUP_KEY, "offset"], "left")
+        .join(lives, [*GROUP_KEY, "life"], "left")
+        .withColumn("is_birth", _is_birth(coverage))
         .withColumn("record_offset", F.col("offset"))
         .select("*", "position.*")
         .withColumn("happened", F.explode(_happened(removal, assigned)))
@@ -80,6 +92,16 @@ def group_life_events(steps: DataFrame, epochs: DataFrame) -> DataFrame:
         subject=F.col("happened.subject"),
         detail=F.col("happened.detail"),
     )
+
+
+def _is_birth(coverage: Coverage) -> Column:
+    """Return whether the first record of a life that is left is sure to be the first of all.
+
+    Generations are stored again, the first as well; behind its own tombstone none is missing.
+    """
+    follows = F.equal_null(F.col("ended.family"), F.lit(CLASSIC)) & (lost_until(coverage) == 0)
+    seen = F.when(F.col("family") == CLASSIC, follows).otherwise(~F.col("begins_unseen"))
+    return F.coalesce(seen, F.lit(col=False)) | (F.col("offset") >= born_from(coverage))
 
 
 def _happened(removal: Column, assigned: Column) -> Column:
@@ -99,14 +121,14 @@ def _happened(removal: Column, assigned: Column) -> Column:
             epoch["missing_before"] > 0,
             F.concat(epoch["missing_before"].cast("string"), F.lit(" before it left no record")),
         ),
+        F.when(epoch["missing_is_compacted"], F.lit("; what was before it is compacted")),
     )
+    born = F.col("starts") & ~F.coalesce(converts, F.lit(col=False)) & F.col("is_birth")
     emptied = (epoch["member_count"] == 0) & (epoch["members_left"] > 0)
     return F.array_compact(
         F.array(
             _one(converts, F.lit("converted"), words(F.col("ended.family"), " to ", family)),
-            _one(
-                F.col("starts") & ~F.coalesce(converts, F.lit(col=False)), F.lit("created"), family
-            ),
+            _one(born, F.lit("created"), family),
             _one(epoch.isNotNull(), word, counted, epoch["epoch"]),
             _one(assigned, F.lit("assignment"), words("targets of epoch ", F.col("epoch"))),
             _one(emptied, F.lit("emptied"), F.lit("the last member left")),
@@ -143,6 +165,9 @@ def member_events(changes: DataFrame) -> DataFrame:
         F.concat(F.lit("client "), F.col("client_id"), F.lit(" at "), F.col("client_host")),
         _list("gained"),
         _list("lost"),
+        F.when(
+            F.col("before_is_compacted"), F.lit("here or earlier: what was before is compacted")
+        ),
     )
     return event_rows(
         changes, OFFSETS, at="at", event=event, subject=F.col("member_id"), detail=detail

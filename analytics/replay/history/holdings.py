@@ -35,6 +35,7 @@ _PLACE = (
     "epoch_by",
     "is_closing",
     "position",
+    "since",
 )
 
 
@@ -48,8 +49,10 @@ def holdings(steps: DataFrame) -> DataFrame:
         `coordinator_partition`, `group_id`, `family`, `life`, the columns of `ITEM` (`topic` is the
         words of a subscription), `epoch` (int: as the record names it), `about`, `at` (struct of
         the record's place: `offset`, `timestamp`, `batch`, `epoch_no`, `epoch_at`, `epoch_by`,
-        `is_closing`, `position`), `until` (struct, as `at`: where the run ends that the row closes;
-        null while it lasts), `starts` and `closes` (boolean: begins, or is the last of, a run).
+        `is_closing`, `position`; and `since`: offset of the snapshot of the same thing before it,
+        null where this life has none), `until` (struct, as `at`: where the run ends that the row
+        closes; null while it lasts), `starts` and `closes` (boolean: begins, or is the last of, a
+        run).
     """
     held = _items(_snapshots(steps))
     item = Window.partitionBy(*GROUP_KEY, "life", *ITEM).orderBy("number")
@@ -98,11 +101,14 @@ def _snapshots(steps: DataFrame) -> DataFrame:
         "items",
         "ending",
         strand.alias("strand"),
-        F.struct(*_PLACE).alias("at"),
+        *_PLACE[:-1],
     )
-    order = Window.partitionBy(*GROUP_KEY, "life", "strand", "member_id").orderBy("at.offset")
+    order = Window.partitionBy(*GROUP_KEY, "life", "strand", "member_id").orderBy("offset")
+    placed = snapshots.withColumn("since", F.lag("offset").over(order)).withColumn(
+        "at", F.struct(*_PLACE)
+    )
     following = F.lead("at").over(order)
-    return snapshots.withColumn("number", F.row_number().over(order)).withColumn(
+    return placed.withColumn("number", F.row_number().over(order)).withColumn(
         "next", F.coalesce(following, _end_of_life())
     )
 
@@ -122,6 +128,7 @@ def _end_of_life() -> Column:
             *(F.col(f"at.{name}").alias(name) for name in ("epoch_no", "epoch_at", "epoch_by")),
             F.lit(col=True).alias("is_closing"),
             nowhere.alias("position"),
+            F.col("at.offset").alias("since"),
         ),
     )
 

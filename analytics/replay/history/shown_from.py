@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 OFFSETS = "__consumer_offsets"
+NEVER = 2**63 - 1
 
 
 def shown_from(coverage: Coverage, topic: str = OFFSETS) -> Column:
@@ -33,6 +34,20 @@ def lost_until(coverage: Coverage, topic: str = OFFSETS) -> Column:
         topic: The internal topic; rows have its partition as `coordinator_partition`.
     """
     return _start(coverage.complete_from, topic)
+
+
+def born_from(coverage: Coverage, topic: str = OFFSETS) -> Column:
+    """Return the offset from which on what has no earlier record had none; 0 where none is gone.
+
+    The cleaner leaves the last record of every key. Where anything else took records, or nothing
+    tells how far the cleaner has been, no first record is sure to be the first: `NEVER`.
+
+    Args:
+        coverage: What the dump holds.
+        topic: The internal topic; rows have its partition as `coordinator_partition`.
+    """
+    told = {key: coverage.cleaned_until.get(key, NEVER) for key in coverage.shown_from}
+    return _start(told, topic)
 
 
 def _start(offsets: Mapping[tuple[str, int], int], topic: str) -> Column:

@@ -85,12 +85,12 @@ HISTORY = (
     Step("around_offsets", _around_offsets, _AROUND),
     Step("offset_history", offset_history, ("cut", "rules", "around_offsets", "coverage")),
     Step("group_epochs", group_epochs, ("group_steps", "owned", "rules", "coverage")),
-    Step("membership_changes", membership_changes, ("owned",)),
+    Step("membership_changes", membership_changes, ("owned", "group_epochs", "coverage")),
     Step("assignment_history", assignment_history, ("owned", "coverage")),
     Step("elections", _elections, ("metadata", "topics")),
     Step("coordinator_epochs", coordinator_epochs, ("cut", "elections")),
     Step("share_partition_epochs", share_partition_epochs, ("cut", "topics")),
     Step("told", Told, _TOLD),
-    Step("group_events", group_events, ("cut", "rules", "metadata", "told")),
+    Step("group_events", group_events, ("cut", "rules", "metadata", "told", "coverage")),
 )
 """Besides these it takes what `STATE` makes."""

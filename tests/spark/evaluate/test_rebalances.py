@@ -64,7 +64,7 @@ EPOCHS = [
 ]
 
 
-def change(group: str, number: int, what: str, member: str) -> dict[str, Any]:
+def change(group: str, number: int, what: str, member: str, **also: Any) -> dict[str, Any]:
     return {
         "group_id": group,
         "epoch": number,
@@ -72,8 +72,10 @@ def change(group: str, number: int, what: str, member: str) -> dict[str, Any]:
         "change": what,
         "member_id": member,
         "client_id": f"client-{member}",
+        "before_is_compacted": False,
         "life": 1,
         "coordinator_partition": 7,
+        **also,
     }
 
 
@@ -83,6 +85,7 @@ CHANGES = [
     change("synced", 2, "left", "m0"),
     change("synced", 2, "assignment_changed", "m1"),
     change("again", 5, "restarted", "s2"),
+    change("again", 5, "joined", "old", before_is_compacted=True),
     change("unsynced", 2, "joined", "early"),
 ]
 GENERATIONS = [
@@ -159,6 +162,7 @@ def test_epochs_tell_what_led_to_them(spark: SparkSession) -> None:
     assert rows["unsynced", 4].joined == ["early"]  # for a generation that left no record
     again = rows["again", 5]
     assert (again.stored_again, again.restarted) == (2, ["s2"])
+    assert again.joined == []  # who was there when compaction's last record was written
     assert (again.missing_before, again.missing_is_compacted) == (None, True)
 
     churn = {row.group_id: row for row in made["group_churn"].collect()}

@@ -1,0 +1,193 @@
+"""What is concluded of members from a compacted log is said of the whole log, or marked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analytics.replay.coverage import WHOLE
+from analytics.replay.graph import needed_for, resolve
+from analytics.replay.group_records import KINDS
+from analytics.replay.history.group_life_events import group_life_events
+from analytics.replay.history.tables import HISTORY
+from analytics.replay.rules import replay_rules
+from tests.support.decoded_frames import frames_of
+from tests.support.scripted_groups import (
+    TOPIC,
+    TOPIC_ID,
+    Record,
+    Scripted,
+    classic_group,
+    consumer_group,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+OFFSETS = "__consumer_offsets"
+GROUPS, ACTS = 120, 24
+FAR = 10_000
+"""Where the second log of each group lies: the same one, compacted."""
+
+Log = list[tuple[int, Record]]
+
+
+def compacted(records: Log, cleaned_until: int, random: Random) -> Log:
+    """Leave the last record of each key below an offset; tombstones may be gone as well."""
+    last = {
+        (record.table, *sorted(record.key.items())): offset
+        for offset, record in records
+        if offset < cleaned_until
+    }
+    kept = []
+    for offset, record in records:
+        is_last = last.get((record.table, *sorted(record.key.items()))) == offset
+        is_gone = record.value is None and random.random() < 0.3
+        if offset >= cleaned_until or (is_last and not is_gone):
+            kept.append((offset, record))
+    return kept
+
+
+def rows_of(logs: dict[int, Log]) -> dict[str, list[dict[str, Any]]]:
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for partition, log in logs.items():
+        for offset, record in log:
+            place = {"topic": OFFSETS, "partition": partition, "offset": offset, "leader_epoch": 1}
+            place |= {"batch_offset": record.batch, "is_tombstone": record.value is None}
+            rows[record.table].append({**place, "key": record.key, "value": record.value})
+    return rows
+
+
+class Found:
+    """Changes of members, and events of groups, in each log."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Compact logs of random groups at random offsets, and replay both."""
+        self.scripts: dict[int, Scripted] = {}
+        self.cleaned: dict[int, int] = {}
+        logs: dict[int, Log] = {}
+        played = [consumer_group(f"consumer-{seed}", seed, ACTS) for seed in range(GROUPS)]
+        played += [classic_group(f"classic-{seed}", seed, ACTS // 2) for seed in range(GROUPS)]
+        for number, script in enumerate(each for each in played if each.records):
+            random = Random(number)
+            whole = list(enumerate(script.records))
+            self.scripts[number], logs[number] = script, whole
+            # The cleaner takes whole segments: it stops between two batches.
+            self.cleaned[number] = random.choice([len(whole), *(r.batch for r in script.records)])
+            short = compacted(whole, self.cleaned[number], random)
+            logs[number + FAR] = [(offset, _renamed(record)) for offset, record in short]
+        # Several partitions share a number: the index of `Coverage` is by partition.
+        where = {number: place for place, number in enumerate(sorted(logs))}
+        told = {
+            (OFFSETS, where[number + FAR]): end
+            for number, end in self.cleaned.items()
+            if len(logs[number + FAR]) < len(logs[number])
+        }
+        coverage = replace(WHOLE, shown_from=told, cleaned_until=told)
+        given = {
+            "cut": frames_of(spark, rows_of({where[at]: log for at, log in logs.items()}), KINDS),
+            "topics": spark.createDataFrame([(TOPIC, TOPIC_ID)], "topic string, topic_id string"),
+            "rules": replay_rules("4.2"),
+            "coverage": coverage,
+        }
+        made = resolve(needed_for(HISTORY, ["membership_changes", "group_epochs"]), given)
+        self.changes = _by_group(made["membership_changes"].collect())
+        events = group_life_events(made["group_steps"], made["group_epochs"], coverage)
+        self.events = _by_group(events.collect())
+
+
+def _renamed(record: Record) -> Record:
+    return replace(
+        record,
+        key=record.key
+        | {
+            name: f"{record.key[name]} compacted"
+            for name in ("group", "group_id")
+            if name in record.key
+        },
+    )
+
+
+def _by_group(rows: list[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row.group_id].append(row)
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> Found:
+    return Found(spark)
+
+
+def test_what_is_not_marked_happened_just_so(found: Found) -> None:
+    sure = marked = 0
+    for script in found.scripts.values():
+        told = {_said(script, row) for row in found.changes[script.group]}
+        for row in found.changes[f"{script.group} compacted"]:
+            if row.before_is_compacted:
+                marked += 1
+            else:
+                sure += 1
+                assert _said(script, row) in told, (script.group, row)
+    assert marked > GROUPS
+    assert sure > GROUPS
+
+
+def _said(script: Scripted, row: Row) -> tuple[Any, ...]:
+    batch = script.records[row.record_offset].batch
+    return row.change, row.member_id, batch, row.epoch, tuple(row.gained), tuple(row.lost)
+
+
+def test_who_is_marked_was_there_by_then_with_what_it_gained(found: Found) -> None:
+    for script in found.scripts.values():
+        for row in found.changes[f"{script.group} compacted"]:
+            if not row.before_is_compacted:
+                continue
+            there = _members(found.changes[script.group], row.record_offset)
+            assert row.change in {"joined", "assignment_changed"}
+            assert set(row.gained) <= there[row.member_id], (script.group, row)
+
+
+def _members(changes: list[Row], offset: int) -> dict[str, set[str]]:
+    """Return who was there and with what, from the record at an offset on."""
+    there: dict[str, set[str]] = {}
+    for row in sorted(changes, key=lambda row: (row.record_offset, row.change != "left")):
+        if row.record_offset > offset:
+            break
+        if row.change == "left":
+            del there[row.member_id]
+        else:
+            held = there.setdefault(row.member_id, set())
+            held -= set(row.lost)
+            held |= set(row.gained)
+    return there
+
+
+def test_nothing_is_marked_where_the_cleaner_has_not_been(found: Found) -> None:
+    for number, script in found.scripts.items():
+        assert not any(row.before_is_compacted for row in found.changes[script.group])
+        dirty = [
+            row
+            for row in found.changes[f"{script.group} compacted"]
+            if row.record_offset >= found.cleaned[number]
+        ]
+        assert not any(row.before_is_compacted for row in dirty), script.group
+
+
+def test_a_group_is_created_where_its_first_record_is_sure_to_be_the_first(found: Found) -> None:
+    born = unborn = 0
+    for script in found.scripts.values():
+        created, still = (_created(found, script, name) for name in ("", " compacted"))
+        assert still <= created, script.group
+        born, unborn = born + len(still), unborn + len(created - still)
+    assert min(born, unborn) > GROUPS // 2
+
+
+def _created(found: Found, script: Scripted, name: str) -> set[int]:
+    rows = found.events[f"{script.group}{name}"]
+    return {script.records[row.record_offset].batch for row in rows if row.event == "created"}
