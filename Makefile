@@ -24,7 +24,6 @@ $(READY): requirements/setup.txt pyproject.toml
 	@echo "Installing into $(VENV) (a minute or two the first time)..."
 	@$(PIP) install --require-hashes -r requirements/setup.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
-	@$(BIN)/python -c 'import analytics.dump.segment_reader'  # compiles its loops, once
 	@touch $(READY)
 	@echo "Ready: $(BIN)/groupscope --help"
 

@@ -66,7 +66,7 @@ def read_batches(data: NDArray[np.uint8], regions: Regions) -> tuple[RecordColum
     batches = np.stack(
         [regions.start, regions.end, regions.count, regions.base_offset, regions.last_offset]
     )
-    found = walk_records(data, batches, rows, outcome)
+    found = walk_records(rows.size, data, batches, rows, outcome)
     batch, offset, timestamp, record_bytes, key, key_length, value, value_length = rows[:, :found]
     timestamp += regions.base_timestamp[batch]
     if regions.is_append_time.any():

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from analytics.dump.batch_chain import chain_starts
 from analytics.dump.checksums import checksums
 from analytics.dump.damage import Damage, DamageReason, Tail, TailKind
-from analytics.dump.header_walk import chain_starts, length_fields
+from analytics.dump.header_walk import length_fields
 from analytics.dump.headers import (
     LOG_OVERHEAD,
     MAGIC_AT,

@@ -1,7 +1,10 @@
 """The chain of batch headers of a file, found without reading what lies between them.
 
-A batch's length says where the next begins. What is no clean chain (a broken length, a magic
-unknown, offsets that go back) is not judged here.
+The chain is sequential: a batch's length says where the next begins. A loop must be compiled to be
+fast (`batch_chain`), and loading a compiler takes longer than this whole walk. So it is followed at
+many places at once: a header is guessed every 128 KiB, all guesses are followed in lock-step, and a
+guess counts only when the chain from the file's first byte arrives at it exactly. What is no
+clean chain (a broken length, a magic unknown, offsets that go back) is not judged here.
 """
 
 from __future__ import annotations
@@ -10,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from analytics.dump.batch_chain import chain_starts
 from analytics.dump.header_columns import HEADER_BYTES, Headers
-from analytics.wire.compiled import BYTES, Int, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,14 +26,17 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 8 << 20
 
 _OVERHEAD = 12  # offset and length, which the length does not count
-_LENGTH_AT = 8
 _MAGIC_AT = 16
 _LEAST = 14  # of a length, in any format
 _LEAST_OF_MAGIC = np.array([14, 22, 49])
-# A smaller file is read: a page of a mapping costs more to visit than to copy.
-_WORTH_MAPPING = 128 << 10
-# Positions found at once; bounds what a long file of small batches takes.
-_STARTS = 1 << 16
+_LANE_BYTES = 128 << 10
+_STEPS = 32
+_FAR = 2**62
+_GUESS_WINDOW = 1024
+# Bytes that look like headers and are none: a file full of them is walked one by one.
+_FALSE_GUESSES = 4
+# Where a header has the high bytes of its base offset, length, attributes and last offset's delta.
+_HIGH_BYTES = (0, 1, 8, 21, 23)
 
 # One buffer serves all files of a process: fresh memory costs more than the reading.
 _buffer = np.zeros(0, np.uint8)
@@ -67,12 +73,12 @@ def walk_chain(
     position, last_offset = 0, -1
     while position < size:
         data = mapped
-        if data is None or position > 0 or size < _WORTH_MAPPING:
+        if data is None or position > 0 or size < _LANE_BYTES:
             data = _read(fill, position, min(max(chunk_bytes, HEADER_BYTES), size - position))
         at_end = position + data.size - HEADER_BYTES >= size
         # In the middle of a file a header that is cut off is left to the next chunk.
         limit = data.size - HEADER_BYTES - (_MAGIC_AT if at_end else HEADER_BYTES - 1)
-        chain = _judged(data, chain_starts(data, limit), position, size, last_offset)
+        chain = _judged(data, _starts(data, limit), position, size, last_offset)
         yield chain
         if not chain.clean or not len(chain.headers):
             return
@@ -90,41 +96,91 @@ def _read(fill: Fill, position: int, wanted: int) -> NDArray[np.uint8]:
     return _buffer[: wanted + HEADER_BYTES]
 
 
-def chain_starts(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
+def _starts(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
     """Return where entries begin if every length is right, from the first byte on.
 
     Args:
         data: Bytes of a file, with more than a header's length of any bytes after ``limit``.
         limit: Entries that begin here or later are not looked for.
     """
-    parts, at = [], 0
-    while at < limit:
-        starts = np.empty(min(_STARTS, (limit - at) // (_OVERHEAD + _LEAST) + 1), np.int64)
-        found, at = _follow(data, at, limit, starts)
-        parts.append(starts[:found])
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
-
-
-@compiled(f"UniTuple(int64, 2)({BYTES}, int64, int64, int64[::1])")
-def _follow(
-    data: NDArray[np.uint8], at: int, limit: int, starts: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Fill in where entries begin, from ``at`` on; return how many, and where to go on."""
-    for found in range(starts.size):
-        starts[found] = at
-        length: Int = 0
-        for place in range(at + _LENGTH_AT, at + _OVERHEAD):
-            length = length << 8 | np.int64(data[place])
-        # A length too small for any batch leads nowhere: the chain breaks where it stands.
-        at = limit if length < _LEAST else at + _OVERHEAD + length
-        if at >= limit:
-            return found + 1, limit
-    return starts.size, at
+    guesses = _guesses(data, limit)
+    for _ in range(_FALSE_GUESSES):
+        if not guesses.size:
+            break
+        positions, false_guess = _in_lock_step(data, np.concatenate([[0], guesses]), limit)
+        if false_guess is None:
+            return positions
+        guesses = guesses[guesses != false_guess]
+    return chain_starts(data, limit)
 
 
 def length_fields(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """Return what would be the length of an entry that begins at each position."""
     return np.ndarray((data.size - 11,), ">u4", data, offset=8, strides=(1,))
+
+
+def _guesses(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
+    """Return positions, ascending, that look like headers followed by another one."""
+    lanes = (limit - _GUESS_WINDOW - 1) // _LANE_BYTES
+    if lanes < 1:
+        return np.empty(0, np.int64)
+    magic = data[_LANE_BYTES + _MAGIC_AT :]
+    windows = np.ndarray((lanes, _GUESS_WINDOW), np.uint8, magic, strides=(_LANE_BYTES, 1))
+    row, column = np.nonzero(windows == 2)  # its magic
+    start = (row + 1) * _LANE_BYTES + column
+    likely = data[start] == 0
+    start, row = start[likely], row[likely]
+    length = length_fields(data)[start].astype(np.int64)
+    after = start + _OVERHEAD + length
+    likely = (length >= _LEAST_OF_MAGIC[2]) & (after < limit)
+    start, row, after = start[likely], row[likely], after[likely]
+    likely = _is_likely(data, start) & _is_likely(data, after)
+    start, row = start[likely], row[likely]
+    first_in_row: NDArray[np.int64] = np.unique(row, return_index=True)[1]
+    found: NDArray[np.int64] = start[first_in_row]
+    return found
+
+
+def _is_likely(data: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether a header of format 2 may lie there: high bytes that hardly any number of it needs."""
+    likely: NDArray[np.bool_] = data[at + _MAGIC_AT] == 2  # its magic
+    for place in _HIGH_BYTES:
+        likely &= data[at + place] == 0
+    return likely
+
+
+def _in_lock_step(
+    data: NDArray[np.uint8], starts: NDArray[np.int64], limit: int
+) -> tuple[NDArray[np.int64], int | None]:
+    """Follow the chain from each start to the next start.
+
+    Returns all positions, ascending, and the first start at which the chain from the one before
+    does not arrive (None if it arrives at all): what comes after it means nothing.
+    """
+    lengths, step = length_fields(data), np.int64(_OVERHEAD)
+    position, end = starts, np.append(starts[1:], limit)
+    lane = np.arange(starts.size)
+    arrives = np.empty(starts.size, np.int64)
+    passed = []
+    while position.size:
+        rows = np.empty((_STEPS, position.size), np.int64)
+        for row in rows:
+            row[:] = position
+            # A lane that has arrived goes on a little, inside the data.
+            position = np.minimum(position + lengths[position] + step, limit)
+        inside = rows < end
+        passed.append(rows[inside])
+        # A length too small for any batch leads nowhere: the chain breaks where it stands.
+        goes_on = inside[-1] & (lengths[rows[-1]] >= _LEAST) & (position < end)
+        if goes_on.all():
+            continue
+        done = ~goes_on
+        beyond = np.where(inside, _FAR, rows).min(axis=0)
+        arrives[lane[done]] = np.minimum(beyond, position)[done]
+        position, end, lane = position[goes_on], end[goes_on], lane[goes_on]
+    missed = np.flatnonzero(arrives[:-1] != starts[1:])
+    false_guess = int(starts[missed[0] + 1]) if missed.size else None
+    return np.sort(np.concatenate(passed)), false_guess
 
 
 def _judged(

@@ -7,46 +7,55 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from analytics.dump.headers import MIN_RECORD
-from analytics.wire.compiled import BYTES, Int, compiled, inlined
+from analytics.wire.compiled import BYTES, compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from analytics.wire.compiled import Bytes
 
 VARINT: Final = 5
 """Bytes of the longest varint of 32 bits."""
 VARLONG: Final = 10
 """Bytes of the longest of 64 bits."""
 
+START, END, COUNT, BASE_OFFSET, LAST_OFFSET = range(5)
+"""What `walk_records` is told of each batch."""
+
 SOUND, BAD_RECORD, BAD_COUNT = 0, 1, 2
 """How the walk over a batch ended."""
+
+_INT64_MAX: Final = 2**63 - 1
 
 BATCH, OFFSET, TIMESTAMP, RECORD_BYTES, KEY, KEY_LENGTH, VALUE, VALUE_LENGTH = range(8)
 COLUMNS: Final = 8
 """What `walk_records` fills in for each record."""
 
 
-@inlined
-def read_varint(data: NDArray[np.uint8], at: int, end: int, longest: int) -> tuple[int, int]:
+def read_varint(data: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
     """Read a signed varint: base 128, least significant first, zigzag (``ByteUtils``).
 
     Returns the value and the place after it; 0 and a place beyond ``end`` where it does not end
     before that or within ``longest`` bytes, and where it would begin there.
     """
-    raw = np.uint64(0)
-    for group in range(longest):
+    sign = value = 0
+    shift = -1
+    for _ in range(longest):
         if at >= end:
             break
         byte = data[at]
         at += 1
-        raw |= np.uint64(byte & 0x7F) << np.uint64(7 * group)
+        if shift < 0:
+            sign, value = byte & 1, (byte & 0x7F) >> 1
+        else:
+            value |= (byte & 0x7F) << shift
+        shift += 7
         if byte < 0x80:
-            value: Int = np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1))
-            return value, at
+            return (value & _INT64_MAX) ^ -sign, at
     return 0, end + 1
 
 
-@inlined
-def pass_headers(data: NDArray[np.uint8], at: int, end: int) -> int:
+def pass_headers(data: Bytes, at: int, end: int) -> int:
     """Return where the headers of a record end, a place beyond ``end`` where they do not fit."""
     count, at = read_varint(data, at, end, VARINT)
     if count < 0:
@@ -62,9 +71,9 @@ def pass_headers(data: NDArray[np.uint8], at: int, end: int) -> int:
     return at
 
 
-@compiled(f"int64({BYTES}, int64[:, ::1], int64[:, ::1], int8[::1])")
+@compiled(f"int64({BYTES}, int64[:, ::1], int64[:, ::1], int8[::1])", read_varint, pass_headers)
 def walk_records(
-    data: NDArray[np.uint8],
+    data: Bytes,
     batches: NDArray[np.int64],
     records: NDArray[np.int64],
     outcome: NDArray[np.int8],
@@ -73,8 +82,8 @@ def walk_records(
 
     Args:
         data: The buffer.
-        batches: Five rows: where the records of each batch begin in the buffer, where they end, how
-            many it claims, its first offset, its last.
+        batches: Of each batch: where its records begin in the buffer, where they end, how many it
+            claims, its first offset, its last.
         records: Filled: `COLUMNS` rows, with room for as many records as are claimed and could fit.
             Timestamps are relative to the batch's; a null key or value has length -1, place 0.
         outcome: Filled: how the walk over each batch ended.
@@ -85,8 +94,8 @@ def walk_records(
     found = 0
     for batch in range(outcome.size):
         first = found
-        place, limit, count, base_offset, last_offset = batches[:, batch]
-        last_delta = last_offset - base_offset
+        place, limit = int(batches[START, batch]), int(batches[END, batch])
+        base_offset, count = int(batches[BASE_OFFSET, batch]), int(batches[COUNT, batch])
         before = -1
         why = SOUND
         if count < 0 or count > (limit - place) // MIN_RECORD:
@@ -105,12 +114,14 @@ def walk_records(
             value_length, value = read_varint(data, key + max(key_length, 0), stop, VARINT)
             at = pass_headers(data, value + max(value_length, 0), stop)
             # Two records of one offset, or out of order, would be taken for a compacted log's.
+            offset = base_offset + delta
             sound = at == stop and key_length >= -1 and value_length >= -1
-            if not sound or delta <= before or delta > last_delta:
+            sound = sound and before < delta and base_offset <= offset
+            if not sound or offset > batches[LAST_OFFSET, batch]:
                 why = BAD_RECORD
                 break
             records[BATCH, found] = batch
-            records[OFFSET, found] = base_offset + delta
+            records[OFFSET, found] = offset
             records[TIMESTAMP, found] = timestamp
             records[RECORD_BYTES, found] = stop - place
             records[KEY, found] = 0 if key_length < 0 else key

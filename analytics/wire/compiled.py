@@ -1,59 +1,101 @@
-"""Loops compiled to machine code: for what numpy has no step for.
+"""Loops compiled to machine code, where there is enough for them to do.
 
 Where each place depends on the one before (the chain of batches in a file, the fields of a record)
-a loop is what the format says, and Python's own is a hundred times too slow. Everything else stays
-numpy and Arrow: reading a column from known places costs what memory costs, in any language.
+a loop is what the format says, and Python's own is a hundred times too slow for gigabytes. All else
+stays numpy and Arrow: reading a column from known places costs what memory costs, in any language.
 
-What is compiled is kept in numba's cache, beside the module or, where that is not writable, in the
-user's cache folder (`NUMBA_CACHE_DIR` names another); with none, each process compiles again.
+Loading a compiler takes longer than reading a small dump. So a loop begins interpreted, and is
+compiled once it has been called for many fields. What is compiled is kept in numba's cache: beside
+the module, or where that cannot be written in the user's cache folder (or in `NUMBA_CACHE_DIR`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
-
-import numba
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Concatenate
 
-    Loop = TypeVar("Loop", bound=Callable[..., object])
+    import numpy as np
+    from numpy.typing import NDArray
 
-BYTES = "Array(uint8, 1, 'C', readonly=True)"
+    Bytes = NDArray[np.uint8] | memoryview
+    """What a loop reads: an array where it is compiled."""
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+BYTES: Final = "Array(uint8, 1, 'C', readonly=True)"
 """How a signature calls bytes that are only read."""
-
-Int = Any
-"""A whole number in a compiled loop, where Python's and numpy's are one type."""
+WORTH_COMPILING: Final = 300_000
+"""Fields; a few times as many take as long interpreted as loading the compiler does."""
 
 # Arrays come and go with the caller: counting references to them in every turn of a loop, which is
 # what this option is for, takes five times as long as the loop.
 _OPTIONS: Final[dict[str, Any]] = {"_nrt": False}
 
 
-def compiled(signature: str) -> Callable[[Loop], Loop]:
-    """Compile a function of numbers and arrays, once and for these types only.
+class Loop(Generic[Given, Result]):
+    """A function over bytes, of numbers and arrays, that is compiled when it is worth it.
 
-    Indices are not checked: the function itself keeps every one inside its array. It makes no
-    arrays, its caller does.
+    Its first argument is the bytes. It makes no arrays, and keeps every index inside its array
+    itself: nothing checks them. Numbers are 64 bits wide; they must never need more.
+    """
+
+    def __init__(
+        self,
+        body: Callable[Concatenate[Any, Given], Result],
+        signature: str,
+        parts: tuple[Callable[..., object], ...],
+    ) -> None:
+        self.interpreted = body
+        self._signature, self._parts = signature, parts
+        self._compiled: Callable[Concatenate[Any, Given], Result] | None = None
+        self._fields = 0
+
+    def __call__(
+        self, fields: int, data: NDArray[np.uint8], *args: Given.args, **kwargs: Given.kwargs
+    ) -> Result:
+        """Run the loop, which will read about so many fields."""
+        self._fields += fields
+        if self._compiled is None and self._fields < WORTH_COMPILING:
+            # Of a view Python takes its own numbers, which do not wrap.
+            return self.interpreted(data.data, *args, **kwargs)
+        return self.compiled(data, *args, **kwargs)
+
+    @property
+    def compiled(self) -> Callable[Concatenate[Any, Given], Result]:
+        """The machine code, for these types only."""
+        if self._compiled is None:
+            try:
+                self._compiled = self._compile(cache=True)
+            except RuntimeError:
+                # No folder for a cache can be written.
+                self._compiled = self._compile(cache=False)
+        return self._compiled
+
+    def _compile(self, *, cache: bool) -> Callable[Concatenate[Any, Given], Result]:
+        import numba  # noqa: PLC0415 - it takes its time
+        from numba.extending import register_jitable  # noqa: PLC0415
+
+        for part in self._parts:
+            register_jitable(**_OPTIONS)(part)
+        made: Any = numba.njit(self._signature, cache=cache, **_OPTIONS)
+        return cast("Callable[Concatenate[Any, Given], Result]", made(self.interpreted))
+
+
+def compiled(
+    signature: str, *parts: Callable[..., object]
+) -> Callable[[Callable[Concatenate[Any, Given], Result]], Loop[Given, Result]]:
+    """Make a function a `Loop`.
 
     Args:
         signature: In numba's words, as ``"int64(int64[::1])"``.
+        parts: Functions of the same module that it calls.
     """
 
-    def compile_(loop: Loop) -> Loop:
-        try:
-            return _compile(loop, signature, cache=True)
-        except RuntimeError:
-            # No folder for a cache can be written.
-            return _compile(loop, signature, cache=False)
+    def made(body: Callable[Concatenate[Any, Given], Result]) -> Loop[Given, Result]:
+        return Loop(body, signature, parts)
 
-    return compile_
-
-
-def inlined(part: Loop) -> Loop:
-    """Make a function a part of the compiled ones that call it, in the same module."""
-    return cast("Loop", numba.njit(inline="always", **_OPTIONS)(part))
-
-
-def _compile(loop: Loop, signature: str, *, cache: bool) -> Loop:
-    return cast("Loop", numba.njit(signature, cache=cache, **_OPTIONS)(loop))
+    return made

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from analytics.dump import header_walk
+from analytics.dump.batch_chain import chain_starts
 from analytics.dump.byte_source import ByteSource
 from analytics.dump.header_columns import Headers
 from analytics.dump.header_walk import Chain, walk_chain
@@ -30,19 +31,18 @@ def together(chains: list[Chain]) -> Headers:
     return Headers.concatenate([Headers.none(), *(chain.headers for chain in chains)])
 
 
-def long_log(seed: int, size: int) -> tuple[bytes, list[int]]:
-    """Batches of very different sizes and where each begins; values look like headers."""
+def long_log(seed: int, size: int = 1 << 20) -> bytes:
+    """Batches of very different sizes; values are full of bytes that look like headers."""
     draw = random.Random(seed)
-    parts, starts, base, total = [], [], 0, 0
+    parts, base, total = [], 0, 0
     while total < size:
         count = draw.randint(1, 4)
         decoy = b"\0" * draw.randint(0, 40) + b"\0\0\0\x3d\0\0\0\0\x02" * draw.randint(0, 60)
         records = b"".join(record(delta, b"k", decoy) for delta in range(count))
         parts.append(batch(Header(base, count - 1, count), records))
         base += count
-        starts.append(total)
         total += len(parts[-1])
-    return b"".join(parts), starts
+    return b"".join(parts)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -50,8 +50,9 @@ def long_log(seed: int, size: int) -> tuple[bytes, list[int]]:
 def test_every_header_is_found_whatever_looks_like_one(
     monkeypatch: pytest.MonkeyPatch, seed: int, mapped: bool
 ) -> None:
-    monkeypatch.setattr(header_walk, "_STARTS", 7)
-    content, expected = long_log(seed, 200_000)
+    monkeypatch.setattr(header_walk, "_LANE_BYTES", 4 << 10)
+    content = long_log(seed, 200_000)
+    expected = chain_starts(np.frombuffer(content + bytes(61), np.uint8), len(content) - 16)
     for chunk_bytes in (1 << 20, 30_000):
         chains = walked(content, chunk_bytes, mapped=mapped)
         assert all(chain.clean for chain in chains)
@@ -112,7 +113,8 @@ def test_the_chain_ends_before_what_cannot_be_a_batch(after: bytes, mapped: bool
     assert together(chains).base_offset.tolist() == [0]
 
 
-def test_a_file_of_zeros_costs_no_more_than_a_look() -> None:
+def test_a_file_of_zeros_costs_no_more_than_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(header_walk, "_LANE_BYTES", 4 << 10)
     (chain,) = walked(bytes(1 << 20))
     assert (len(chain.headers), chain.end, chain.clean) == (0, 0, False)
 
