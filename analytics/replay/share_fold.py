@@ -62,6 +62,10 @@ RECORDS = pa.schema(
         # Offset of the snapshot before it; of a snapshot its own. A record that has it may leave
         # its key to the snapshot. Null: the key tells.
         ("base", pa.int64()),
+        # Of one record of a key, where others are left out because their ranges lie below what was
+        # cut away later: how many updates there are, and how many name another snapshot's epoch.
+        ("updates", pa.int64()),
+        ("mismatches", pa.int64()),
     ]
 )
 STATES = pa.schema(
@@ -229,6 +233,8 @@ def _states(
     has_snapshot = kind[head] == SNAPSHOT
     epoch = _numbers(records, "snapshot_epoch")[living.row]
     mismatch = np.add.accumulate(epoch != epoch[living.head][living.key], dtype=np.int64)
+    mismatches = mismatch[living.tail] - mismatch[living.head]
+    updates = living.tail - living.head + 1 - has_snapshot
     leader = _carried(_numbers(records, "leader_epoch")[living.row], living)
     complete_count = _numbers(records, "delivery_complete_count")[tail]
     counts = _counts(ranges, head.size)
@@ -249,8 +255,8 @@ def _states(
         "archiving_count": counts[:, ARCHIVING],
         "archived_count": counts[:, ARCHIVED],
         "max_delivery_count": _max_delivery_count(ranges, head.size),
-        "updates_since_snapshot": living.tail - living.head + 1 - has_snapshot,
-        "epoch_mismatches": mismatch[living.tail] - mismatch[living.head],
+        "updates_since_snapshot": _told(records, "updates", living, updates),
+        "epoch_mismatches": _told(records, "mismatches", living, mismatches),
         "create_timestamp": _times(records, "create_timestamp", head, has_snapshot),
         "write_timestamp": _times(records, "write_timestamp", head, has_snapshot),
         "fault": pa.array(_FAULTS[_faults(ranges, start, inverted)], pa.string()),
@@ -264,6 +270,17 @@ def _states(
         for array, field in zip(arrays, STATES, strict=True)
     ]
     return pa.Table.from_arrays(typed, schema=STATES)
+
+
+def _told(
+    records: pa.Table, name: str, living: _Living, counted: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return what a record tells of its key, where one does, else what was counted."""
+    told = _numbers(records, name)[living.row]
+    rows = np.flatnonzero(told >= 0)
+    numbers = counted.copy()
+    numbers[living.key[rows]] = told[rows]
+    return numbers
 
 
 def _or_null(values: NDArray[np.int64]) -> pa.Array:

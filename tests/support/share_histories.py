@@ -33,20 +33,24 @@ def random_history(random: Random, partition: int) -> list[ShareRecord]:
     keys = [(f"group-{partition}", f"topic-{random.randrange(2)}", each) for each in range(3)]
     records, offset = [], random.randrange(3)
     begin = dict.fromkeys(keys, 0)
+    # Most brokers name the start offset in every record.
+    leaves_start = random.choice((0, 0, 3))
     for _ in range(random.randrange(MOST_RECORDS)):
         key = keys[random.randrange(1 + random.randrange(3))]
         begin[key] = max(0, begin[key] + random.choice((0, 0, 0, 1, 1, 2, 3, 5, -2)))
-        records.append(ShareRecord(partition, offset, key, _value(random, begin[key])))
+        records.append(
+            ShareRecord(partition, offset, key, _value(random, begin[key], leaves_start))
+        )
         offset += random.choice((1, 1, 1, 1, 2))
     return records
 
 
-def _value(random: Random, begin: int) -> Snapshot | Update | None:
+def _value(random: Random, begin: int, leaves_start: int) -> Snapshot | Update | None:
     kind = random.randrange(20)
     if kind == 0:
         return None
     batches = tuple(_batch(random, begin) for _ in range(random.randrange(4)))
-    start = -1 if random.randrange(3) == 0 else begin
+    start = -1 if random.randrange(9) < leaves_start else begin
     complete = random.randrange(-1, 4)
     if kind < 3:
         return Snapshot(
