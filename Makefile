@@ -24,6 +24,8 @@ $(READY): requirements/setup.txt pyproject.toml
 	@echo "Installing into $(VENV) (a minute or two the first time)..."
 	@$(PIP) install --require-hashes -r requirements/setup.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@echo "Keeping Spark's classes, so that commands start sooner..."
+	@$(BIN)/python -m jobs.class_archive $(DUMP)
 	@touch $(READY)
 	@echo "Ready: $(BIN)/groupscope --help"
 

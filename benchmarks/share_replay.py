@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.decode.source import table_schema
-from analytics.replay.share_fold import BATCHES
+from analytics.replay.share_records import BATCHES
 from analytics.replay.share_state import share_states
 from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
 from benchmarks.report import Figure, Report

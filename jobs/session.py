@@ -65,6 +65,9 @@ SMALL_JVM = (
     "-XX:ReservedCodeCacheSize=240m"
 )
 
+CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
+"""Where `jobs.class_archive` keeps Spark's classes; a JVM that it does not suit leaves it alone."""
+
 ASKED_AT_EVERY_CALL = (
     "org.apache.spark.sql.functions",
     "functions",
@@ -135,6 +138,8 @@ def _settings(
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         settings |= LOCALLY
         settings["spark.driver.memory"] = f"{heap_megabytes()}m"
+        if CLASS_ARCHIVE.exists():
+            jvm_options.append(f'"-XX:SharedArchiveFile={CLASS_ARCHIVE}"')
     if not submitted:
         settings["spark.log.level"] = "WARN" if console.verbose else "ERROR"
     if not submitted and not console.verbose:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.contract import as_table
-from analytics.replay.share_fold import ACKNOWLEDGED, ACQUIRED, ARCHIVED, ARCHIVING, AVAILABLE
 from analytics.replay.share_partitions import topic_names
+from analytics.replay.share_records import ACKNOWLEDGED, ACQUIRED, ARCHIVED, ARCHIVING, AVAILABLE
 from analytics.replay.stored_values import word
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from analytics.replay.share_fold import (
+from analytics.replay.share_fold import fold
+from analytics.replay.share_records import (
     KEY,
     RECORDS,
     SNAPSHOT,
@@ -16,7 +17,6 @@ from analytics.replay.share_fold import (
     TOMBSTONE,
     UNCHANGED,
     UPDATE,
-    fold,
 )
 
 if TYPE_CHECKING:
