@@ -106,7 +106,8 @@ def _is_birth(coverage: Coverage) -> Column:
 
 def _happened(removal: Column, assigned: Column) -> Column:
     family, epoch = F.col("family"), F.col("of_epoch")
-    converts = F.col("starts") & (F.col("ended.batch") == F.col("batch"))
+    taken = F.col("takes_over")
+    converts = F.col("starts") & (taken.isNotNull() | (F.col("ended.batch") == F.col("batch")))
     # The end of one life and the beginning of the next in one batch are a conversion.
     gone = removal & ~F.equal_null(F.col("reborn"), F.col("batch"))
     word = F.when(family == CLASSIC, "generation").otherwise("epoch")
@@ -127,7 +128,11 @@ def _happened(removal: Column, assigned: Column) -> Column:
     emptied = (epoch["member_count"] == 0) & (epoch["members_left"] > 0)
     return F.array_compact(
         F.array(
-            _one(converts, F.lit("converted"), words(F.col("ended.family"), " to ", family)),
+            _one(
+                converts,
+                F.lit("converted"),
+                words(F.coalesce(taken, "ended.family"), " to ", family),
+            ),
             _one(born, F.lit("created"), family),
             _one(epoch.isNotNull(), word, counted, epoch["epoch"]),
             _one(assigned, F.lit("assignment"), words("targets of epoch ", F.col("epoch"))),

@@ -29,15 +29,18 @@ def group_moments(steps: DataFrame, runs: DataFrame) -> DataFrame:
 
     Returns:
         `GROUP_KEY`, `position` (offset), `group` (struct `family`, `epoch`, both null once the
-        group is gone, and `offset`; null where neither changed) and `joins` (int: members that
+        group is gone, the epoch while no record tells it, and `offset`; null where neither
+        changed) and `joins` (int: members that
         came, less those that went).
     """
     family, epoch = F.col("family"), F.col("epoch")
     lives = ~F.col("ends")
     group = F.struct(
-        F.when(lives, family).alias("family"), F.when(lives, epoch).alias("epoch"), "offset"
+        F.when(lives, family).alias("family"),
+        F.when(lives & F.col("is_epoch"), epoch).alias("epoch"),
+        "offset",
     )
-    told = steps.where("is_epoch or ends").select(
+    told = steps.where("starts or is_epoch or ends").select(
         *GROUP_KEY,
         F.col("offset").alias("position"),
         group.alias("group"),

@@ -1,9 +1,10 @@
 """To which life of its group a step belongs, and which epoch was in force when it was taken.
 
 A life of a group id goes from the first record of a type to the group's tombstone, or to the first
-record of another type. Records are written in one batch with the epoch they bring about: what makes
-a new epoch necessary (a member's record, its tombstones) stands before the epoch's own record, what
-follows from it (targets, current assignments) behind.
+record of another type; a tombstone that takes over a simple group is such a first record. Records
+are written in one batch with the epoch they bring about: what makes a new epoch necessary (a
+member's record, its tombstones) stands before the epoch's own record, what follows from it
+(targets, current assignments) behind.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 _END = "end"
 
 
-def steps_in_lives(steps: DataFrame) -> DataFrame:
+def steps_in_lives(steps: DataFrame, initial_epoch: int = 0) -> DataFrame:
     """Add to `group_steps` where each belongs.
+
+    Args:
+        steps: Of `with_takeovers`.
+        initial_epoch: Of a group that no record of its own tells of yet.
 
     Returns:
         The steps with `life` (int, from 1; 0 before the first record of a life), `starts` and
@@ -35,31 +40,36 @@ def steps_in_lives(steps: DataFrame) -> DataFrame:
         the member's other records.
     """
     order = Window.partitionBy(*GROUP_KEY).orderBy("offset")
-    lived = _with_lives(steps, order)
+    lived = _with_lives(steps, order, initial_epoch)
     numbered = _with_epoch_numbers(lived, order)
     placed = _with_ends(numbered, Window.partitionBy(*GROUP_KEY).orderBy(F.col("offset").desc()))
     return _with_about(placed)
 
 
-def _with_lives(steps: DataFrame, order: WindowSpec) -> DataFrame:
+def _with_lives(steps: DataFrame, order: WindowSpec, initial_epoch: int) -> DataFrame:
     births = F.col("creates") & ~F.col("is_tombstone")
     removals = (F.col("role") == GROUP) & F.col("is_tombstone")
     family = F.col("family")
-    label = F.when(births, family).when(removals, F.concat_ws(" ", F.lit(_END), family))
+    takes = F.col("takes_over").isNotNull()
+    begins = takes & (F.col("role") != GROUP)
+    label = F.when(births | begins, family).when(removals, F.concat_ws(" ", F.lit(_END), family))
     before = F.col("label_before")
     after_end = before.isNull() | before.startswith(f"{_END} ")
+    of_it = (family == CLASSIC) | (before == family)
     return (
         steps.withColumn("label", label)
         .withColumn("label_before", F.last("label", ignorenulls=True).over(_earlier(order)))
-        .withColumn("starts", births & (after_end | (before != family)))
-        .withColumn("ends", removals & ~after_end & ((family == CLASSIC) | (before == family)))
+        .withColumn("starts", begins | (births & (after_end | (before != family))))
+        .withColumn("ends", removals & (takes | (~after_end & of_it)))
+        .withColumn("epoch", F.when(begins, initial_epoch).otherwise(F.col("epoch")))
         .withColumn("life", F.sum(F.col("starts").cast("int")).over(_up_to(order)).cast("int"))
         .drop("label", "label_before")
     )
 
 
 def _with_epoch_numbers(lived: DataFrame, order: WindowSpec) -> DataFrame:
-    is_epoch = (F.col("role") == GROUP) & ~F.col("is_tombstone")
+    of_group = F.col("role") == GROUP
+    is_epoch = (of_group & ~F.col("is_tombstone")) | (F.col("takes_over").isNotNull() & ~of_group)
     before = F.last(F.when(F.col("is_epoch"), F.struct("life", "epoch")), ignorenulls=True)
     same = (F.col("epoch_before.life") == F.col("life")) & (
         F.col("epoch_before.epoch") == F.col("epoch")

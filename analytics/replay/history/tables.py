@@ -19,6 +19,7 @@ from analytics.replay.history.ownership import group_moments, owners
 from analytics.replay.history.removal_causes import removal_causes
 from analytics.replay.history.share_partition_epochs import share_partition_epochs
 from analytics.replay.history.steps_in_lives import steps_in_lives
+from analytics.replay.history.takeovers import with_takeovers
 from analytics.replay.history.topic_names import with_topic_names
 from analytics.replay.rules import ReplayRules
 
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from analytics.replay.metadata_log import MetadataLog
 
 
-def _steps(cut: Decoded) -> DataFrame:
-    return steps_in_lives(group_steps(cut)).localCheckpoint()
+def _steps(cut: Decoded, rules: ReplayRules) -> DataFrame:
+    commits = cut["offset_commit"] if rules.simple_groups_last == "removal" else None
+    steps = with_takeovers(group_steps(cut), commits)
+    return steps_in_lives(steps, rules.initial_epoch).localCheckpoint()
 
 
 def _held(steps: DataFrame, topics: DataFrame) -> DataFrame:
@@ -78,7 +81,7 @@ _TOLD = (
 )
 
 HISTORY = (
-    Step("group_steps", _steps, ("cut",)),
+    Step("group_steps", _steps, ("cut", "rules")),
     Step("held", _held, ("group_steps", "topics")),
     Step("removals", _removals, ("cut", "topics", "rules")),
     Step("owned", lambda held: runs(held).localCheckpoint(), ("held",)),

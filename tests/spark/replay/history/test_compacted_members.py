@@ -87,9 +87,10 @@ class Found:
             for number, end in self.cleaned.items()
             if len(logs[number + FAR]) < len(logs[number])
         }
+        placed = {where[number]: log for number, log in logs.items()}
         coverage = replace(WHOLE, shown_from=told, cleaned_until=told)
         given = {
-            "cut": frames_of(spark, rows_of({where[at]: log for at, log in logs.items()}), KINDS),
+            "cut": frames_of(spark, rows_of(placed), (*KINDS, "offset_commit")),
             "topics": spark.createDataFrame([(TOPIC, TOPIC_ID)], "topic string, topic_id string"),
             "rules": replay_rules("4.2"),
             "coverage": coverage,

@@ -52,7 +52,7 @@ def scripts() -> list[Scripted]:
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession, scripts: list[Scripted]) -> Found:
-    decoded = frames_of(spark, rows_of(scripts), KINDS)
+    decoded = frames_of(spark, rows_of(scripts), (*KINDS, "offset_commit"))
     topics = spark.createDataFrame([(TOPIC, TOPIC_ID)], "topic string, topic_id string")
     given = {
         "cut": decoded,
