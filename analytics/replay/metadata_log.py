@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 TOPIC = "__cluster_metadata"
 
+POSITION = ("leader_epoch", "copy", "segment", "batch_position")
+"""What finds a record again, besides its offset."""
+
 FIRST_TABLES = (
     "control_markers",
     "begin_transaction_record",
@@ -47,8 +50,9 @@ class MetadataLog:
         """Return the records of a metadata table ("topic_record") that are in force.
 
         Returns:
-            `at` (bigint: the record's place in the order of events), `since` (timestamp) and
-            `metadata_offset` (both null for what a snapshot holds), `value`.
+            `at` (bigint: the record's place in the order of events), `since` (timestamp),
+            `metadata_offset` and `position` (struct of `POSITION`; these three null for what a
+            snapshot holds), `value`.
         """
         whole = F.col("snapshot_end") == F.col("base_end")
         tail = F.col("snapshot_end").isNull() & (
@@ -80,6 +84,7 @@ class MetadataLog:
                 F.when(is_log, F.col("offset")).otherwise(F.col("base_end") - 1).alias("at"),
                 F.when(is_log, F.col("timestamp")).alias("since"),
                 F.when(is_log, F.col("offset")).alias("metadata_offset"),
+                F.when(is_log, F.struct(*POSITION)).alias("position"),
                 "value",
             )
         )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import struct
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.conftest import Groupscope
+
+DUMP = Path(__file__).parents[2] / "examples" / "kafka-4.3.1-failover"
+HEADER = ((">q", 0), (">i", 23))
+"""Of a batch: its base offset and its last offset delta, and where they lie."""
 
 
 @pytest.fixture
@@ -29,7 +33,27 @@ def test_a_group_has_a_verdict_for_each_topic_and_events_in_order(
     assert {row["verdict"] for row in told["verdicts"]} >= {"in force, never went back"}
     places = [(row["group_id"], row["topic"], row["partition"]) for row in told["verdicts"]]
     assert len(places) == len(set(places))
-    assert all(row["segment"] for row in told["rows"] if row["event"] == "member_joined")
+
+
+def test_the_record_of_every_event_lies_where_it_says(
+    groupscope: Groupscope, workspace: Path
+) -> None:
+    done = groupscope("timeline", workspace, "--group", "*", "--format", "json")
+    rows = json.loads(done.stdout)["rows"]
+    logs = {row["log"] for row in rows}
+    assert logs == {"__consumer_offsets", "__share_group_state", "__cluster_metadata"}
+    assert {"coordinator_changed", "topic_created", "config_changed"} <= {
+        row["event"] for row in rows
+    }
+    places = {
+        (row["copy"], row["segment"], row["batch_position"], row["record_offset"], row["log"])
+        for row in rows
+    }
+    for copy, segment, position, offset, log in places:
+        data = (DUMP / copy / segment).read_bytes()
+        base, last = (struct.unpack_from(form, data, position + at)[0] for form, at in HEADER)
+        assert base <= offset <= base + last, (copy, segment, offset)
+        assert segment.startswith(f"{log}-")
 
 
 def test_what_the_election_lost_is_named(groupscope: Groupscope, workspace: Path) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from analytics.replay.as_of import Decoded
 from analytics.replay.configs import RESOURCES, harmless_name
+from analytics.replay.group_records import KINDS
 from analytics.replay.history.event_rows import METADATA, OFFSETS, event_rows, words
 from analytics.replay.stored_values import word
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def events_around(
+    decoded: Decoded,
     metadata: MetadataLog,
     topics: DataFrame,
     coordinators: DataFrame,
@@ -28,7 +31,8 @@ def events_around(
     """Return coordinator_changed, topic_created, topic_deleted, topic_grown and config_changed.
 
     Args:
-        metadata: The metadata log at an instant.
+        decoded: Decoded tables, cut at an instant.
+        metadata: The metadata log at that instant.
         topics: The table `topics`.
         coordinators: The table `coordinator_epochs`.
         offsets: The table `offset_history`.
@@ -46,14 +50,14 @@ def events_around(
     )
     uses = seen.where("topic is not null").select("group_id", "topic").distinct()
     events = (
-        _coordinators(seen, coordinators),
+        _coordinators(seen, coordinators, decoded),
         _topics(metadata, topics, uses),
         _configs(metadata, seen, uses),
     )
     return reduce(lambda all_, each: all_.unionByName(each), events)
 
 
-def _coordinators(seen: DataFrame, coordinators: DataFrame) -> DataFrame:
+def _coordinators(seen: DataFrame, coordinators: DataFrame, decoded: Decoded) -> DataFrame:
     groups = seen.groupBy("coordinator_partition", "group_id").agg(
         F.min("seen_at").alias("seen_at")
     )
@@ -66,7 +70,8 @@ def _coordinators(seen: DataFrame, coordinators: DataFrame) -> DataFrame:
         "unclean",
     )
     order = Window.partitionBy("coordinator_partition").orderBy("leader_epoch")
-    changed = epochs.withColumn("led_before", F.lag("leader").over(order))
+    led = epochs.withColumn("led_before", F.lag("leader").over(order))
+    changed = _with_positions(led, decoded)
     rows = groups.join(changed, "coordinator_partition").where("record_offset > seen_at")
     detail = F.concat_ws(
         "; ",
@@ -75,7 +80,7 @@ def _coordinators(seen: DataFrame, coordinators: DataFrame) -> DataFrame:
         F.when(F.col("unclean"), "unclean election"),
     )
     return event_rows(
-        _nowhere(rows),
+        rows,
         OFFSETS,
         at="at",
         event=F.lit("coordinator_changed"),
@@ -84,17 +89,41 @@ def _coordinators(seen: DataFrame, coordinators: DataFrame) -> DataFrame:
     )
 
 
+def _with_positions(epochs: DataFrame, decoded: Decoded) -> DataFrame:
+    """Add where the first record of each leader epoch is, of all epochs but the first."""
+    first = Window.partitionBy("coordinator_partition").orderBy("leader_epoch")
+    later = epochs.withColumn("nth", F.row_number().over(first)).where("nth > 1").drop("nth")
+    later = later.localCheckpoint()
+    offsets = [row.record_offset for row in later.select("record_offset").distinct().collect()]
+    # Where nothing changed there is nothing to look for in all those tables.
+    names = ("offset_commit", "control_markers", *KINDS) if offsets else ("offset_commit",)
+    places = reduce(
+        lambda all_, each: all_.unionByName(each),
+        (
+            decoded[name]
+            .where((F.col("topic") == OFFSETS) & F.col("offset").isin(offsets))
+            .select(
+                F.col("partition").alias("coordinator_partition"),
+                F.col("offset").alias("record_offset"),
+                *("copy", "segment", "batch_position"),
+            )
+            for name in names
+        ),
+    )
+    return later.join(places, ["coordinator_partition", "record_offset"], "left")
+
+
 def _topics(metadata: MetadataLog, topics: DataFrame, uses: DataFrame) -> DataFrame:
     value = F.col("value")
     created = metadata.told("topic_record").select(
         value["topic_id"].alias("topic_id"),
-        *("since", "metadata_offset"),
+        *("since", "metadata_offset", "position"),
         F.lit("topic_created").alias("event"),
         F.lit(None).cast("bigint").alias("partitions"),
     )
     removed = metadata.told("remove_topic_record").select(
         value["topic_id"].alias("topic_id"),
-        *("since", "metadata_offset"),
+        *("since", "metadata_offset", "position"),
         F.lit("topic_deleted").alias("event"),
         F.lit(None).cast("bigint").alias("partitions"),
     )
@@ -104,6 +133,7 @@ def _topics(metadata: MetadataLog, topics: DataFrame, uses: DataFrame) -> DataFr
         .groupBy(value["topic_id"].alias("topic_id"), "since")
         .agg(
             F.min("metadata_offset").alias("metadata_offset"),
+            F.min_by("position", "metadata_offset").alias("position"),
             F.count(F.lit(1)).alias("partitions"),
         )
         .withColumn("partitions", F.sum("partitions").over(order))
@@ -113,6 +143,7 @@ def _topics(metadata: MetadataLog, topics: DataFrame, uses: DataFrame) -> DataFr
             "topic_id",
             "since",
             "metadata_offset",
+            "position",
             F.lit("topic_grown").alias("event"),
             "partitions",
         )
@@ -144,7 +175,7 @@ def _configs(metadata: MetadataLog, seen: DataFrame, uses: DataFrame) -> DataFra
             value["resource_name"].alias("resource"),
             value["name"].alias("name"),
             value["value"].alias("said"),
-            *("since", "metadata_offset"),
+            *("since", "metadata_offset", "position"),
         )
         .where(F.col("resource_type").isin("topic", "group"))
     )
@@ -178,19 +209,8 @@ def _configs(metadata: MetadataLog, seen: DataFrame, uses: DataFrame) -> DataFra
 
 
 def _of_metadata(rows: DataFrame) -> DataFrame:
-    return _nowhere(
+    return (
         rows.withColumn("coordinator_partition", F.lit(0))
         .withColumn("record_offset", F.col("metadata_offset"))
-        .withColumn("leader_epoch", F.lit(None).cast("int"))
-    )
-
-
-def _nowhere(rows: DataFrame) -> DataFrame:
-    """Add the columns of a place that the tables do not keep."""
-    return rows.withColumns(
-        {
-            "copy": F.lit(None).cast("string"),
-            "segment": F.lit(None).cast("string"),
-            "batch_position": F.lit(None).cast("bigint"),
-        }
+        .select("*", "position.*")
     )

@@ -58,6 +58,7 @@ def group_events(
         transaction_events(decoded, rules),
         share_events(told.share_partition_epochs, decoded, told.topics),
         events_around(
+            decoded,
             metadata,
             told.topics,
             told.coordinator_epochs,
