@@ -6,7 +6,8 @@ topic, whose partitions are given to members at random.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -14,9 +15,18 @@ from typing import Any
 TOPIC, TOPIC_ID = "orders", "gtb2stGYRk-vWZ2zAozmoA"
 PARTITIONS = range(6)
 _MEMBERS = ("ada", "bob", "cyd", "dan")
+_NAMED = {"ada": "range", "bob": "uniform", "cyd": "range"}
+"""The assignor that a member of a consumer group names."""
 
 Had = frozenset[tuple[str, str, int]]
 """Kind of assignment, member and partition."""
+
+
+def preferred(members: Iterable[str]) -> frozenset[str]:
+    """Return the assignors that most of these members name; the broker's first where none does."""
+    votes = Counter(_NAMED[who] for who in members if who in _NAMED)
+    most = max(votes.values(), default=0)
+    return frozenset(name for name, each in votes.items() if each == most) or frozenset({"uniform"})
 
 
 @dataclass
@@ -29,6 +39,7 @@ class Epoch:
     from_offset: int
     missing_before: int
     members: frozenset[str] = frozenset()
+    protocols: frozenset[str] = frozenset()
     had: Had = frozenset()
     joined: int = 0
     left: int = 0
@@ -72,6 +83,7 @@ class Scripted:
         """Note how the epoch in force stands now."""
         last = self.epochs[-1]
         last.members = frozenset(self.has)
+        last.protocols = preferred(self.has)
         had = {("current", who, each) for who, given in self.has.items() for each in given}
         had |= {("target", who, each) for who, given in self.wants.items() for each in given}
         last.had = frozenset(had)
@@ -114,7 +126,8 @@ def _consumer_act(script: Scripted) -> None:
 
 
 def _join(script: Scripted, who: str) -> None:
-    about = {"client_id": who, "client_host": "/h", "subscribed_topic_names": [TOPIC]}
+    about: dict[str, Any] = {"client_id": who, "client_host": "/h"}
+    about |= {"subscribed_topic_names": [TOPIC], "server_assignor": _NAMED.get(who)}
     script.write("consumer_group_member_metadata", about, who)
     script.has[who] = set()
     _new_epoch(script)

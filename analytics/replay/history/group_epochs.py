@@ -14,11 +14,11 @@ from analytics.replay.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
     CONSUMER,
-    MEMBER,
     SHARE,
     STREAMS,
     TOPOLOGY,
 )
+from analytics.replay.history.assignor_votes import with_preferred_assignor
 from analytics.replay.history.epoch_counts import COUNTS, EPOCH_KEY, epoch_counts
 from analytics.replay.history.shown_from import born_from, shown_from
 from analytics.replay.lives import GROUP_KEY
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
 _CONSUMER_PROTOCOL = "consumer"
-_CARRIED = ("assignment_epoch", "topology_epoch", "assignor")
+_CARRIED = ("assignment_epoch", "topology_epoch")
 
 
 def group_epochs(
@@ -47,6 +47,7 @@ def group_epochs(
     epochs = told.groupBy(*EPOCH_KEY).agg(
         *(F.first(name, ignorenulls=True).alias(name) for name in names)
     )
+    epochs = with_preferred_assignor(epochs, runs)
     life = Window.partitionBy(*GROUP_KEY, "life").orderBy("epoch_no")
     summed = _with_totals(epochs, life).where("began is not null")
     compared = _with_missing(summed.withColumn("next_one", F.lead("began").over(life)), coverage)
@@ -79,7 +80,6 @@ def _told(steps: DataFrame) -> DataFrame:
                 "assignment_epoch"
             ),
             last(F.col("epoch"), topology).alias("topology_epoch"),
-            last(F.col("about.assignor"), role == MEMBER).alias("assignor"),
             F.max("ending").alias("ending"),
         )
     )

@@ -16,6 +16,7 @@ from analytics.replay.as_of import Decoded
 from analytics.replay.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
+    CONSUMER,
     CURRENT,
     GROUP,
     KINDS,
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 PRESENCE, SUBSCRIPTION, PENDING = "presence", "subscription", "pending_revocation"
+ASSIGNOR = "assignor"
 """Kinds of items besides `current` and `target`."""
 
 NO_PARTITION = -1
 POSITION = ("leader_epoch", "copy", "segment", "batch_position")
 ROLES = ("active", "standby", "warmup")
-ABOUT = "struct<group_instance_id:string,client_id:string,client_host:string,assignor:string>"
+ABOUT = "struct<group_instance_id:string,client_id:string,client_host:string>"
 ITEMS = (
     "array<struct<member_id:string,kind:string,role:string,subtopology_id:string,topic:string,"
     f"topic_id:string,partitions:array<int>,about:{ABOUT}>>"
@@ -137,17 +139,15 @@ def _member(kind: Kind) -> dict[str, Column]:
         instance = F.lit(None)
         if "consumer" in kind.family:
             regex, instance = value["subscribed_topic_regex"], value["instance_id"]
-    assignor = value["server_assignor"] if kind.family == "consumer" else F.lit(None)
     about = F.struct(
         instance.cast("string").alias("group_instance_id"),
         value["client_id"].alias("client_id"),
         value["client_host"].alias("client_host"),
-        text(assignor.cast("string")).alias("assignor"),
     )
     subscribed = _subscribed(F.lit(None).cast("string"), names, regex, F.lit(None).cast(ABOUT))
     return {
         "about": F.when(~F.col("is_tombstone"), about),
-        "items": _when_valued(F.array(_there(), subscribed)),
+        "items": _when_valued(F.array(_there(), subscribed, *_named(kind))),
     }
 
 
@@ -158,7 +158,6 @@ def _classic_items(member: Column) -> Column:
         member["group_instance_id"].alias("group_instance_id"),
         member["client_id"].alias("client_id"),
         member["client_host"].alias("client_host"),
-        F.lit(None).cast("string").alias("assignor"),
     )
     topics = member["subscription_decoded"]["topics"]
     given = F.transform(
@@ -190,6 +189,16 @@ def _subscribed(who: Column, topics: Column, regex: Column, about: Column) -> Co
     return _item(
         SUBSCRIPTION, F.array(F.lit(NO_PARTITION)), member_id=who, topic=words, about=about
     )
+
+
+def _named(kind: Kind) -> list[Column]:
+    """Return the assignor that a member of a consumer group names, or none, as an item."""
+    if kind.family != CONSUMER:
+        return []
+    name = text(F.col("value.server_assignor"))
+    nowhere = F.array().cast("array<int>")
+    partitions = F.when(name.isNull(), nowhere).otherwise(F.array(F.lit(NO_PARTITION)))
+    return [_item(ASSIGNOR, partitions, topic=name)]
 
 
 def _current(kind: Kind) -> list[Column]:

@@ -13,7 +13,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from analytics.replay.group_records import CLASSIC, CURRENT, GROUP, MEMBER, TARGET
-from analytics.replay.history.group_steps import PENDING, PRESENCE, SUBSCRIPTION
+from analytics.replay.history.group_steps import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
 from analytics.replay.lives import GROUP_KEY
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ITEM = ("member_id", "kind", "role", "subtopology_id", "topic", "topic_id", "partition")
 _KINDS_OF = {
     PRESENCE: (PRESENCE,),
-    SUBSCRIPTION: (SUBSCRIPTION,),
+    SUBSCRIPTION: (SUBSCRIPTION, ASSIGNOR),
     CURRENT: (CURRENT, PENDING),
     TARGET: (TARGET,),
 }
@@ -47,12 +47,12 @@ def holdings(steps: DataFrame) -> DataFrame:
 
     Returns:
         `coordinator_partition`, `group_id`, `family`, `life`, the columns of `ITEM` (`topic` is the
-        words of a subscription), `epoch` (int: as the record names it), `about`, `at` (struct of
-        the record's place: `offset`, `timestamp`, `batch`, `epoch_no`, `epoch_at`, `epoch_by`,
-        `is_closing`, `position`; and `since`: offset of the snapshot of the same thing before it,
-        null where this life has none), `until` (struct, as `at`: where the run ends that the row
-        closes; null while it lasts), `starts` and `closes` (boolean: begins, or is the last of, a
-        run).
+        words of a subscription, or the name of an assignor), `epoch` (int: as the record names it),
+        `about`, `at` (struct of the record's place: `offset`, `timestamp`, `batch`, `epoch_no`,
+        `epoch_at`, `epoch_by`, `is_closing`, `position`; and `since`: offset of the snapshot of the
+        same thing before it, null where this life has none), `until` (struct, as `at`: where the
+        run ends that the row closes; null while it lasts), `starts` and `closes` (boolean: begins,
+        or is the last of, a run).
     """
     held = _items(_snapshots(steps))
     item = Window.partitionBy(*GROUP_KEY, "life", *ITEM).orderBy("number")

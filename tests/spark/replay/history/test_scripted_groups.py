@@ -92,6 +92,16 @@ def test_epochs_say_who_came_and_went_and_what_left_no_record(
         )
 
 
+def test_the_assignor_is_the_one_that_most_members_name(
+    found: Found, scripts: list[Scripted]
+) -> None:
+    for script in scripts:
+        rows = sorted(found["group_epochs"][script.group], key=lambda row: row.from_offset)
+        for row, each in zip(rows, script.epochs, strict=True):
+            if each.family == "consumer":
+                assert row.protocol in each.protocols, (script.group, each.epoch)
+
+
 def test_what_members_had_at_any_epoch(found: Found, scripts: list[Scripted]) -> None:
     for script in scripts:
         rows = found["assignment_history"][script.group]
