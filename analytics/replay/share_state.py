@@ -22,11 +22,12 @@ from analytics.replay.share_records import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 EARLY_LAYOUT = "4.0"  # snapshots without times, epochs of 16 bits
 
 _TOLD = ("updates", "mismatches")
+_ADDED = ("base", *_TOLD)
 
 
 def share_states(decoded: Mapping[str, DataFrame]) -> DataFrame:
@@ -37,24 +38,24 @@ def share_states(decoded: Mapping[str, DataFrame]) -> DataFrame:
     partition on one task. A caller that makes several tables from the result keeps it in memory
     meanwhile.
     """
-    snapshots = _records(
-        decoded["share_snapshot"], F.when(F.col("is_tombstone"), TOMBSTONE).otherwise(SNAPSHOT)
-    )
+    kind = f"if(is_tombstone, {TOMBSTONE}, {SNAPSHOT})"
+    snapshots = _records(decoded["share_snapshot"], kind)
     # Brokers never write an update without a value, and could not replay one.
-    updates = _records(decoded["share_update"].where("not is_tombstone"), F.lit(UPDATE))
-    last = snapshots.groupBy(*KEY).agg(
-        F.max("record_offset").alias("last"),
-        F.max_by("kind", "record_offset").alias("last_kind"),
-        F.max_by("snapshot_epoch", "record_offset").alias("epoch"),
-    )
-    heads = snapshots.drop("base", *_TOLD).join(last, list(KEY)).where("record_offset = last")
-    heads = heads.withColumn("base", F.when(F.col("last_kind") == SNAPSHOT, F.col("last")))
-    heads = heads.withColumns(dict.fromkeys(_TOLD, F.lit(None).cast("long")))
-    records = heads.select(*RECORDS.names).unionByName(_living(updates, _behind(updates, last)))
+    updates = _records(decoded["share_update"].where("not is_tombstone"), str(UPDATE))
+    records = _heads(snapshots).unionByName(_living(updates, _behind(updates, snapshots)))
     return records.repartition(KEY[0]).mapInArrow(_fold_all, from_arrow_schema(STATES))
 
 
-def _behind(updates: DataFrame, last: DataFrame) -> DataFrame:
+def _heads(snapshots: DataFrame) -> DataFrame:
+    """Return the last snapshot or tombstone of each key; the columns are `RECORDS`."""
+    others = ", ".join(name for name in RECORDS.names if name not in {*KEY, *_ADDED})
+    head = F.expr(f"max_by(struct({others}), record_offset)").alias("head")
+    base = f"if(kind = {SNAPSHOT}, record_offset, null) as base"
+    found = snapshots.groupBy(*KEY).agg(head).select(*KEY, "head.*")
+    return found.selectExpr("*", base, *(f"cast(null as long) as {name}" for name in _TOLD))
+
+
+def _behind(updates: DataFrame, snapshots: DataFrame) -> DataFrame:
     """Tell of each key with updates behind its last snapshot or tombstone what they add up to.
 
     Columns: the key; ``last`` and ``base``, null where there is none; ``updates`` and
@@ -63,48 +64,47 @@ def _behind(updates: DataFrame, last: DataFrame) -> DataFrame:
     and a record that sets it. ``cut_at`` is null where some record leaves the start offset
     unchanged, so that the one before it is in force, or where there is no snapshot before them.
     """
-    offset, start = F.col("record_offset"), F.col("start_offset")
-    base = F.when(F.col("last_kind") == SNAPSHOT, F.col("last"))
-    is_other = ~F.col("snapshot_epoch").eqNullSafe(F.col("epoch"))
-    sets_start = F.coalesce(start != UNCHANGED, F.expr("false"))
+    last = snapshots.groupBy(*KEY).agg(
+        F.expr("max(record_offset) as last"),
+        F.expr("max_by(kind, record_offset) as last_kind"),
+        F.expr("max_by(snapshot_epoch, record_offset) as epoch"),
+    )
     return (
-        updates.drop("state_batches", "base", *_TOLD)
+        updates.select(*KEY, "record_offset", "snapshot_epoch", "leader_epoch", "start_offset")
         .join(last, list(KEY), "left")
         .where("last is null or record_offset > last")
         .groupBy(*KEY)
         .agg(
-            F.max("last").alias("last"),
-            F.max(base).alias("base"),
-            F.count("*").alias("updates"),
-            F.count_if(is_other).alias("mismatches"),
-            F.max(F.when(F.col("leader_epoch") != UNCHANGED, offset)).alias("led_at"),
-            F.max(start).alias("cut"),
-            F.max_by(offset, start).alias("cut_at"),
-            F.bool_and(sets_start).alias("sets_start"),
+            F.expr("max(last) as last"),
+            F.expr(f"max(if(last_kind = {SNAPSHOT}, last, null)) as base"),
+            F.expr("count(*) as updates"),
+            F.expr("count_if(not snapshot_epoch <=> epoch) as mismatches"),
+            F.expr(f"max(if(leader_epoch != {UNCHANGED}, record_offset, null)) as led_at"),
+            F.expr("max(start_offset) as cut"),
+            F.expr("max_by(record_offset, start_offset) as cut_at"),
+            F.expr(f"count_if(start_offset <=> {UNCHANGED} or start_offset is null) as unset"),
         )
-        .withColumn("cut_at", F.when(F.expr("sets_start and base is not null"), F.col("cut_at")))
+        .withColumn("cut_at", F.expr("if(unset = 0 and base is not null, cut_at, null)"))
     )
 
 
 def _living(updates: DataFrame, behind: DataFrame) -> DataFrame:
     """Return the updates that the states cannot be told without; the columns are `RECORDS`."""
-    offset = F.col("record_offset")
-    farthest = F.coalesce(F.array_max("state_batches.last_offset"), F.col("cut") - 1)
     # Up to the record that cut farthest all ranges below that are gone, and nothing else of a
     # record lasts but the last leader epoch.
-    is_cut_away = (offset < F.col("cut_at")) & (farthest < F.col("cut"))
-    is_cut_away &= ~offset.eqNullSafe(F.col("led_at"))
-    told = {name: F.when(offset == F.col("cut_at"), F.col(f"all.{name}")) for name in _TOLD}
+    is_cut_away = """
+        record_offset < cut_at and not record_offset <=> led_at
+        and coalesce(array_max(state_batches.last_offset) < cut, true)
+    """
     # The snapshot says whose it is; the updates behind it need not carry that along.
-    named = {name: F.when(F.col("base").isNull(), F.col(name)) for name in KEY[1:]}
+    named = {name: f"if(base is null, {name}, null)" for name in KEY[1:]}
+    told = {name: f"if(record_offset = cut_at, {name}, null)" for name in _TOLD}
+    columns = {name: name for name in RECORDS.names} | named | told
     return (
-        updates.drop("base", *_TOLD)
-        # A row for each share partition; Spark would take the updates to be smaller.
-        .join(F.broadcast(behind.alias("all")), list(KEY))
+        updates.join(F.broadcast(behind), list(KEY))  # Spark would take the updates to be smaller.
         .where("last is null or record_offset > last")
-        .where(~F.coalesce(is_cut_away, F.expr("false")))
-        .withColumns(told | named)
-        .select(*RECORDS.names)
+        .where(f"not coalesce({is_cut_away}, false)")
+        .selectExpr(*(f"{expression} as {name}" for name, expression in columns.items()))
     )
 
 
@@ -115,22 +115,22 @@ def _fold_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from fold(pa.Table.from_batches(held)).to_batches()
 
 
-def _records(frame: DataFrame, kind: Column) -> DataFrame:
-    value = frame.select("value.*").columns
-    given = {
-        "coordinator_partition": F.col("partition"),
-        "group_id": F.col("key.group_id"),
-        "topic_id": F.col("key.topic_id"),
-        "partition": F.col("key.partition"),
-        "record_offset": F.col("offset"),
-        "kind": kind.cast("tinyint"),
-        "is_early_layout": F.col("value_layout").eqNullSafe(EARLY_LAYOUT),
+def _records(frame: DataFrame, kind: str) -> DataFrame:
+    """Return rows of a decoded table under the names of `RECORDS`, but those added later."""
+    named = {name: f"value.{name}" for name in frame.select("value.*").columns} | {
+        "coordinator_partition": "partition",
+        "group_id": "key.group_id",
+        "topic_id": "key.topic_id",
+        "partition": "key.partition",
+        "record_offset": "offset",
+        "kind": kind,
+        "is_early_layout": f"value_layout <=> '{EARLY_LAYOUT}'",
     }
-    types = {field.name: field.dataType for field in from_arrow_schema(RECORDS)}
-    columns = []
-    for name in RECORDS.names:
-        column = given.get(name)
-        if column is None:
-            column = F.col(f"value.{name}") if name in value else F.lit(None)
-        columns.append(column.cast(types[name]).alias(name))
-    return frame.select(*columns)
+    types = {each.name: each.dataType.simpleString() for each in from_arrow_schema(RECORDS)}
+    return frame.selectExpr(
+        *(
+            f"cast({named.get(name, 'null')} as {type_}) as {name}"
+            for name, type_ in types.items()
+            if name not in _ADDED
+        )
+    )
