@@ -70,8 +70,8 @@ class Loop(Generic[Given, Result]):
         if self._compiled is None:
             try:
                 self._compiled = self._compile(cache=True)
-            except RuntimeError:
-                # No folder for a cache can be written.
+            except (RuntimeError, OSError):
+                # There is no folder for a cache, or no room in it.
                 self._compiled = self._compile(cache=False)
         return self._compiled
 
