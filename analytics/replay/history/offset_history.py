@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
 from analytics.replay.coverage import WHOLE, Coverage
+from analytics.replay.group_records import CLASSIC
 from analytics.replay.history.offset_causes import (
     ADMIN_OR_SIMPLE,
     UNKNOWN,
@@ -217,12 +218,15 @@ def _meaning(changes: DataFrame, coverage: Coverage) -> DataFrame:
 def _is_known(coverage: Coverage) -> Column:
     """Return whether the dump shows what the group was, or that there was none.
 
-    Of a group that had a record compaction leaves the last one, a loss may leave none.
+    A classic record that compaction left was in force up to where it took records, with all its
+    members. What followed a tombstone, or a record of a newer group, it may have taken: a life of
+    another type, members whose records were written again. A loss may have taken anything.
     """
-    record, lost = F.col("record_offset"), lost_until(coverage)
+    record, lost, shown = F.col("record_offset"), lost_until(coverage), shown_from(coverage)
     told = (record < lost) | (F.col("group.offset") >= lost)
-    nothing_to_tell = (lost == 0) & (record >= shown_from(coverage))
-    return (F.col("group").isNotNull() & told) | nothing_to_tell
+    is_whole = F.equal_null(F.col("group.family"), F.lit(CLASSIC)) | (record >= shown)
+    nothing_to_tell = (lost == 0) & (record >= shown)
+    return (F.col("group").isNotNull() & told & is_whole) | nothing_to_tell
 
 
 def _with_cause(told: DataFrame) -> DataFrame:

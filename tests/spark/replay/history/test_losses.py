@@ -1,4 +1,4 @@
-"""What a lost segment may have held is not taken for what was not there."""
+"""What a lost segment or compaction may have taken is not taken for what was not there."""
 
 from __future__ import annotations
 
@@ -65,3 +65,36 @@ def test_behind_a_loss_only_what_is_written_there_says_what_the_group_was(
     }
     origins = {name: each.origin for name, each in back.items()}
     assert origins == {name: "admin_or_simple" if name in EXPLAINED else "unknown" for name in LOGS}
+
+
+GONE: dict[str, Any] = {"is_tombstone": True, "value": None}
+COMPACTED = {
+    # What compaction left of the group, in which table, and up to where it has been.
+    "a classic group, in force": ("group_metadata", {}, 20, True),
+    "a classic tombstone: another type may have followed": ("group_metadata", GONE, 20, False),
+    "a classic tombstone, nothing taken behind it": ("group_metadata", GONE, 12, True),
+    "a newer group: members may have been there": ("consumer_group_metadata", {}, 20, False),
+    "a newer group, nothing taken behind it": ("consumer_group_metadata", {}, 12, True),
+}
+
+
+def test_compaction_leaves_what_a_classic_group_was_but_not_what_followed_a_tombstone(
+    spark: SparkSession,
+) -> None:
+    """A broker of 4.1.2 converted a group; of the consumer group in between nothing was left."""
+    found: dict[str, list[dict[str, Any]]] = {"offset_commit": []}
+    for partition, (name, (table, changed, _, _)) in enumerate(COMPACTED.items()):
+        value = {**EMPTY, "members": []} if table == "group_metadata" else {"epoch": 4}
+        key = {"group" if table == "group_metadata" else "group_id": name}
+        record = row(partition, GROUP_BEFORE, key, value) | changed
+        found.setdefault(table, []).append(record)
+        for offset, committed in ((FIRST_COMMIT, 100), (SECOND_COMMIT, 50)):
+            of = {"group": name, "topic": "t", "partition": 0}
+            found["offset_commit"].append(row(partition, offset, of, {"offset": committed}))
+    shown = {(OFFSETS, at): until for at, (_, _, until, _) in enumerate(COMPACTED.values())}
+    history = told_offset_history(spark, found, "4.3", Coverage(shown_from=shown))
+    back = {each.group_id: each for each in history.where("advance < 0").collect()}
+    assert {name: back[name].origin for name in COMPACTED} == {
+        name: "admin_or_simple" if is_told else "unknown"
+        for name, (*_, is_told) in COMPACTED.items()
+    }
