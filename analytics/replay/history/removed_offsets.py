@@ -181,7 +181,11 @@ def _with_group_end(gone: DataFrame, groups: DataFrame) -> DataFrame:
 
 
 def with_topic_deletion(gone: DataFrame, topics: DataFrame) -> DataFrame:
-    """Find the latest deletion of the topic's life that the offset belonged to."""
+    """Find the latest deletion of the topic's life that the offset belonged to.
+
+    A coordinator removes the offsets of a deleted topic once, all that its partition holds then
+    (``onPartitionsDeleted``): what is committed behind those tombstones is for the next life.
+    """
     deleted = F.broadcast(
         topics.where("deleted_at is not null").select(
             "topic", F.col("topic_id").alias("deleted_id"), "deleted_at"
@@ -190,16 +194,22 @@ def with_topic_deletion(gone: DataFrame, topics: DataFrame) -> DataFrame:
     named = F.col("removed.topic_id")
     is_named = named.isNotNull() & (named != ZERO_UUID)
     # A commit without an id that came after the deletion is for the topic's next life.
-    is_later = F.col("removed.at") > F.col("deleted_at") + F.expr(LATE_COMMITS_WITHIN)
+    since = F.col("removed.at")
+    is_later = (since > F.col("deleted_at") + F.expr(LATE_COMMITS_WITHIN)) | (
+        (since > F.col("deleted_at")) & (F.col("removed.position") > F.col("purged_at"))
+    )
     is_its_life = F.when(is_named, named == F.col("deleted_id")).otherwise(
         ~F.coalesce(is_later, F.lit(col=False))
     )
     # The metadata log and the coordinator's log are stamped by different threads.
     is_before = F.col("deleted_at") <= F.col("at") + F.expr("interval 1 second")
+    of_deletion = Window.partitionBy("coordinator_partition", "topic", "deleted_id")
     found = (
         gone.select("coordinator_partition", "position", "topic", "at", "removed")
         .join(deleted, "topic")
-        .where(is_its_life & is_before)
+        .where(is_before)
+        .withColumn("purged_at", F.min("position").over(of_deletion))
+        .where(is_its_life)
         .groupBy("coordinator_partition", "position")
         .agg(F.max("deleted_at").alias("topic_deleted_at"))
     )

@@ -35,9 +35,12 @@ def test_an_offset_goes_with_the_life_of_the_topic_it_was_committed_for(
 ) -> None:
     """A broker of 4.0.2 deleted a group 18 s after a topic of its name was born again."""
     removed = spark.createDataFrame(
-        [(0, place, "t", at, commit) for place, ((at, commit), _) in enumerate(CASES.values())],
+        [
+            (place, place, "t", at, None if commit is None else (*commit, 0))
+            for place, ((at, commit), _) in enumerate(CASES.values())
+        ],
         "coordinator_partition int, position bigint, topic string, at timestamp, "
-        "removed struct<topic_id: string, at: timestamp>",
+        "removed struct<topic_id: string, at: timestamp, position: bigint>",
     )
     topics = spark.createDataFrame(
         [("t", OLD, DELETED), ("t", NEW, None)],
@@ -48,3 +51,31 @@ def test_an_offset_goes_with_the_life_of_the_topic_it_was_committed_for(
     assert {name: found[place] for place, name in enumerate(CASES)} == {
         name: expected for name, (_, expected) in CASES.items()
     }
+
+
+def test_what_is_committed_behind_a_deletions_tombstones_is_for_the_next_life(
+    spark: SparkSession,
+) -> None:
+    """A broker of 4.0.2 removed the offsets 0.2 s after the deletion; 0.8 s later came a commit."""
+    purge, before = DELETED + timedelta(milliseconds=179), DELETED - timedelta(minutes=1)
+    rows = [
+        # Coordinator's partition, tombstone, when; the commit it removed: no id, when, where.
+        (1, 87, purge, (None, before, 40)),
+        (1, 88, purge, (None, DELETED + timedelta(milliseconds=90), 86)),
+        (1, 278, LATER, (None, SOON, 98)),
+        (2, 278, LATER, (None, SOON, 98)),
+    ]
+    removed = spark.createDataFrame(
+        [(partition, position, "t", at, commit) for partition, position, at, commit in rows],
+        "coordinator_partition int, position bigint, topic string, at timestamp, "
+        "removed struct<topic_id: string, at: timestamp, position: bigint>",
+    )
+    topics = spark.createDataFrame(
+        [("t", OLD, DELETED)], "topic string, topic_id string, deleted_at timestamp"
+    )
+    found = {
+        (row.coordinator_partition, row.position)
+        for row in with_topic_deletion(removed, topics).collect()
+        if row.topic_deleted_at is not None
+    }
+    assert found == {(1, 87), (1, 88), (2, 278)}
