@@ -69,6 +69,7 @@ def offset_removals(
         told,
         offsets_can_be_deleted=log.era.name in OFFSET_DELETE_SINCE,
         group_always_ends=log.replay.tombstone_removes == "everything",
+        streams_groups_keep=log.replay.streams_ready_by != "configuration",
     )
     # A deletion by hand of such offsets looks the same.
     may_be_bug = F.col("is_unparsed") & (F.col("cause") == EXPIRATION) & ~_at_some_time()

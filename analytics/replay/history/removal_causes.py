@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
 from analytics.replay.history.group_spans import group_spans, protection_spans
-from analytics.replay.history.offset_conditions import EMPTY, SIMPLE
+from analytics.replay.history.offset_conditions import EMPTY, SIMPLE, STREAMS_GROUP
 from analytics.replay.history.offset_lives import offset_events, pending_spans
 from analytics.replay.history.removed_offsets import ACT, removed_offsets
 from analytics.replay.metadata_log import told_from
@@ -46,7 +46,11 @@ once, and write in less than a second where they are not overloaded."""
 
 
 def with_removal_cause(
-    removed: DataFrame, *, offsets_can_be_deleted: bool = True, group_always_ends: bool = True
+    removed: DataFrame,
+    *,
+    offsets_can_be_deleted: bool = True,
+    group_always_ends: bool = True,
+    streams_groups_keep: bool = True,
 ) -> DataFrame:
     """Add `cause` and `confidence` to removed offsets.
 
@@ -58,12 +62,18 @@ def with_removal_cause(
         offsets_can_be_deleted: Whether the release knows OffsetDelete (2.4, KIP-496).
         group_always_ends: Whether the deletion of any group leaves a tombstone of the group (4.0);
             before, a group that never had a generation leaves none.
+        streams_groups_keep: Whether a streams group with members surely keeps the offsets of its
+            topics; not in 4.1 (``StreamsGroup.isSubscribedToTopic``), where it does once its
+            topology is configured: after a load of its partition with the next heartbeat, which
+            leaves no record.
 
     Returns:
-        The rows with `cause` (expiration, group_deleted, offsets_deleted, topic_deleted, unknown)
-        and `confidence` (high, medium, low). Several groups that lose offsets in one second are
-        a cleanup by all appearance, whatever retention was given: it may have been another then.
-        In a dump that shows such a cleanup nothing is concluded from the retention given.
+        The rows with `cause` (expiration, group_deleted, offsets_deleted, topic_deleted, unknown),
+        `confidence` (high, medium, low) and `may_not_be_kept` (boolean: whether the group kept the
+        offset is not known, then neither of the due ones is). Several groups that lose offsets in
+        one second are a cleanup by all appearance, whatever retention was given: it may have been
+        another then. In a dump that shows such a cleanup nothing is concluded from the retention
+        given.
     """
     deletion = _deletion(
         offsets_can_be_deleted=offsets_can_be_deleted, group_always_ends=group_always_ends
@@ -82,7 +92,7 @@ def with_removal_cause(
         .otherwise(_weaker(deletion))
     )
     return (
-        _with_act_facts(removed)
+        _with_act_facts(_with_doubt(removed, streams_groups_keep=streams_groups_keep))
         .withColumn("judged", judged)
         .withColumn("cause", F.col("judged.cause"))
         .withColumn("confidence", F.col("judged.confidence"))
@@ -104,6 +114,18 @@ _FACTS = (
     "at_once",
     "cleanup_shown",
 )
+
+
+def _with_doubt(removed: DataFrame, *, streams_groups_keep: bool) -> DataFrame:
+    doubt = F.lit(col=False)
+    if not streams_groups_keep:
+        doubt = (F.col("condition") == STREAMS_GROUP) & F.col("kept_by").isNotNull()
+    due = {
+        name: F.when(~F.col("may_not_be_kept"), F.col(name)) for name in ("is_due", "is_surely_due")
+    }
+    return removed.withColumn("may_not_be_kept", F.coalesce(doubt, F.lit(col=False))).withColumns(
+        due
+    )
 
 
 def _with_act_facts(removed: DataFrame) -> DataFrame:
@@ -131,6 +153,7 @@ def _with_act_facts(removed: DataFrame) -> DataFrame:
         .withColumn("at_once", at_once)
     )
     undecided = known & F.col("at_once") & ~F.col("some_not_due") & ~F.col("all_due")
+    undecided &= ~F.col("may_not_be_kept")
     shown = facts.agg(F.coalesce(_any(undecided), no).alias("cleanup_shown"))
     return facts.join(F.broadcast(shown), how="cross")
 
@@ -225,6 +248,7 @@ def removal_causes(
         .withColumn("is_due", F.lit(None).cast("boolean")),
         offsets_can_be_deleted=offsets_can_be_deleted,
         group_always_ends=rules.tombstone_removes == "everything",
+        streams_groups_keep=rules.streams_ready_by != "configuration",
     )
     return judged.select(
         "coordinator_partition", F.col("position").alias("record_offset"), "cause", "confidence"

@@ -1,0 +1,61 @@
+"""What a streams group keeps: in 4.1 nothing, until a heartbeat configured its topology."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analytics.replay.group_records import KINDS
+from analytics.replay.history.removal_causes import removal_causes
+from analytics.replay.rules import replay_rules
+from schemas import table
+from tests.support.decoded_frames import frames_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+START = datetime(2026, 11, 22, 1, 9, 41, tzinfo=UTC)
+CLEANUP = START + timedelta(seconds=106)
+STREAMS, SIMPLE = "words", "by-hand"
+METADATA = ("begin_transaction_record", "feature_level_record", "register_broker_record")
+
+
+def row(offset: int, at: datetime, key: dict[str, Any], value: Any) -> dict[str, Any]:
+    place = {"topic": "__consumer_offsets", "partition": 2, "offset": offset, "timestamp": at}
+    place |= {"batch_offset": offset, "leader_epoch": 0, "producer_id": -1}
+    return {**place, "is_tombstone": value is None, "key": key, "value": value}
+
+
+def records() -> dict[str, list[dict[str, Any]]]:
+    group = {"group_id": STREAMS}
+    part = {"subtopology_id": "0", "source_topics": ["in"], "repartition_source_topics": []}
+    topology = {"epoch": 1, "subtopologies": [part]}
+    committed = {"offset": 7, "commit_timestamp": round(START.timestamp() * 1000)}
+    offsets = [{"group": name, "topic": "in", "partition": 0} for name in (STREAMS, SIMPLE)]
+    return {
+        "streams_group_member_metadata": [row(0, START, group | {"member_id": "m"}, {})],
+        "streams_group_metadata": [row(1, START, group, {"epoch": 1})],
+        "streams_group_topology": [row(2, START, group, topology)],
+        "offset_commit": [
+            *(row(3 + at, START, key, committed) for at, key in enumerate(offsets)),
+            *(row(5 + at, CLEANUP, key, None) for at, key in enumerate(offsets)),
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("release", "told"),
+    [("4.1", ("expiration", "low")), ("4.2", ("offsets_deleted", "high"))],
+)
+def test_a_cleanup_may_take_the_offsets_of_a_streams_group_of_4_1_with_members(
+    spark: SparkSession, release: str, told: tuple[str, str]
+) -> None:
+    """A broker of 4.1.2 that had begun anew did: its group still had a member."""
+    tables = (*KINDS, "offset_commit", "control_markers", *METADATA)
+    there = {"topic": "in", "source": "partition_metadata"}
+    topics = spark.createDataFrame([there], table("topics").ddl(not_null=False))
+    causes = removal_causes(frames_of(spark, records(), tables), topics, replay_rules(release))
+    found = {each.record_offset: (each.cause, each.confidence) for each in causes.collect()}
+    assert found[5] == told
