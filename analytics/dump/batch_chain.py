@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.dump.headers import LOG_OVERHEAD
+from analytics.dump.headers import LOG_OVERHEAD, SMALLEST
 from analytics.wire.compiled import BYTES, compiled
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from analytics.wire.compiled import Bytes
 
 _SIZE_AT: Final = 8
-_LEAST: Final = 14
-"""Bytes of the smallest entry of any format behind its size."""
+LEAST_SIZE: Final = int(SMALLEST[0]) - LOG_OVERHEAD
+"""What the smallest entry of any format gives as its size."""
 _AT_ONCE: Final = 1 << 16
 
 
@@ -33,7 +33,7 @@ def chain_starts(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
     """
     parts, at = [np.empty(0, np.int64)], 0
     while at < limit:
-        starts = np.empty(min(_AT_ONCE, (limit - at) // (LOG_OVERHEAD + _LEAST) + 1), np.int64)
+        starts = np.empty(min(_AT_ONCE, (limit - at) // int(SMALLEST[0]) + 1), np.int64)
         found, at = follow_chain(starts.size, data, at, limit, starts)
         parts.append(starts[:found])
     return np.concatenate(parts)
@@ -48,7 +48,12 @@ def follow_chain(data: Bytes, at: int, limit: int, starts: NDArray[np.int64]) ->
         for place in range(at + _SIZE_AT, at + LOG_OVERHEAD):
             size = size << 8 | data[place]
         # A size too small for any entry leads nowhere: the chain breaks where it stands.
-        at = limit if size < _LEAST else at + LOG_OVERHEAD + size
+        at = limit if size < LEAST_SIZE else at + LOG_OVERHEAD + size
         if at >= limit:
             return found + 1, limit
     return starts.size, at
+
+
+def size_fields(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return what would be the size of an entry that begins at each position."""
+    return np.ndarray((data.size - LOG_OVERHEAD + 1,), ">u4", data, _SIZE_AT, strides=(1,))

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.dump.batch_chain import chain_starts
+from analytics.dump.batch_chain import chain_starts, size_fields
 from analytics.dump.checksums import checksums
 from analytics.dump.damage import Damage, DamageReason, Tail, TailKind
-from analytics.dump.header_walk import length_fields
 from analytics.dump.headers import (
     LOG_OVERHEAD,
     MAGIC_AT,
@@ -108,7 +107,7 @@ class ChainWalk:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and sizes of the entries at the window's head that lie in it whole."""
         begins = chain_starts(data, max(size - MAGIC_AT, 0))
-        sizes = length_fields(data)[begins].astype(np.int64) + LOG_OVERHEAD
+        sizes = size_fields(data)[begins].astype(np.int64) + LOG_OVERHEAD
         magic = data[begins + MAGIC_AT]
         good = (magic <= 2) & (sizes >= SMALLEST[np.minimum(magic, 2)]) & (begins + sizes <= size)
         count = begins.size if good.all() else int(good.argmin())

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.batch_chain import chain_starts
+from analytics.dump.batch_chain import LEAST_SIZE, chain_starts, size_fields
 from analytics.dump.header_columns import HEADER_BYTES, Headers
+from analytics.dump.headers import LOG_OVERHEAD, MAGIC_AT, SMALLEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,10 +26,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 8 << 20
 
-_OVERHEAD = 12  # offset and length, which the length does not count
-_MAGIC_AT = 16
-_LEAST = 14  # of a length, in any format
-_LEAST_OF_MAGIC = np.array([14, 22, 49])
+_LEAST_SIZES = SMALLEST - LOG_OVERHEAD  # by format number
 _LANE_BYTES = 128 << 10
 _STEPS = 32
 _FAR = 2**62
@@ -77,7 +75,7 @@ def walk_chain(
             data = _read(fill, position, min(max(chunk_bytes, HEADER_BYTES), size - position))
         at_end = position + data.size - HEADER_BYTES >= size
         # In the middle of a file a header that is cut off is left to the next chunk.
-        limit = data.size - HEADER_BYTES - (_MAGIC_AT if at_end else HEADER_BYTES - 1)
+        limit = data.size - HEADER_BYTES - (MAGIC_AT if at_end else HEADER_BYTES - 1)
         chain = _judged(data, _starts(data, limit), position, size, last_offset)
         yield chain
         if not chain.clean or not len(chain.headers):
@@ -114,25 +112,20 @@ def _starts(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
     return chain_starts(data, limit)
 
 
-def length_fields(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return what would be the length of an entry that begins at each position."""
-    return np.ndarray((data.size - 11,), ">u4", data, offset=8, strides=(1,))
-
-
 def _guesses(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
     """Return positions, ascending, that look like headers followed by another one."""
     lanes = (limit - _GUESS_WINDOW - 1) // _LANE_BYTES
     if lanes < 1:
         return np.empty(0, np.int64)
-    magic = data[_LANE_BYTES + _MAGIC_AT :]
+    magic = data[_LANE_BYTES + MAGIC_AT :]
     windows = np.ndarray((lanes, _GUESS_WINDOW), np.uint8, magic, strides=(_LANE_BYTES, 1))
     row, column = np.nonzero(windows == 2)  # its magic
     start = (row + 1) * _LANE_BYTES + column
     likely = data[start] == 0
     start, row = start[likely], row[likely]
-    length = length_fields(data)[start].astype(np.int64)
-    after = start + _OVERHEAD + length
-    likely = (length >= _LEAST_OF_MAGIC[2]) & (after < limit)
+    length = size_fields(data)[start].astype(np.int64)
+    after = start + LOG_OVERHEAD + length
+    likely = (length >= _LEAST_SIZES[2]) & (after < limit)
     start, row, after = start[likely], row[likely], after[likely]
     likely = _is_likely(data, start) & _is_likely(data, after)
     start, row = start[likely], row[likely]
@@ -143,7 +136,7 @@ def _guesses(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
 
 def _is_likely(data: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether a header of format 2 may lie there: high bytes that hardly any number of it needs."""
-    likely: NDArray[np.bool_] = data[at + _MAGIC_AT] == 2  # its magic
+    likely: NDArray[np.bool_] = data[at + MAGIC_AT] == 2  # its magic
     for place in _HIGH_BYTES:
         likely &= data[at + place] == 0
     return likely
@@ -157,7 +150,7 @@ def _in_lock_step(
     Returns all positions, ascending, and the first start at which the chain from the one before
     does not arrive (None if it arrives at all): what comes after it means nothing.
     """
-    lengths, step = length_fields(data), np.int64(_OVERHEAD)
+    lengths, step = size_fields(data), np.int64(LOG_OVERHEAD)
     position, end = starts, np.append(starts[1:], limit)
     lane = np.arange(starts.size)
     arrives = np.empty(starts.size, np.int64)
@@ -171,7 +164,7 @@ def _in_lock_step(
         inside = rows < end
         passed.append(rows[inside])
         # A length too small for any batch leads nowhere: the chain breaks where it stands.
-        goes_on = inside[-1] & (lengths[rows[-1]] >= _LEAST) & (position < end)
+        goes_on = inside[-1] & (lengths[rows[-1]] >= LEAST_SIZE) & (position < end)
         if goes_on.all():
             continue
         done = ~goes_on
@@ -192,7 +185,7 @@ def _judged(
         return Chain(headers, first, clean=False)
     before = np.concatenate([[last_offset], headers.last_offset[:-1]])
     sound = (headers.magic >= 0) & (headers.magic <= 2)
-    sound &= headers.size - _OVERHEAD >= _LEAST_OF_MAGIC[np.where(sound, headers.magic, 0)]
+    sound &= headers.size - LOG_OVERHEAD >= _LEAST_SIZES[np.where(sound, headers.magic, 0)]
     sound &= headers.position + headers.size <= size
     sound &= (headers.base_offset > before) & (headers.last_offset >= headers.base_offset)
     sound &= (headers.count >= 0) | (headers.magic < 2)

@@ -39,17 +39,15 @@ def read_varint(data: Bytes, at: int, end: int, longest: int) -> tuple[int, int]
     before that or within ``longest`` bytes, and where it would begin there.
     """
     sign = value = 0
-    shift = -1
-    for _ in range(longest):
+    for group in range(longest):
         if at >= end:
             break
         byte = data[at]
         at += 1
-        if shift < 0:
+        if group == 0:
             sign, value = byte & 1, (byte & 0x7F) >> 1
         else:
-            value |= (byte & 0x7F) << shift
-        shift += 7
+            value |= (byte & 0x7F) << (7 * group - 1)
         if byte < 0x80:
             return (value & _INT64_MAX) ^ -sign, at
     return 0, end + 1

@@ -14,14 +14,12 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded, snapshot_end
+from analytics.replay.record_position import POSITION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 TOPIC = "__cluster_metadata"
-
-POSITION = ("leader_epoch", "copy", "segment", "batch_position")
-"""What finds a record again, besides its offset."""
 
 FIRST_TABLES = (
     "control_markers",

@@ -12,6 +12,7 @@ from analytics.replay.as_of import Decoded
 from analytics.replay.configs import RESOURCES, harmless_name
 from analytics.replay.group_records import KINDS
 from analytics.replay.history.event_rows import METADATA, OFFSETS, event_rows, words
+from analytics.replay.record_position import IN_DUMP
 from analytics.replay.stored_values import word
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _with_positions(epochs: DataFrame, decoded: Decoded) -> DataFrame:
             .select(
                 F.col("partition").alias("coordinator_partition"),
                 F.col("offset").alias("record_offset"),
-                *("copy", "segment", "batch_position"),
+                *IN_DUMP,
             )
             for name in names
         ),

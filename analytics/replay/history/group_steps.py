@@ -27,17 +27,17 @@ from analytics.replay.group_records import (
     TOPOLOGY,
     Kind,
 )
+from analytics.replay.record_position import POSITION
 from analytics.replay.stored_values import text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-PRESENCE, SUBSCRIPTION, PENDING = "presence", "subscription", "pending_revocation"
-ASSIGNOR = "assignor"
+PRESENCE, SUBSCRIPTION, ASSIGNOR = "presence", "subscription", "assignor"
+PENDING = "pending_revocation"
 """Kinds of items besides `current` and `target`."""
 
 NO_PARTITION = -1
-POSITION = ("leader_epoch", "copy", "segment", "batch_position")
 ROLES = ("active", "standby", "warmup")
 ABOUT = "struct<group_instance_id:string,client_id:string,client_host:string>"
 ITEMS = (

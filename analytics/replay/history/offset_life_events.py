@@ -12,6 +12,7 @@ from analytics.replay.history.offset_causes import LOST_BY_ELECTION
 from analytics.replay.history.offset_history import DELETE, TRANSACTION_ABORT
 from analytics.replay.history.offset_lives import transactional_commits
 from analytics.replay.history.removal_causes import EXPIRATION
+from analytics.replay.record_position import POSITION
 from analytics.replay.rules import ReplayRules
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def transaction_events(decoded: Decoded, rules: ReplayRules) -> DataFrame:
     first = F.struct(
         F.col("record_offset"),
         F.col("committed_at").alias("at"),
-        *("leader_epoch", "copy", "segment", "batch_position"),
+        *POSITION,
     )
     taken = (
         transactional_commits(decoded, rules)
@@ -81,7 +82,7 @@ def transaction_events(decoded: Decoded, rules: ReplayRules) -> DataFrame:
             F.struct(
                 F.col("offset").alias("record_offset"),
                 F.col("timestamp").alias("at"),
-                *("leader_epoch", "copy", "segment", "batch_position"),
+                *POSITION,
             ).alias("ended"),
         )
     )

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
 from analytics.replay.latest import NEVER
+from analytics.replay.record_position import POSITION
 from analytics.replay.rules import ReplayRules
 from analytics.replay.transactions import with_end
 
@@ -26,7 +27,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 NO_PRODUCER = -1
 COMMITTED, REMOVED = "commit", "tombstone"
 
-PLACE = ("leader_epoch", "copy", "segment", "batch_position", "batch_offset")
+PLACE = (*POSITION, "batch_offset")
 SAID = (
     "record_offset",
     "committed_offset",

@@ -11,6 +11,7 @@ from analytics.replay.as_of import Decoded
 from analytics.replay.history.event_rows import SHARE_STATE, event_rows, partition_name, words
 from analytics.replay.history.share_partition_epochs import KEY, SNAPSHOT, TOMBSTONE
 from analytics.replay.history.topic_names import with_topic_names
+from analytics.replay.record_position import POSITION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,7 +70,7 @@ def _archived(decoded: Decoded, topics: DataFrame) -> DataFrame:
             F.col("key.partition").alias("partition"),
             F.col("offset").alias("record_offset"),
             F.col("timestamp").alias("at"),
-            *("leader_epoch", "copy", "segment", "batch_position"),
+            *POSITION,
             archived.alias("archived"),
         )
 
