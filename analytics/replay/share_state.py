@@ -42,7 +42,8 @@ def share_states(decoded: Mapping[str, DataFrame]) -> DataFrame:
     snapshots = _records(decoded["share_snapshot"], kind)
     # Brokers never write an update without a value, and could not replay one.
     updates = _records(decoded["share_update"].where("not is_tombstone"), str(UPDATE))
-    records = _heads(snapshots).unionByName(_living(updates, _behind(updates, snapshots)))
+    heads = _heads(snapshots)
+    records = heads.unionByName(_living(updates, _behind(updates, heads)))
     return records.repartition(KEY[0]).mapInArrow(_fold_all, from_arrow_schema(STATES))
 
 
@@ -55,7 +56,7 @@ def _heads(snapshots: DataFrame) -> DataFrame:
     return found.selectExpr("*", base, *(f"cast(null as long) as {name}" for name in _TOLD))
 
 
-def _behind(updates: DataFrame, snapshots: DataFrame) -> DataFrame:
+def _behind(updates: DataFrame, heads: DataFrame) -> DataFrame:
     """Tell of each key with updates behind its last snapshot or tombstone what they add up to.
 
     Columns: the key; ``last`` and ``base``, null where there is none; ``updates`` and
@@ -64,11 +65,7 @@ def _behind(updates: DataFrame, snapshots: DataFrame) -> DataFrame:
     and a record that sets it. ``cut_at`` is null where some record leaves the start offset
     unchanged, so that the one before it is in force, or where there is no snapshot before them.
     """
-    last = snapshots.groupBy(*KEY).agg(
-        F.expr("max(record_offset) as last"),
-        F.expr("max_by(kind, record_offset) as last_kind"),
-        F.expr("max_by(snapshot_epoch, record_offset) as epoch"),
-    )
+    last = heads.selectExpr(*KEY, "record_offset as last", "base", "snapshot_epoch as epoch")
     return (
         updates.select(*KEY, "record_offset", "snapshot_epoch", "leader_epoch", "start_offset")
         .join(last, list(KEY), "left")
@@ -76,7 +73,7 @@ def _behind(updates: DataFrame, snapshots: DataFrame) -> DataFrame:
         .groupBy(*KEY)
         .agg(
             F.expr("max(last) as last"),
-            F.expr(f"max(if(last_kind = {SNAPSHOT}, last, null)) as base"),
+            F.expr("max(base) as base"),
             F.expr("count(*) as updates"),
             F.expr("count_if(not snapshot_epoch <=> epoch) as mismatches"),
             F.expr(f"max(if(leader_epoch != {UNCHANGED}, record_offset, null)) as led_at"),
