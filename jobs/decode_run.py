@@ -69,11 +69,13 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     keep_below_log_start: bool = False,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    and_no_more: bool = False,
 ) -> DecodeResult:
     """Decode INPUTs into the workspace `out`.
 
     `keep_below_log_start` is for asking about an instant before the end, when what was deleted
-    since was still the broker's.
+    since was still the broker's. `and_no_more` says that Spark gets nothing else to do: then its
+    JVM only hands out tasks, however large the dump is.
 
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
@@ -98,7 +100,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     try:
         settings = Settings(staging.location, Selection(groups, exclude_groups, data_topics))
         planned = plan(found, options)
-        small = not found.raw_rows and is_small_dump(planned.slices)
+        small = not found.raw_rows and (and_no_more or is_small_dump(planned.slices))
         with spark_session(console, master=master, conf=conf, small=small) as spark:
             decoding = decode_dump(
                 spark, planned, found.raw_rows, settings, console, options.topics

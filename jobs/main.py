@@ -15,11 +15,11 @@ from analytics.errors import (
     InputNotRecognizedError,
     OutputRefusedError,
 )
+from analytics.pandas_later import withhold_pandas
 from jobs.commands import ENVIRONMENT_PREFIX, CommandGroup
 from jobs.crash import keep_traceback
 from jobs.installation import check_one_root
 from jobs.options import output_options
-from jobs.pandas_later import withhold_pandas
 from jobs.version import VERSION
 from reports.columns import printable
 

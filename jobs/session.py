@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import shutil
 import sys
 import tempfile
+import threading
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analytics.pandas_later import release_pandas
 from jobs.console import Console
 from jobs.errors import EnvironmentUnfitError
 from jobs.java import java_problem
 from jobs.machine import heap_megabytes
-from jobs.pandas_later import release_pandas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,8 +70,14 @@ SMALL_JVM = (
     "-XX:ReservedCodeCacheSize=240m"
 )
 
+TRUSTED_ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+"""Arrow in the JVM need not look at the bounds of what a worker sends once more for each value."""
+
 CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
 """Where `jobs.class_archive` keeps Spark's classes; a JVM that it does not suit leaves it alone."""
+
+_LONGEST_SOCKET_PATH = 100
+"""What every system takes; the smallest limit is 104 bytes with one for the end."""
 
 ASKED_AT_EVERY_CALL = (
     "org.apache.spark.sql.functions",
@@ -115,7 +126,7 @@ def spark_session(
             console=console,
         )
         session = _started(settings, submitted=submitted, stack=stack, console=console)
-        stack.callback(session.stop)
+        stack.callback(_stop, session)
         yield session
 
 
@@ -136,8 +147,9 @@ def _settings(
         settings |= {name: values[0 if small else 1] for name, values in BY_SIZE.items()}
         # Workers would take the first python3 of PATH, which need not have groupscope in it.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-        settings |= LOCALLY
+        settings |= LOCALLY | _sockets()
         settings["spark.driver.memory"] = f"{heap_megabytes()}m"
+        jvm_options.append(TRUSTED_ARROW)
         if CLASS_ARCHIVE.exists():
             jvm_options.append(f'"-XX:SharedArchiveFile={CLASS_ARCHIVE}"')
     if not submitted:
@@ -150,6 +162,23 @@ def _settings(
     if jvm_options:
         settings["spark.driver.extraJavaOptions"] = " ".join(jvm_options)
     return settings | dict(conf)
+
+
+@cache
+def _sockets() -> dict[str, str]:
+    """Return settings for sockets between the JVM and Python, in a folder of their own.
+
+    Over TCP a task's small messages wait 40 ms for the ones before to be acknowledged. The JVM, and
+    with it the folder, outlives a session.
+    """
+    folder = tempfile.mkdtemp(prefix="groupscope-sockets-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if len(f"{folder}/.{uuid.uuid4()}.sock") > _LONGEST_SOCKET_PATH:
+        return {}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": folder,
+    }
 
 
 def _started(
@@ -177,6 +206,20 @@ def _started(
         said = Path(words.name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
         reason = said[-1] if said else str(error)
         raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error
+
+
+def _stop(session: SparkSession) -> None:
+    """Stop Spark, and leave behind what PySpark would wait a second for.
+
+    The thread that takes accumulators from workers, of which there are no more, looks once a second
+    whether it is to end.
+    """
+    context = session.sparkContext
+    server = context._accumulatorServer  # noqa: SLF001 - nothing public ends without it
+    context._accumulatorServer = None  # type: ignore[assignment]  # noqa: SLF001
+    session.stop()
+    if server is not None:
+        threading.Thread(target=server.shutdown, daemon=True).start()
 
 
 def _remember_classes(session: SparkSession) -> None:

@@ -17,6 +17,7 @@ from analytics.decode.parts import PartWriter
 from analytics.decode.tables import Origin
 from analytics.decode.tasks import SliceReport
 from analytics.dump.raw_rows import raw_records
+from analytics.spark_worker import on_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,7 @@ def decode_rows_on_spark(
 ) -> list[ArchiveReport]:
     """Decode archived rows (columns as ``read_raw_rows`` gives them) of some internal topics."""
 
+    @on_worker
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report = pickle.dumps(_run_partition(batches, settings))
         yield pa.RecordBatch.from_pydict({"report": pa.array([report], pa.binary())})

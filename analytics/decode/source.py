@@ -43,6 +43,13 @@ _PRUNING: dict[str, Callable[[Slice], object]] = {
     "copy": lambda each: each.copy,
 }
 
+# What rows of dumps, unlike archived ones, always have.
+_OF_EVERY_ROW = frozenset({"topic", "partition", "copy", "segment"})
+_OF_EVERY_RECORD = _OF_EVERY_ROW | {
+    *("offset", "record_bytes", "record_type", "is_tombstone"),
+    *("batch_offset", "batch_position", "producer_id", "producer_epoch", "is_transactional"),
+}
+
 
 class SlicePartition(InputPartition):
     """Some slices of segments, read by one Spark task."""
@@ -53,19 +60,25 @@ class SlicePartition(InputPartition):
 
 
 def table_schema(table: str) -> pa.Schema:
-    """Arrow schema of a decoded table, with plain strings.
+    """Arrow schema of a decoded table, with plain strings; what no row lacks is not nullable.
 
     Raises:
         ValueError: There is no such table.
     """
-    other = {"control_markers": CONTROL_MARKERS, "undecoded": UNDECODED}
-    if table in other:
-        return spark_schema(other[table])
+    if table == "undecoded":
+        return _required(UNDECODED, _OF_EVERY_ROW)
+    if table == "control_markers":
+        return _required(CONTROL_MARKERS, _OF_EVERY_RECORD)
     for kind in all_record_types().values():
         if kind.table == table and kind.read == "decode":
-            return spark_schema(decoded_schema(kind))
+            return _required(decoded_schema(kind), _OF_EVERY_RECORD)
     message = f'there is no decoded table "{table}"'
     raise ValueError(message)
+
+
+def _required(schema: pa.Schema, names: frozenset[str]) -> pa.Schema:
+    fields = [each.with_nullable(each.name not in names) for each in spark_schema(schema)]
+    return pa.schema(fields)
 
 
 class KafkaDump(DataSource):

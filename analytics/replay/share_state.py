@@ -18,6 +18,7 @@ from analytics.replay.share_records import (
     UNCHANGED,
     UPDATE,
 )
+from analytics.spark_worker import on_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -105,6 +106,7 @@ def _living(updates: DataFrame, behind: DataFrame) -> DataFrame:
     )
 
 
+@on_worker
 def _fold_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Fold what one task holds: whole internal partitions."""
     held = list(batches)

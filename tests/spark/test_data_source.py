@@ -9,6 +9,7 @@ import pytest
 from analytics.decode.source import KafkaDump, KafkaDumpReader, table_schema
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.plan import plan
+from tests.support.damaged_dump import damaged_dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +81,25 @@ def test_filters_on_topic_and_partition_skip_whole_segments(failover_dump: Path)
         ("__consumer_offsets", 5),
         ("__consumer_offsets", 9),
     }
+
+
+@pytest.mark.parametrize("dump", ["kafka-2.0.1-v1", "damaged", "kafka-4.3.1-failover"])
+def test_what_the_schema_calls_not_nullable_no_row_lacks(
+    dump: str, repository: Path, tmp_path: Path
+) -> None:
+    folder = repository / "tests" / "data" / "dumps" / dump
+    if dump == "damaged":
+        folder = damaged_dump(folder.with_name("kafka-4.3.1-story"), tmp_path / dump).log_dir
+    missing, tables = [], set()
+    for each in plan([str(folder)]).slices:
+        for decoded in decode_slice(each, Settings(""), SliceReport(0)):
+            for table, batch in decoded.batches.items():
+                required = [field.name for field in table_schema(table) if not field.nullable]
+                missing += [(table, name) for name in required if batch[name].null_count]
+                tables.add(table)
+    assert not missing
+    assert "offset_commit" in tables
+    assert ("undecoded" in tables) == (dump == "damaged")
 
 
 def test_a_table_that_does_not_exist_is_refused(load: Load) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from analytics.evaluate.balance.alternatives import alternatives
 from analytics.evaluate.balance.case_rows import Row, case_of
 from analytics.evaluate.balance.judge import judge
+from analytics.spark_worker import on_worker
 from schemas import table
 from schemas.evaluation_rules import BalanceRules
 
@@ -57,6 +58,7 @@ def _evaluated(cases: DataFrame, name: str, evaluate: _Evaluate) -> DataFrame:
     columns = table(name).columns
     schema = pa.schema([(column.name, _ARROW[column.type]) for column in columns])
 
+    @on_worker
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             found = [

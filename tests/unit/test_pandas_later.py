@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-FIRST = "import sys; from jobs.pandas_later import release_pandas, withhold_pandas; "
+FIRST = "import sys; from analytics.pandas_later import release_pandas, withhold_pandas; "
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
