@@ -60,25 +60,29 @@ class SlicePartition(InputPartition):
 
 
 def table_schema(table: str) -> pa.Schema:
-    """Arrow schema of a decoded table, with plain strings; what no row lacks is not nullable.
+    """Arrow schema of a decoded table, with plain strings.
 
     Raises:
         ValueError: There is no such table.
     """
-    if table == "undecoded":
-        return _required(UNDECODED, _OF_EVERY_ROW)
-    if table == "control_markers":
-        return _required(CONTROL_MARKERS, _OF_EVERY_RECORD)
+    other = {"control_markers": CONTROL_MARKERS, "undecoded": UNDECODED}
+    if table in other:
+        return spark_schema(other[table])
     for kind in all_record_types().values():
         if kind.table == table and kind.read == "decode":
-            return _required(decoded_schema(kind), _OF_EVERY_RECORD)
+            return spark_schema(decoded_schema(kind))
     message = f'there is no decoded table "{table}"'
     raise ValueError(message)
 
 
-def _required(schema: pa.Schema, names: frozenset[str]) -> pa.Schema:
-    fields = [each.with_nullable(each.name not in names) for each in spark_schema(schema)]
-    return pa.schema(fields)
+def schema_of_dump(table: str) -> pa.Schema:
+    """The same; what no row of a dump lacks is not nullable.
+
+    Raises:
+        ValueError: There is no such table.
+    """
+    always = _OF_EVERY_ROW if table == "undecoded" else _OF_EVERY_RECORD
+    return pa.schema([each.with_nullable(each.name not in always) for each in table_schema(table)])
 
 
 class KafkaDump(DataSource):
@@ -112,7 +116,7 @@ class KafkaDump(DataSource):
 
     @cached_property
     def _arrow_schema(self) -> pa.Schema:
-        schema = table_schema(self._table)
+        schema = schema_of_dump(self._table)
         wanted = [each.strip() for each in self.options.get("columns", "").split(",")]
         return pa.schema([schema.field(name) for name in wanted if name]) if any(wanted) else schema
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.decode.source import KafkaDump, KafkaDumpReader, table_schema
+from analytics.decode.source import KafkaDump, KafkaDumpReader, schema_of_dump, table_schema
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.plan import plan
 from tests.support.damaged_dump import damaged_dump
@@ -94,7 +94,7 @@ def test_what_the_schema_calls_not_nullable_no_row_lacks(
     for each in plan([str(folder)]).slices:
         for decoded in decode_slice(each, Settings(""), SliceReport(0)):
             for table, batch in decoded.batches.items():
-                required = [field.name for field in table_schema(table) if not field.nullable]
+                required = [field.name for field in schema_of_dump(table) if not field.nullable]
                 missing += [(table, name) for name in required if batch[name].null_count]
                 tables.add(table)
     assert not missing
