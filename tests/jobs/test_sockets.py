@@ -28,7 +28,7 @@ for _ in range(2):
 def test_every_session_of_a_run_uses_the_folder_unless_its_path_is_too_long(
     depth: int, enabled: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = Path("/tmp") if depth == 1 else tmp_path_factory.mktemp("long")  # noqa: S108
+    folder = Path("/tmp") if depth == 1 else tmp_path_factory.mktemp("long")
     folder = folder.joinpath(*[f"groupscope-test-{os.getpid()}"] * depth)
     folder.mkdir(parents=True)
     told = subprocess.run(
