@@ -77,7 +77,7 @@ def _joined(parts: list[RawRecords]) -> RawRecords:
     batches_before = np.cumsum([0, *(len(part.batches) for part in parts)])[:-1].tolist()
     return RawRecords(
         data=np.concatenate([*(part.data for part in parts), np.zeros(PADDING, np.uint8)]),
-        batches=Batches.concat([part.batches for part in parts]),
+        batches=Batches.concatenate([part.batches for part in parts]),
         batch=np.concatenate(
             [part.batch + before for part, before in zip(parts, batches_before, strict=True)],
             dtype=np.int32,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from analytics.dump.batch_rows import BatchRows
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.dump.raw_records import Batches
@@ -53,11 +53,10 @@ DELETE_HORIZON = 0x40
 
 
 @dataclass(frozen=True)
-class Headers:
+class Headers(BatchRows):
     """Batch headers in file order, one element a batch.
 
     Attributes:
-        position: Byte position in the file.
         size: Bytes of the whole batch, header included.
         magic: 0, 1 or 2.
         base_offset: Of the first record there ever was; of a compressed magic 0/1 entry that
@@ -73,7 +72,6 @@ class Headers:
         crc: As stored.
     """
 
-    position: NDArray[np.int64]
     size: NDArray[np.int64]
     magic: NDArray[np.int8]
     base_offset: NDArray[np.int64]
@@ -85,22 +83,6 @@ class Headers:
     max_timestamp: NDArray[np.int64]
     producer_id: NDArray[np.int64]
     crc: NDArray[np.uint32]
-
-    def __len__(self) -> int:
-        return self.position.size
-
-    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Self:
-        """Return some of the batches."""
-        return type(self)(*(getattr(self, each.name)[rows] for each in fields(self)))
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """Return several runs of batches as one."""
-        parts = [part for part in parts if len(part)] or list(parts[:1])
-        if len(parts) == 1:
-            return parts[0]
-        names = [each.name for each in fields(cls)]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @classmethod
     def none(cls) -> Self:

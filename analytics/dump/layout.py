@@ -50,7 +50,7 @@ def lay_out(
     """Find the batches from byte ``start``, where one begins, to byte ``stop``."""
     walk = ChainWalk(source, start, stop, sense, check_crc=check_crc)
     walk.run()
-    batches = Batches.concat(walk.parts or [no_batches()])
+    batches = Batches.concatenate(walk.parts or [no_batches()])
     complete_wrappers(source, batches, limits)
     wrong = implausible_offsets(batches, sense)
     damages = walk.damages

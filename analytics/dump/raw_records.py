@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from analytics.dump.batch_rows import BatchRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +37,7 @@ class Spans:
 
 
 @dataclass(frozen=True)
-class Batches:
+class Batches(BatchRows):
     """Batch headers in file order, one row a batch (``RecordBatch``, ``LegacyRecord``).
 
     An uncompressed magic 0 or 1 message is a batch of one record. What a compressed one holds is
@@ -43,7 +45,6 @@ class Batches:
     its ``count`` is -1.
 
     Attributes:
-        position: Byte position in the segment file.
         size: Bytes of the whole batch in the file.
         magic: Message format 0, 1 or 2.
         base_offset: First offset; in magic 2 also that of a record that compaction removed.
@@ -63,7 +64,6 @@ class Batches:
         timestamp_type: 0 set by the producer, 1 by the broker, -1 none (magic 0).
     """
 
-    position: NDArray[np.int64]
     size: NDArray[np.int64]
     magic: NDArray[np.int8]
     base_offset: NDArray[np.int64]
@@ -82,25 +82,10 @@ class Batches:
     delete_horizon: NDArray[np.int64]
     timestamp_type: NDArray[np.int8]
 
-    def __len__(self) -> int:
-        return self.position.size
-
     @property
     def end(self) -> NDArray[np.int64]:
         """Byte position after each batch."""
         return self.position + self.size
-
-    def take(self, rows: NDArray[Any] | slice) -> Self:
-        """Return the given rows."""
-        return type(self)(*(getattr(self, each.name)[rows] for each in fields(self)))
-
-    @classmethod
-    def concat(cls, parts: list[Self]) -> Self:
-        """Return the rows of all parts; at least one part."""
-        if len(parts) == 1:
-            return parts[0]
-        names = [each.name for each in fields(cls)]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 @dataclass(frozen=True)
