@@ -57,6 +57,8 @@ BY_SIZE = {
     "spark.sql.autoBroadcastJoinThreshold": ("-1", "10MB"),
     # 200, the default, suit a cluster: each is a file for every task.
     "spark.sql.shuffle.partitions": ("1", "64"),
+    # What each operator of each task takes, and zeroes, before it has seen a row; 64 MB by default.
+    "spark.buffer.pageSize": ("1m", "16m"),
     # There are far more offsets than the small first map of an aggregation has room for.
     "spark.sql.codegen.aggregate.map.twolevel.enabled": ("true", "false"),
 }
