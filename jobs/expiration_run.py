@@ -133,7 +133,6 @@ def _question(
         for place in state.as_of["offsets"]
         if place.rpartition("-")[0] == _OFFSETS_TOPIC
     ]
-    topics = sorted({each["topic"] for each in state.manifest.get("data_topics", ())})
     rows = ends.to_pylist()
     return ExpirationQuestion(
         era=era.era,
@@ -146,7 +145,6 @@ def _question(
         complete_from={
             each["partition"]: each["complete_from"] for each in partitions if each["complete_from"]
         },
-        data_topics=topics or None,
         ends=[LogEnds(*(row[name] for name in LogEnds._fields)) for row in rows],
     )
 

@@ -40,6 +40,7 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
                 if key not in starts and _is_only_cleaned(each):
                     cleaned[key] = each["complete_from"]
     absent = {topic: frozenset(numbers) for topic, numbers in manifest["absent_partitions"].items()}
+    data_topics = frozenset(each["topic"] for each in manifest.get("data_topics", ()))
     return Coverage(
         complete_from=starts,
         partitions={
@@ -49,6 +50,7 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
         absent=absent,
         shown_from=shown,
         cleaned_until=cleaned,
+        data_topics=data_topics or None,
     )
 
 

@@ -1,4 +1,4 @@
-"""What of the internal topics a dump holds, as far as the completeness of state rests on it."""
+"""What a dump holds, as far as the completeness of state and its causes rest on it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class Coverage:
             record; partitions not named show all.
         cleaned_until: By topic and partition, how far the cleaner has been where nothing else took
             records: what has its first record from there on was not there before.
+        data_topics: Whose partition directories the dump holds; None where it has none at all.
     """
 
     complete_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Coverage:
     absent: Mapping[str, frozenset[int]] = field(default_factory=dict)
     shown_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
     cleaned_until: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    data_topics: frozenset[str] | None = None
 
 
 WHOLE = Coverage()

@@ -14,8 +14,10 @@ from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import Retention
 from analytics.evaluate.expiration.retention_what_if import retention_what_if
 from analytics.replay.as_of import Decoded
+from analytics.replay.coverage import Coverage
 from analytics.replay.graph import Step
 from analytics.replay.history.coordinator_starts import coordinator_starts
+from analytics.replay.history.removal_causes import topics_present
 from analytics.replay.rules import ReplayRules
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
@@ -49,7 +51,6 @@ class ExpirationQuestion:
             the time of the last record before that.
         complete_from: By partition of `__consumer_offsets`, the offset from which on no record was
             compacted away or is missing, where that is not its beginning.
-        data_topics: Topics whose directories the dump holds; None where it holds none.
         ends: Where logs of data partitions start and end.
     """
 
@@ -61,7 +62,6 @@ class ExpirationQuestion:
     as_of_ms: int
     cut_partitions: frozenset[int] = frozenset()
     complete_from: Mapping[int, int] = field(default_factory=dict)
-    data_topics: Sequence[str] | None = None
     ends: Sequence[LogEnds] = ()
 
 
@@ -99,19 +99,19 @@ def _expiration(
 
 
 def _removals(
-    topics: DataFrame, log: OffsetLog, metadata: MetadataLog, asked: ExpirationQuestion
+    topics: DataFrame,
+    log: OffsetLog,
+    metadata: MetadataLog,
+    coverage: Coverage,
+    asked: ExpirationQuestion,
 ) -> DataFrame:
-    present = None
-    if asked.data_topics is not None:
-        named = [(each,) for each in asked.data_topics]
-        present = topics.sparkSession.createDataFrame(named, "topic string")
     return offset_removals(
         log,
         topics,
         asked.retention,
         asked.as_of_ms,
         audit=asked.audit,
-        present=present,
+        present=topics_present(topics.sparkSession, coverage),
         starts=coordinator_starts(metadata, topics),
     ).localCheckpoint()
 
@@ -144,7 +144,7 @@ EXPIRATION = (
         _expiration,
         ("committed_offsets", "offset_log", "expiration_instants", _ASKED),
     ),
-    Step("offset_removals", _removals, ("topics", "offset_log", "metadata", _ASKED)),
+    Step("offset_removals", _removals, ("topics", "offset_log", "metadata", "coverage", _ASKED)),
     Step(
         "retention_what_if",
         _what_if,

@@ -14,6 +14,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
+from analytics.replay.coverage import Coverage
 from analytics.replay.history.group_spans import group_spans, protection_spans
 from analytics.replay.history.offset_conditions import EMPTY, SIMPLE, STREAMS_GROUP
 from analytics.replay.history.offset_lives import offset_events, pending_spans
@@ -23,7 +24,7 @@ from analytics.replay.rules import ReplayRules
 from analytics.replay.stored_values import uuid
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
     "expiration",
@@ -198,6 +199,14 @@ def with_topic_absence(
     ).drop("is_there", "tells", "tells_from", "ids")
 
 
+def topics_present(spark: SparkSession, coverage: Coverage) -> DataFrame | None:
+    """Return `topic` of the data directories in the dump; None where it has none."""
+    if coverage.data_topics is None:
+        return None
+    named = [(each,) for each in sorted(coverage.data_topics)]
+    return spark.createDataFrame(named, "topic string")
+
+
 def _outliving(topics: DataFrame) -> DataFrame:
     """Return `topic` and `ids` of those that were there when the metadata log began."""
     at_its_start = (F.col("source") == "metadata_log") & F.col("created_at").isNull()
@@ -218,7 +227,6 @@ def removal_causes(
     rules: ReplayRules,
     *,
     present: DataFrame | None = None,
-    offsets_can_be_deleted: bool = True,
 ) -> DataFrame:
     """Return the cause of every offset tombstone, as far as the dump alone shows it.
 
@@ -229,7 +237,6 @@ def removal_causes(
         topics: The state table at that instant.
         rules: Of the release.
         present: `topic` of the data directories in the dump; None where it has none.
-        offsets_can_be_deleted: Whether the release knows OffsetDelete (2.4).
 
     Returns:
         `coordinator_partition`, `record_offset`, `cause`, `confidence`.
@@ -246,7 +253,6 @@ def removal_causes(
         with_topic_absence(removed, topics, decoded, present)
         .withColumn("is_surely_due", surely_due())
         .withColumn("is_due", F.lit(None).cast("boolean")),
-        offsets_can_be_deleted=offsets_can_be_deleted,
         group_always_ends=rules.tombstone_removes == "everything",
         streams_groups_keep=rules.streams_ready_by != "configuration",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analytics.replay.as_of import Decoded
+from analytics.replay.coverage import Coverage
 from analytics.replay.graph import Step
 from analytics.replay.history.assignment_history import assignment_history
 from analytics.replay.history.coordinator_epochs import coordinator_epochs
@@ -16,7 +17,7 @@ from analytics.replay.history.holdings import holdings, runs
 from analytics.replay.history.membership_changes import membership_changes
 from analytics.replay.history.offset_history import Surroundings, offset_history
 from analytics.replay.history.ownership import group_moments, owners
-from analytics.replay.history.removal_causes import removal_causes
+from analytics.replay.history.removal_causes import removal_causes, topics_present
 from analytics.replay.history.share_partition_epochs import share_partition_epochs
 from analytics.replay.history.steps_in_lives import steps_in_lives
 from analytics.replay.history.takeovers import with_takeovers
@@ -39,10 +40,11 @@ def _held(steps: DataFrame, topics: DataFrame) -> DataFrame:
     return with_topic_names(holdings(steps), topics).localCheckpoint()
 
 
-def _removals(cut: Decoded, topics: DataFrame, rules: ReplayRules) -> DataFrame:
+def _removals(cut: Decoded, topics: DataFrame, rules: ReplayRules, coverage: Coverage) -> DataFrame:
     if cut["offset_commit"].where("is_tombstone").isEmpty():
         return cut["offset_commit"].sparkSession.createDataFrame([], _REMOVALS)
-    return removal_causes(cut, topics, rules).localCheckpoint()
+    present = topics_present(topics.sparkSession, coverage)
+    return removal_causes(cut, topics, rules, present=present).localCheckpoint()
 
 
 def _elections(metadata: MetadataLog, topics: DataFrame) -> DataFrame:
@@ -83,7 +85,7 @@ _TOLD = (
 HISTORY = (
     Step("group_steps", _steps, ("cut", "rules")),
     Step("held", _held, ("group_steps", "topics")),
-    Step("removals", _removals, ("cut", "topics", "rules")),
+    Step("removals", _removals, ("cut", "topics", "rules", "coverage")),
     Step("owned", lambda held: runs(held).localCheckpoint(), ("held",)),
     Step("around_offsets", _around_offsets, _AROUND),
     Step("offset_history", offset_history, ("cut", "rules", "around_offsets", "coverage")),

@@ -40,3 +40,15 @@ def test_only_the_cleaners_checkpoint_tells_where_first_records_are_first(
 ) -> None:
     manifest = {"partitions": [CLEANED | changed], "absent_partitions": {}, "options": {}}
     assert coverage_of(manifest, AsOf()).cleaned_until == cleaned_until
+
+
+@pytest.mark.parametrize(
+    ("directories", "topics"),
+    [(["orders", "clicks"], frozenset({"orders", "clicks"})), ([], None)],
+)
+def test_of_a_dump_without_data_directories_no_topic_is_said_to_be_gone(
+    directories: list[str], topics: frozenset[str] | None
+) -> None:
+    manifest = {"partitions": [CLEANED], "absent_partitions": {}, "options": {}}
+    told = manifest | {"data_topics": [{"topic": each} for each in directories]}
+    assert coverage_of(told, AsOf()).data_topics == topics

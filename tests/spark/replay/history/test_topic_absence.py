@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from analytics.replay.coverage import Coverage
+from analytics.replay.graph import needed_for, resolve
+from analytics.replay.group_records import KINDS
 from analytics.replay.history.removal_causes import with_topic_absence
+from analytics.replay.history.tables import HISTORY
+from analytics.replay.rules import replay_rules
+from schemas import table
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import TABLES
 
@@ -77,3 +83,40 @@ def test_without_a_log_directories_are_all_there_is(
     assert found["before, another life of the name"] is lives
     assert found["before, a name nobody has"] is gone
     assert found["after"] is gone
+
+
+@pytest.mark.parametrize(
+    ("directories", "cause", "confidence"),
+    [
+        (frozenset({"lives"}), "topic_deleted", "medium"),
+        (frozenset({"lives", "gone"}), "group_deleted", "high"),
+        (None, "group_deleted", "medium"),
+    ],
+)
+def test_history_looks_at_the_directories_too(
+    spark: SparkSession, directories: frozenset[str] | None, cause: str, confidence: str
+) -> None:
+    """Where ZooKeeper had the metadata: a group of 3.9.2 ended with its last topic."""
+    place = {"topic": "__consumer_offsets", "partition": 3, "producer_id": -1, "leader_epoch": 0}
+    soon = START + timedelta(seconds=1)
+    committed = {"offset": 15, "commit_timestamp": round(START.timestamp() * 1000)}
+    offset = {"group": "watchers", "topic": "gone", "partition": 0}
+    empty = {"protocol_type": "consumer", "generation": 2, "members": []}
+
+    def row(number: int, at: datetime, key: dict[str, Any], value: Any) -> dict[str, Any]:
+        told = {"offset": number, "batch_offset": number, "timestamp": at, "key": key}
+        return place | told | {"value": value, "is_tombstone": value is None}
+
+    group = {"group": "watchers"}
+    rows = {
+        "offset_commit": [row(0, START, offset, committed), row(2, soon, offset, None)],
+        "group_metadata": [row(1, START, group, empty), row(3, soon, group, None)],
+    }
+    given = {
+        "cut": frames_of(spark, rows, (*KINDS, *TABLES)),
+        "topics": spark.createDataFrame([], table("topics").ddl(not_null=False)),
+        "rules": replay_rules("3.9"),
+        "coverage": Coverage(data_topics=directories),
+    }
+    (told,) = resolve(needed_for(HISTORY, ["removals"]), given)["removals"].collect()
+    assert (told.cause, told.confidence) == (cause, confidence)
