@@ -69,10 +69,9 @@ class Log:
     def commit(self, partition: int, offset: int, producer: int = -1) -> None:
         """Commit an offset, in a transaction where there is a producer."""
         owner = self.owners.get(partition)
-        if owner or (self.members and producer < 0):
-            origin = "member"
-        else:
-            origin = "unknown" if self.members else "admin_or_simple"
+        # Producers need not say for which member of the group they commit.
+        filled = "member" if producer < 0 else "unknown"
+        origin = filled if self.members else "admin_or_simple"
         said = Said(offset, self.end, self.generation, owner, origin)
         value = {"offset": offset, "leader_epoch": -1, "metadata": "", "commit_timestamp": self.end}
         if producer < 0:

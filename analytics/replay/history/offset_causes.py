@@ -2,7 +2,9 @@
 
 While a group has members only they may commit outside transactions; while it has none, only who
 names no member may: a tool that resets offsets, or a client that assigns itself partitions
-(``validateOffsetCommit`` of the groups). Which of these it was the log does not record.
+(``validateOffsetCommit`` of the groups). Which of these it was the log does not record. In a
+transaction a producer that names no member may always commit, so that of a group with members
+nobody can tell whose producer it was.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def origin(*, is_certain: Column) -> Column:
     outside = F.col("producer_id").isNull()
     filled = F.col("group_members") > 0
     return (
-        F.when(F.col("member_id").isNotNull() | (filled & outside), MEMBER)
+        F.when(outside & (F.col("member_id").isNotNull() | filled), MEMBER)
         .when(~filled & is_certain, ADMIN_OR_SIMPLE)
         .otherwise(UNKNOWN)
     )
