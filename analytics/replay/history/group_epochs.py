@@ -114,9 +114,10 @@ def _with_missing(epochs: DataFrame, coverage: Coverage) -> DataFrame:
     first = F.when(F.col("group_type") == CLASSIC, F.lit(0)).otherwise(F.col("epoch") - 1)
     since = F.when(follows | is_converted, F.col("before.epoch")).otherwise(first)
     skipped = F.greatest(F.col("epoch") - since - 1, F.lit(0))
-    # Whatever lay before the first record that is certain to be shown may be lost.
+    # Whatever lay before the first record that is certain to be shown may be lost. Not where the
+    # cleaner took it: it leaves the last record that tells an epoch, so that none followed that.
     may_lack = F.coalesce("before.at", F.lit(-1)) + 1 < shown_from(coverage)
-    may_lack &= F.col("before").isNotNull() | (F.col("began.offset") < born_from(coverage))
+    may_lack &= F.col("began.offset") < born_from(coverage)
     lacks = may_lack & ((skipped > 0) | (~follows & ~is_converted & (F.col("epoch") > 1)))
     ended = F.lag("ending").over(group)
     return (
