@@ -40,7 +40,7 @@ def offset_events_of_groups(history: DataFrame) -> DataFrame:
         "; ",
         known,
         words(F.col("cause"), " (", F.col("confidence"), ")"),
-        F.concat(F.lit("by "), F.col("member_id")),
+        F.concat(F.lit("owned by "), F.col("member_id")),
     )
     placed = history.withColumn("record_offset", F.col("effective_offset"))
     return event_rows(
