@@ -120,7 +120,11 @@ def _happened(removal: Column, assigned: Column) -> Column:
         F.concat(F.lit(", moved "), epoch["partitions_moved"].cast("string")),
         F.when(
             epoch["missing_before"] > 0,
-            F.concat(epoch["missing_before"].cast("string"), F.lit(" before it left no record")),
+            F.concat(
+                F.lit("; "),
+                epoch["missing_before"].cast("string"),
+                F.lit(" before it left no record"),
+            ),
         ),
         F.when(epoch["missing_is_compacted"], F.lit("; what was before it is compacted")),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -206,6 +207,17 @@ def test_epochs_that_begin_where_the_cleaner_has_not_been_are_those_of_the_whole
                 skipping += row.missing_before > 0
     assert same > GROUPS
     assert skipping > GROUPS // 4
+
+
+def test_how_many_epochs_left_no_record_is_told_beside_the_counts(found: Found) -> None:
+    told = [
+        row.detail
+        for row in chain.from_iterable(found.events.values())
+        if row.event == "generation" and "left no record" in row.detail
+    ]
+    assert told
+    for detail in told:
+        assert re.fullmatch(r"\d members, [^;]+; \d+ before it left no record", detail)
 
 
 def _counted(row: Row) -> tuple[Any, ...]:
