@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
 NEEDS = (
-    *("groups", "topics", "committed_offsets", "pending_offsets", "assignments"),
+    *("groups", "topics", "partition_leaders", "assignments"),
+    *("committed_offsets", "pending_offsets"),
     *("offset_history", "group_events", "divergences"),
 )
 _OFFSETS_TOPIC = "__consumer_offsets"
