@@ -15,11 +15,13 @@ from jobs.end_offsets import end_offsets_at
 from jobs.instant import moment
 from jobs.instant import shown as iso
 from jobs.replayed import replayed
+from jobs.stored_tables import StoredTables
 from reports.printed_times import times
 from reports.row_formats import Section, shown
 from reports.timeline import verdicts as told
 from reports.timeline.events import EVIDENCE, event_rows
 from reports.timeline.events import HEADS as EVENT_HEADS
+from reports.timeline.topic_lives import METADATA_LOG, TopicLives
 
 if TYPE_CHECKING:
     from jobs.console import Console
@@ -103,8 +105,40 @@ def _known(
             for row in ends.to_pylist()
             if row["log_start_offset"] is not None
         },
+        topics=_topics(state),
         untold=_untold(state, asked),
     )
+
+
+def _topics(state: Replayed) -> TopicLives:
+    """Return what is known of topics; with commits that name ids only where ids need an order."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in state.tables.read("topics").to_pylist():
+        rows.setdefault(row["topic"], []).append(row)
+    several = [
+        topic
+        for topic, lives in rows.items()
+        if len(lives) > 1 and not any(each["source"] == METADATA_LOG for each in lives)
+    ]
+    if not several:
+        return TopicLives(rows, state.is_end)
+    # Of all groups: each tells of the topic.
+    named = (
+        StoredTables(state.tables.workspace)
+        .read(
+            "offset_history",
+            ["topic", "topic_id", "commit_timestamp"],
+            pc.field("topic").isin(several) & pc.field("topic_id").is_valid(),
+        )
+        .group_by(["topic", "topic_id"])
+        .aggregate([("commit_timestamp", "min_max")])
+    )
+    spans = {
+        (row["topic"], row["topic_id"]): tuple(row["commit_timestamp_min_max"].values())
+        for row in named.to_pylist()
+        if row["commit_timestamp_min_max"]["min"] is not None
+    }
+    return TopicLives(rows, state.is_end, spans)
 
 
 def _untold(state: Replayed, asked: AskedGroups) -> dict[str, str]:

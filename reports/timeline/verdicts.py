@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reports.quantities import ranges
+from reports.timeline.topic_lives import DELETED, RECREATED, TopicLives
 
 LOST = "lost by an election"
 
@@ -19,8 +20,8 @@ EXPLAINED = {
     "expiration": "expired",
     "group_deleted": "group deleted",
     "offsets_deleted": "offset deleted",
-    "topic_deleted": "topic deleted",
-    "topic_recreated": "topic re-created under another id",
+    "topic_deleted": DELETED,
+    "topic_recreated": RECREATED,
     "committed_while_empty": "committed while the group was Empty",
     "rewound_by_member": "rewound by a member",
     "lost_by_election": LOST,
@@ -70,6 +71,7 @@ class Known:
         given: Partitions that members own or shall own: group, topic, partition.
         seen: Partitions of which `offset_history` has any row.
         log_starts: Log start offsets of data partitions, by topic and partition.
+        topics: What became of topics.
         untold: Why a commit may have been there of which nothing is left, by group.
     """
 
@@ -79,6 +81,7 @@ class Known:
     given: Iterable[Place] = ()
     seen: frozenset[Place] = frozenset()
     log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    topics: TopicLives = field(default_factory=TopicLives)
     untold: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -91,15 +94,17 @@ def verdicts(known: Known) -> list[dict[str, Any]]:
     """
     now = {_place(row): row["committed_offset"] for row in known.committed}
     found: dict[Place, dict[str, Any]] = {
-        place: _standing(known, place, offset) for place, offset in now.items()
+        _place(row): _standing(known, row) for row in known.committed
     }
+    # These came after everything that the group itself did.
+    of_no_use = {place for place, row in found.items() if row["verdict"] != GOES_FORWARD}
     for row in known.pending:
         found.setdefault(
             _place(row), {"verdict": PENDING, "at": row["commit_timestamp"], **_record(row)}
         )
     for row in known.setbacks:
         place = _place(row)
-        if found.get(place, {}).get("verdict") != BELOW_LOG_START:
+        if place not in of_no_use:
             found[place] = _setback(row, now.get(place))
     for place in set(known.given) - found.keys() - known.seen:
         reason = known.untold.get(place[0])
@@ -135,12 +140,16 @@ def _merged(shared: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _standing(known: Known, place: Place, offset: int) -> dict[str, Any]:
-    start = known.log_starts.get(place[1:])
+def _standing(known: Known, row: Row) -> dict[str, Any]:
+    offset = row["committed_offset"]
+    topic = known.topics.since(row) or {}
+    if "verdict" in topic:
+        return {**topic, "now": offset}
+    start = known.log_starts.get((row["topic"], row["partition"]))
     if start is not None and offset < start:
         reason = "what was committed is deleted: a consumer goes where auto.offset.reset says"
         return {"verdict": BELOW_LOG_START, "now": offset, "reason": reason}
-    return {"verdict": GOES_FORWARD, "now": offset}
+    return {"verdict": GOES_FORWARD, "now": offset, **topic}
 
 
 def _setback(row: Row, now: int | None) -> dict[str, Any]:

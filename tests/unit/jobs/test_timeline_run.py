@@ -62,3 +62,46 @@ def test_it_needs_no_table_but_those_it_names(tmp_path: Path) -> None:
     for name in set(STATE) - set(NEEDS):
         shutil.rmtree(workspace / "state" / name)
     assert [row["verdict"] for row in told(workspace)] == ["in force, never went back"]
+
+
+def test_a_topic_that_was_created_again_is_told(tmp_path: Path) -> None:
+    old, new = "CR5CrWzdSPKR1lSAstXFdw", "vIB_tJT3R_6WKBINnepBgQ"
+    lives = [
+        {"topic_id": old, "created_at": minutes(-9), "deleted_at": minutes(1)},
+        {"topic_id": new, "created_at": minutes(2)},
+    ]
+    topics = [{"topic": "orders", "source": "metadata_log", **each} for each in lives]
+    workspace = space(
+        tmp_path / "space", {"committed_offsets": [committed(topic_id=old)], "topics": topics}
+    )
+    (row,) = told(workspace)
+    assert row["verdict"] == "topic re-created under another id"
+    assert new in row["reason"]
+
+
+def test_without_a_metadata_log_commits_of_other_groups_tell_of_the_topic(tmp_path: Path) -> None:
+    old, new = "CR5CrWzdSPKR1lSAstXFdw", "vIB_tJT3R_6WKBINnepBgQ"
+    change = {
+        "topic": "orders",
+        "partition": 0,
+        "event": "commit",
+        "effective_offset": 1,
+        "origin": "unknown",
+        "coordinator_partition": 1,
+        "record_offset": 1,
+    }
+    workspace = space(
+        tmp_path / "space",
+        {
+            "committed_offsets": [committed(topic_id=old)],
+            "topics": [
+                {"topic": "orders", "topic_id": each, "source": "record"} for each in (old, new)
+            ],
+            "offset_history": [
+                change | {"group_id": name, "topic_id": each, "commit_timestamp": minutes(at)}
+                for name, each, at in (("billing", old, 0), ("shipping", new, 3))
+            ],
+        },
+    )
+    (row,) = told(workspace)
+    assert (row["verdict"], row["confidence"]) == ("topic re-created under another id", "medium")

@@ -18,6 +18,7 @@ def committed(partition: int = 0, offset: int = 100, topic: str = "orders") -> d
         "topic": topic,
         "partition": partition,
         "committed_offset": offset,
+        "topic_id": None,
         "commit_timestamp": NOON,
         "coordinator_partition": 17,
         "record_offset": 4711,
