@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.errors import InputUnreadableError
+from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL as DOUBT
 from analytics.evaluate.expiration.tables import EXPIRATION, ExpirationQuestion, LogEnds
 from jobs.asked_groups import asked_groups
 from jobs.describe_source import NEEDS as DESCRIBED
@@ -184,6 +186,10 @@ def _untold(made: Mapping[str, pa.Table]) -> list[str]:
     removals = made["offset_removals"]
     for reason, count in _reasons(removals):
         found.append(f"whether {count} offsets were removed rightly: {reason}")
+    notes = made["offset_expiration"]["note"]
+    doubts = notes.filter(pc.fill_null(pc.starts_with(notes, DOUBT), fill_value=False))
+    for note, count in Counter(doubts.to_pylist()).items():
+        found.append(f"whether {count} offsets are protected: {note.removeprefix(DOUBT)}")
     what_if = made["retention_what_if"]
     for reason, count in _reasons(what_if):
         found.append(f"what {count} groups would have lost: {reason}")

@@ -23,6 +23,12 @@ EXPIRY = (
     "is_kept",
 )
 
+MAY_NOT_BE_KEPT = (
+    "a streams group of 4.1 keeps the offsets of its topics once its topology is configured, after "
+    "a load with the next heartbeat: that leaves no record"
+)
+"""Why nobody can tell whether such a group kept one (``StreamsGroup.isSubscribedToTopic``)."""
+
 
 def with_expiry(
     rows: DataFrame, era: ExpirationRules, before: ExpirationRules | None = None

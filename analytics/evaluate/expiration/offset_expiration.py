@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
+from analytics.evaluate.expiration.expiry import (
+    MAY_NOT_BE_KEPT,
+    as_time,
+    has_expire_time,
+    is_due,
+    with_expiry,
+)
 from analytics.evaluate.expiration.offset_log import OffsetLog, with_transactions
 from analytics.evaluate.expiration.retention import Retention, of_partition, with_retention
 from analytics.replay.contract import as_table
-from analytics.replay.history.offset_conditions import AT_THE_END, UNSUBSCRIBED, with_condition
+from analytics.replay.history.offset_conditions import (
+    AT_THE_END,
+    STREAMS_GROUP,
+    UNSUBSCRIBED,
+    with_condition,
+)
 from analytics.replay.history.offset_lives import KEY
 from analytics.replay.latest import records_at
 from schemas.expiration_rules import rule_name
@@ -26,6 +37,8 @@ PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED = (
     "overdue",
     "blocked",
 )
+CANNOT_TELL = "cannot tell: "
+"""How the note of a row begins whose status rests on what no record shows."""
 
 
 def offset_expiration(
@@ -79,7 +92,7 @@ def offset_expiration(
         .withColumn("expires_at", as_time(F.col("expires_ms")))
         .withColumn("next_cleanup_at", as_time(F.col("cleanup_ms")))
         .withColumn("blocked_by", F.when(F.col("is_blocked"), _producers()))
-        .withColumn("note", _note())
+        .withColumn("note", _note(streams_keep=log.replay.streams_ready_by != "configuration"))
     )
     return as_table(_with_ends(rows, ends), "offset_expiration")
 
@@ -119,13 +132,22 @@ def _producers() -> Column:
     return F.concat(F.lit("open transaction of producer "), listed)
 
 
-def _note() -> Column:
-    """Return what a row cannot show by itself; null where there is nothing to add."""
+def _note(*, streams_keep: bool) -> Column:
+    """Return what a row cannot show by itself; null where there is nothing to add.
+
+    Args:
+        streams_keep: Whether a streams group with members surely keeps offsets of its topics.
+    """
     may_rebalance = F.col("condition") == UNSUBSCRIBED
     is_over = F.col("is_due") & ~F.col("is_kept")
     due = as_time(F.col("expires_ms"))
+    own = F.when(has_expire_time(), F.col("expire_ms"))
+    otherwise = F.coalesce(own, F.col("commit_ms") + F.col("retention_ms"))
+    rests_on_heartbeat = (F.col("condition") == STREAMS_GROUP) & F.col("is_kept")
+    rests_on_heartbeat &= (otherwise <= F.col("now_ms")) & F.lit(not streams_keep)
     return (
-        F.when(is_over & may_rebalance, "kept while the group rebalances, which no record shows")
+        F.when(rests_on_heartbeat, CANNOT_TELL + MAY_NOT_BE_KEPT)
+        .when(is_over & may_rebalance, "kept while the group rebalances, which no record shows")
         .when(
             F.col("effective_at") > due,
             "in force only since the COMMIT marker of its transaction, after it was due",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.evaluate.expiration.expiry import as_time
+from analytics.evaluate.expiration.expiry import MAY_NOT_BE_KEPT, as_time
 from analytics.evaluate.expiration.retention import ASSUMED
 from analytics.replay.history.offset_conditions import CONSUMER_GROUP, STREAMS_GROUP, UNSUBSCRIBED
 from analytics.replay.history.removal_causes import (
@@ -57,7 +57,7 @@ def with_verdict(removed: DataFrame, audit: AuditRules) -> DataFrame:
     # Whether it was due rests on a retention that nobody gave.
     is_guess = (F.col("retention_source") == ASSUMED) & F.col("is_surely_due").isNull()
     judged = (
-        F.when(F.col("may_not_be_kept"), _said(CANNOT_TELL, F.lit(_MAY_NOT_BE_KEPT)))
+        F.when(F.col("may_not_be_kept"), _said(CANNOT_TELL, F.lit(MAY_NOT_BE_KEPT)))
         .when(is_guess & F.col("removed").isNotNull(), _said(CANNOT_TELL, F.lit(_NO_RETENTION)))
         .when(expired, _of_expiration(audit))
         .when(F.col("cause") == UNKNOWN, _said(CANNOT_TELL, _why_unknown()))
@@ -108,10 +108,6 @@ _NO_RETENTION = (
 _NO_INTERVAL = (
     "not early; how often the coordinator cleans up is assumed: without the brokers' settings it "
     "cannot be told whether it was late"
-)
-_MAY_NOT_BE_KEPT = (
-    "a streams group of 4.1 keeps the offsets of its topics once its topology is configured, after "
-    "a load with the next heartbeat: that leaves no record"
 )
 _NO_TIME = "the record carries no time (message format 0)"
 _AROUND_THE_INSTANT = f"{_NO_TIME}, and those around it leave open whether it was due"

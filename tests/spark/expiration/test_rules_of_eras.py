@@ -112,6 +112,7 @@ KIP_TABLE = [
 ]
 """The KIP's state table; shipped rules say the same, before 2.4 but for unsubscribed topics."""
 
+STREAMS_KEEP = "streams: the topics of its topology"
 EXPLICIT = offset("a", 0, expireTimestamp=DAY)
 DIFFERENCES: dict[str, list[Any]] = {
     "kip-211": [
@@ -179,6 +180,14 @@ DIFFERENCES: dict[str, list[Any]] = {
             9 * WEEK,
             "",
             "other_protocol_type",
+        ),
+        told(
+            STREAMS_KEEP,
+            {"type": "streams", "state": "Stable", "subscribedTopics": ["a", "b"]},
+            [offset("a"), offset("b", 1)],
+            WEEK,
+            "",
+            "subscribed_topic",
         ),
         told(
             "unreadable: nothing",
@@ -287,6 +296,23 @@ def test_the_cleanup_removes_exactly_these(
             assert {row.rule for row in mine} == {case.rule}, case.name
         for row in mine:
             assert (row.status == "protected") == (row.expires_at is None), case.name
+
+
+def test_a_streams_group_of_4_1_keeps_what_is_due_only_if_it_was_heard_of_since_a_load(
+    log: OffsetLog, committed: DataFrame
+) -> None:
+    case = next(at for at, each in enumerate(ALL) if each.name == STREAMS_KEEP)
+    ours = committed.where(F.col("coordinator_partition") == case)
+    notes = {}
+    for release in ("4.1", "4.2"):
+        of_release = replace(log, replay=replay_rules(release))
+        setting = Retention(Setting(WEEK, OPTION, 600_000))
+        for row in offset_expiration(ours, of_release, setting, WEEK).collect():
+            assert row.status == "protected"
+            notes[release, row.topic] = row.note
+    assert notes.pop(("4.1", "a")).startswith("cannot tell: a streams group of 4.1")
+    assert len(notes) == 3
+    assert set(notes.values()) == {None}
 
 
 def records_of(case: Case) -> list[tuple[str, dict[str, Any]]]:
