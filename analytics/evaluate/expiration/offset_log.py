@@ -62,7 +62,8 @@ def offset_log(
     before: ExpirationRules | None = None,
 ) -> OffsetLog:
     """Gather what the questions share; groups' records are few and computed here and now."""
-    groups = group_spans(decoded).localCheckpoint()
+    commits = decoded["offset_commit"] if replay.simple_groups_last == "removal" else None
+    groups = group_spans(decoded, commits).localCheckpoint()
     protections = protection_spans(decoded, groups).localCheckpoint()
     pending = pending_spans(decoded, replay).localCheckpoint()
     return OffsetLog(decoded, replay, era, before, pending, groups, protections)

@@ -25,6 +25,8 @@ from analytics.replay.group_records import (
     STREAMS,
     table_name,
 )
+from analytics.replay.history.group_steps import group_steps
+from analytics.replay.history.takeovers import with_takeovers
 from analytics.replay.lives import GROUP_KEY
 from analytics.replay.stored_values import text
 
@@ -46,8 +48,13 @@ SUBSCRIBED, UNPARSEABLE, OTHER_PROTOCOL, ACTIVE = (
 """What may keep offsets: of one topic the first, of all topics the others."""
 
 
-def group_spans(decoded: Decoded) -> DataFrame:
+def group_spans(decoded: Decoded, commits: DataFrame | None = None) -> DataFrame:
     """Return what kind of group each name was.
+
+    Args:
+        decoded: Decoded tables, cut at an instant.
+        commits: Their `offset_commit`; None where tombstones take no simple group over, before
+            4.0, or where it does not matter: such a group keeps and counts as a simple one does.
 
     Returns:
         `GROUP_KEY`, `SPAN` (offsets of the coordinator's partition, `to_offset` exclusive, and the
@@ -57,8 +64,8 @@ def group_spans(decoded: Decoded) -> DataFrame:
     """
     steps = [_classic_steps(decoded)]
     for name, kind in KINDS.items():
-        # A broker writes no other record of a group without one of these.
-        if kind.family == CLASSIC or kind.role not in (GROUP, MEMBER):
+        # Any value that makes a group where there is none: compaction may have left that alone.
+        if kind.family == CLASSIC or not kind.creates:
             continue
         ends = F.col("is_tombstone")
         records = decoded[name]
@@ -67,6 +74,8 @@ def group_spans(decoded: Decoded) -> DataFrame:
             .withColumn("family", F.when(~ends, kind.family))
             .drop("is_tombstone")
         )
+    if commits is not None:
+        steps.append(_takeovers(decoded, commits))
     told = reduce(lambda all_, each: all_.unionByName(each, allowMissingColumns=True), steps)
     order = Window.partitionBy(*GROUP_KEY).orderBy("from_offset")
     same = (F.col("family") != CLASSIC) & F.col("family").eqNullSafe(F.lag("family").over(order))
@@ -139,6 +148,29 @@ def _classic_steps(decoded: Decoded) -> DataFrame:
         "member_count",
         "state_ms",
         "topics",
+    )
+
+
+def _takeovers(decoded: Decoded, commits: DataFrame) -> DataFrame:
+    """Return the tombstones that made a consumer or streams group of a simple one."""
+    # Of what steps say only what makes a classic group simple is looked at.
+    items = F.when(F.col("family") == CLASSIC, F.col("items")).alias("items")
+    steps = group_steps(decoded).select(
+        *GROUP_KEY,
+        *("offset", "timestamp", "family", "role", "creates", "is_tombstone", "protocol_type"),
+        items,
+    )
+    # That of the group itself ends at once what it took over.
+    taken = F.col("takes_over").isNotNull() & (F.col("role") != GROUP)
+    return (
+        with_takeovers(steps, commits)
+        .where(taken)
+        .select(
+            *GROUP_KEY,
+            F.col("offset").alias("from_offset"),
+            F.col("timestamp").alias("from_at"),
+            "family",
+        )
     )
 
 

@@ -26,7 +26,7 @@ def with_takeovers(steps: DataFrame, commits: DataFrame | None) -> DataFrame:
     """Add `takes_over` to `group_steps`: what the step took over, `classic` or `simple`, or null.
 
     Args:
-        steps: Of `group_steps`.
+        steps: Of `group_steps`, at least the columns that are looked at here.
         commits: Decoded `offset_commit`; None where tombstones take nothing over, before 4.0.
     """
     nothing = F.lit(None).cast("string")

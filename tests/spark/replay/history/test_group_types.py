@@ -5,17 +5,20 @@ from __future__ import annotations
 import random
 from bisect import bisect_right
 from collections import defaultdict
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
 
+from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.replay.coverage import WHOLE
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.ownership import group_moments
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.rules import replay_rules
 from schemas import table
+from schemas.expiration_rules import expiration_eras
 from tests.support.decoded_frames import frames_of
 from tests.support.group_histories import TABLES, decoded_rows, random_history
 from tests.support.reference_group_coordinator import ReferenceGroupCoordinator
@@ -24,6 +27,7 @@ from tests.support.reference_groups import ClassicGroup, Group, ModernGroup
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from analytics.replay.as_of import Decoded
     from tests.support.reference_offsets import GroupRecord
 
 HISTORIES = 400
@@ -50,16 +54,29 @@ def told_one_by_one(history: list[GroupRecord], release: str) -> dict[str, list[
     return told
 
 
-@pytest.mark.parametrize("release", ["4.0", "4.3"])
-def test_what_a_group_was_after_every_record(spark: SparkSession, release: str) -> None:
+@dataclass
+class Played:
+    """Histories, and the decoded tables they are in."""
+
+    release: str
+    histories: list[list[GroupRecord]]
+    cut: Decoded
+
+
+@pytest.fixture(scope="module", params=["4.0", "4.3"])
+def played(spark: SparkSession, request: pytest.FixtureRequest) -> Played:
+    release = request.param
     chance = random.Random(f"types {release}")
     histories = [random_history(chance, number, release) for number in range(HISTORIES)]
+    rows = decoded_rows(chain.from_iterable(histories))
+    return Played(release, histories, frames_of(spark, rows, (*TABLES, "transaction_log")))
+
+
+def test_what_a_group_was_after_every_record(spark: SparkSession, played: Played) -> None:
     given = {
-        "cut": frames_of(
-            spark, decoded_rows(chain.from_iterable(histories)), (*TABLES, "transaction_log")
-        ),
+        "cut": played.cut,
         "topics": spark.createDataFrame([], table("topics").ddl(not_null=False)),
-        "rules": replay_rules(release),
+        "rules": replay_rules(played.release),
         "coverage": WHOLE,
     }
     made = resolve(needed_for(HISTORY, ["owned", "group_steps"]), given)
@@ -69,12 +86,25 @@ def test_what_a_group_was_after_every_record(spark: SparkSession, release: str) 
         rows[each.group_id].append((each.position, (each.group.family, each.group.epoch)))
     taken_over = made["group_steps"].where("takes_over is not null").count()
     assert taken_over > HISTORIES / 20
-    first = replay_rules(release).initial_epoch
-    for history in histories:
-        for name, expected in told_one_by_one(history, release).items():
+    first = replay_rules(played.release).initial_epoch
+    for history in played.histories:
+        for name, expected in told_one_by_one(history, played.release).items():
             found = rows[name]
             for offset, (family, epoch) in expected:
                 place = bisect_right(found, offset, key=lambda each: each[0])
                 here = found[place - 1][1] if place else (None, None)
                 assert here[0] == family, (name, offset)
                 assert (first if family and here[1] is None else here[1]) == epoch, (name, offset)
+
+
+def test_what_its_offsets_expire_by_goes_by_the_same_type(played: Played) -> None:
+    rules = replay_rules(played.release)
+    log = offset_log(played.cut, rules, expiration_eras()["current"])
+    rows: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
+    for each in log.groups.orderBy("from_offset").collect():
+        rows[each.group_id].append((each.from_offset, each.family))
+    for history in played.histories:
+        for name, expected in told_one_by_one(history, played.release).items():
+            for offset, (family, _) in expected:
+                place = bisect_right(rows[name], offset, key=lambda each: each[0])
+                assert (rows[name][place - 1][1] if place else None) == family, (name, offset)
