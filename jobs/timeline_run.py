@@ -14,6 +14,7 @@ from jobs.asked_groups import AskedGroups, asked_groups
 from jobs.end_offsets import end_offsets_at
 from jobs.instant import moment
 from jobs.instant import shown as iso
+from jobs.lost_commits import lost_commits
 from jobs.replayed import replayed
 from jobs.stored_tables import StoredTables
 from reports.printed_times import times
@@ -105,9 +106,26 @@ def _known(
             for row in ends.to_pylist()
             if row["log_start_offset"] is not None
         },
+        lost=_lost_commits(state, since, until),
         topics=_topics(state),
         untold=_untold(state, asked),
     )
+
+
+def _lost_commits(
+    state: Replayed, since: datetime | None, until: datetime | None
+) -> list[dict[str, Any]]:
+    """Return commits of lost lines, as far as the election is in the time asked about.
+
+    Groups that only such a line has get a verdict of their own.
+    """
+    there = set(state.tables.read("group_events", ["group_id"])["group_id"].to_pylist())
+    return [
+        row
+        for row in lost_commits(state)
+        if row["group_id"] in there
+        and (row["at"] is None or (since or row["at"]) <= row["at"] <= (until or row["at"]))
+    ]
 
 
 def _topics(state: Replayed) -> TopicLives:

@@ -72,6 +72,8 @@ class Known:
         seen: Partitions of which `offset_history` has any row.
         log_starts: Log start offsets of data partitions, by topic and partition.
         topics: What became of topics.
+        lost: Commits that only a line has which did not survive: `committed_offset`, `at` (of the
+            election), `copy`, and where their records are.
         untold: Why a commit may have been there of which nothing is left, by group.
     """
 
@@ -81,6 +83,7 @@ class Known:
     given: Iterable[Place] = ()
     seen: frozenset[Place] = frozenset()
     log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    lost: Sequence[Row] = ()
     topics: TopicLives = field(default_factory=TopicLives)
     untold: Mapping[str, str] = field(default_factory=dict)
 
@@ -106,6 +109,10 @@ def verdicts(known: Known) -> list[dict[str, Any]]:
         place = _place(row)
         if place not in of_no_use:
             found[place] = _setback(row, now.get(place))
+    for row in known.lost:
+        place = _place(row)
+        if place not in of_no_use and _is_lost(row, now.get(place), found.get(place)):
+            found[place] = _lost(row, now.get(place))
     for place in set(known.given) - found.keys() - known.seen:
         reason = known.untold.get(place[0])
         found[place] = {
@@ -163,6 +170,30 @@ def _setback(row: Row, now: int | None) -> dict[str, Any]:
         "advance": row["advance"],
         "confidence": row["confidence"],
         **_record(row),
+    }
+
+
+def _is_lost(row: Row, now: int | None, told: dict[str, Any] | None) -> bool:
+    """Return whether the group has not come that far again, and nothing befell it since."""
+    if now is not None and now >= row["committed_offset"]:
+        return False
+    if told is None or told["verdict"] == GOES_FORWARD:
+        return True
+    return bool(row["at"] and told["at"] and told["at"] < row["at"])
+
+
+def _lost(row: Row, now: int | None) -> dict[str, Any]:
+    copy, was = row["copy"], row["committed_offset"]
+    return {
+        "verdict": LOST,
+        "at": row["at"],
+        "was": was,
+        "became": now,
+        "now": now,
+        "advance": None if now is None else now - was,
+        "confidence": "high",
+        **_record(row),
+        "reason": f"only copy {copy} has what was committed: --prefer-copy {copy}",
     }
 
 

@@ -69,6 +69,18 @@ def test_what_the_election_lost_is_named(groupscope: Groupscope, workspace: Path
     assert only_there <= lost
 
 
+def test_an_offset_that_only_the_lost_line_has_is_named_with_its_copy(
+    groupscope: Groupscope, workspace: Path
+) -> None:
+    done = groupscope("timeline", workspace, "--group", "tracking-indexer", "--format", "json")
+    verdicts = {row["partition"]: row for row in json.loads(done.stdout)["verdicts"]}
+    # Its owner did not commit again: no record of the surviving line tells that it went back.
+    last = verdicts[3]
+    assert last["verdict"] == "lost by an election"
+    assert (last["was"], last["now"], last["at"]) == (140, 100, "2026-11-21T09:20:41.197Z")
+    assert "broker-1" in last["reason"]
+
+
 def test_text_opens_with_the_verdicts(groupscope: Groupscope, workspace: Path) -> None:
     done = groupscope("timeline", workspace, "--group", "tracking-indexer")
     assert done.returncode in {0, 3}, done.stderr

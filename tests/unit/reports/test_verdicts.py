@@ -42,6 +42,19 @@ def setback(cause: str, partition: int = 0, minutes: int = 0, **other: Any) -> d
     } | other
 
 
+def lost(offset: int, minutes: int = 0) -> dict[str, Any]:
+    return {
+        "group_id": "billing",
+        "topic": "orders",
+        "partition": 0,
+        "committed_offset": offset,
+        "at": NOON + timedelta(minutes=minutes),
+        "copy": "broker-1",
+        "coordinator_partition": 17,
+        "record_offset": 4900,
+    }
+
+
 def only(known: Known) -> dict[str, Any]:
     (row,) = verdicts(known)
     return row
@@ -108,3 +121,26 @@ def test_partitions_of_a_topic_that_share_a_verdict_are_one_row_for_people() -> 
     assert (rewound["partitions"], rewound["advance"]) == ("0-2", -30)
     assert rewound["at"] == NOON + timedelta(minutes=2)
     assert (in_force["partitions"], in_force["at"]) == ("5", None)
+
+
+def test_an_offset_that_only_a_lost_line_has_went_back_though_no_record_says_so() -> None:
+    row = only(Known(committed=[committed(offset=100)], lost=[lost(140)]))
+    assert (row["verdict"], row["at"]) == ("lost by an election", NOON)
+    assert (row["was"], row["now"], row["advance"]) == (140, 100, -40)
+    assert row["reason"] == "only copy broker-1 has what was committed: --prefer-copy broker-1"
+
+
+def test_a_partition_that_was_committed_on_a_lost_line_alone_is_not_one_that_never_was() -> None:
+    row = only(Known(given=[("billing", "orders", 0)], lost=[lost(140)]))
+    assert (row["verdict"], row["was"], row["now"]) == ("lost by an election", 140, None)
+
+
+def test_what_a_group_has_committed_again_since_is_not_lost() -> None:
+    known = Known(committed=[committed(offset=140)], lost=[lost(140)])
+    assert only(known)["verdict"] == "in force, never went back"
+
+
+def test_what_came_after_the_election_is_the_verdict() -> None:
+    before, after = setback("expiration", minutes=-1), setback("expiration", minutes=1)
+    assert only(Known(setbacks=[before], lost=[lost(140)]))["verdict"] == "lost by an election"
+    assert only(Known(setbacks=[after], lost=[lost(140)]))["verdict"] == "expired"
