@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,8 @@ def end_offsets_at(replayed: Replayed, path: str | None) -> pa.Table:
 
     Args:
         replayed: Says the instant.
-        path: A side file, which goes before what the dump says.
+        path: A side file, which goes before what the dump says; where it names no log start, the
+            dump does.
 
     Returns:
         `topic`, `partition`, `log_start_offset`, `log_end_offset`; a partition of which nothing
@@ -52,12 +53,12 @@ def end_offsets_at(replayed: Replayed, path: str | None) -> pa.Table:
     """
     rows = _samples_at(read_end_offsets(path), replayed) if path is not None else []
     if replayed.is_end:
-        sampled = {(each["topic"], each["partition"]) for each in rows}
-        rows += [
-            each
-            for each in _beside_the_dump(replayed)
-            if (each["topic"], each["partition"]) not in sampled
-        ]
+        beside = {(each["topic"], each["partition"]): each for each in _beside_the_dump(replayed)}
+        for each in rows:
+            found = beside.pop((each["topic"], each["partition"]), None)
+            if found is not None and each["log_start_offset"] is None:
+                each["log_start_offset"] = found["log_start_offset"]
+        rows += beside.values()
     columns = {name: [each.get(name) for each in rows] for name in SCHEMA.names}
     return pa.table(columns, schema=SCHEMA)
 
@@ -122,27 +123,56 @@ def _time(value: Any) -> datetime | None:  # noqa: ANN401 - as the file has it
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _samples_at(rows: Iterable[Row], replayed: Replayed) -> list[Row]:
+def _samples_at(rows: Iterable[dict[str, Any]], replayed: Replayed) -> list[dict[str, Any]]:
     """Return the last sample of each partition that is not later than the instant.
 
     A sample without a time is of the instant: the person who gave it says so.
     """
     time = replayed.as_of["time"]
     latest = datetime.fromisoformat(time) if time is not None else None
-    found: dict[tuple[str, int], Row] = {}
+    found: dict[tuple[str, int], dict[str, Any]] = {}
     for each in sorted(rows, key=lambda row: row["timestamp"] or EPOCH):
         if latest is None or each["timestamp"] is None or each["timestamp"] <= latest:
             found[each["topic"], each["partition"]] = each
     return list(found.values())
 
 
-def _beside_the_dump(replayed: Replayed) -> list[Row]:
+def _beside_the_dump(replayed: Replayed) -> list[dict[str, Any]]:
     """Return what the data directories say: of the replicas that hold all that was committed."""
-    # What every one of them has is the high watermark, which Kafka's tools call the end.
+    leaders = _leaders(replayed)
     return [
-        min(chosen, key=lambda each: each["log_end_offset"])
-        for chosen in true_copies(replayed).values()
+        {
+            "topic": topic,
+            "partition": partition,
+            "log_start_offset": _start(held, leaders.get((topic, partition))),
+            # What every one of them has is the high watermark, which Kafka's tools call the end.
+            "log_end_offset": min(each["log_end_offset"] for each in held),
+        }
+        for (topic, partition), held in true_copies(replayed).items()
     ]
+
+
+def _start(held: Sequence[Row], leader: str | None) -> int | None:
+    """Return where the leader's log starts; of copies without one, where the longest does.
+
+    Each replica deletes segments by its own clock; clients read what the leader has.
+    """
+    of_leader = [each["log_start_offset"] for each in held if each["copy"] == leader]
+    starts = of_leader or [each["log_start_offset"] for each in held]
+    return None if None in starts else min(starts)
+
+
+def _leaders(replayed: Replayed) -> dict[tuple[str, int], str]:
+    """Return the copies of the brokers that lead, by partition."""
+    names = {each["node_id"]: each["name"] for each in replayed.manifest["copies"]}
+    rows = StoredTables(replayed.tables.workspace).read(
+        "partition_leaders", ["topic", "partition", "leader"]
+    )
+    return {
+        (each["topic"], each["partition"]): names[each["leader"]]
+        for each in rows.to_pylist()
+        if each["leader"] in names
+    }
 
 
 def true_copies(replayed: Replayed) -> dict[tuple[str, int], list[Row]]:

@@ -121,6 +121,24 @@ def test_at_the_end_the_replicas_in_sync_say_where_logs_end(
     assert ends(workspace).get(("orders", 0), (None, None))[1] == end
 
 
+@pytest.mark.parametrize(("leader", "start"), [(2, 30), (3, 20), (None, 20)])
+def test_the_leader_says_where_the_log_starts(
+    tmp_path: Path, leader: int | None, start: int
+) -> None:
+    # A follower is some records behind, and deletes segments by its own clock.
+    data = [
+        {**held("broker-2", 50), "log_start_offset": 30},
+        {**held("broker-3", 48), "log_start_offset": 20},
+    ]
+    workspace = write_workspace(
+        tmp_path,
+        {"partition_leaders": [led(leader, [2, 3])]},
+        copies=COPIES,
+        data_partitions=data,
+    )
+    assert ends(workspace) == {("orders", 0): (start, 48)}
+
+
 def test_a_copy_that_was_preferred_says_where_its_logs_end(tmp_path: Path) -> None:
     workspace = write_workspace(
         tmp_path,
@@ -139,7 +157,8 @@ def test_a_side_file_goes_before_the_directories_and_leaves_the_rest_to_them(
     file.write_text("topic,partition,log_end_offset\norders,0,70\n", "utf-8")
     data = [held("broker-1", 50), {**held("broker-1", 8), "partition": 1}]
     workspace = write_workspace(tmp_path / "space", {}, data_partitions=data)
-    assert ends(workspace, file) == {("orders", 0): (None, 70), ("orders", 1): (2, 8)}
+    # The file names no log start.
+    assert ends(workspace, file) == {("orders", 0): (2, 70), ("orders", 1): (2, 8)}
 
 
 def test_before_the_end_the_directories_say_nothing(tmp_path: Path) -> None:

@@ -105,3 +105,28 @@ def test_without_a_metadata_log_commits_of_other_groups_tell_of_the_topic(tmp_pa
     )
     (row,) = told(workspace)
     assert (row["verdict"], row["confidence"]) == ("topic re-created under another id", "medium")
+
+
+def test_an_offset_below_the_log_start_is_told_by_directories_and_by_side_files(
+    tmp_path: Path,
+) -> None:
+    beside = {
+        "topic": "orders",
+        "partition": 0,
+        "copy": "broker-1",
+        "log_start_offset": 150,
+        "log_end_offset": 900,
+        "is_exact": True,
+    }
+    tables = {"committed_offsets": [committed()]}
+    with_directories = space(tmp_path / "with", tables, data_partitions=[beside])
+    without = space(tmp_path / "without", tables)
+    file = tmp_path / "ends.csv"
+    for start, end_offsets in (("", None), ("150", file), ("", file)):
+        file.write_text(
+            f"topic,partition,log_start_offset,log_end_offset\norders,0,{start},950\n", "utf-8"
+        )
+        (row,) = told(with_directories, end_offsets)
+        assert row["verdict"] == "below the log start"
+    (row,) = told(without, file)
+    assert row["verdict"] == "in force, never went back"
