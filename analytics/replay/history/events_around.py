@@ -95,14 +95,14 @@ def _with_positions(epochs: DataFrame, decoded: Decoded) -> DataFrame:
     first = Window.partitionBy("coordinator_partition").orderBy("leader_epoch")
     later = epochs.withColumn("nth", F.row_number().over(first)).where("nth > 1").drop("nth")
     later = later.localCheckpoint()
-    offsets = [row.record_offset for row in later.select("record_offset").distinct().collect()]
+    place = ("coordinator_partition", "record_offset")
     # Where nothing changed there is nothing to look for in all those tables.
-    names = ("offset_commit", "control_markers", *KINDS) if offsets else ("offset_commit",)
-    places = reduce(
+    names = ("offset_commit",) if later.isEmpty() else ("offset_commit", "control_markers", *KINDS)
+    records = reduce(
         lambda all_, each: all_.unionByName(each),
         (
             decoded[name]
-            .where((F.col("topic") == OFFSETS) & F.col("offset").isin(offsets))
+            .where(F.col("topic") == OFFSETS)
             .select(
                 F.col("partition").alias("coordinator_partition"),
                 F.col("offset").alias("record_offset"),
@@ -111,7 +111,9 @@ def _with_positions(epochs: DataFrame, decoded: Decoded) -> DataFrame:
             for name in names
         ),
     )
-    return later.join(places, ["coordinator_partition", "record_offset"], "left")
+    # As many as there were elections: few beside the records.
+    places = records.join(F.broadcast(later.select(*place).distinct()), list(place))
+    return later.join(places, list(place), "left")
 
 
 def _topics(metadata: MetadataLog, topics: DataFrame, uses: DataFrame) -> DataFrame:
