@@ -1,0 +1,65 @@
+"""What `expiration` cannot tell is said with its reason, and shown by the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from jobs import expiration_run
+from jobs.console import Console
+from jobs.expiration_run import MAKES, Wanted, expiration_of
+from schemas import table
+from tests.support.written_workspace import group, write_workspace
+
+WANTED = Wanted("json", (), None, (), None, None)
+OFFSET = {
+    "group_id": "billing",
+    "topic": "orders",
+    "partition": 0,
+    "committed_offset": 7,
+    "rule": "subscribed_topic",
+    "status": "protected",
+}
+
+
+def evaluated(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    columns = {
+        each.name: pa.array(
+            [row.get(each.name) for row in rows], _TYPES.get(each.type, pa.string())
+        )
+        for each in table(name).columns
+    }
+    return pa.table(columns)
+
+
+_TYPES = {"int": pa.int32(), "bigint": pa.int64(), "timestamp": pa.timestamp("us", "UTC")}
+
+
+@pytest.mark.parametrize(
+    ("note", "code"), [("cannot tell: no record shows it", 3), ("due already", 0), (None, 0)]
+)
+def test_a_protection_that_no_record_shows_is_not_sure(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    note: str | None,
+    code: int,
+) -> None:
+    made = {name: evaluated(name, []) for name in MAKES}
+    made["offset_expiration"] = evaluated("offset_expiration", [{**OFFSET, "note": note}])
+    monkeypatch.setattr(expiration_run, "evaluate", lambda *_, **__: made)
+    workspace = write_workspace(
+        tmp_path / "space",
+        {"groups": [group("billing")]},
+        partitions=[{"partition": 0, "complete_from": 0, "last_timestamp": None}],
+    )
+    answer, exit_code = expiration_of(
+        Console(quiet=True), WANTED, inputs=[str(workspace)], groups=("billing",)
+    )
+    assert exit_code == code
+    said = "whether 1 offsets are protected: no record shows it"
+    assert (said in answer) == (code == 3)
+    assert (said in capsys.readouterr().err) == (code == 3)
