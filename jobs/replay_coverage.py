@@ -40,7 +40,6 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
                 if key not in starts and _is_only_cleaned(each):
                     cleaned[key] = each["complete_from"]
     absent = {topic: frozenset(numbers) for topic, numbers in manifest["absent_partitions"].items()}
-    data_topics = frozenset(each["topic"] for each in manifest.get("data_topics", ()))
     return Coverage(
         complete_from=starts,
         partitions={
@@ -50,8 +49,23 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
         absent=absent,
         shown_from=shown,
         cleaned_until=cleaned,
-        data_topics=data_topics or None,
+        data_topics=_topics_on_disk(manifest),
     )
+
+
+def _topics_on_disk(manifest: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the topics that have directories; None where a topic may be there without one.
+
+    That is so where there are none at all, and on the disk of one broker of several, which shows in
+    partitions that it lacks.
+    """
+    numbers: dict[str, set[int]] = {}
+    for each in manifest.get("data_topics", ()):
+        numbers.setdefault(each["topic"], set()).update(each["partitions"])
+    lacks = any(manifest["absent_partitions"].values()) or any(
+        len(held) <= max(held) for held in numbers.values()
+    )
+    return None if lacks or not numbers else frozenset(numbers)
 
 
 def _is_only_cleaned(partition: Mapping[str, Any]) -> bool:

@@ -43,12 +43,19 @@ def test_only_the_cleaners_checkpoint_tells_where_first_records_are_first(
 
 
 @pytest.mark.parametrize(
-    ("directories", "topics"),
-    [(["orders", "clicks"], frozenset({"orders", "clicks"})), ([], None)],
+    ("directories", "absent", "topics"),
+    [
+        ({"orders": [0, 1], "clicks": [0]}, [], frozenset({"orders", "clicks"})),
+        ({}, [], None),
+        # The disk of one broker of several: where the others' topics are it cannot tell.
+        ({"orders": [0, 2], "clicks": [0]}, [], None),
+        ({"orders": [0, 1], "clicks": [0]}, [3], None),
+    ],
 )
-def test_of_a_dump_without_data_directories_no_topic_is_said_to_be_gone(
-    directories: list[str], topics: frozenset[str] | None
+def test_a_topic_without_a_directory_is_gone_only_where_the_dump_lacks_no_partition(
+    directories: dict[str, list[int]], absent: list[int], topics: frozenset[str] | None
 ) -> None:
-    manifest = {"partitions": [CLEANED], "absent_partitions": {}, "options": {}}
-    told = manifest | {"data_topics": [{"topic": each} for each in directories]}
+    manifest = {"partitions": [CLEANED], "absent_partitions": {CLEANED["topic"]: absent}}
+    held = [{"topic": each, "partitions": numbers} for each, numbers in directories.items()]
+    told = manifest | {"options": {}, "data_topics": held}
     assert coverage_of(told, AsOf()).data_topics == topics
