@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.restore.data_logs import DataLog, Logs, logs_of
 from analytics.evaluate.restore.plan import COMMITTED, KEY, State
+from analytics.replay.topic_sources import METADATA_LOG, SOURCES
 from jobs.end_offsets import end_offsets_at, true_copies
 from jobs.records_at import records_at
 from jobs.stored_tables import StoredTables
@@ -27,7 +28,6 @@ GROUPS = (
     *("coordinator_partition", "complete", "missing"),
 )
 SHARES = (*KEY, "start_offset")
-METADATA_LOG = "metadata_log"
 RECOVERING = 1  # LeaderRecoveryState: the leader was elected from outside the ISR
 
 _UNCLEAN = pa.schema(
@@ -50,17 +50,41 @@ def restore_state(state: Replayed, untold: pa.Table, logs: Logs) -> State:
     topics = StoredTables(state.tables.workspace).read(
         "topics", ["topic", "topic_id", "partitions", "deleted_at", "source"]
     )
-    named = topics.filter(pc.and_(pc.is_valid(topics["topic"]), pc.is_null(topics["deleted_at"])))
-    there = named.group_by("topic").aggregate([("topic_id", "max"), ("partitions", "max")])
     return State(
         committed=state.tables.read("committed_offsets", COMMITTED),
         pending=state.tables.read("pending_offsets", [*KEY, "transactional_id"]),
-        topics=there.select(["topic", "topic_id_max", "partitions_max"]).rename_columns(
-            ["topic", "topic_id", "partitions"]
-        ),
+        topics=topics_there(topics),
         untold=untold,
         logs=logs,
         knows_topics=METADATA_LOG in topics["source"].to_pylist(),
+    )
+
+
+def topics_there(topics: pa.Table) -> pa.Table:
+    """Return the topics that are there, one row a name, as `State` has them.
+
+    Args:
+        topics: Of the state table, at least `topic`, `topic_id`, `partitions`, `deleted_at` and
+            `source`. Of the ids that a name has, the best source's counts.
+    """
+    named = topics.filter(pc.and_(pc.is_valid(topics["topic"]), pc.is_null(topics["deleted_at"])))
+    rank = pc.index_in(named["source"], pa.array(SOURCES))
+    named = named.append_column("rank", rank)
+    names = named.group_by("topic").aggregate([("rank", "min"), ("partitions", "max")])
+    best = named.select(["topic", "topic_id", "rank"]).join(names, "topic")
+    ids = (
+        best.filter(pc.equal(best["rank"], best["rank_min"]))
+        .group_by(["topic", "partitions_max"])
+        .aggregate([("topic_id", "max"), ("topic_id", "count_distinct")])
+    )
+    several = pc.greater(ids["topic_id_count_distinct"], 1)
+    return pa.table(
+        {
+            "topic": ids["topic"],
+            "topic_id": pc.if_else(several, None, ids["topic_id_max"]),
+            "partitions": ids["partitions_max"],
+            "has_several_ids": several,
+        }
     )
 
 

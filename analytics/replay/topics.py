@@ -12,15 +12,13 @@ from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
 from analytics.replay.metadata_log import MetadataLog
 from analytics.replay.stored_values import uuid
+from analytics.replay.topic_sources import SOURCES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNKNOWN_NAME = "<UNKNOWN>"
 """What a broker writes into share state metadata for an id that it cannot name."""
-
-SOURCES = ("metadata_log", "partition_metadata", "side_file", "record")
-"""Best first: a lesser source is asked only for a number of partitions that no better one has."""
 
 
 def topics(log: MetadataLog, others: Sequence[DataFrame] = ()) -> DataFrame:
@@ -43,6 +41,7 @@ def topics(log: MetadataLog, others: Sequence[DataFrame] = ()) -> DataFrame:
     # A name without an id adds nothing where some source gives it one.
     bare = told.where("topic_id is null").join(ids.select("topic"), "topic", "left_anti")
     said = F.struct("created_at", "source")
+    # A lesser source is asked only for a number of partitions that no better one has.
     counts = F.when(F.col("partitions").isNotNull(), rank)
     best = (
         ids.unionByName(bare)

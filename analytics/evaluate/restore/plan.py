@@ -42,7 +42,8 @@ class State:
     Attributes:
         committed: `COMMITTED` of the table `committed_offsets`.
         pending: `KEY` and `transactional_id` of the table `pending_offsets`.
-        topics: `topic`, `topic_id`, `partitions`, one row a topic that is there.
+        topics: `topic`, `topic_id`, `partitions`, `has_several_ids` (nothing tells which is its
+            id), one row a topic that is there.
         untold: `group_id`, `reason`: groups of which the state does not tell all.
         logs: The logs of data partitions, as far as they are known.
         knows_topics: A topic that is not in `topics` is not there.
@@ -138,9 +139,10 @@ def _with_groups(rows: pa.Table, then: pa.Table, now: pa.Table, unfit: pa.Table)
 
 
 def _with_topics(rows: pa.Table, then: State, now: State) -> pa.Table:
-    names = ["topic", "topic_id", "partitions"]
-    old = then.topics.select(names[:2]).rename_columns(["topic", "topic_id_then"])
-    new = now.topics.select(names).rename_columns(["topic", "topic_id_now", "partitions_now"])
+    old = then.topics.select(["topic", "topic_id"]).rename_columns(["topic", "topic_id_then"])
+    new = now.topics.select(["topic", "topic_id", "partitions", "has_several_ids"]).rename_columns(
+        ["topic", "topic_id_now", "partitions_now", "has_several_ids"]
+    )
     rows = rows.join(old, ["topic"], join_type="left outer").join(
         new, ["topic"], join_type="left outer"
     )

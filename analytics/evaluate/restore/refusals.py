@@ -120,6 +120,11 @@ def _of_topic(rows: pa.Table) -> list[Refusal]:
             sentence("the topic was created again: its id was ", then, ", and is ", now),
         ),
         Refusal(
+            TOPIC_ID_CHANGED,
+            pc.fill_null(rows["has_several_ids"], fill_value=False),
+            sentence("the topic was created again: cannot tell which of its ids it has now", ""),
+        ),
+        Refusal(
             TOPIC_GONE,
             pc.or_(pc.fill_null(gone, fill_value=False), pc.fill_null(beyond, fill_value=False)),
             sentence("there is no partition ", rows["topic"], "-", rows["partition"], " any more"),

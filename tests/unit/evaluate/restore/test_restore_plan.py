@@ -35,7 +35,14 @@ PENDING = pa.schema(
         ("transactional_id", pa.string()),
     ]
 )
-TOPICS = pa.schema([("topic", pa.string()), ("topic_id", pa.string()), ("partitions", pa.int32())])
+TOPICS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("partitions", pa.int32()),
+        ("has_several_ids", pa.bool_()),
+    ]
+)
 UNFIT = pa.schema([("group_id", pa.string()), ("unfit", pa.string())])
 UNCLEAN = pa.schema(
     [
@@ -55,13 +62,16 @@ def offsets(*rows: tuple[str, str, int, int], epoch: int | None = None) -> pa.Ta
     return pa.Table.from_pylist(named, schema=COMMITTED)
 
 
+def topics(topic_id: str | None, partitions: int, *, several: bool = False) -> pa.Table:
+    row = {"topic": "t", "topic_id": topic_id, "partitions": partitions, "has_several_ids": several}
+    return pa.Table.from_pylist([row], schema=TOPICS)
+
+
 def state(committed: pa.Table, **others: Any) -> State:
     return State(
         committed=committed,
         pending=PENDING.empty_table(),
-        topics=pa.Table.from_pylist(
-            [{"topic": "t", "topic_id": A, "partitions": 3}], schema=TOPICS
-        ),
+        topics=topics(A, 3),
         untold=UNTOLD.empty_table(),
         **others,
     )
@@ -98,11 +108,6 @@ def pending(owner: str) -> pa.Table:
 
 def untold(reason: str) -> pa.Table:
     return pa.table({"group_id": ["g"], "reason": [reason]}, schema=UNTOLD)
-
-
-def topics(topic_id: str, partitions: int) -> pa.Table:
-    row = {"topic": "t", "topic_id": topic_id, "partitions": partitions}
-    return pa.Table.from_pylist([row], schema=TOPICS)
 
 
 def log(start: int | None, end: int, *epochs: tuple[int, int]) -> dict[tuple[str, int], DataLog]:
@@ -152,6 +157,13 @@ def test_each_reason_alone_refuses_with_its_word_and_a_sentence(reason: str) -> 
     (row,) = judged(*REFUSALS[reason])
     assert (row["verdict"], row["reason"]) == ("refused", reason)
     assert row["detail"]
+
+
+def test_a_topic_of_which_nothing_tells_the_id_it_has_now_is_not_trusted() -> None:
+    now = replace(NOW, topics=topics(None, 3, several=True), knows_topics=False)
+    (row,) = judged(THEN, now)
+    assert (row["verdict"], row["reason"]) == ("refused", "topic_id_changed")
+    assert row["detail"] == "the topic was created again: cannot tell which of its ids it has now"
 
 
 def test_what_the_sentences_name() -> None:

@@ -1,0 +1,64 @@
+"""Which id a topic has that offsets are brought back to: the best source's, or none is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from jobs.restore_state import topics_there
+
+TOPICS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("partitions", pa.int32()),
+        ("deleted_at", pa.timestamp("us", "UTC")),
+        ("source", pa.string()),
+    ]
+)
+A, B = "A" * 22, "B" * 22
+
+
+def there(*rows: tuple[str | None, int | None, str], deleted: int = 0) -> list[dict[str, Any]]:
+    """Lives of the topic `t`, the first few deleted."""
+    lives = [
+        {
+            "topic": "t",
+            "topic_id": topic_id,
+            "partitions": partitions,
+            "deleted_at": datetime(2026, 1, 1, tzinfo=UTC) if number < deleted else None,
+            "source": source,
+        }
+        for number, (topic_id, partitions, source) in enumerate(rows)
+    ]
+    found: list[dict[str, Any]] = topics_there(pa.Table.from_pylist(lives, TOPICS)).to_pylist()
+    return found
+
+
+def topic(topic_id: str | None, partitions: int | None, *, several: bool = False) -> dict[str, Any]:
+    return {
+        "topic": "t",
+        "topic_id": topic_id,
+        "partitions": partitions,
+        "has_several_ids": several,
+    }
+
+
+def test_a_life_that_ended_is_not_there() -> None:
+    assert there((B, 4, "metadata_log"), (A, 3, "metadata_log"), deleted=1) == [topic(A, 3)]
+    assert there((A, 3, "metadata_log"), deleted=1) == []
+
+
+def test_the_best_source_says_which_id_it_is_and_any_how_many_partitions() -> None:
+    assert there((A, None, "partition_metadata"), (B, 6, "record")) == [topic(A, 6)]
+    assert there((B, 3, "metadata_log"), (A, None, "partition_metadata")) == [topic(B, 3)]
+
+
+def test_of_two_ids_from_one_source_none_is_told() -> None:
+    assert there((A, 3, "record"), (B, 3, "record")) == [topic(None, 3, several=True)]
+
+
+def test_a_name_without_an_id_is_a_topic_all_the_same() -> None:
+    assert there((None, None, "record")) == [topic(None, None)]
