@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING
 from analytics.pandas_later import release_pandas, withhold_pandas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
     OnWorker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def on_worker(
-    run: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
-) -> OnWorker:
+def on_worker(run: OnWorker) -> OnWorker:
     """Make a function for `mapInArrow` one that uses neither pandas nor much of a worker's time."""
 
     @wraps(run)

@@ -139,7 +139,8 @@ def _samples_at(rows: Iterable[dict[str, Any]], replayed: Replayed) -> list[dict
 
 def _beside_the_dump(replayed: Replayed) -> list[dict[str, Any]]:
     """Return what the data directories say: of the replicas that hold all that was committed."""
-    leaders = _leaders(replayed)
+    rows = _partition_leaders(replayed)
+    leaders = _leaders(replayed, rows)
     return [
         {
             "topic": topic,
@@ -148,7 +149,7 @@ def _beside_the_dump(replayed: Replayed) -> list[dict[str, Any]]:
             # What every one of them has is the high watermark, which Kafka's tools call the end.
             "log_end_offset": min(each["log_end_offset"] for each in held),
         }
-        for (topic, partition), held in true_copies(replayed).items()
+        for (topic, partition), held in _true_copies(replayed, rows).items()
     ]
 
 
@@ -162,15 +163,20 @@ def _start(held: Sequence[Row], leader: str | None) -> int | None:
     return None if None in starts else min(starts)
 
 
-def _leaders(replayed: Replayed) -> dict[tuple[str, int], str]:
+def _partition_leaders(replayed: Replayed) -> list[Row]:
+    """Return who leads partitions and who has all that was committed."""
+    tables = StoredTables(replayed.tables.workspace)
+    columns = ["topic", "partition", "leader", "isr", "elr"]
+    found: list[Row] = tables.read("partition_leaders", columns).to_pylist()
+    return found
+
+
+def _leaders(replayed: Replayed, rows: Iterable[Row]) -> dict[tuple[str, int], str]:
     """Return the copies of the brokers that lead, by partition."""
     names = {each["node_id"]: each["name"] for each in replayed.manifest["copies"]}
-    rows = StoredTables(replayed.tables.workspace).read(
-        "partition_leaders", ["topic", "partition", "leader"]
-    )
     return {
         (each["topic"], each["partition"]): names[each["leader"]]
-        for each in rows.to_pylist()
+        for each in rows
         if each["leader"] in names
     }
 
@@ -180,6 +186,10 @@ def true_copies(replayed: Replayed) -> dict[tuple[str, int], list[Row]]:
 
     A partition of which nothing says whose copy is the truth is left out.
     """
+    return _true_copies(replayed, _partition_leaders(replayed))
+
+
+def _true_copies(replayed: Replayed, rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
     manifest = replayed.manifest
     copies: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for each in manifest.get("data_partitions", ()):
@@ -187,7 +197,7 @@ def true_copies(replayed: Replayed) -> dict[tuple[str, int], list[Row]]:
             copies[each["topic"], each["partition"]].append(each)
     nodes = {each["name"]: each["node_id"] for each in manifest["copies"]}
     preferred = manifest.get("options", {}).get("prefer_copy")
-    in_sync = _in_sync(replayed)
+    in_sync = _in_sync(rows)
     found = {}
     for key, held in copies.items():
         if preferred is not None:
@@ -202,13 +212,10 @@ def true_copies(replayed: Replayed) -> dict[tuple[str, int], list[Row]]:
     return found
 
 
-def _in_sync(replayed: Replayed) -> dict[tuple[str, int], set[int]]:
+def _in_sync(rows: Iterable[Row]) -> dict[tuple[str, int], set[int]]:
     """Return the brokers that hold all that was committed, by partition."""
-    leaders = StoredTables(replayed.tables.workspace).read(
-        "partition_leaders", ["topic", "partition", "leader", "isr", "elr"]
-    )
     found = {}
-    for each in leaders.to_pylist():
+    for each in rows:
         replicas = set(each["isr"] or ()) or set(each["elr"] or ())
         if each["leader"] is not None and each["leader"] >= 0:
             replicas |= {each["leader"]}

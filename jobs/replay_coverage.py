@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.dump.survey import COMPACTION
 from analytics.replay.coverage import Coverage
+from analytics.replay.topic_sources import PARTITION_METADATA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -129,7 +130,7 @@ def topics_beside(
         for each in [*manifest["partitions"], *manifest.get("data_topics", ())]
         if each.get("topic_id")
     }
-    rows = [(topic, topic_id, None, "partition_metadata") for topic, topic_id in sorted(named)]
+    rows = [(topic, topic_id, None, PARTITION_METADATA) for topic, topic_id in sorted(named)]
     return spark.createDataFrame(
         [*rows, *((*each, "side_file") for each in side_file)],
         "topic string, topic_id string, partitions int, source string",

@@ -63,13 +63,13 @@ def restore_state(state: Replayed, untold: pa.Table, logs: Logs) -> State:
 def topics_there(topics: pa.Table) -> pa.Table:
     """Return the topics that are there, one row a name, as `State` has them.
 
+    Where sources name different ids, the best of them is believed.
+
     Args:
-        topics: Of the state table, at least `topic`, `topic_id`, `partitions`, `deleted_at` and
-            `source`. Of the ids that a name has, the best source's counts.
+        topics: Of the table `topics`: `topic`, `topic_id`, `partitions`, `deleted_at`, `source`.
     """
     named = topics.filter(pc.and_(pc.is_valid(topics["topic"]), pc.is_null(topics["deleted_at"])))
-    rank = pc.index_in(named["source"], pa.array(SOURCES))
-    named = named.append_column("rank", rank)
+    named = named.append_column("rank", pc.index_in(named["source"], pa.array(SOURCES)))
     names = named.group_by("topic").aggregate([("rank", "min"), ("partitions", "max")])
     best = named.select(["topic", "topic_id", "rank"]).join(names, "topic")
     ids = (
@@ -133,8 +133,8 @@ def unclean_elections(state: Replayed) -> pa.Table:
 
 
 def _log(copies: list[Any]) -> DataLog:
-    ends = min(copies, key=lambda each: each["log_end_offset"])
+    end = min(each["log_end_offset"] for each in copies)
     # A leader writes an epoch down when it begins, a follower with the first record of it.
     epochs = max((each.get("leader_epochs") or () for each in copies), key=len)
     pairs = tuple((int(epoch), int(start)) for epoch, start in epochs)
-    return DataLog(ends["log_start_offset"], ends["log_end_offset"], pairs)
+    return DataLog(log_end_offset=end, epochs=pairs)

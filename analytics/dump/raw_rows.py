@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 
 from analytics.dump.raw_records import Batches, RawRecords, Spans
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.spark_worker import on_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,6 +92,7 @@ def _milliseconds(frame: DataFrame) -> Column:
 def _read_avro(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """Read Avro container files, one task a file: Spark's own reader is a jar it does not ship."""
 
+    @on_worker
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for path in batch.column(0).to_pylist():

@@ -19,7 +19,8 @@ class Coverage:
             record; partitions not named show all.
         cleaned_until: By topic and partition, how far the cleaner has been where nothing else took
             records: what has its first record from there on was not there before.
-        data_topics: Whose partition directories the dump holds; None where it has none at all.
+        data_topics: Whose partition directories the dump holds; None where other topics may be
+            there too.
     """
 
     complete_from: Mapping[tuple[str, int], int] = field(default_factory=dict)

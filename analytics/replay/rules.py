@@ -33,6 +33,15 @@ class ReplayRules:
     default_consumer_assignor: str
     share_assignor: str
 
+    @property
+    def streams_readiness_is_recorded(self) -> bool:
+        """Whether records tell that a streams group's topology is usable.
+
+        Its state rests on that, and which offsets it keeps. In 4.1 it is in the coordinator's
+        memory alone (``StreamsGroup``).
+        """
+        return self.streams_ready_by != "configuration"
+
 
 def replay_rules(release: str | None) -> ReplayRules:
     """Return the rules of a release ("3.9", "4.3.1"), of the newest where it is None."""

@@ -91,7 +91,7 @@ def _lists(kind: str, suffix: str) -> list[Column]:
 
 def _is_ready(log: GroupLog) -> Column:
     """Whether the group's topology is usable, as far as its release can tell from records."""
-    if log.rules.streams_ready_by == "configuration":
+    if not log.rules.streams_readiness_is_recorded:
         return F.lit(col=False)
     same = F.col("topology_epoch") == F.col("validated_epoch")
     return F.coalesce(same, F.lit(col=False))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-METADATA_LOG = "metadata_log"
-SOURCES = (METADATA_LOG, "partition_metadata", "side_file", "record")
+METADATA_LOG, PARTITION_METADATA = "metadata_log", "partition_metadata"
+SOURCES = (METADATA_LOG, PARTITION_METADATA, "side_file", "record")
 """Best first."""

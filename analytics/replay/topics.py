@@ -12,7 +12,7 @@ from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
 from analytics.replay.metadata_log import MetadataLog
 from analytics.replay.stored_values import uuid
-from analytics.replay.topic_sources import SOURCES
+from analytics.replay.topic_sources import METADATA_LOG, SOURCES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,7 +73,7 @@ def _from_metadata_log(log: MetadataLog) -> DataFrame:
         .groupBy(F.col("value.topic_id").alias("topic_id"))
         .agg(F.count_distinct(F.col("value.partition_id")).cast("int").alias("partitions"))
     )
-    return created.join(counted, "topic_id", "left").withColumn("source", F.lit("metadata_log"))
+    return created.join(counted, "topic_id", "left").withColumn("source", F.lit(METADATA_LOG))
 
 
 def _from_records(decoded: Decoded) -> DataFrame:

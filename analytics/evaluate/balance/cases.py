@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from analytics.replay.topic_sources import METADATA_LOG
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
@@ -203,5 +205,5 @@ def with_assignable(known: DataFrame, share_partitions: DataFrame) -> DataFrame:
 
 
 def _is_whole(topics: DataFrame) -> DataFrame:
-    from_log = F.bool_or(F.col("source") == "metadata_log")
+    from_log = F.bool_or(F.col("source") == METADATA_LOG)
     return topics.agg(F.coalesce(from_log, F.lit(col=False)).alias("is_whole"))

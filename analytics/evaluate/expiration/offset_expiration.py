@@ -92,7 +92,7 @@ def offset_expiration(
         .withColumn("expires_at", as_time(F.col("expires_ms")))
         .withColumn("next_cleanup_at", as_time(F.col("cleanup_ms")))
         .withColumn("blocked_by", F.when(F.col("is_blocked"), _producers()))
-        .withColumn("note", _note(streams_keep=log.replay.streams_ready_by != "configuration"))
+        .withColumn("note", _note(streams_keep=log.replay.streams_readiness_is_recorded))
     )
     return as_table(_with_ends(rows, ends), "offset_expiration")
 

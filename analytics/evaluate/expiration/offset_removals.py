@@ -51,7 +51,7 @@ def offset_removals(
         retention: Of the coordinators.
         as_of_ms: The instant, in epoch milliseconds: no record is later.
         audit: How much later than one check interval is on time.
-        present: `topic` of the data directories in the dump; None where it has none.
+        present: What `topics_present` returns.
         starts: `coordinator_starts`; None where there is no metadata log.
     """
     removed = removed_offsets(
@@ -69,7 +69,7 @@ def offset_removals(
         told,
         offsets_can_be_deleted=log.era.name in OFFSET_DELETE_SINCE,
         group_always_ends=log.replay.tombstone_removes == "everything",
-        streams_groups_keep=log.replay.streams_ready_by != "configuration",
+        streams_groups_keep=log.replay.streams_readiness_is_recorded,
     )
     # A deletion by hand of such offsets looks the same.
     may_be_bug = F.col("is_unparsed") & (F.col("cause") == EXPIRATION) & ~_at_some_time()

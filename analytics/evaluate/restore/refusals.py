@@ -121,7 +121,7 @@ def _of_topic(rows: pa.Table) -> list[Refusal]:
         ),
         Refusal(
             TOPIC_ID_CHANGED,
-            pc.fill_null(rows["has_several_ids"], fill_value=False),
+            rows["has_several_ids"],
             sentence("the topic was created again: cannot tell which of its ids it has now", ""),
         ),
         Refusal(

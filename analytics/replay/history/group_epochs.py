@@ -161,8 +161,9 @@ def _rows(epochs: DataFrame, rules: ReplayRules) -> DataFrame:
 def _state(rules: ReplayRules) -> Column:
     family = F.col("group_type")
     validated = F.equal_null(F.col("topology_epoch"), F.col("validated_epoch"))
-    by_records = rules.streams_ready_by != "configuration"
-    is_ready = validated & F.col("topology_epoch").isNotNull() & F.lit(by_records)
+    is_ready = (
+        validated & F.col("topology_epoch").isNotNull() & F.lit(rules.streams_readiness_is_recorded)
+    )
     return (
         F.when(F.col("members") == 0, "Empty")
         .when(family.isin(CLASSIC, SHARE), "Stable")

@@ -22,6 +22,7 @@ from analytics.replay.history.removed_offsets import ACT, removed_offsets
 from analytics.replay.metadata_log import told_from
 from analytics.replay.rules import ReplayRules
 from analytics.replay.stored_values import uuid
+from analytics.replay.topic_sources import METADATA_LOG, PARTITION_METADATA
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -171,13 +172,13 @@ def with_topic_absence(
         removed: Has `topic`, `at`, and `removed` with its `topic_id`.
         topics: The state table.
         decoded: Decoded tables, cut at the same instant.
-        present: `topic` of the data directories in the dump; None where it has none.
+        present: What `topics_present` returns.
 
     Returns:
         The rows with `topic_absent`: false where a metadata log tells of that time or the topic is
         there, null where nothing says.
     """
-    there = topics.where(F.col("source") == "partition_metadata").select("topic")
+    there = topics.where(F.col("source") == PARTITION_METADATA).select("topic")
     if present is not None:
         there = there.unionByName(present.select("topic"))
     there = there.distinct().withColumn("is_there", F.lit(col=True))
@@ -200,7 +201,7 @@ def with_topic_absence(
 
 
 def topics_present(spark: SparkSession, coverage: Coverage) -> DataFrame | None:
-    """Return `topic` of the data directories in the dump; None where it has none."""
+    """Return `topic` of the data directories in the dump; None where others may be there too."""
     if coverage.data_topics is None:
         return None
     named = [(each,) for each in sorted(coverage.data_topics)]
@@ -209,7 +210,7 @@ def topics_present(spark: SparkSession, coverage: Coverage) -> DataFrame | None:
 
 def _outliving(topics: DataFrame) -> DataFrame:
     """Return `topic` and `ids` of those that were there when the metadata log began."""
-    at_its_start = (F.col("source") == "metadata_log") & F.col("created_at").isNull()
+    at_its_start = (F.col("source") == METADATA_LOG) & F.col("created_at").isNull()
     return topics.where(at_its_start).groupBy("topic").agg(F.collect_set("topic_id").alias("ids"))
 
 
@@ -236,7 +237,7 @@ def removal_causes(
         decoded: Decoded tables, cut at an instant.
         topics: The state table at that instant.
         rules: Of the release.
-        present: `topic` of the data directories in the dump; None where it has none.
+        present: What `topics_present` returns.
 
     Returns:
         `coordinator_partition`, `record_offset`, `cause`, `confidence`.
@@ -254,7 +255,7 @@ def removal_causes(
         .withColumn("is_surely_due", surely_due())
         .withColumn("is_due", F.lit(None).cast("boolean")),
         group_always_ends=rules.tombstone_removes == "everything",
-        streams_groups_keep=rules.streams_ready_by != "configuration",
+        streams_groups_keep=rules.streams_readiness_is_recorded,
     )
     return judged.select(
         "coordinator_partition", F.col("position").alias("record_offset"), "cause", "confidence"
