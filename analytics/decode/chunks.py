@@ -202,7 +202,7 @@ class _ChunkDecoder:
             columns = {name: column.take(pa.array(good)) for name, column in columns.items()}
             frames, layout = frames.take(good), layout[good]
         self._count(kind, frames, layout)
-        self._keep(kind.table, table_of(decoded_schema(kind), columns | arrays))
+        self._keep(kind.table, table_of(decoded_schema(kind), columns | arrays, self.origin))
 
     def _keys(self, kind: RecordType, frames: Frames) -> tuple[Frames, Column]:
         cursor = Cursor.over(self.buffer, frames.key_start, frames.key_length)
@@ -266,7 +266,7 @@ def _layouts(size: int, pieces: list[Piece]) -> NDArray[np.int64]:
 def _struct_columns(kind: RecordType, key: Column | None, value: Column) -> dict[str, pa.Array]:
     columns: dict[str, pa.Array] = {}
     if isinstance(key, Group):
-        columns["key"] = struct_array(key, struct_type(kind.key))
+        columns["key"] = struct_array(key, decoded_schema(kind).field("key").type)
     if kind.value.fields and isinstance(value, Group):
         columns["value"] = struct_array(value, struct_type(kind.value))
     return columns

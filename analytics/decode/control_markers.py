@@ -59,4 +59,4 @@ def decode_control(
         "control_type": labels(index, words),
         "coordinator_epoch": pa.array(epoch.astype(np.int32), mask=~ends),
     }
-    return table_of(CONTROL_MARKERS, columns), failures
+    return table_of(CONTROL_MARKERS, columns, origin), failures

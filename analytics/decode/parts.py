@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 ROWS_PER_GROUP = 1 << 17
 # What waits to fill a row group, all tables of a task together.
 _BUFFERED_BYTES = 64 << 20
+# What a reader may skip a part by, beside what grows.
+_SAME_IN_A_PART = ("partition",)
+# Values of a column that Arrow hands to its encoder together.
+_VALUES_AT_A_TIME = 1 << 16
 # Wide numbers of which a file has few different ones.
 _FEW_VALUES = frozenset({"producer_id"})
 
 
 class _TableWriter:
-    """One file; row groups of equal size whatever the chunks were."""
+    """One file; a row group for all that waited."""
 
     def __init__(self, path: str, writer: pq.ParquetWriter) -> None:
         self.path = path
@@ -44,7 +48,7 @@ class _TableWriter:
     def flush(self) -> None:
         if self.waiting:
             table = pa.Table.from_batches(self.waiting).unify_dictionaries()
-            self.writer.write_table(table, row_group_size=ROWS_PER_GROUP)
+            self.writer.write_table(table, row_group_size=table.num_rows)
         self.waiting, self.waiting_rows, self.waiting_bytes = [], 0, 0
 
 
@@ -97,6 +101,9 @@ class PartWriter:
             compression="snappy",
             use_dictionary=others,
             column_encoding=dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
+            # The least and the most of anything else say nothing about a part of a log.
+            write_statistics=[*growing, *_SAME_IN_A_PART],
+            write_batch_size=_VALUES_AT_A_TIME,
             # Readers see the plain types: text, not our in-memory dictionaries.
             store_schema=False,
         )

@@ -27,7 +27,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from analytics.decode.tables import CONTROL_MARKERS, LABEL, UNDECODED, decoded_schema, spark_schema
+from analytics.decode.tables import (
+    CONTROL_MARKERS,
+    LABEL,
+    UNDECODED,
+    decoded_schema,
+    schema_of_dump,
+    spark_schema,
+)
 from analytics.decode.tasks import Settings, SliceReport, decode_slice, packed
 from analytics.dump.model import Slice
 from analytics.dump.plan import PlanOptions, plan
@@ -41,13 +48,6 @@ _PRUNING: dict[str, Callable[[Slice], object]] = {
     "topic": lambda each: each.topic,
     "partition": lambda each: each.partition,
     "copy": lambda each: each.copy,
-}
-
-# What rows of dumps, unlike archived ones, always have.
-_OF_EVERY_ROW = frozenset({"topic", "partition", "copy", "segment"})
-_OF_EVERY_RECORD = _OF_EVERY_ROW | {
-    *("offset", "record_bytes", "record_type", "is_tombstone"),
-    *("batch_offset", "batch_position", "producer_id", "producer_epoch", "is_transactional"),
 }
 
 
@@ -73,16 +73,6 @@ def table_schema(table: str) -> pa.Schema:
             return spark_schema(decoded_schema(kind))
     message = f'there is no decoded table "{table}"'
     raise ValueError(message)
-
-
-def schema_of_dump(table: str) -> pa.Schema:
-    """The same; what no row of a dump lacks is not nullable.
-
-    Raises:
-        ValueError: There is no such table.
-    """
-    always = _OF_EVERY_ROW if table == "undecoded" else _OF_EVERY_RECORD
-    return pa.schema([each.with_nullable(each.name not in always) for each in table_schema(table)])
 
 
 class KafkaDump(DataSource):
@@ -116,7 +106,7 @@ class KafkaDump(DataSource):
 
     @cached_property
     def _arrow_schema(self) -> pa.Schema:
-        schema = schema_of_dump(self._table)
+        schema = schema_of_dump(table_schema(self._table))
         wanted = [each.strip() for each in self.options.get("columns", "").split(",")]
         return pa.schema([schema.field(name) for name in wanted if name]) if any(wanted) else schema
 

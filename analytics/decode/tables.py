@@ -50,6 +50,13 @@ _SOURCE = [
     ("segment", LABEL),
 ]
 
+# What rows of dumps, unlike archived ones, always have.
+_OF_EVERY_ROW = frozenset({"topic", "partition", "copy", "segment"})
+_OF_EVERY_RECORD = _OF_EVERY_ROW | {
+    *("offset", "record_bytes", "record_type", "is_tombstone"),
+    *("batch_offset", "batch_position", "producer_id", "producer_epoch", "is_transactional"),
+}
+
 CONTROL_MARKERS = pa.schema(
     [
         *_POSITION,
@@ -78,19 +85,30 @@ UNDECODED = pa.schema(
 @cache
 def decoded_schema(kind: RecordType) -> pa.Schema:
     """Arrow schema of a record type's table; a struct without fields has no column."""
-    structs = [
-        (name, struct_type(struct))
-        for name, struct in (("key", kind.key), ("value", kind.value))
-        if struct.fields
-    ]
+    structs = []
+    if kind.key.fields:
+        # A key has one version, of which all fields are there.
+        key = [pa.field(each.name, each.type, nullable=False) for each in struct_type(kind.key)]
+        structs.append(pa.field("key", pa.struct(key), nullable=False))
+    if kind.value.fields:
+        structs.append(pa.field("value", struct_type(kind.value)))
     tags = ("unknown_tags", UNKNOWN_TAGS_TYPE)
     return pa.schema([*_POSITION, *_BATCH, *_TYPE, *structs, tags, *_SOURCE])
+
+
+@cache
+def schema_of_dump(schema: pa.Schema) -> pa.Schema:
+    """Return the same schema for rows of dumps: what none of them lacks is not nullable."""
+    always = _OF_EVERY_RECORD if "record_bytes" in schema.names else _OF_EVERY_ROW
+    return pa.schema(
+        [each.with_nullable(each.nullable and each.name not in always) for each in schema]
+    )
 
 
 def spark_schema(schema: pa.Schema) -> pa.Schema:
     """Return the same schema with plain strings, as Spark's Python data sources demand."""
     return pa.schema(
-        [pa.field(each.name, pa.string() if each.type == LABEL else each.type) for each in schema]
+        [each.with_type(pa.string()) if each.type == LABEL else each for each in schema]
     )
 
 
@@ -167,6 +185,8 @@ def surroundings(
 _BATCH_BYTES = ("batch_bytes", pa.int32())
 
 
-def table_of(schema: pa.Schema, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+def table_of(schema: pa.Schema, columns: dict[str, pa.Array], origin: Origin) -> pa.RecordBatch:
     """Arrange columns as the schema has them."""
+    if not origin.is_archived:
+        schema = schema_of_dump(schema)
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

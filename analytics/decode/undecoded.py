@@ -40,7 +40,7 @@ def undecoded_records(
         "reason": labels(number, failures.reasons),
         "detail": pa.array(failures.details, pa.string()).take(pa.array(number)),
     }
-    return table_of(UNDECODED, columns)
+    return table_of(UNDECODED, columns, origin)
 
 
 def undecoded_damages(damages: Sequence[Damage], origin: Origin) -> pa.RecordBatch:
@@ -61,4 +61,4 @@ def undecoded_damages(damages: Sequence[Damage], origin: Origin) -> pa.RecordBat
         "copy": label(origin.copy, rows),
         "segment": label(origin.segment, rows),
     }
-    return table_of(UNDECODED, columns)
+    return table_of(UNDECODED, columns, origin)

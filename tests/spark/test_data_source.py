@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
-from analytics.decode.source import KafkaDump, KafkaDumpReader, schema_of_dump, table_schema
+from analytics.decode.source import KafkaDump, KafkaDumpReader, table_schema
+from analytics.decode.tables import schema_of_dump
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.plan import plan
 from tests.support.damaged_dump import damaged_dump
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -94,12 +97,22 @@ def test_what_the_schema_calls_not_nullable_no_row_lacks(
     for each in plan([str(folder)]).slices:
         for decoded in decode_slice(each, Settings(""), SliceReport(0)):
             for table, batch in decoded.batches.items():
-                required = [field.name for field in schema_of_dump(table) if not field.nullable]
-                missing += [(table, name) for name in required if batch[name].null_count]
+                for field in schema_of_dump(table_schema(table)):
+                    missing += [(table, path) for path in lacking(field, batch[field.name])]
                 tables.add(table)
     assert not missing
     assert "offset_commit" in tables
     assert ("undecoded" in tables) == (dump == "damaged")
+
+
+def lacking(field: pa.Field, array: pa.Array) -> Iterator[str]:
+    """The paths at which something is null that its schema says never is."""
+    if array.null_count and not field.nullable:
+        yield field.name
+    if pa.types.is_struct(field.type):
+        for number, child in enumerate(field.type):
+            for path in lacking(child, array.field(number)):
+                yield f"{field.name}.{path}"
 
 
 def test_a_table_that_does_not_exist_is_refused(load: Load) -> None:
