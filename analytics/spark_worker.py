@@ -11,7 +11,7 @@ import gc
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from analytics.pandas_later import release_pandas, withhold_pandas
+from analytics.libraries_later import release_libraries, withhold_libraries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,11 +26,11 @@ def on_worker(run: OnWorker) -> OnWorker:
 
     @wraps(run)
     def spared(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        withhold_pandas()
+        withhold_libraries()
         try:
             yield from run(batches)
         finally:
-            release_pandas()
+            release_libraries()
             if not gc.get_freeze_count():
                 # What the first task loaded stays: nothing in it will ever be garbage.
                 gc.freeze()

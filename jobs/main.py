@@ -15,7 +15,7 @@ from analytics.errors import (
     InputNotRecognizedError,
     OutputRefusedError,
 )
-from analytics.pandas_later import withhold_pandas
+from analytics.libraries_later import withhold_libraries
 from jobs.commands import ENVIRONMENT_PREFIX, CommandGroup
 from jobs.crash import keep_traceback
 from jobs.installation import check_one_root
@@ -66,7 +66,7 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
-    withhold_pandas()
+    withhold_libraries()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analytics.pandas_later import release_pandas
+from analytics.libraries_later import release_libraries
 from jobs.console import Console
 from jobs.errors import EnvironmentUnfitError
 from jobs.java import java_problem
@@ -117,7 +117,7 @@ def spark_session(
         # logger without a handler would print it.
         logging.getLogger().addHandler(logging.NullHandler())
     console.detail("starting Spark...")
-    release_pandas()
+    release_libraries()
     with ExitStack() as stack:
         settings = _settings(
             master or DEFAULT_MASTER,

@@ -5,13 +5,14 @@ a loop is what the format says, and Python's own is a hundred times too slow for
 stays numpy and Arrow: reading a column from known places costs what memory costs, in any language.
 
 Loading a compiler takes longer than reading a small dump. So a loop begins interpreted, and is
-compiled once it has been called for many fields. What is compiled is kept in numba's cache: beside
-the module, or where that cannot be written in the user's cache folder (or in `NUMBA_CACHE_DIR`).
+compiled once it has been called for many fields, or the compiler is there for another one. What is
+compiled is kept in numba's cache: beside the module, or where that cannot be written in the user's
+cache folder (or in `NUMBA_CACHE_DIR`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +44,8 @@ class Loop(Generic[Given, Result]):
     itself: nothing checks them. Numbers are 64 bits wide; they must never need more.
     """
 
+    compiler_is_loaded: ClassVar[bool] = False
+
     def __init__(
         self,
         body: Callable[Concatenate[Any, Given], Result],
@@ -59,7 +62,8 @@ class Loop(Generic[Given, Result]):
     ) -> Result:
         """Run the loop, which will read about so many fields."""
         self._fields += fields
-        if self._compiled is None and self._fields < WORTH_COMPILING:
+        few = self._fields < WORTH_COMPILING and not Loop.compiler_is_loaded
+        if self._compiled is None and few:
             # Of a view Python takes its own numbers, which do not wrap.
             return self.interpreted(data.data, *args, **kwargs)
         return self.compiled(data, *args, **kwargs)
@@ -79,6 +83,7 @@ class Loop(Generic[Given, Result]):
         import numba  # noqa: PLC0415 - it takes its time
         from numba.extending import register_jitable  # noqa: PLC0415
 
+        Loop.compiler_is_loaded = True
         for part in self._parts:
             register_jitable(**_OPTIONS)(part)
         made: Any = numba.njit(self._signature, cache=cache, **_OPTIONS)

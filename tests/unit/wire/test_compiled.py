@@ -29,12 +29,19 @@ def loop() -> Any:
 
 def test_a_loop_is_compiled_once_it_has_read_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WORTH_COMPILING", 500)
+    monkeypatch.setattr(module.Loop, "compiler_is_loaded", False)
     total, expected = loop(), 7 + sum(range(200))
     for _ in range(2):
         assert total(DATA.size, DATA, 7) == expected
     assert total._compiled is None
     assert total(DATA.size, DATA, 7) == expected
     assert total._compiled is not None
+
+
+def test_once_the_compiler_is_loaded_every_loop_is_compiled_at_once() -> None:
+    first, second = loop(), loop()
+    assert first.compiled(DATA, 0) == second(DATA.size, DATA, 0)
+    assert second._compiled is not None
 
 
 def test_compiled_it_reads_bytes_that_cannot_be_written_and_such_that_can() -> None:

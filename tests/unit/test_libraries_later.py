@@ -1,11 +1,11 @@
-"""Pandas is loaded where Spark needs it, not where PyArrow would only ask after it."""
+"""Pandas and SciPy are loaded where they are needed, not where others would only ask after them."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-FIRST = "import sys; from analytics.pandas_later import release_pandas, withhold_pandas; "
+FIRST = "import sys; from analytics.libraries_later import release_libraries, withhold_libraries; "
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
@@ -17,7 +17,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_arrow_does_without() -> None:
     told = python(
-        "withhold_pandas(); import pyarrow.dataset as ds, pyarrow as pa; "
+        "withhold_libraries(); import pyarrow.dataset as ds, pyarrow as pa; "
         "print(pa.table({'a': pa.array([1, None])}).to_pylist(), 'pandas' in sys.modules)"
     )
     assert told.stdout == "[{'a': 1}, {'a': None}] False\n", told.stderr
@@ -30,8 +30,21 @@ def test_without_withholding_it_arrow_loads_it() -> None:
 
 def test_spark_gets_it() -> None:
     told = python(
-        "withhold_pandas(); withhold_pandas(); import pyarrow.dataset; release_pandas(); "
+        "withhold_libraries(); withhold_libraries(); import pyarrow.dataset; release_libraries(); "
         "from pyspark.sql.pandas.utils import require_minimum_pandas_version as required; "
         "required(); print('pandas' in sys.modules)"
     )
+    assert told.stdout == "True\n", told.stderr
+
+
+def test_loops_are_compiled_without_looking_for_linear_algebra() -> None:
+    told = python(
+        "withhold_libraries(); from analytics.dump.record_walk import walk_records; "
+        "walk_records.compiled; print('numba' in sys.modules, 'scipy' in sys.modules)"
+    )
+    assert told.stdout == "True False\n", told.stderr
+
+
+def test_without_withholding_it_numba_loads_it() -> None:
+    told = python("import numba; print('scipy' in sys.modules)")
     assert told.stdout == "True\n", told.stderr
