@@ -41,8 +41,10 @@ def read_values(
 ) -> tuple[list[Piece], Failures]:
     """Read the values of frames of one record type; tombstones are null structs."""
     failures = Failures()
-    pieces: list[Piece] = []
     deleted = np.flatnonzero(frames.tombstone)
+    if deleted.size and (piece := _read_at_once(kind, frames, buffer)) is not None:
+        return [piece], failures
+    pieces: list[Piece] = []
     if deleted.size:
         nothing = absent_struct(kind.value, buffer, deleted.size)
         pieces.append(Piece(deleted, nothing, NO_LAYOUT, []))
@@ -57,6 +59,23 @@ def read_values(
             detail = f"{kind.name}: version {version}"
             failures.add(frames.row[place], Reason.UNSUPPORTED_VERSION, detail)
     return pieces, failures
+
+
+def _read_at_once(kind: RecordType, frames: Frames, buffer: ByteBuffer) -> Piece | None:
+    """Read values of one version and the tombstones among them; None where they are not all that.
+
+    Apart they would have to be put in order again, all for the few tombstones there are.
+    """
+    version = int(frames.version.max())
+    other = (frames.version != version) & ~frames.tombstone
+    if version not in kind.versions or kind.layouts or other.any():
+        return None
+    cursor = Cursor.over(buffer, frames.value_start, frames.value_length)
+    reader = value_reader(kind.name, version, None)
+    column = reader.read_among_nulls(cursor, frames.tombstone)
+    if column is None or (cursor.position != cursor.end).any():
+        return None
+    return Piece(np.arange(frames.row.size), column, NO_LAYOUT, [])
 
 
 def _read_version(

@@ -61,12 +61,15 @@ class Loop(Generic[Given, Result]):
         self, fields: int, data: NDArray[np.uint8], *args: Given.args, **kwargs: Given.kwargs
     ) -> Result:
         """Run the loop, which will read about so many fields."""
+        if self.pays(fields):
+            return self.compiled(data, *args, **kwargs)
+        # Of a view Python takes its own numbers, which do not wrap.
+        return self.interpreted(data.data, *args, **kwargs)
+
+    def pays(self, fields: int) -> bool:
+        """Whether to compile the loop, or it is, now that it could read so many more fields."""
         self._fields += fields
-        few = self._fields < WORTH_COMPILING and not Loop.compiler_is_loaded
-        if self._compiled is None and few:
-            # Of a view Python takes its own numbers, which do not wrap.
-            return self.interpreted(data.data, *args, **kwargs)
-        return self.compiled(data, *args, **kwargs)
+        return Loop.compiler_is_loaded or self._fields >= WORTH_COMPILING
 
     @property
     def compiled(self) -> Callable[Concatenate[Any, Given], Result]:

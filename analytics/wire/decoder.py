@@ -10,6 +10,7 @@ import numpy as np
 
 from analytics.wire.arrays import ArrayContent
 from analytics.wire.embedded import EmbeddedReader
+from analytics.wire.field_walk import FieldWalk
 from analytics.wire.fields import (
     Content,
     FixedArrayContent,
@@ -20,12 +21,12 @@ from analytics.wire.fields import (
     TextContent,
 )
 from analytics.wire.primitives import WIRE_DTYPES
-from analytics.wire.structs import FixedRun, FlatStruct, SingleField, StructReader
+from analytics.wire.structs import FixedRun, FlatStruct, SingleField, Step, StructReader
 from analytics.wire.tags import TaggedField, TagSection
 from schemas import embedded, record_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from schemas.model import Embedded, EmbeddedUse, Field, RecordType, Struct
 
@@ -46,47 +47,33 @@ class _Compiler:
 
     def struct(self, struct: Struct, path: str) -> StructReader:
         present = struct.at(self.version, self.layout)
-        inline = [each for each in present if each.tag is None]
+        inline = [(each.column, self.field(each, path)) for each in present if each.tag is None]
         tags = self._tags([each for each in present if each.tag is not None], path)
-        steps, least = self._steps(inline, path)
+        walk = FieldWalk.over(inline, tags)
         messages = {
             each.column: self._message(each.embedded)
             for each in struct.fields
             if each.embedded is not None
         }
-        return StructReader(struct, steps, tags, messages, least + (tags is not None))
+        return StructReader(
+            struct,
+            steps=(*_steps(inline), *tags),
+            embedded=messages,
+            least=sum(reader.least for _, reader in inline) + len(tags),
+            walk=walk if walk.fields else None,
+            rest=(*_steps(inline[len(walk.fields) :]), *(() if walk.ends_with_no_tags else tags)),
+        )
 
-    def _tags(self, tagged: list[Field], path: str) -> TagSection | None:
+    def _tags(self, tagged: list[Field], path: str) -> tuple[TagSection, ...]:
+        """Return the section that a flexible version's struct ends with."""
         if not self.flexible:
-            return None
+            return ()
         known = {
             each.tag: TaggedField(each, self.field(each, path))
             for each in tagged
             if each.tag is not None
         }
-        return TagSection(path, self.version, known)
-
-    def _steps(
-        self, inline: list[Field], path: str
-    ) -> tuple[tuple[FixedRun | SingleField, ...], int]:
-        """Group neighbouring fixed-width fields, and a fixed-width length after them, in runs."""
-        steps: list[FixedRun | SingleField] = []
-        run: list[tuple[str, FixedReader]] = []
-        least = 0
-        for each in inline:
-            reader = self.field(each, path)
-            least += reader.least
-            if isinstance(reader, FixedReader):
-                run.append((each.column, reader))
-                continue
-            if isinstance(reader, PrefixedReader) and reader.content.prefix is not None:
-                steps.append(_run(run, (each.column, reader.content)))
-            else:
-                steps.extend([_run(run, None)] if run else [])
-                steps.append(SingleField(each.column, reader))
-            run = []
-        steps.extend([_run(run, None)] if run else [])
-        return tuple(steps), least
+        return (TagSection(path, self.version, known),)
 
     def field(self, each: Field, parent: str) -> Reader:
         path = f"{parent}.{each.name}" if parent else each.name
@@ -127,20 +114,37 @@ class _Compiler:
         return ArrayContent(each, path, prefix, nullable, item, flat, simple, messages)
 
     def _flat(self, item: StructReader) -> FlatStruct | None:
-        if len(item.steps) != 1:
+        if not item.steps:
             return None
-        run = item.steps[0]
+        run, tags = item.steps[0], item.steps[1:]
         if not isinstance(run, FixedRun) or run.then is not None:
             return None
-        if item.tags is not None and item.tags.known:
+        if any(not isinstance(each, TagSection) or each.known for each in tags):
             return None
         parts: list[Any] = [(name, run.dtype[name]) for name in run.dtype.names or ()]
-        tags = [("tags", np.dtype("u1"))] if self.flexible else []
-        return FlatStruct(item, np.dtype(parts + tags), self.flexible)
+        parts += [("tags", np.dtype("u1"))] if tags else []
+        return FlatStruct(item, np.dtype(parts), self.flexible)
 
     def _message(self, use: EmbeddedUse) -> EmbeddedReader:
         message = embedded(use.name)
         return EmbeddedReader(use, message, embedded_readers(message))
+
+
+def _steps(inline: Sequence[tuple[str, Reader]]) -> list[Step]:
+    """Group neighbouring fixed-width fields, and a fixed-width length after them, in runs."""
+    steps: list[Step] = []
+    run: list[tuple[str, FixedReader]] = []
+    for name, reader in inline:
+        if isinstance(reader, FixedReader):
+            run.append((name, reader))
+            continue
+        if isinstance(reader, PrefixedReader) and reader.content.prefix is not None:
+            steps.append(_run(run, (name, reader.content)))
+        else:
+            steps += [_run(run, None)] if run else []
+            steps.append(SingleField(name, reader))
+        run = []
+    return [*steps, _run(run, None)] if run else steps
 
 
 def _run(run: list[tuple[str, FixedReader]], then: tuple[str, Content] | None) -> FixedRun:

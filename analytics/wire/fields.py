@@ -108,7 +108,10 @@ class TextContent:
         """Claim the spans; nothing is copied yet."""
         length = checked_length(cursor, length, self.path, nullable=self.nullable)
         start, length = claim_content(cursor, length, self.path)
-        column = Binary(cursor.buffer, start, length)
+        return self.remembered(cursor, Binary(cursor.buffer, start, length))
+
+    def remembered(self, cursor: Cursor, column: Binary) -> Binary:
+        """Let deeper fields see the column where they depend on it, and return it."""
         if self.remembered_as is not None:
             cursor.journal.scope[self.remembered_as] = column
         return column

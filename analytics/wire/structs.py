@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,10 +17,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.wire.columns import Mask
     from analytics.wire.cursor import Cursor
     from analytics.wire.embedded import EmbeddedReader
-    from analytics.wire.tags import TagSection
+    from analytics.wire.field_walk import FieldWalk
     from schemas.model import Struct
+
+
+class Step(Protocol):
+    """Reads some fields of every row, one after the other."""
+
+    def read(self, cursor: Cursor, columns: dict[str, Column]) -> None:
+        """Add the fields' columns and move every position past them."""
 
 
 @dataclass(frozen=True)
@@ -66,22 +74,32 @@ class SingleField:
 
 @dataclass(frozen=True)
 class StructReader:
-    """Reads a struct in one version and layout; the result has the columns of all versions."""
+    """Reads a struct in one version and layout; the result has the columns of all versions.
+
+    ``steps`` are all there is to do; where ``walk`` succeeds, ``rest`` is what it leaves of them.
+    """
 
     struct: Struct
-    steps: tuple[FixedRun | SingleField, ...]
-    tags: TagSection | None
+    steps: tuple[Step, ...]
     embedded: Mapping[str, EmbeddedReader]
     least: int
+    walk: FieldWalk | None = None
+    rest: tuple[Step, ...] = ()
 
     def read(self, cursor: Cursor) -> Group:
         """Read every field of every row."""
-        columns: dict[str, Column] = {}
-        for step in self.steps:
+        walked = None if self.walk is None else self.walk.read(cursor)
+        columns: dict[str, Column] = {} if walked is None else walked
+        for step in self.steps if walked is None else self.rest:
             step.read(cursor, columns)
-        if self.tags is not None:
-            columns.update(self.tags.read(cursor))
         return self._complete(cursor, columns)
+
+    def read_among_nulls(self, cursor: Cursor, null: Mask) -> Group | None:
+        """Read every field of the rows that are not null, where one walk does it; else None."""
+        if self.walk is None or self.rest or self.embedded:
+            return None
+        columns = self.walk.read(cursor, null)
+        return None if columns is None else replace(self._complete(cursor, columns), valid=~null)
 
     def _complete(self, cursor: Cursor, columns: dict[str, Column]) -> Group:
         complete: dict[str, Column] = {}

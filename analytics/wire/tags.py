@@ -42,7 +42,7 @@ class TagSection:
     version: int
     known: Mapping[int, TaggedField]
 
-    def read(self, cursor: Cursor) -> dict[str, Column]:
+    def read(self, cursor: Cursor, columns: dict[str, Column]) -> None:
         """Read the section of every row; a tag that was not written holds its default."""
         count = read_unsigned_varint(cursor, self._at("tags"))
         parts: Parts = {tag: [] for tag in self.known}
@@ -58,12 +58,9 @@ class TagSection:
                 cursor.rejoin(rows, part)
                 step += 1
                 rows = rows[(count[rows] > step) & ~part.dead]
-        return {
-            tagged.each.column: scatter(
-                cursor.size, default(tagged.each, self.version, cursor.buffer), parts[tag]
-            )
-            for tag, tagged in self.known.items()
-        }
+        for tag, tagged in self.known.items():
+            unwritten = default(tagged.each, self.version, cursor.buffer)
+            columns[tagged.each.column] = scatter(cursor.size, unwritten, parts[tag])
 
     def _at(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name

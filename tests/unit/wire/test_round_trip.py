@@ -6,6 +6,7 @@ bytes that brokers wrote.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.wire.arrow import struct_array, struct_type
+from analytics.wire.compiled import Loop
 from analytics.wire.cursor import ByteBuffer, Cursor
 from analytics.wire.decoder import key_reader, value_reader
 from analytics.wire.failure import Reason
@@ -35,6 +37,14 @@ SHAPES = [
 QUICK = settings(max_examples=20, deadline=None)
 # Tags far above any that Kafka has given a meaning.
 UNKNOWN = st.dictionaries(st.integers(1000, 2**31 - 1), st.binary(max_size=6), max_size=2)
+
+
+@pytest.fixture(scope="module", params=["field by field", "in one walk"], autouse=True)
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What follows each other is read column by column, or row by row."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Loop, "pays", lambda *_: request.param == "in one walk")
+        yield
 
 
 def cursor_over(messages: list[bytes]) -> Cursor:
