@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import gc
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from analytics.libraries_later import release_libraries, withhold_libraries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import pyarrow as pa
+Rows = TypeVar("Rows")
+Yielded = TypeVar("Yielded")
 
-    OnWorker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-
-def on_worker(run: OnWorker) -> OnWorker:
-    """Make a function for `mapInArrow` one that uses neither pandas nor much of a worker's time."""
+def on_worker(run: Callable[[Rows], Iterator[Yielded]]) -> Callable[[Rows], Iterator[Yielded]]:
+    """Make a function for a partition one that loads neither pandas nor takes much of a worker."""
 
     @wraps(run)
-    def spared(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def spared(rows: Rows) -> Iterator[Yielded]:
         withhold_libraries()
         try:
-            yield from run(batches)
+            yield from run(rows)
         finally:
             release_libraries()
             if not gc.get_freeze_count():

@@ -20,6 +20,7 @@ from jobs.commands import ENVIRONMENT_PREFIX, CommandGroup
 from jobs.crash import keep_traceback
 from jobs.installation import check_one_root
 from jobs.options import output_options
+from jobs.refusals import refusal
 from jobs.version import VERSION
 from reports.columns import printable
 
@@ -85,7 +86,7 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort, and it keeps the traceback
         if _follows_an_interruption(error):
             return _told(INTERRUPTION, INTERRUPTED)
-        return _told(_of_the_system(error) or keep_traceback(error, arguments), _code_of(error))
+        return _told(refusal(error) or keep_traceback(error, arguments), _code_of(error))
     return code if isinstance(code, int) else DONE
 
 
@@ -95,7 +96,7 @@ def _code_of(error: Exception) -> int:
             return CALLED_WRONGLY
         case GroupscopeError():
             return CANNOT_TELL
-        case _ if _of_the_system(error):
+        case _ if refusal(error):
             return CANNOT_TELL
         case _:
             return OUR_ERROR
@@ -110,13 +111,6 @@ def _follows_an_interruption(error: BaseException) -> bool:
     if before is None:
         return False
     return isinstance(before, KeyboardInterrupt) or _follows_an_interruption(before)
-
-
-def _of_the_system(error: Exception) -> str | None:
-    """Return one line where the system refused a file (no access, disk full), else None."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    return None
 
 
 def _told(message: str, code: int) -> int:

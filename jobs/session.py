@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -77,6 +78,11 @@ TRUSTED_ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_ch
 
 CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
 """Where `jobs.class_archive` keeps Spark's classes; a JVM that it does not suit leaves it alone."""
+
+_STACK = re.compile(r"\s+(at|\.\.\.) ")
+"""A line of a stack trace: where in the JVM's code something went wrong, not what."""
+_LAST_WORDS = 3
+"""Lines that a JVM says about why it ends."""
 
 _LONGEST_SOCKET_PATH = 100
 """What every system takes; the smallest limit is 104 bytes with one for the end."""
@@ -186,7 +192,8 @@ def _sockets() -> dict[str, str]:
 def _started(
     settings: Mapping[str, str], *, submitted: bool, stack: ExitStack, console: Console
 ) -> SparkSession:
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - heavy: only where Spark runs
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy: only where Spark runs
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -204,9 +211,13 @@ def _started(
             session = SparkSession.builder.config(conf=spark_conf).getOrCreate()
             _remember_classes(session)
             return session
+    except Py4JJavaError as error:
+        reason = str(error.java_exception.getMessage()).partition("\n")[0]
+        raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error
     except PySparkException as error:
-        said = Path(words.name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        reason = said[-1] if said else str(error)
+        text = Path(words.name).read_text(encoding="utf-8", errors="replace")
+        said = [line for line in text.splitlines() if line.strip() and not _STACK.match(line)]
+        reason = " ".join(said[-_LAST_WORDS:]) or str(error)
         raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from analytics.decode.tasks import TaskReport, packed, run_task
 from analytics.spark_worker import on_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -32,15 +29,12 @@ def decode_on_spark(
         return []
 
     @on_worker
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                chosen = [(index, slices[index]) for index in tasks[number]]
-                report = pickle.dumps(run_task(number, chosen, settings))
-                yield pa.RecordBatch.from_pydict({"report": pa.array([report], pa.binary())})
+    def run(numbers: Iterable[int]) -> Iterator[TaskReport]:
+        for number in numbers:
+            chosen = [(index, slices[index]) for index in tasks[number]]
+            yield run_task(number, chosen, settings)
 
-    # One row, and so one Spark task, for each of ours.
-    numbers = spark.range(0, len(tasks), 1, len(tasks))
-    rows = numbers.mapInArrow(run, "report binary").collect()
-    reports: list[TaskReport] = [pickle.loads(row.report) for row in rows]  # noqa: S301 - our own workers wrote it
+    # One Spark task for each of ours; nothing about them would have to be planned as a query.
+    numbers = spark.sparkContext.parallelize(range(len(tasks)), len(tasks))
+    reports = numbers.mapPartitions(run).collect()
     return sorted(reports, key=lambda report: report.number)

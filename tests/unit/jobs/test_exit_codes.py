@@ -68,6 +68,33 @@ def test_each_kind_of_error_has_its_code_and_its_line(
     assert str(getattr(error, "filename", None) or error) in told.err
 
 
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            OSError(28, "Error writing bytes. Detail: [errno 28] No space left on device"),
+            "No space left on device: make room",
+        ),
+        (
+            RuntimeError("Job aborted: ... OSError: [Errno 30] Read-only file system ..."),
+            "Read-only file system: --out",
+        ),
+        (
+            RuntimeError("java.lang.OutOfMemoryError: Java heap space\n\tat org.apache..."),
+            "Java heap space: give Spark more memory: --conf spark.driver.memory",
+        ),
+    ],
+)
+def test_what_the_system_refuses_workers_and_the_jvm_is_no_error_of_ours(
+    acting: Acting, capsys: pytest.CaptureFixture[str], error: Exception, line: str
+) -> None:
+    acting(raising(error))
+    assert run(["act"]) == 3
+    told = capsys.readouterr().err
+    assert told.startswith(f"groupscope: {line}")
+    assert len(told.splitlines()) == 1
+
+
 def test_an_error_of_ours_keeps_its_traceback_in_a_file_and_names_it(
     acting: Acting,
     capsys: pytest.CaptureFixture[str],
