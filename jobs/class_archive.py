@@ -17,7 +17,8 @@ from typing import Any
 from jobs.console import Console
 from jobs.decode_run import decode_into
 from jobs.errors import EnvironmentUnfitError
-from jobs.session import CLASS_ARCHIVE, SMALL_JVM
+from jobs.jvm_options import jvm_options
+from jobs.session import CLASS_ARCHIVE
 
 _PATIENCE = 300  # seconds for the JVM to write it
 
@@ -29,9 +30,8 @@ def make(dump: str) -> bool:
     CLASS_ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CLASS_ARCHIVE.parent) as folder:
         written = Path(folder) / CLASS_ARCHIVE.name
-        conf = {
-            "spark.driver.extraJavaOptions": f'{SMALL_JVM} "-XX:ArchiveClassesAtExit={written}"'
-        }
+        options = [*jvm_options(small=True), f'"-XX:ArchiveClassesAtExit={written}"']
+        conf = {"spark.driver.extraJavaOptions": " ".join(options)}
         try:
             decode_into(f"{folder}/decoded", Console(quiet=True), inputs=[dump], conf=conf)
         except EnvironmentUnfitError:

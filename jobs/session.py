@@ -22,6 +22,7 @@ from analytics.libraries_later import release_libraries
 from jobs.console import Console
 from jobs.errors import EnvironmentUnfitError
 from jobs.java import java_problem
+from jobs.jvm_options import jvm_options
 from jobs.machine import heap_megabytes
 
 if TYPE_CHECKING:
@@ -66,15 +67,6 @@ BY_SIZE = {
 """What suits a few megabytes on one machine, where planning a query costs more than running it, and
 what suits all else there: also Spark's own defaults are named, because a JVM remembers the
 settings of its first session."""
-
-SMALL_JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=384m "
-    # With one compiler the JVM makes room for little code, and is busy throwing some out.
-    "-XX:ReservedCodeCacheSize=240m"
-)
-
-TRUSTED_ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
-"""Arrow in the JVM need not look at the bounds of what a worker sends once more for each value."""
 
 CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
 """Where `jobs.class_archive` keeps Spark's classes; a JVM that it does not suit leaves it alone."""
@@ -150,25 +142,25 @@ def _settings(
     """Return every setting asked for, weakest first: ours, the machine's, the person's."""
     settings = {"spark.app.name": "groupscope", "spark.master": master, **ALWAYS}
     small = small and not submitted and master.startswith("local")
-    jvm_options = [SMALL_JVM] if small else []
+    jvm = []
     if not submitted and master.startswith("local"):
         settings |= {name: values[0 if small else 1] for name, values in BY_SIZE.items()}
         # Workers would take the first python3 of PATH, which need not have groupscope in it.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         settings |= LOCALLY | _sockets()
         settings["spark.driver.memory"] = f"{heap_megabytes()}m"
-        jvm_options.append(TRUSTED_ARROW)
+        jvm += jvm_options(small=small)
         if CLASS_ARCHIVE.exists():
-            jvm_options.append(f'"-XX:SharedArchiveFile={CLASS_ARCHIVE}"')
+            jvm.append(f'"-XX:SharedArchiveFile={CLASS_ARCHIVE}"')
     if not submitted:
         settings["spark.log.level"] = "WARN" if console.verbose else "ERROR"
     if not submitted and not console.verbose:
         log4j = stack.enter_context(
             resources.as_file(resources.files("jobs") / "log4j2.properties")
         )
-        jvm_options.append(f"-Dlog4j2.configurationFile={log4j.as_uri()}")
-    if jvm_options:
-        settings["spark.driver.extraJavaOptions"] = " ".join(jvm_options)
+        jvm.append(f"-Dlog4j2.configurationFile={log4j.as_uri()}")
+    if jvm:
+        settings["spark.driver.extraJavaOptions"] = " ".join(jvm)
     return settings | dict(conf)
 
 

@@ -43,7 +43,9 @@ def share_states(decoded: Mapping[str, DataFrame]) -> DataFrame:
     snapshots = _records(decoded["share_snapshot"], kind)
     # Brokers never write an update without a value, and could not replay one.
     updates = _records(decoded["share_update"].where("not is_tombstone"), str(UPDATE))
-    heads = _heads(snapshots)
+    # No key lacks a part. Spark says so to itself where it joins, and takes two queries for what is
+    # one unless it is said everywhere.
+    heads = _heads(snapshots.where(" and ".join(f"{name} is not null" for name in KEY)))
     records = heads.unionByName(_living(updates, _behind(updates, heads)))
     return records.repartition(KEY[0]).mapInArrow(_fold_all, from_arrow_schema(STATES))
 
@@ -66,6 +68,8 @@ def _behind(updates: DataFrame, heads: DataFrame) -> DataFrame:
     and a record that sets it. ``cut_at`` is null where some record leaves the start offset
     unchanged, so that the one before it is in force, or where there is no snapshot before them.
     """
+    unset = f"start_offset <=> {UNCHANGED} or start_offset is null"
+    is_cut = f"count_if({unset}) = 0 and max(base) is not null"
     last = heads.selectExpr(*KEY, "record_offset as last", "base", "snapshot_epoch as epoch")
     return (
         updates.select(*KEY, "record_offset", "snapshot_epoch", "leader_epoch", "start_offset")
@@ -79,10 +83,8 @@ def _behind(updates: DataFrame, heads: DataFrame) -> DataFrame:
             F.expr("count_if(not snapshot_epoch <=> epoch) as mismatches"),
             F.expr(f"max(if(leader_epoch != {UNCHANGED}, record_offset, null)) as led_at"),
             F.expr("max(start_offset) as cut"),
-            F.expr("max_by(record_offset, start_offset) as cut_at"),
-            F.expr(f"count_if(start_offset <=> {UNCHANGED} or start_offset is null) as unset"),
+            F.expr(f"if({is_cut}, max_by(record_offset, start_offset), null) as cut_at"),
         )
-        .withColumn("cut_at", F.expr("if(unset = 0 and base is not null, cut_at, null)"))
     )
 
 
@@ -100,8 +102,7 @@ def _living(updates: DataFrame, behind: DataFrame) -> DataFrame:
     columns = {name: name for name in RECORDS.names} | named | told
     return (
         updates.join(F.broadcast(behind), list(KEY))  # Spark would take the updates to be smaller.
-        .where("last is null or record_offset > last")
-        .where(f"not coalesce({is_cut_away}, false)")
+        .where(f"(last is null or record_offset > last) and not coalesce({is_cut_away}, false)")
         .selectExpr(*(f"{expression} as {name}" for name, expression in columns.items()))
     )
 
