@@ -106,7 +106,12 @@ def test_records_before_the_oldest_snapshot_tell_when_topics_came_and_went(
             stored(3, name="older", topic_id=OLD),
         ],
         "remove_topic_record": [logged(12, topic_id=GHOST)],
-        "offset_commit": [{"key": {"topic": "gone"}, "value": {"topic_id": GHOST}}],
+        "offset_commit": [
+            {
+                "key": {"group": "g", "topic": "gone", "partition": 0},
+                "value": {"topic_id": GHOST},
+            }
+        ],
     }
     found = {
         row.topic: (
