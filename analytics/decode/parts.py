@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 ROWS_PER_GROUP = 1 << 17
 # What waits to fill a row group, all tables of a task together.
 _BUFFERED_BYTES = 64 << 20
-# What a reader may skip a part by, beside what grows.
-_SAME_IN_A_PART = ("partition",)
+# What a reader may skip a part by, beside what grows: where hardly any record is in a transaction,
+# a replay reads the few parts that have one.
+_OFTEN_ALL_ALIKE = ("partition", "is_transactional", "is_tombstone", "producer_id")
 # Values of a column that Arrow hands to its encoder together.
 _VALUES_AT_A_TIME = 1 << 16
 # Wide numbers of which a file has few different ones.
@@ -102,7 +103,7 @@ class PartWriter:
             use_dictionary=others,
             column_encoding=dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
             # The least and the most of anything else say nothing about a part of a log.
-            write_statistics=[*growing, *_SAME_IN_A_PART],
+            write_statistics=[*growing, *_OFTEN_ALL_ALIKE],
             write_batch_size=_VALUES_AT_A_TIME,
             # Readers see the plain types: text, not our in-memory dictionaries.
             store_schema=False,

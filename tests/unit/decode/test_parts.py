@@ -33,8 +33,14 @@ def test_rows_that_wait_together_are_one_row_group(commits: pq.FileMetaData) -> 
     assert commits.num_row_groups == 1
 
 
-@pytest.mark.parametrize("path", ["partition", "offset", "timestamp", "value.commit_timestamp"])
-def test_a_reader_can_skip_rows_by_partition_place_and_time(
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("partition", "offset", "timestamp", "value.commit_timestamp"),
+        *("is_transactional", "is_tombstone", "producer_id"),
+    ],
+)
+def test_a_reader_can_skip_rows_by_place_time_and_what_hardly_any_row_is(
     commits: pq.FileMetaData, path: str
 ) -> None:
     statistics = of_column(commits, path).statistics
