@@ -81,9 +81,15 @@ def _in_force(decoded: Decoded, rules: ReplayRules) -> DataFrame:
             nothing.alias("by_marker"),
         )
     )
-    by_marker = _by_marker(decoded, rules).select(
-        *KEY, nothing.alias("last"), F.col("record_offset").alias("by_marker")
-    )
+    ended = _entries(decoded, rules).where("is_commit")
+    if rules.tombstone_removes == "everything":
+        # One record after the other, whatever made it count: a tombstone outdoes those before it.
+        of_value = last_record(F.col("last_value"), F.lit(col=False))
+        by_marker = ended.select(*KEY, of_value.alias("last"), nothing.alias("by_marker"))
+    else:
+        # What a tombstone leaves pending takes effect behind it, when the marker comes.
+        left = _outliving_tombstones(ended, decoded, rules, F.col("end_offset"))
+        by_marker = left.select(*KEY, nothing.alias("last"), F.col("last_value").alias("by_marker"))
     latest = (
         by_itself.unionByName(by_marker)
         .groupBy(*KEY)
@@ -92,16 +98,6 @@ def _in_force(decoded: Decoded, rules: ReplayRules) -> DataFrame:
     record_offset = F.greatest(value_at(F.col("last")), F.col("by_marker"))
     return latest.select(*KEY, record_offset.alias("record_offset")).where(
         F.col("record_offset").isNotNull()
-    )
-
-
-def _by_marker(decoded: Decoded, rules: ReplayRules) -> DataFrame:
-    """Commits in force by a marker: the key and `record_offset`, several a key."""
-    entries = _entries(decoded, rules).where("is_commit")
-    # What a tombstone leaves pending takes effect behind it, when the marker comes.
-    effect = F.col("last_value" if rules.tombstone_removes == "everything" else "end_offset")
-    return _outliving_tombstones(entries, decoded, rules, effect).select(
-        *KEY, F.col("last_value").alias("record_offset")
     )
 
 
