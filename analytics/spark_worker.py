@@ -21,7 +21,7 @@ Yielded = TypeVar("Yielded")
 
 
 def on_worker(run: Callable[[Rows], Iterator[Yielded]]) -> Callable[[Rows], Iterator[Yielded]]:
-    """Make a function for a partition one that loads neither pandas nor takes much of a worker."""
+    """Spare a function on a partition pandas, and its worker the search for garbage after it."""
 
     @wraps(run)
     def spared(rows: Rows) -> Iterator[Yielded]:

@@ -6,21 +6,15 @@ import os
 import re
 from collections.abc import Mapping
 
-SMALL_JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:MetaspaceSize=384m "
-    # With one compiler the JVM makes room for little code, and is busy throwing some out.
-    "-XX:ReservedCodeCacheSize=240m"
-)
-"""For work that is done in seconds."""
+ROOM_FOR_CLASSES = "-XX:MetaspaceSize=384m"
+"""Loading classes is no reason to collect garbage."""
 
-LARGE_JVM = "-XX:MetaspaceSize=384m"
-"""For all other work. Loading classes is no reason to collect garbage."""
+# With one compiler the JVM makes room for little code, and is busy throwing some out.
+QUICK_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""For work that is done in seconds, sooner than the other compiler would be of use."""
 
 TRUSTED_ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 """Arrow in the JVM need not look at the bounds of what a worker sends once more for each value."""
-
-_COLLECTORS = ("-XX:+UseParallelGC", "-XX:+UseSerialGC")
-"""Nobody waits for the JVM between two pauses, so no work is done to make them short."""
 
 _ENVIRONMENT = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 _ANY_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
@@ -29,5 +23,10 @@ _ANY_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 def jvm_options(*, small: bool, environment: Mapping[str, str] = os.environ) -> list[str]:
     """Return the options; a JVM that is told of two collectors does not start."""
     chosen = any(_ANY_COLLECTOR.search(environment.get(name, "")) for name in _ENVIRONMENT)
-    options = [SMALL_JVM if small else LARGE_JVM, TRUSTED_ARROW]
-    return options if chosen else [*options, _COLLECTORS[small]]
+    options = [ROOM_FOR_CLASSES, TRUSTED_ARROW]
+    if small:
+        options.append(QUICK_COMPILER)
+    if not chosen:
+        # Nobody waits for the JVM between two pauses, so no work is done to make them short.
+        options.append("-XX:+UseSerialGC" if small else "-XX:+UseParallelGC")
+    return options

@@ -141,7 +141,6 @@ def _settings(
 ) -> dict[str, str]:
     """Return every setting asked for, weakest first: ours, the machine's, the person's."""
     settings = {"spark.app.name": "groupscope", "spark.master": master, **ALWAYS}
-    small = small and not submitted and master.startswith("local")
     jvm = []
     if not submitted and master.startswith("local"):
         settings |= {name: values[0 if small else 1] for name, values in BY_SIZE.items()}

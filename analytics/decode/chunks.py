@@ -264,9 +264,10 @@ def _layouts(size: int, pieces: list[Piece]) -> NDArray[np.int64]:
 
 
 def _struct_columns(kind: RecordType, key: Column | None, value: Column) -> dict[str, pa.Array]:
+    schema = decoded_schema(kind)
     columns: dict[str, pa.Array] = {}
     if isinstance(key, Group):
-        columns["key"] = struct_array(key, decoded_schema(kind).field("key").type)
+        columns["key"] = struct_array(key, schema.field("key").type)
     if kind.value.fields and isinstance(value, Group):
-        columns["value"] = struct_array(value, struct_type(kind.value))
+        columns["value"] = struct_array(value, schema.field("value").type)
     return columns

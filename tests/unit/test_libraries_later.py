@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 FIRST = "import sys; from analytics.libraries_later import release_libraries, withhold_libraries; "
 
 
@@ -23,8 +25,11 @@ def test_arrow_does_without() -> None:
     assert told.stdout == "[{'a': 1}, {'a': None}] False\n", told.stderr
 
 
-def test_without_withholding_it_arrow_loads_it() -> None:
-    told = python("import pyarrow.dataset; print('pandas' in sys.modules)")
+@pytest.mark.parametrize(
+    ("library", "asked_after"), [("pyarrow.dataset", "pandas"), ("numba", "scipy")]
+)
+def test_without_withholding_it_it_is_loaded(library: str, asked_after: str) -> None:
+    told = python(f"import {library}; print('{asked_after}' in sys.modules)")
     assert told.stdout == "True\n", told.stderr
 
 
@@ -43,8 +48,3 @@ def test_loops_are_compiled_without_looking_for_linear_algebra() -> None:
         "walk_records.compiled; print('numba' in sys.modules, 'scipy' in sys.modules)"
     )
     assert told.stdout == "True False\n", told.stderr
-
-
-def test_without_withholding_it_numba_loads_it() -> None:
-    told = python("import numba; print('scipy' in sys.modules)")
-    assert told.stdout == "True\n", told.stderr
