@@ -66,7 +66,7 @@ fuzz: $(VENV)/.fuzz-ready ## feed the segment reader mutated bytes for FUZZ_SECO
 	$(BIN)/python -m pytest -m fuzz $(ARGS)
 
 .PHONY: docs
-docs: setup ## write docs/tables.md anew from the schemas
+docs: setup ## write the pages of tables anew from the schemas
 	$(BIN)/python docs/render_tables.py
 
 ##@ Measure

@@ -1,8 +1,8 @@
-"""Writes docs/tables.md from the schemas: every table of `groupscope decode`, field by field.
+"""Writes docs/tables.md and docs/replayed-tables.md from the schemas: every table, field by field.
 
     python docs/render_tables.py
 
-A test fails while the page is not what this would write.
+A test fails while the pages are not what this would write.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from pathlib import Path
 
 import schemas
 from schemas import Column, Field, RecordType
+from schemas.replay_rules import RuleDifference, replay_rule_differences
 
-PAGE = Path(__file__).with_name("tables.md")
+DOCS = Path(__file__).parent
 
 HEAD = """\
 <!-- Written by `make docs` from schemas/. Do not edit. -->
@@ -31,9 +32,44 @@ lacks is null; a tagged field that was not written holds its default, as Kafka r
 in all versions unless the column *in* says otherwise.
 """
 
+REPLAYED_HEAD = """\
+<!-- Written by `make docs` from schemas/. Do not edit. -->
+# Tables of a replay
 
-def page() -> str:
-    """Return the whole page."""
+What `groupscope replay INPUT... --out DIR` writes as Parquet: `DIR/state/<table>/` is what the
+coordinators knew at the instant asked about, `DIR/history/<table>/` how that came to be.
+They hold what it means: times are UTC, ids are as Kafka prints them, a number that Kafka stores as
+-1 for "none" is null. What releases do differently is at the end.
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return the pages by the name of their file."""
+    return {"tables.md": decoded_page(), "replayed-tables.md": replayed_page()}
+
+
+def replayed_page() -> str:
+    """Return the page of state and history tables."""
+    parts = [REPLAYED_HEAD]
+    for kind, title in (("state", "State"), ("history", "History")):
+        parts.append(f"## {title}\n")
+        for name, table in schemas.tables().items():
+            if table.kind == kind:
+                key = ", ".join(f"`{each}`" for each in table.key)
+                parts.append(f"### `{name}`\n\n{table.about} Rows differ in {key}.\n")
+                parts.append(_columns(table.columns))
+    parts.append("## What releases do differently\n\n| rule | since | |\n|---|---|---|")
+    parts.extend(_rule(*each) for each in replay_rule_differences().items())
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _rule(name: str, difference: RuleDifference) -> str:
+    values = "; ".join(f"{since} `{value}`" for since, value in difference.values)
+    return f"| `{name}` | {values} | {_cell(difference.about)} |"
+
+
+def decoded_page() -> str:
+    """Return the page of decoded tables."""
     parts = [HEAD, *_shared()]
     for topic in schemas.TOPICS:
         parts.append(f"## Of `{topic}`\n")
@@ -133,4 +169,5 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for name, text in pages().items():
+        DOCS.joinpath(name).write_text(text, encoding="utf-8")

@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name
 from jobs.cannot_tell import Untold
+from jobs.refused_partitions import refused_partitions
+from jobs.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.console import Console
@@ -30,6 +32,7 @@ class AskedGroups:
         missing: Groups that were asked for by name, and are known not to have been there.
         maybe_missing: Which groups may be missing from an answer about all groups.
         instant: The instant asked about, in words.
+        refused: Which partitions of theirs a broker refuses to load.
     """
 
     found: pa.Table
@@ -37,6 +40,7 @@ class AskedGroups:
     missing: tuple[str, ...]
     maybe_missing: str | None
     instant: str = ""
+    refused: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -56,6 +60,8 @@ class AskedGroups:
             console.error(f"cannot tell: {each}")
         for each in self.missing:
             console.error(f"group {each} does not exist at {self.instant}")
+        for each in self.refused:
+            console.warn(each)
         if self.maybe_missing:
             console.warn(f"cannot tell: {self.maybe_missing}")
 
@@ -91,4 +97,11 @@ def asked_groups(replayed: Replayed, group_type: str | None = None) -> AskedGrou
         tuple(name for name in names if name not in there and name not in unknown),
         None if are_all_named else untold.absent(),
         replayed.instant,
+        _refused(replayed, found),
     )
+
+
+def _refused(replayed: Replayed, found: pa.Table) -> tuple[str, ...]:
+    homes = set(found["coordinator_partition"].to_pylist())
+    every = StoredTables(replayed.tables.workspace)
+    return tuple(refused_partitions(every, replayed.release, homes))

@@ -47,10 +47,16 @@ def replay(console: Console, /, out: str | None, output_format: str, **options: 
     they came to be. A dump is decoded first; the tables of a workspace are used as they are.
     """
     # Spark and Arrow are heavy: --help answers without them.
+    from analytics.workspace import Workspace  # noqa: PLC0415
+    from jobs.refused_partitions import refused_partitions  # noqa: PLC0415
     from jobs.replay_run import replay_into  # noqa: PLC0415
+    from jobs.stored_tables import StoredTables  # noqa: PLC0415
     from reports.replay_summary import shown  # noqa: PLC0415
 
     with workspace_folder(out, console) as folder:
         result = replay_into(folder, console, **options)
+        tables = StoredTables(Workspace(folder))
+        for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
+            console.warn(each)
     click.echo(shown(result.manifest, output_format))
     return result.exit_code

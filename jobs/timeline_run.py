@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NEEDS = (
     *("groups", "topics", "partition_leaders", "assignments"),
     *("committed_offsets", "pending_offsets"),
-    *("offset_history", "group_events", "divergences"),
+    *("offset_history", "group_events", "divergences", "load_faults"),
 )
 _OFFSETS_TOPIC = "__consumer_offsets"
 _PLACE = ("group_id", "topic", "partition")

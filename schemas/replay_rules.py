@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,13 +16,28 @@ _FILE = "rules/replay_rules.json"
 RuleValue = str | int
 
 
+@dataclass(frozen=True)
+class RuleDifference:
+    """A rule in which releases differ.
+
+    Attributes:
+        about: What its values mean.
+        values: From which release on it has which, oldest first.
+    """
+
+    about: str
+    values: tuple[tuple[str, RuleValue], ...]
+
+
 def replay_rule_values(release: str) -> dict[str, RuleValue]:
     """Return the value of every rule in a release ("3.9", "4.3.1").
 
     Raises:
         SchemaError: The release is older than any that a rule knows.
     """
-    return {name: _value(name, values, release) for name, values in _rules().items()}
+    return {
+        name: _value(name, rule.values, release) for name, rule in replay_rule_differences().items()
+    }
 
 
 def _value(name: str, values: tuple[tuple[str, RuleValue], ...], release: str) -> RuleValue:
@@ -32,11 +48,15 @@ def _value(name: str, values: tuple[tuple[str, RuleValue], ...], release: str) -
 
 
 @cache
-def _rules() -> Mapping[str, tuple[tuple[str, RuleValue], ...]]:
+def replay_rule_differences() -> Mapping[str, RuleDifference]:
+    """Return every rule by name, as they are shipped."""
     document: dict[str, Any] = json.loads(
         files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
     )
-    return {name: _ascending(name, rule["values"]) for name, rule in document["rules"].items()}
+    return {
+        name: RuleDifference(rule["about"], _ascending(name, rule["values"]))
+        for name, rule in document["rules"].items()
+    }
 
 
 def _ascending(name: str, values: list[dict[str, Any]]) -> tuple[tuple[str, RuleValue], ...]:

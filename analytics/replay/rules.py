@@ -21,6 +21,10 @@ class ReplayRules:
         simple_groups_last: How long: ``offsets`` or ``removal``.
         initial_epoch: Group and assignment epoch of consumer, share and streams groups.
         streams_ready_by: ``configuration`` or ``validated_epoch``.
+        group_records: ``skipped`` or ``checked``, when a partition is loaded.
+        failed_load: ``empty`` or ``refused``: what becomes of the partition.
+        unmatched_share_records: ``ignored`` or ``refused``.
+        streams_over_simple: ``skipped``, ``refused`` or ``replaced``.
         default_consumer_assignor: Where members name none.
         share_assignor: Of all share groups.
     """
@@ -30,6 +34,10 @@ class ReplayRules:
     simple_groups_last: str
     initial_epoch: int
     streams_ready_by: str
+    group_records: str
+    failed_load: str
+    unmatched_share_records: str
+    streams_over_simple: str
     default_consumer_assignor: str
     share_assignor: str
 

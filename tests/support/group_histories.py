@@ -40,7 +40,12 @@ LEAVES = ("current_member_assignment", "target_assignment_member", "member_metad
 
 
 def random_history(random: Random, partition: int, release: str) -> list[GroupRecord]:
-    """Records of up to two groups, none of which a broker would refuse to load.
+    """Records as of `random_records`, without those that meet a group of another type."""
+    return list(_loadable(random_records(random, partition, release), release))
+
+
+def random_records(random: Random, partition: int, release: str) -> list[GroupRecord]:
+    """Records of up to two groups, such as no broker writes among them.
 
     Args:
         random: The chance.
@@ -54,7 +59,7 @@ def random_history(random: Random, partition: int, release: str) -> list[GroupRe
     if random.randrange(3) == 0:
         often = random.choice((2, 4, 10))
         records = [each for each in records if random.randrange(often)]
-    return list(_loadable(records, release))
+    return records
 
 
 def families_of(release: str) -> tuple[str, ...]:

@@ -61,9 +61,10 @@ def group_steps(decoded: Decoded) -> DataFrame:
     """Gather the records of all groups with what they say.
 
     Returns:
-        `coordinator_partition`, `group_id`, `family`, `role`, `creates`, `member_id`, `offset`,
-        `timestamp`, `batch` (tells which records were written together), `batch_offset`,
-        `is_tombstone`, `position` (a struct of `POSITION`) and the columns of `SAID`.
+        `coordinator_partition`, `group_id`, `family`, `role`, `creates`, `record_type`,
+        `member_id`, `offset`, `timestamp`, `batch` (tells which records were written together),
+        `batch_offset`, `is_tombstone`, `position` (a struct of `POSITION`) and the columns of
+        `SAID`.
     """
     return reduce(
         lambda all_, each: all_.unionByName(each),
@@ -81,6 +82,7 @@ def _step(records: DataFrame, kind: Kind) -> DataFrame:
         F.lit(kind.family).alias("family"),
         F.lit(kind.role).alias("role"),
         F.lit(kind.creates).alias("creates"),
+        "record_type",
         member.cast("string").alias("member_id"),
         "offset",
         "timestamp",

@@ -14,6 +14,7 @@ from analytics.replay.history.group_epochs import group_epochs
 from analytics.replay.history.group_events import Told, group_events
 from analytics.replay.history.group_steps import group_steps
 from analytics.replay.history.holdings import holdings, runs
+from analytics.replay.history.load_faults import load_faults
 from analytics.replay.history.membership_changes import membership_changes
 from analytics.replay.history.offset_history import Surroundings, offset_history
 from analytics.replay.history.ownership import group_moments, owners
@@ -84,6 +85,7 @@ _TOLD = (
 
 HISTORY = (
     Step("group_steps", _steps, ("cut", "rules")),
+    Step("load_faults", load_faults, ("group_steps", "cut", "rules")),
     Step("held", _held, ("group_steps", "topics")),
     Step("removals", _removals, ("cut", "topics", "rules", "coverage")),
     Step("owned", lambda held: runs(held).localCheckpoint(), ("held",)),

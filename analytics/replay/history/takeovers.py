@@ -71,7 +71,7 @@ def _with_stretches(steps: DataFrame) -> DataFrame:
     removals = (F.col("role") == GROUP) & is_tombstone
     label = F.when(births, family).when(removals, SIMPLE)
     mark = F.when(
-        label.isNotNull(), F.struct(label.alias("label"), _is_simple().alias("is_simple"), "offset")
+        label.isNotNull(), F.struct(label.alias("label"), is_simple().alias("is_simple"), "offset")
     )
     met = F.col("met")
     # What follows a removal, or nothing at all, may be a group that commits made.
@@ -86,7 +86,8 @@ def _with_stretches(steps: DataFrame) -> DataFrame:
     )
 
 
-def _is_simple() -> Column:
+def is_simple() -> Column:
+    """Whether a step is the record of a classic group without members and protocol type."""
     no_protocol = F.col("protocol_type").isNull()
     nobody = F.size(F.coalesce("items", F.array())) == 0
     return (F.col("family") == CLASSIC) & no_protocol & nobody & ~F.col("is_tombstone")

@@ -34,7 +34,7 @@ OF_KIND = {
     "state": "assignments committed_offsets configs groups members partition_leaders "
     "pending_offsets share_batches share_partitions topics",
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "
-    "membership_changes offset_history share_partition_epochs",
+    "load_faults membership_changes offset_history share_partition_epochs",
     "evaluation": "assignment_alternatives assignment_balance findings group_churn lag "
     "offset_expiration offset_removals rebalance_storms rebalances retention_what_if share_backlog "
     "topic_usage",

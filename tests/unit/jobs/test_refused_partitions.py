@@ -1,0 +1,76 @@
+"""Partitions that a broker refuses to load are named with the first record that is why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analytics.decode.selection import Selection
+from analytics.workspace import Workspace
+from jobs.asked_groups import asked_groups
+from jobs.console import Console
+from jobs.refused_partitions import refused_partitions
+from jobs.replayed import replayed
+from jobs.stored_tables import StoredTables
+from tests.support.written_workspace import group, write_workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def fault(partition: int, offset: int, word: str = "no_group", **more: Any) -> dict[str, Any]:
+    return {
+        "topic": "__consumer_offsets",
+        "coordinator_partition": partition,
+        "record_offset": offset,
+        "group_id": "share",
+        "record_type": 14,
+        "fault": word,
+        "stops_loading": True,
+        "detail": "there is no group",
+        **more,
+    }
+
+
+def test_the_first_record_that_stops_loading_is_told_for_each_partition(tmp_path: Path) -> None:
+    unreadable = {"group_id": None, "record_type": None, "detail": "key: 1 byte"}
+    rows = [
+        fault(12, 9),
+        fault(12, 7),
+        fault(3, 5, "truncated", topic="__share_group_state", **unreadable),
+        fault(12, 2, "replaces_other_type", stops_loading=False),
+    ]
+    workspace = Workspace(str(write_workspace(tmp_path, {"load_faults": rows})))
+    first, second = refused_partitions(StoredTables(workspace), "4.0")
+    assert first == (
+        "by the rules of Kafka 4.0 a broker answers for none of the groups of __consumer_offsets-12"
+        ": it fails to load it at offset 7, ShareGroupCurrentMemberAssignment of group share: "
+        "there is no group (no_group)"
+    )
+    assert second == (
+        "by the rules of Kafka 4.0 a broker answers for none of the groups of __share_group_state-3"
+        ": it fails to load it at offset 5, a record that does not decode: key: 1 byte (truncated)"
+    )
+    classic = refused_partitions(StoredTables(workspace), "3.9.1")
+    assert classic[0].startswith(
+        "by the rules of Kafka 3.9.1 a broker answers as if there were none of the groups and "
+        "offsets of __consumer_offsets-12: it fails to load it at offset 7"
+    )
+
+
+@pytest.mark.parametrize(("home", "told"), [(12, 1), (13, 0)])
+def test_who_asks_about_groups_is_told_of_their_partitions(
+    tmp_path: Path, home: int, told: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = {"groups": [group("my-group", home=home)], "load_faults": [fault(12, 7)]}
+    workspace = write_workspace(tmp_path, tables, partitions=[])
+    with replayed(Console(), inputs=[str(workspace)], groups=("my-group",)) as state:
+        assert state.tables.selection == Selection(("my-group",))
+        asked_groups(state).tell(Console())
+    assert capsys.readouterr().err.count("none of the groups of __consumer_offsets-12") == told
+
+
+def test_a_workspace_without_the_table_says_nothing(tmp_path: Path) -> None:
+    workspace = Workspace(str(write_workspace(tmp_path, {"groups": [group("my-group", home=1)]})))
+    assert refused_partitions(StoredTables(workspace), "4.0") == []
