@@ -68,12 +68,12 @@ def group_log(decoded: Decoded, rules: ReplayRules) -> GroupLog:
     last = last_of_each(records).localCheckpoint()
     committed = _committed(decoded, last)
     alive = _with_first_values(lives(last).localCheckpoint(), records)
-    if rules.simple_groups_last == "removal":
+    if rules.groups_end_by_tombstones:
         committed = committed.localCheckpoint()
         alive = with_simple_groups(last, alive, committed, simple_values(decoded, last))
     alive = alive.localCheckpoint()
     kept = in_force(last, alive).localCheckpoint()
-    gone = _gone(last, alive, committed) if rules.simple_groups_last == "removal" else None
+    gone = _gone(last, alive, committed) if rules.groups_end_by_tombstones else None
     return GroupLog(decoded, rules, alive, kept, committed, gone)
 
 

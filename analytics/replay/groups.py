@@ -53,7 +53,7 @@ def groups(
 def _simple_groups(log: GroupLog, offsets: Iterable[DataFrame]) -> DataFrame:
     """Return the groups that commits alone made and that have no record of their own."""
     sources = [each.select(*GROUP_KEY) for each in offsets]
-    if log.rules.simple_groups_last == "removal":
+    if log.rules.groups_end_by_tombstones:
         # That a commit was deleted since, or aborted, does not remove the group it made.
         sources.append(log.committed.select(*GROUP_KEY))
     named = reduce(lambda all_, each: all_.unionByName(each), sources).distinct()

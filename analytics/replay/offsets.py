@@ -53,7 +53,7 @@ def pending_offsets(
 ) -> DataFrame:
     """Return the table `pending_offsets`, of the same as `committed_offsets`."""
     entries = _of_groups_there(_entries(decoded, rules), gone).where(F.col("end_offset").isNull())
-    if rules.tombstone_removes == "everything":
+    if rules.tombstones_remove_everything:
         entries = _outliving_tombstones(entries, decoded, rules, F.col("last_value"))
     places = entries.select(KEY[0], F.col("last_value").alias("record_offset"))
     found = _meaning(records_at(decoded["offset_commit"], places), rules)
@@ -82,7 +82,7 @@ def _in_force(decoded: Decoded, rules: ReplayRules) -> DataFrame:
         )
     )
     ended = _entries(decoded, rules).where("is_commit")
-    if rules.tombstone_removes == "everything":
+    if rules.tombstones_remove_everything:
         # One record after the other, whatever made it count: a tombstone outdoes those before it.
         of_value = last_record(F.col("last_value"), F.lit(col=False))
         by_marker = ended.select(*KEY, of_value.alias("last"), nothing.alias("by_marker"))
@@ -135,7 +135,7 @@ def _is_pending(rules: ReplayRules) -> Column:
         waits = F.col("is_transactional").eqNullSafe(F.lit(col=True))
     else:
         waits = F.col("producer_id").isNotNull() & (F.col("producer_id") != NO_PRODUCER)
-    if rules.tombstone_removes == "everything":
+    if rules.tombstones_remove_everything:
         return waits & ~F.col("is_tombstone")
     return waits
 

@@ -42,6 +42,16 @@ class ReplayRules:
     share_assignor: str
 
     @property
+    def tombstones_remove_everything(self) -> bool:
+        """Whether any tombstone removes the committed offset and all that is pending."""
+        return self.tombstone_removes == "everything"
+
+    @property
+    def groups_end_by_tombstones(self) -> bool:
+        """Whether every group, simple ones too, lasts until a tombstone removes it."""
+        return self.simple_groups_last == "removal"
+
+    @property
     def streams_readiness_is_recorded(self) -> bool:
         """Whether records tell that a streams group's topology is usable.
 

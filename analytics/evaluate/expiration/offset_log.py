@@ -62,7 +62,7 @@ def offset_log(
     before: ExpirationRules | None = None,
 ) -> OffsetLog:
     """Gather what the questions share; groups' records are few and computed here and now."""
-    commits = decoded["offset_commit"] if replay.simple_groups_last == "removal" else None
+    commits = decoded["offset_commit"] if replay.groups_end_by_tombstones else None
     groups = group_spans(decoded, commits).localCheckpoint()
     protections = protection_spans(decoded, groups).localCheckpoint()
     pending = pending_spans(decoded, replay).localCheckpoint()

@@ -68,7 +68,7 @@ def offset_removals(
     judged = with_removal_cause(
         told,
         offsets_can_be_deleted=log.era.name in OFFSET_DELETE_SINCE,
-        group_always_ends=log.replay.tombstone_removes == "everything",
+        group_always_ends=log.replay.groups_end_by_tombstones,
         streams_groups_keep=log.replay.streams_readiness_is_recorded,
     )
     # A deletion by hand of such offsets looks the same.

@@ -74,7 +74,7 @@ def offset_events(decoded: Decoded, rules: ReplayRules) -> DataFrame:
     # Of what took effect since the last tombstone the greatest record offset is in force.
     own, since = F.col("record_offset"), F.col("since")
     newest = since.isNull() | (since["life"] < F.col("life")) | (own > since["record_offset"])
-    if rules.tombstone_removes == "everything":
+    if rules.tombstones_remove_everything:
         newest &= own > F.col("ended")
     events = events.where(is_tombstone | F.coalesce(newest, F.lit(col=False)))
     said = F.struct(*SAID, "position", "at", "event")
@@ -98,7 +98,7 @@ def pending_spans(decoded: Decoded, rules: ReplayRules) -> DataFrame:
         while it is open, `outcome` (COMMIT, ABORT, tombstone or null).
     """
     commits = transactional_commits(decoded, rules)
-    if rules.tombstone_removes == "everything":
+    if rules.tombstones_remove_everything:
         tombstones = _tombstones(decoded).select(
             *KEY, F.col("position").alias("gone_at"), F.col("at").alias("gone_time")
         )

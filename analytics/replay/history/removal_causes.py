@@ -254,7 +254,7 @@ def removal_causes(
         with_topic_absence(removed, topics, decoded, present)
         .withColumn("is_surely_due", surely_due())
         .withColumn("is_due", F.lit(None).cast("boolean")),
-        group_always_ends=rules.tombstone_removes == "everything",
+        group_always_ends=rules.groups_end_by_tombstones,
         streams_groups_keep=rules.streams_readiness_is_recorded,
     )
     return judged.select(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _steps(cut: Decoded, rules: ReplayRules) -> DataFrame:
-    commits = cut["offset_commit"] if rules.simple_groups_last == "removal" else None
+    commits = cut["offset_commit"] if rules.groups_end_by_tombstones else None
     steps = with_takeovers(group_steps(cut), commits)
     return steps_in_lives(steps, rules.initial_epoch).localCheckpoint()
 
