@@ -7,6 +7,9 @@ READY  := $(VENV)/.ready
 DUMP   := examples/kafka-4.3.1-failover
 OUT    ?= demo-out
 PACKAGES := analytics jobs reports schemas
+RELEASE ?= 4.4.0
+SEED    ?= 1
+SECONDS_OF_ACTS ?= 90
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
@@ -45,6 +48,10 @@ test: lint typecheck ## everything that must pass: lint, types, layers, all quic
 .PHONY: test-long
 test-long: setup ## the tests that take long or need Maven
 	$(BIN)/python -m pytest -m "long or maven" $(ARGS)
+
+.PHONY: test-brokers
+test-brokers: setup ## hold ours against a broker after random acts: RELEASE, SEED, SECONDS_OF_ACTS (needs Maven)
+	$(BIN)/python -m tests.brokers --release $(RELEASE) --seed $(SEED) --seconds $(SECONDS_OF_ACTS) $(ARGS)
 
 .PHONY: lint
 lint: setup ## style and layers

@@ -140,6 +140,13 @@ class BrokerState:
     share_partitions: tuple[CutSharePartition, ...]
     left_since: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def size(self) -> int:
+        """How many groups, members, assigned partitions, offsets and share partitions it has."""
+        offsets = len(self.committed_offsets) + len(self.unstable_offsets)
+        groups = len(self.groups) + len(self.members) + len(self.assignments)
+        return groups + offsets + len(self.share_partitions)
+
 
 def joined(batches: Iterable[CutBatch]) -> tuple[CutBatch, ...]:
     """Join neighbours that are alike: brokers before 4.4 sometimes leave two of them apart."""

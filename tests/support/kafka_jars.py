@@ -66,7 +66,7 @@ def fetch_jars(folder: Path) -> dict[str, list[Path]]:
     )
     pom = folder / "pom.xml"
     pom.write_text(_POM.format(items="\n".join(items)))
-    _run(["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy"])
+    run(["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy"])
     slf4j = sorted((folder / "slf4j").glob("*.jar"))
     return {release: [*sorted((folder / release).glob("*.jar")), *slf4j] for release in RELEASES}
 
@@ -77,10 +77,15 @@ def describe_by_classes(jars: list[Path]) -> str:
     Raises:
         JarsUnavailableError: Java cannot run it.
     """
-    return _run(["java", "--class-path", ":".join(map(str, jars)), str(_PROBE)])
+    return run(["java", "--class-path", ":".join(map(str, jars)), str(_PROBE)])
 
 
-def _run(command: list[str]) -> str:
+def run(command: list[str]) -> str:
+    """Return what a program printed.
+
+    Raises:
+        JarsUnavailableError: It failed.
+    """
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, check=False

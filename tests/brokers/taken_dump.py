@@ -1,0 +1,122 @@
+"""A stopped broker's log directory as a dump, with what Kafka's own tool prints of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.brokers.asking import Answer
+from tests.brokers.broker import properties_text
+from tests.brokers.programs import Programs
+from tests.brokers.releases import Release
+
+COPY = "broker-1"
+_DECODERS = {
+    "__consumer_offsets": "--offsets-decoder",
+    "__share_group_state": "--share-group-state-decoder",
+    "__transaction_state": "--transaction-log-decoder",
+    "__cluster_metadata": "--cluster-metadata-decoder",
+}
+_NOT_TAKEN = shutil.ignore_patterns(
+    "*.index", "*.timeindex", "*.txnindex", "*.deleted", "*.cleaned", "*.swap", ".lock", "*-delete"
+)
+_HEADING = "Dumping "
+_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class TakenDump:
+    """A dump as it lies on disk, of one broker."""
+
+    root: Path
+
+    @property
+    def log_dir(self) -> Path:
+        """The copy of the log directory."""
+        return self.root / COPY
+
+    @property
+    def timeline(self) -> Path:
+        """What the acts said they did."""
+        return self.root / "timeline.jsonl"
+
+    def cut(self, number: int) -> Path:
+        """The folder of a cut."""
+        return self.root / "tools" / "replay" / f"{COPY}-{number:02}"
+
+    def take(self, log_dir: Path) -> None:
+        """Copy a log directory as an operator would."""
+        shutil.copytree(log_dir, self.log_dir, ignore=_NOT_TAKEN)
+
+    def describe(self, release: Release, settings: dict[str, str], about: str) -> None:
+        """Write what the dump is, and the broker's settings."""
+        told = {"release": release.number, "mode": "kraft", "brokers": [COPY], "about": about}
+        (self.root / "about.json").write_text(json.dumps(told, indent=1) + "\n")
+        (self.root / f"{COPY}.server.properties").write_text(properties_text(settings))
+
+    def add_state(self, state: Answer) -> None:
+        """Write what the broker answered last."""
+        _write_json(self.root / "tools" / "state.json.gz", state)
+
+    def add_cut(self, number: int, cut: Answer, state: Answer) -> None:
+        """Write a cut and what a broker answered that had loaded it."""
+        folder = self.cut(number)
+        folder.mkdir(parents=True)
+        (folder / "cut.json").write_text(json.dumps(cut, indent=1) + "\n")
+        _write_json(folder / "state.json.gz", state)
+
+    def print_segments(self, programs: Programs) -> int:
+        """Have Kafka's tool print every segment of the internal topics; returns how many."""
+        tool = programs.tool("DumpLogSegments")
+        printed = 0
+        for topic, decoder in _DECODERS.items():
+            segments = sorted(
+                str(path.relative_to(self.root))
+                for pattern in ("*.log", "*.checkpoint")
+                for path in self.log_dir.glob(f"{topic}-*/{pattern}")
+            )
+            if segments:
+                options = ["--deep-iteration", "--print-data-log", "--files", ",".join(segments)]
+                done = subprocess.run(
+                    programs.java(tool, decoder, *options),
+                    cwd=self.root,
+                    capture_output=True,
+                    timeout=_SECONDS,
+                    check=True,
+                )
+                for segment, text in texts_by_segment(done.stdout, segments):
+                    self._add_text(segment, text)
+                    printed += 1
+        return printed
+
+    def _add_text(self, segment: str, text: bytes) -> None:
+        copy, partition, name = segment.split("/")
+        path = self.root / "tools" / "dump-log" / copy / partition / f"{name}.txt.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(text, mtime=0))
+
+
+def texts_by_segment(printed: bytes, segments: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """Part what the tool printed of several segments, by the headings that name them."""
+    headings = {f"{_HEADING}{segment}".encode(): segment for segment in segments}
+    current: str | None = None
+    lines: list[bytes] = []
+    for line in printed.splitlines(keepends=True):
+        named = headings.get(line.rstrip(b"\r\n"))
+        if named is not None:
+            if current is not None:
+                yield current, b"".join(lines)
+            current, lines = named, []
+        lines.append(line)
+    if current is not None:
+        yield current, b"".join(lines)
+
+
+def _write_json(path: Path, told: Answer) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(json.dumps(told, ensure_ascii=False).encode(), mtime=0))

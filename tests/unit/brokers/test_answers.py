@@ -1,0 +1,191 @@
+"""A broker's answers become a state; what it cannot say yet is asked again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.brokers.answers import NotYetError, end_offsets, is_settled, state_of
+from tests.brokers.releases import Release
+from tests.brokers.taken_dump import texts_by_segment
+from tests.support.broker_state import CutGroup, CutOffset
+from tests.support.cuts import read_state
+
+TOPIC = "A" * 22
+CLASSIC = {"groupId": "copy", "protocolType": "", "groupState": "Empty", "groupType": "classic"}
+SHARE = {"groupId": "robots", "protocolType": "share", "groupState": "Empty", "groupType": "share"}
+EMPTY_STATE = {"errorMessage": None, "stateEpoch": 0, "startOffset": -1, "stateBatches": []}
+KNOWN_STATE = {"errorMessage": None, "stateEpoch": 4, "startOffset": 7, "stateBatches": []}
+
+
+class FakeBroker:
+    """Answers from fields that a test may change. Partition 0 of the topic is shared, 1 is not."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+        self.probe_error = 69
+        self.listed = [CLASSIC, SHARE]
+        self.state = "Empty"
+        self.leader_epoch = 3
+
+    def __call__(
+        self,
+        api: str,
+        request: Mapping[str, Any],
+        version: int | None = None,  # noqa: ARG002 - part of how brokers are asked
+    ) -> dict[str, Any]:
+        self.asked.append((api, request))
+        answer: dict[str, Any] = getattr(self, api)(request)
+        return answer
+
+    def ListGroups(self, _: Any) -> Any:  # noqa: N802 - the name of the api
+        return {"errorCode": 0, "groups": self.listed}
+
+    def DescribeGroups(self, request: Any) -> Any:  # noqa: N802
+        there = {"groupState": self.state, "protocolType": "", "protocolData": "", "members": []}
+        known = {each["groupId"] for each in self.listed}
+        return {
+            "groups": [
+                {"groupId": name, "errorCode": 0 if name in known else self.probe_error, **there}
+                for name in request["groups"]
+            ]
+        }
+
+    def ShareGroupDescribe(self, request: Any) -> Any:  # noqa: N802
+        (name,) = request["groupIds"]
+        told = {"groupEpoch": 2, "assignmentEpoch": 2, "assignorName": "simple", "members": []}
+        return {"groups": [{"groupId": name, "errorCode": 0, "groupState": "Empty", **told}]}
+
+    def DescribeShareGroupOffsets(self, request: Any) -> Any:  # noqa: N802
+        told = {"partitionIndex": 0, "startOffset": 7, "leaderEpoch": 3, "lag": 1, "errorCode": 0}
+        topics = [{"topicName": "t", "topicId": TOPIC, "partitions": [told]}]
+        name = request["groups"][0]["groupId"]
+        return {"groups": [{"groupId": name, "errorCode": 0, "topics": topics}]}
+
+    def OffsetFetch(self, request: Any) -> Any:  # noqa: N802
+        told = {"partitionIndex": 0, "committedLeaderEpoch": -1, "metadata": "m"}
+        stable = {**told, "committedOffset": 5, "errorCode": 0}
+        pending = {**told, "committedOffset": -1, "errorCode": 88}
+        topics = [{"name": "t", "partitions": [pending if request["requireStable"] else stable]}]
+        return {
+            "groups": [
+                {"groupId": each["groupId"], "errorCode": 0, "topics": topics}
+                for each in request["groups"]
+                if each["groupId"] == "copy"
+            ]
+        }
+
+    def Metadata(self, _: Any) -> Any:  # noqa: N802
+        partitions = [
+            {"partitionIndex": number, "leaderEpoch": self.leader_epoch, "errorCode": 0}
+            for number in (1, 0)
+        ]
+        topic = {"name": "t", "topicId": TOPIC, "isInternal": False, "errorCode": 0}
+        return {"topics": [{**topic, "partitions": partitions}]}
+
+    def ReadShareGroupState(self, request: Any) -> Any:  # noqa: N802
+        results = [self._state(each) for each in request["topics"][0]["partitions"]]
+        return {"results": [{"topicId": TOPIC, "partitions": results}]}
+
+    def _state(self, asked: Mapping[str, int]) -> dict[str, Any]:
+        number = asked["partition"]
+        if number == 1:
+            return {"partition": 1, "errorCode": 42, **EMPTY_STATE}
+        if asked["leaderEpoch"] < 3:
+            return {"partition": 0, "errorCode": 74, **EMPTY_STATE}
+        return {"partition": 0, "errorCode": 0, **KNOWN_STATE}
+
+    def ListOffsets(self, request: Any) -> Any:  # noqa: N802
+        return {
+            "topics": [
+                {
+                    "name": topic["name"],
+                    "partitions": [
+                        {"partitionIndex": each["partitionIndex"], "errorCode": 0, "offset": 9}
+                        for each in topic["partitions"]
+                    ],
+                }
+                for topic in request["topics"]
+            ]
+        }
+
+
+def test_a_state_reads_back_as_what_was_answered(tmp_path: Path) -> None:
+    state = state_of(FakeBroker(), Release("4.4.0"), 1000)
+    path = tmp_path / "state.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(state).encode()))
+    told = read_state(path)
+    assert told.release == "4.4.0"
+    assert told.groups == (
+        CutGroup("copy", "classic", "", "Empty", None, None, None, 0),
+        CutGroup("robots", "share", "share", "Empty", 2, 2, "simple", 0),
+    )
+    assert told.committed_offsets == (CutOffset("copy", "t", 0, 5, None, "m"),)
+    assert told.unstable_offsets == (("copy", "t", 0),)
+    known, unknown = told.share_partitions
+    assert (known.exists, known.start_offset, known.leader_epoch, known.lag) == (True, 7, 3, 1)
+    assert (unknown.partition, unknown.exists, unknown.leader_epoch) == (1, False, None)
+
+
+def test_share_state_is_read_with_an_epoch_that_leaves_no_record() -> None:
+    """-1 where there is no state, else that of the partition's leader: never one above it."""
+    broker = FakeBroker()
+    state_of(broker, Release("4.4.0"), 0)
+    asked = [
+        (each["partition"], each["leaderEpoch"])
+        for api, request in broker.asked
+        if api == "ReadShareGroupState"
+        for each in request["topics"][0]["partitions"]
+    ]
+    assert sorted(asked) == [(0, -1), (0, 3), (1, -1)]
+
+
+def test_the_state_that_4_0_makes_up_is_left_out() -> None:
+    state = state_of(FakeBroker(), Release("4.0.2"), 0)
+    (told,) = state["share_partitions"]
+    assert (told["partition"], told["described"]) == (0, {"partitionIndex": 0})
+
+
+@pytest.mark.parametrize("error", [14, 15, 16])
+def test_a_broker_that_is_loading_is_asked_again(error: int) -> None:
+    broker = FakeBroker()
+    broker.probe_error = error
+    with pytest.raises(NotYetError):
+        state_of(broker, Release("4.4.0"), 0)
+
+
+def test_a_group_that_vanished_meanwhile_is_asked_about_again() -> None:
+    broker = FakeBroker()
+    broker.DescribeGroups = lambda request: {  # type: ignore[method-assign]
+        "groups": [{"groupId": name, "errorCode": 69} for name in request["groups"]]
+    }
+    with pytest.raises(NotYetError):
+        state_of(broker, Release("4.4.0"), 0)
+
+
+@pytest.mark.parametrize(("state", "settled"), [("Stable", True), ("PreparingRebalance", False)])
+def test_groups_between_two_generations_are_not_settled(state: str, settled: bool) -> None:
+    broker = FakeBroker()
+    broker.state = state
+    assert is_settled(state_of(broker, Release("4.4.0"), 0)) is settled
+
+
+def test_end_offsets_are_those_of_every_internal_partition() -> None:
+    ends = end_offsets(FakeBroker())
+    assert ends["__consumer_offsets-4"] == 9
+    assert ends["__share_group_state-2"] == 9
+
+
+def test_what_the_tool_printed_is_parted_by_segment() -> None:
+    printed = (
+        b"Dumping b/t-0/0.log\nLog starting offset: 0\nDumping elsewhere\nDumping b/t-0/7.log\n"
+    )
+    assert dict(texts_by_segment(printed, ["b/t-0/0.log", "b/t-0/7.log"])) == {
+        "b/t-0/0.log": b"Dumping b/t-0/0.log\nLog starting offset: 0\nDumping elsewhere\n",
+        "b/t-0/7.log": b"Dumping b/t-0/7.log\n",
+    }
