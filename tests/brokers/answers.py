@@ -160,21 +160,22 @@ def _offsets(
 def _share_partitions(ask: Ask, release: Release, group: str) -> Iterator[Answer]:
     """Ask for the state of every partition there is.
 
-    The epoch of a share partition's leader has to be named. -1 is below every one that the
-    coordinator may have seen: it answers only where there is no state. Any higher than it has seen
-    is noted in a record; that of the topic's partition is not, once its leader has begun.
+    The epoch of a share partition's leader has to be named, and any higher than the coordinator
+    has seen is noted in a record. The lowest is refused where it has seen a higher one; that of the
+    topic's partition is not, and makes no record once its leader has begun.
     """
+    lowest = -1 if release.line == (4, 0) else 0
     described = _described_offsets(ask, release, group)
     for topic in _topics(ask):
         epochs = {each["partitionIndex"]: each["leaderEpoch"] for each in topic["partitions"]}
-        first = _states(ask, group, topic["topicId"], dict.fromkeys(epochs, -1))
+        first = _states(ask, group, topic["topicId"], dict.fromkeys(epochs, lowest))
         fenced = {number for number, told in first.items() if told["errorCode"] == FENCED}
         again = {number: epochs[number] for number in fenced}
         states = first | (_states(ask, group, topic["topicId"], again) if again else {})
         for number, told in sorted(states.items()):
             _require_state(told, f"{group}: {topic['name']}-{number}")
             if release.line == (4, 0) and number not in fenced:
-                continue  # 4.0 makes up a state where there is none
+                continue  # 4.0 answers with a state even where there is none
             yield {
                 "group_id": group,
                 "topic": topic["name"],

@@ -17,7 +17,7 @@ from tests.brokers.programs import Programs, start
 from tests.brokers.releases import Release
 from tests.support.kafka_jars import run
 
-CLUSTER = "groupscope-brokers-000"
+CLUSTER = "groupscope-brokers-00A"
 _SECONDS_TO_ANSWER = 90
 _SECONDS_TO_STOP = 40
 _BETWEEN = 0.3
@@ -83,7 +83,7 @@ class Broker:
         """Make the log directory of a new cluster."""
         features = [part for each in release.features for part in ("--feature", each)]
         where = ["-t", CLUSTER, "-c", str(self.properties)]
-        run(self._programs.java(self._programs.tool("StorageTool"), "format", *where, *features))
+        run(self._programs.java("kafka.tools.StorageTool", "format", *where, *features))
 
     def start(self) -> None:
         """Start it, and wait for nothing."""

@@ -103,8 +103,9 @@ class Performance:
             ends = end_offsets(ask)
             time.sleep(_BETWEEN_ANSWERS)
             again = state_of(ask, self.release, state["at"])
-            if state != again or ends != end_offsets(ask) or not is_settled(state):
-                raise NotYetError("the groups still change")
+            changed = [name for name, told in state.items() if told != again[name]]
+            if changed or ends != end_offsets(ask) or not is_settled(state):
+                raise NotYetError(f"something still changes: {', '.join(changed) or 'the logs'}")
             cut = {name: end for name, end in ends.items() if name.startswith(_CUT_TOPICS)}
             dump.add_cut(0, ChosenCut("end", None, cut).told(), state)
             return state

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tests.support.kafka_jars import JarsUnavailableError, run
 
 ACTS = Path(__file__).with_name("acts")
 _ALWAYS = ("Act", "Ask", "Member", "Members", "RandomActs", "Stage", "Wire")
+_DECODERS = tuple(f"kafka-{each}" for each in ("group-c", "share-c", "transaction-c"))
 _LOGGING = """<dependency>
   <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version>
 </dependency>"""
@@ -27,31 +28,33 @@ _POM = """<project>
 </project>
 """
 _DEPENDENCY = """<dependency>
-  <groupId>org.apache.kafka</groupId><artifactId>{artifact}</artifactId><version>{release}</version>
+  <groupId>org.apache.kafka</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
 </dependency>"""
 _JVM = ("-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Everything of one release that runs. ``class_path`` has the compiled acts too."""
+    """Everything of one release that runs: ``class_path`` with the compiled acts, and its tools."""
 
     class_path: str
+    tools_class_path: str
 
     def java(self, main: str, *arguments: str, properties: Sequence[str] = ()) -> list[str]:
         """Return the command line of a class of the class path."""
         defined = [f"-D{each}" for each in properties]
         return ["java", *_JVM, *defined, "-cp", self.class_path, main, *arguments]
 
-    def tool(self, name: str) -> str:
-        """Return the full name of one of Kafka's tools: they moved between jars and packages."""
+    def tool(self, name: str, *arguments: str) -> list[str]:
+        """Return the command line of one of Kafka's tools: they moved between jars and packages."""
         end = f"/tools/{name}.class"
-        for jar in self.class_path.split(":"):
-            if Path(jar).name.startswith("kafka") and jar.endswith(".jar"):
+        for jar in map(Path, self.tools_class_path.split(":")):
+            if jar.name.startswith("kafka"):
                 with zipfile.ZipFile(jar) as file:
                     for entry in file.namelist():
                         if entry.endswith(end):
-                            return entry.removesuffix(".class").replace("/", ".")
+                            main = entry.removesuffix(".class").replace("/", ".")
+                            return ["java", *_JVM, "-cp", self.tools_class_path, main, *arguments]
         raise JarsUnavailableError(f"no {name} in the jars of this release")
 
 
@@ -64,19 +67,27 @@ def fetch_programs(release: Release, folder: Path) -> Programs:
     for command in ("mvn", "java", "javac"):
         if shutil.which(command) is None:
             raise JarsUnavailableError(f"{command} is not on the PATH")
-    dependencies = [
-        _DEPENDENCY.format(artifact=artifact, release=release.number)
-        for artifact in release.artifacts
-    ]
-    pom, listed = folder / "pom.xml", folder / "class-path"
-    pom.write_text(_POM.format(dependencies="\n".join([*dependencies, _LOGGING])))
-    goal = ["dependency:build-classpath", f"-Dmdep.outputFile={listed}"]
-    run(["mvn", "--quiet", "--batch-mode", "--file", str(pom), *goal])
-    jars = listed.read_text().strip()
+    jars = _class_path(release.artifacts, folder / "broker.xml")
+    tools = {"kafka_2.13": release.tools.number, "kafka-tools": release.tools.number}
+    tool_jars = _class_path(tools, folder / "tools.xml")
     classes = folder / "classes"
     sources = [str(ACTS / f"{name}.java") for name in sorted({*_ALWAYS, *release.acts})]
     run(["javac", "-nowarn", "-Xlint:none", "-cp", jars, "-d", str(classes), *sources])
-    return Programs(f"{jars}:{classes}")
+    # An older release's tools print newer records too if they decode with the newer classes.
+    decoders = [jar for jar in jars.split(":") if Path(jar).name.startswith(_DECODERS)]
+    return Programs(f"{jars}:{classes}", ":".join([*decoders, tool_jars]))
+
+
+def _class_path(artifacts: Mapping[str, str], pom: Path) -> str:
+    dependencies = [
+        _DEPENDENCY.format(artifact=artifact, version=version)
+        for artifact, version in artifacts.items()
+    ]
+    pom.write_text(_POM.format(dependencies="\n".join([*dependencies, _LOGGING])))
+    listed = pom.with_suffix(".txt")
+    goal = ["dependency:build-classpath", f"-Dmdep.outputFile={listed}"]
+    run(["mvn", "--quiet", "--batch-mode", "--file", str(pom), *goal])
+    return listed.read_text().strip()
 
 
 def start(command: Sequence[str], said: Path) -> subprocess.Popen[bytes]:

@@ -24,6 +24,8 @@ _CLASSIC_ACTS = (
     *("ClassicMembers", "ClassicMembers", "Topics", "Production", "Production"),
     *("SimpleCommits", "SimpleCommits", "OldCommits", "Transactions", "Transactions", "Deletions"),
 )
+_WITHOUT_TOOLS = {"4.4.0": "4.3.1"}
+"""Releases of which Maven has neither tools nor streams, and the one whose do in their place."""
 _NEVER = "86400000"
 
 
@@ -67,10 +69,18 @@ class Release:
         return tuple(acts)
 
     @property
-    def artifacts(self) -> tuple[str, ...]:
-        """What of ``org.apache.kafka`` runs its broker, its tools and the acts."""
-        streams = ("kafka-streams",) if self.has_streams_groups else ()
-        return ("kafka_2.13", "kafka-tools", *streams)
+    def tools(self) -> Release:
+        """The release whose tools print its segments: its own, if there are."""
+        return Release(_WITHOUT_TOOLS.get(self.number, self.number))
+
+    @property
+    def artifacts(self) -> dict[str, str]:
+        """What of ``org.apache.kafka`` runs its broker and the acts, by version.
+
+        The broker comes first: what it needs wins over what streams bring.
+        """
+        streams = {"kafka-streams": self.tools.number} if self.has_streams_groups else {}
+        return {"kafka_2.13": self.number} | streams
 
     @property
     def features(self) -> tuple[str, ...]:

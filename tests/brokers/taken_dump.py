@@ -72,7 +72,6 @@ class TakenDump:
 
     def print_segments(self, programs: Programs) -> int:
         """Have Kafka's tool print every segment of the internal topics; returns how many."""
-        tool = programs.tool("DumpLogSegments")
         printed = 0
         for topic, decoder in _DECODERS.items():
             segments = sorted(
@@ -83,7 +82,7 @@ class TakenDump:
             if segments:
                 options = ["--deep-iteration", "--print-data-log", "--files", ",".join(segments)]
                 done = subprocess.run(
-                    programs.java(tool, decoder, *options),
+                    programs.tool("DumpLogSegments", decoder, *options),
                     cwd=self.root,
                     capture_output=True,
                     timeout=_SECONDS,

@@ -41,7 +41,7 @@ final class Member extends Thread {
                     failures = 0;
                 } catch (KafkaException | IllegalStateException refused) {
                     stage.said(this, settings.get("client.id") + " refused: " + refused);
-                    failures++;
+                    failures += stage.holding ? 0 : 1;
                 }
             }
         } catch (Exception gone) {

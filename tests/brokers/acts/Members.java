@@ -6,7 +6,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 
 /** The members of one kind that are on stage: some come, some go. */
 abstract class Members implements Act {
-    private static final int MOST = 5;
+    private static final int MOST = 4;
     private static int number;
 
     private final List<Member> present = new ArrayList<>();

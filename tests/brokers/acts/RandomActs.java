@@ -9,6 +9,7 @@ import java.util.List;
 public final class RandomActs {
     public static void main(String[] arguments) throws Exception {
         Stage stage = new Stage(arguments[0], Long.parseLong(arguments[1]), arguments[3]);
+        stage.open();
         List<Act> acts = new ArrayList<>();
         for (int each = 4; each < arguments.length; each++) {
             acts.add((Act) Class.forName(arguments[each]).getDeclaredConstructor().newInstance());
@@ -18,7 +19,7 @@ public final class RandomActs {
             Act act = stage.any(acts);
             try {
                 act.perform(stage);
-            } catch (Exception refused) {
+            } catch (Exception | LinkageError refused) {
                 stage.said(act, "refused: " + refused);
             }
             Thread.sleep(stage.random.nextInt(250));

@@ -14,7 +14,7 @@ import org.apache.kafka.common.config.ConfigResource;
 
 /** Members of share groups: they accept, release and reject, sometimes too late. */
 public final class ShareMembers implements Act {
-    private static final int MOST = 4;
+    private static final int MOST = 3;
     private static final long LATE_MS = 2500;
     private static int number;
 

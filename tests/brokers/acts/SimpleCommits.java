@@ -26,14 +26,16 @@ public final class SimpleCommits implements Act {
         }
     }
 
-    /** Offsets of a few partitions, there or not. */
-    static Map<TopicPartition, OffsetAndMetadata> offsets(Stage stage) {
+    /** Offsets of a few partitions. */
+    static Map<TopicPartition, OffsetAndMetadata> offsets(Stage stage) throws Exception {
+        Map<String, Integer> topics = stage.topics();
         Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
         for (int each = stage.random.nextInt(4); each >= 0; each--) {
             Optional<Integer> epoch =
                 stage.onceIn(2) ? Optional.empty() : Optional.of(stage.random.nextInt(5));
+            String topic = stage.any(List.copyOf(topics.keySet()));
             offsets.put(
-                new TopicPartition(stage.any(Stage.TOPICS), stage.random.nextInt(4)),
+                new TopicPartition(topic, stage.random.nextInt(topics.get(topic))),
                 new OffsetAndMetadata(stage.random.nextInt(1000), epoch, stage.text()));
         }
         return offsets;

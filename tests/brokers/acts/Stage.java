@@ -5,8 +5,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -33,6 +35,14 @@ public final class Stage {
         this.release = release;
         this.random = new Random(seed);
         this.admin = Admin.create(settings());
+    }
+
+    /** Makes the topics that are not there. */
+    void open() throws Exception {
+        Set<String> there = topics().keySet();
+        List<NewTopic> missing = TOPICS.stream().filter(each -> !there.contains(each))
+            .map(each -> new NewTopic(each, 1 + random.nextInt(4), (short) 1)).toList();
+        admin.createTopics(missing).all().get(30, TimeUnit.SECONDS);
     }
 
     /** One of them; null where there is none. */

@@ -133,7 +133,7 @@ def test_a_state_reads_back_as_what_was_answered(tmp_path: Path) -> None:
 
 
 def test_share_state_is_read_with_an_epoch_that_leaves_no_record() -> None:
-    """-1 where there is no state, else that of the partition's leader: never one above it."""
+    """The lowest where there is no state, else that of the partition's leader, which it knows."""
     broker = FakeBroker()
     state_of(broker, Release("4.4.0"), 0)
     asked = [
@@ -142,10 +142,10 @@ def test_share_state_is_read_with_an_epoch_that_leaves_no_record() -> None:
         if api == "ReadShareGroupState"
         for each in request["topics"][0]["partitions"]
     ]
-    assert sorted(asked) == [(0, -1), (0, 3), (1, -1)]
+    assert sorted(asked) == [(0, 0), (0, 3), (1, 0)]
 
 
-def test_the_state_that_4_0_makes_up_is_left_out() -> None:
+def test_the_state_that_4_0_answers_with_where_there_is_none_is_left_out() -> None:
     state = state_of(FakeBroker(), Release("4.0.2"), 0)
     (told,) = state["share_partitions"]
     assert (told["partition"], told["described"]) == (0, {"partitionIndex": 0})
