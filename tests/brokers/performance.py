@@ -21,7 +21,7 @@ from tests.brokers.truncation import log_starts, truncated_copy
 
 _CUT_TOPICS = ("__consumer_offsets", "__share_group_state")
 _FORGOTTEN = "__transaction_state"
-_SECONDS_TO_SETTLE = 60
+_SECONDS_TO_SETTLE = 90
 _BETWEEN_ANSWERS = 1.5
 
 Say = Callable[[str], None]

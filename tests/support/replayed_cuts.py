@@ -102,6 +102,11 @@ def by_cut(tables: Mapping[str, Iterable[Any]]) -> _ByCut:
         if not hidden:
             found[number].assignments.add(_assignment(group, row))
     for each in found.values():
+        # What a member is to get outlives its own record where compaction took that one: the
+        # newer is above the cut. Brokers describe members, and it under them.
+        each.assignments = {
+            told for told in each.assignments if (told.group_id, told.member_id) in each.members
+        }
         stable = {(told.group_id, told.topic, told.partition) for told in each.committed_offsets}
         each.unstable_offsets &= stable
     return found

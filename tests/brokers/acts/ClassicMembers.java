@@ -22,7 +22,7 @@ public final class ClassicMembers extends Members {
             "group.instance.id", instance(stage),
             "client.rack", stage.anyOf("", "", "rack-a", "rack-b"),
             "partition.assignment.strategy", assignors,
-            "session.timeout.ms", stage.anyOf(6000, 20000, 120000),
+            "session.timeout.ms", stage.anyOf(20000, 30000),
             "heartbeat.interval.ms", 1000,
             "max.poll.interval.ms", stage.anyOf(120000, 300000),
             "enable.auto.commit", false,
