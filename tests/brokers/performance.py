@@ -64,18 +64,18 @@ class Performance:
         first, second = (Troupe(self.folder / f"troupe-{name}.txt") for name in "ab")
         broker.format(self.release)
         broker.start()
-        broker.answer(lambda: ask("Metadata", {"topics": None}))
+        broker.answer(lambda: ask("Metadata", {"topics": None}))  # it is up
         half = self.seconds // 2
         try:
             first.begin(self.programs, self.release, bootstrap, self.seed * 2, half)
             first.wait_until_still(half)
+            if draw.random() < 0.6:
+                self._restart(broker, ask, draw)
             second.begin(
                 self.programs, self.release, bootstrap, self.seed * 2 + 1, self.seconds - half
             )
             time.sleep(draw.uniform(1, 8))
             first.kill()
-            if draw.random() < 0.6:
-                self._restart(broker, draw)
             second.wait_until_still(self.seconds - half)
             self._ask_last(broker, ask, dump)
         finally:
@@ -86,7 +86,7 @@ class Performance:
             broker.stop()
         dump.timeline.write_text("\n".join(sorted([*first.told(), *second.told()])) + "\n")
 
-    def _restart(self, broker: Broker, draw: random.Random) -> None:
+    def _restart(self, broker: Broker, ask: Asker, draw: random.Random) -> None:
         if draw.random() < 0.5:
             self.say("the broker is killed and started again")
             broker.kill()
@@ -94,6 +94,7 @@ class Performance:
             self.say("the broker is stopped and started again")
             broker.stop()
         broker.start()
+        broker.answer(lambda: state_of(ask, self.release, now_ms()))
 
     def _ask_last(self, broker: Broker, ask: Asker, dump: TakenDump) -> None:
         """Ask until nothing changes any more: then the log ends where the answer was given."""

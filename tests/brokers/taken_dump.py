@@ -14,6 +14,7 @@ from tests.brokers.asking import Answer
 from tests.brokers.broker import properties_text
 from tests.brokers.programs import Programs
 from tests.brokers.releases import Release
+from tests.support.dump_log_manifest import BOOTSTRAP
 
 COPY = "broker-1"
 _DECODERS = {
@@ -78,6 +79,7 @@ class TakenDump:
                 str(path.relative_to(self.root))
                 for pattern in ("*.log", "*.checkpoint")
                 for path in self.log_dir.glob(f"{topic}-*/{pattern}")
+                if path.name != BOOTSTRAP
             )
             if segments:
                 options = ["--deep-iteration", "--print-data-log", "--files", ",".join(segments)]

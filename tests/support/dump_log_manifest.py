@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tests.support.dump_log_fields import Tally
     from tests.support.dump_log_records import PrintedRecord
 
+BOOTSTRAP = f"{0:020}-{0:010}.checkpoint"
+"""What formatting leaves, since 4.4 among the snapshots: the log begins with the same records."""
 Partition = tuple[str, str, int]
 
 
@@ -63,7 +65,9 @@ def _partition(row: DecodedRow) -> Partition:
 def _bytes(dump: DumpFolder, key: Partition) -> int:
     folder = dump.root / key[0] / f"{key[1]}-{key[2]}"
     return sum(
-        path.stat().st_size for path in folder.iterdir() if path.suffix in (".log", ".checkpoint")
+        path.stat().st_size
+        for path in folder.iterdir()
+        if path.suffix in (".log", ".checkpoint") and path.name != BOOTSTRAP
     )
 
 
