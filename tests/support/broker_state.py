@@ -129,6 +129,7 @@ class BrokerState:
 
     ``left_since`` has the groups that were listed in a state and described as Empty right after,
     with the state they were listed in: the sessions of their members ended meanwhile.
+    ``asked_for_pending`` is false where it does not say which offsets are pending.
     """
 
     release: str
@@ -139,6 +140,7 @@ class BrokerState:
     unstable_offsets: tuple[tuple[str, str, int], ...]
     share_partitions: tuple[CutSharePartition, ...]
     left_since: tuple[tuple[str, str], ...] = ()
+    asked_for_pending: bool = True
 
     @property
     def size(self) -> int:

@@ -106,7 +106,7 @@ def check(command: str, dump: Path, cut: Cut, *, asked_for_pending: bool) -> lis
 def main(dump: Path, names: tuple[str, ...], command: str) -> None:
     """Compare every cut of DUMP."""
     cuts = [cut for cut in cuts_of(dump) if not names or cut.name in names]
-    asked_for_pending = any(cut.state.unstable_offsets for cut in cuts_of(dump))
+    asked_for_pending = any(cut.state.asked_for_pending for cut in cuts_of(dump))
     failed = 0
     for cut in cuts:
         differing = check(command, dump, cut, asked_for_pending=asked_for_pending)

@@ -133,6 +133,7 @@ def read_state(path: Path) -> BrokerState:
             )
         ),
         left_since=tuple(left_since),
+        asked_for_pending="unstable_offsets" in told,
     )
 
 

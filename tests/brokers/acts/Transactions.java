@@ -14,7 +14,7 @@ public final class Transactions implements Act {
 
     @Override
     public void perform(Stage stage) throws Exception {
-        String id = "writer-" + stage.random.nextInt(5);
+        String id = "writer-" + stage.random.nextInt(8);
         try {
             if (!producers.containsKey(id)) {
                 producers.put(id, producer(stage, id));
@@ -31,7 +31,7 @@ public final class Transactions implements Act {
                 producer.sendOffsetsToTransaction(
                     SimpleCommits.offsets(stage), new ConsumerGroupMetadata(group));
             }
-            end(stage, id, stage.random.nextInt(4));
+            end(stage, id, stage.random.nextInt(3));
         } catch (Exception refused) {
             open.remove(id);
             if (producers.containsKey(id)) {
