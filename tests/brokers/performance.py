@@ -22,6 +22,7 @@ from tests.brokers.truncation import log_starts, truncated_copy
 _CUT_TOPICS = ("__consumer_offsets", "__share_group_state")
 _FORGOTTEN = "__transaction_state"
 _SECONDS_TO_SETTLE = 90
+_SECONDS_TO_LOAD = 60
 _BETWEEN_ANSWERS = 1.5
 
 Say = Callable[[str], None]
@@ -140,7 +141,7 @@ class Performance:
         truncated_copy(dump.log_dir, broker.log_dir, {**cut.end_offsets, **forgotten})
         broker.start()
         try:
-            state = broker.answer(lambda: state_of(ask, self.release, now_ms()))
+            state = broker.answer(lambda: state_of(ask, self.release, now_ms()), _SECONDS_TO_LOAD)
         except BrokerFailedError as never:
             self.say(f"cut {number} ({cut.kind}) cannot be loaded: {never}")
         else:
