@@ -97,6 +97,33 @@ def is_settled(state: Answer) -> bool:
     return all(group["groupState"] not in UNSETTLED for group in told)
 
 
+def changes(before: Answer, after: Answer) -> list[str]:
+    """Name what differs between two states: the list, and the groups."""
+    differing = []
+    for name in ("groups", "committed_offsets", "unstable_offsets", "share_partitions"):
+        one = [each for each in before[name] if each not in after[name]]
+        other = [each for each in after[name] if each not in before[name]]
+        groups = sorted({each["group_id"] for each in (*one, *other)})
+        differing += [f"{name} of {' and '.join(groups)}"] if groups else []
+    return differing
+
+
+def without_unrecorded(state: Answer, release: Release) -> Answer:
+    """Leave out what only a running broker has: 3.x keeps a group when its last offset goes.
+
+    It keeps the one in its memory, and a fresh broker does not have it.
+    """
+    if release.line >= (4, 0):
+        return state
+    with_offsets = {each["group_id"] for each in state["committed_offsets"]}
+    groups = [
+        each
+        for each in state["groups"]
+        if each["listed"]["protocolType"] or each["group_id"] in with_offsets
+    ]
+    return {**state, "groups": groups}
+
+
 def end_offsets(ask: Ask) -> dict[str, int]:
     """Return the log end of every internal partition, by ``topic-partition``."""
     asked = [

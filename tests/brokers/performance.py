@@ -8,7 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.brokers.answers import NotYetError, end_offsets, is_settled, state_of
+from tests.brokers.answers import (
+    NotYetError,
+    changes,
+    end_offsets,
+    is_settled,
+    state_of,
+    without_unrecorded,
+)
 from tests.brokers.asking import Answer, Asker
 from tests.brokers.batches import batches_of
 from tests.brokers.broker import Addresses, Broker, BrokerFailedError
@@ -49,7 +56,8 @@ class Performance:
             self._act(broker, ask, addresses.bootstrap, dump)
             dump.take(broker.log_dir)
             dump.describe(self.release, settings, self._about())
-            self.say(f"{dump.print_segments(self.programs)} segments printed by Kafka's tool")
+            printed = dump.print_segments(self.programs, self.release)
+            self.say(f"{printed} segments printed by Kafka's tool")
             for number, cut in enumerate(self._choose(dump), 1):
                 self._load(number, cut, dump, settings, addresses, ask)
 
@@ -105,11 +113,12 @@ class Performance:
             ends = end_offsets(ask)
             time.sleep(_BETWEEN_ANSWERS)
             again = state_of(ask, self.release, state["at"])
-            changed = [name for name, told in state.items() if told != again[name]]
+            changed = changes(state, again)
             if changed or ends != end_offsets(ask) or not is_settled(state):
                 raise NotYetError(f"something still changes: {', '.join(changed) or 'the logs'}")
             cut = {name: end for name, end in ends.items() if name.startswith(_CUT_TOPICS)}
-            dump.add_cut(0, ChosenCut("end", None, cut).told(), state)
+            told = without_unrecorded(state, self.release)
+            dump.add_cut(0, ChosenCut("end", None, cut).told(), told)
             return state
 
         try:

@@ -74,7 +74,8 @@ def fetch_programs(release: Release, folder: Path) -> Programs:
     sources = [str(ACTS / f"{name}.java") for name in sorted({*_ALWAYS, *release.acts})]
     run(["javac", "-nowarn", "-Xlint:none", "-cp", jars, "-d", str(classes), *sources])
     # An older release's tools print newer records too if they decode with the newer classes.
-    decoders = [jar for jar in jars.split(":") if Path(jar).name.startswith(_DECODERS)]
+    newer = release.line > release.tools.line
+    decoders = [jar for jar in jars.split(":") if newer and Path(jar).name.startswith(_DECODERS)]
     return Programs(f"{jars}:{classes}", ":".join([*decoders, tool_jars]))
 
 

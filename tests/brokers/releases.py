@@ -26,6 +26,8 @@ _CLASSIC_ACTS = (
 )
 _WITHOUT_TOOLS = {"4.4.0": "4.3.1"}
 """Releases of which Maven has neither tools nor streams, and the one whose do in their place."""
+_TOOLS_SAY_ENOUGH = (3, 9)
+_NEWER_TOOLS = "4.3.1"
 _NEVER = "86400000"
 
 
@@ -70,7 +72,9 @@ class Release:
 
     @property
     def tools(self) -> Release:
-        """The release whose tools print its segments: its own, if there are."""
+        """The release whose tools print its segments: its own, if there are and say enough."""
+        if self.line < _TOOLS_SAY_ENOUGH:
+            return Release(_NEWER_TOOLS)
         return Release(_WITHOUT_TOOLS.get(self.number, self.number))
 
     @property

@@ -71,8 +71,11 @@ class TakenDump:
         (folder / "cut.json").write_text(json.dumps(cut, indent=1) + "\n")
         _write_json(folder / "state.json.gz", state)
 
-    def print_segments(self, programs: Programs) -> int:
+    def print_segments(self, programs: Programs, release: Release) -> int:
         """Have Kafka's tool print every segment of the internal topics; returns how many."""
+        tools = release.tools
+        folder = "dump-log" if tools == release else f"dump-log-{tools.number}"
+        texts = self.root / "tools" / folder
         printed = 0
         for topic, decoder in _DECODERS.items():
             segments = sorted(
@@ -91,15 +94,11 @@ class TakenDump:
                     check=True,
                 )
                 for segment, text in texts_by_segment(done.stdout, segments):
-                    self._add_text(segment, text)
+                    path = texts / f"{segment}.txt.gz"
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(gzip.compress(text, mtime=0))
                     printed += 1
         return printed
-
-    def _add_text(self, segment: str, text: bytes) -> None:
-        copy, partition, name = segment.split("/")
-        path = self.root / "tools" / "dump-log" / copy / partition / f"{name}.txt.gz"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(text, mtime=0))
 
 
 def texts_by_segment(printed: bytes, segments: Iterable[str]) -> Iterator[tuple[str, bytes]]:

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.brokers.answers import NotYetError, end_offsets, is_settled, state_of
+from tests.brokers.answers import (
+    NotYetError,
+    changes,
+    end_offsets,
+    is_settled,
+    state_of,
+    without_unrecorded,
+)
 from tests.brokers.releases import Release
 from tests.brokers.taken_dump import texts_by_segment
 from tests.support.broker_state import CutGroup, CutOffset
@@ -173,6 +180,23 @@ def test_groups_between_two_generations_are_not_settled(state: str, settled: boo
     broker = FakeBroker()
     broker.state = state
     assert is_settled(state_of(broker, Release("4.4.0"), 0)) is settled
+
+
+def test_what_changed_is_named() -> None:
+    broker = FakeBroker()
+    before = state_of(broker, Release("4.4.0"), 0)
+    broker.state = "Dead"
+    after = state_of(broker, Release("4.4.0"), 0)
+    assert (changes(before, before), changes(before, after)) == ([], ["groups of copy"])
+
+
+def test_a_group_that_3_x_keeps_in_memory_without_an_offset_is_not_compared() -> None:
+    broker = FakeBroker()
+    broker.listed = [CLASSIC, {**CLASSIC, "groupId": "left"}]
+    for number, kept in (("3.9.2", ["copy"]), ("4.0.2", ["copy", "left"])):
+        release = Release(number)
+        told = without_unrecorded(state_of(broker, release, 0), release)
+        assert [each["group_id"] for each in told["groups"]] == kept
 
 
 def test_end_offsets_are_those_of_every_internal_partition() -> None:

@@ -32,6 +32,11 @@ def test_previews_are_switched_on_only_where_they_are_previews() -> None:
     assert [n for n in RELEASES if Release(n).features] == ["4.1.2"]
 
 
+def test_segments_are_printed_by_tools_that_are_published_and_say_enough() -> None:
+    tools = {number: Release(number).tools.number for number in RELEASES}
+    assert {n: t for n, t in tools.items() if n != t} == {"3.7.2": "4.3.1", "4.4.0": "4.3.1"}
+
+
 def test_seeds_differ_in_what_they_ask_of_the_broker_and_repeat_themselves() -> None:
     release = Release("4.4.0")
     drawn = [broker_settings(release, seed) for seed in range(20)]
