@@ -10,11 +10,11 @@ from typing import Any
 
 from tests.brokers.asking import Answer, Ask
 from tests.brokers.releases import INTERNAL, Release
+from tests.support.cuts import PENDING, UNINITIALIZED
 
 LOADING, NOT_AVAILABLE, NOT_COORDINATOR = 14, 15, 16
 GROUP_GONE = 69
 FENCED = 74
-PENDING = 88
 _NOT_YET = frozenset((LOADING, NOT_AVAILABLE, NOT_COORDINATOR, GROUP_GONE))
 _NAMES_ALL_TOPICS = 8  # OffsetFetch: newer versions name topics by ids
 _OF_OFFSETS = 7  # ListOffsets
@@ -214,7 +214,7 @@ def _share_partitions(ask: Ask, release: Release, group: str) -> Iterator[Answer
 
 
 def _require_state(told: Answer, where: str) -> None:
-    if told["errorCode"] in {LOADING, NOT_AVAILABLE, NOT_COORDINATOR, FENCED}:
+    if told["errorCode"] not in {0, UNINITIALIZED}:
         raise NotYetError(f"{where}: error {told['errorCode']}")
 
 
