@@ -28,7 +28,7 @@ from tests.brokers.truncation import log_starts, truncated_copy
 
 _CUT_TOPICS = ("__consumer_offsets", "__share_group_state")
 _FORGOTTEN = "__transaction_state"
-_SECONDS_TO_SETTLE = 90
+_SECONDS_TO_SETTLE = 45
 _SECONDS_TO_LOAD = 60
 _BETWEEN_ANSWERS = 1.5
 
@@ -86,7 +86,10 @@ class Performance:
             time.sleep(draw.uniform(1, 8))
             first.kill()
             second.wait_until_still(self.seconds - half)
-            self._ask_last(broker, ask, dump)
+            if not self._ask_last(broker, ask, dump):
+                second.kill()  # some group never comes to rest, but no session ends at once
+                if not self._ask_last(broker, ask, dump):
+                    self.say("the running broker's answers are not compared")
         finally:
             first.kill()
             second.kill()
@@ -105,8 +108,12 @@ class Performance:
         broker.start()
         broker.answer(lambda: state_of(ask, self.release, now_ms()))
 
-    def _ask_last(self, broker: Broker, ask: Asker, dump: TakenDump) -> None:
-        """Ask until nothing changes any more: then the log ends where the answer was given."""
+    def _ask_last(self, broker: Broker, ask: Asker, dump: TakenDump) -> bool:
+        """Ask until nothing changes any more: what was answered then is what the log tells.
+
+        Returns:
+            Whether it came to that.
+        """
 
         def once() -> Answer:
             state = state_of(ask, self.release, now_ms())
@@ -124,7 +131,9 @@ class Performance:
         try:
             dump.add_state(broker.answer(once, _SECONDS_TO_SETTLE))
         except BrokerFailedError as never:
-            self.say(f"the running broker's answers are not compared: {never}")
+            self.say(str(never))
+            return False
+        return True
 
     def _choose(self, dump: TakenDump) -> list[ChosenCut]:
         logs = {

@@ -25,7 +25,7 @@ _CLASSIC_ACTS = (
     *("SimpleCommits", "SimpleCommits", "OldCommits", "Transactions", "Transactions", "Deletions"),
 )
 _WITHOUT_TOOLS = {"4.4.0": "4.3.1"}
-"""Releases of which Maven has neither tools nor streams, and the one whose do in their place."""
+"""Releases of which Maven has neither tools nor streams, and the one whose tools do instead."""
 _TOOLS_SAY_ENOUGH = (3, 9)
 _NEWER_TOOLS = "4.3.1"
 _NEVER = "86400000"
@@ -59,6 +59,11 @@ class Release:
         return self.line >= (4, 1)
 
     @property
+    def has_streams_clients(self) -> bool:
+        """Whether there are clients to act in streams groups."""
+        return self.has_streams_groups and self.number not in _WITHOUT_TOOLS
+
+    @property
     def acts(self) -> tuple[str, ...]:
         """The classes of ``acts`` that its clients can perform; those named twice more often."""
         acts = list(_CLASSIC_ACTS)
@@ -67,7 +72,9 @@ class Release:
         if self.has_share_groups:
             acts += ["ShareMembers", "ShareMembers"]
         if self.has_streams_groups:
-            acts += ["ShareOffsets", "StreamsMembers"]
+            acts += ["ShareOffsets"]
+        if self.has_streams_clients:
+            acts += ["StreamsMembers"]
         return tuple(acts)
 
     @property
@@ -79,11 +86,8 @@ class Release:
 
     @property
     def artifacts(self) -> dict[str, str]:
-        """What of ``org.apache.kafka`` runs its broker and the acts, by version.
-
-        The broker comes first: what it needs wins over what streams bring.
-        """
-        streams = {"kafka-streams": self.tools.number} if self.has_streams_groups else {}
+        """What of ``org.apache.kafka`` runs its broker and the acts, by version."""
+        streams = {"kafka-streams": self.number} if self.has_streams_clients else {}
         return {"kafka_2.13": self.number} | streams
 
     @property
