@@ -2,8 +2,9 @@
 
 Run as ``python -m tests.brokers --release 4.4.0 --seed 7`` (or ``make test-brokers``): Maven
 fetches the broker, clients act at random on it, and what it knew at the end, what fresh brokers of
-the release know that have loaded its log up to somewhere, and what Kafka's tool prints of every
-record are compared with ours. Exit code 1 where anything differs.
+the release know that have loaded its log up to somewhere, what they refuse to load where records
+are missing, and what Kafka's tool prints of every record are compared with ours. Exit code 1 where
+anything differs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import click
 
 from tests.brokers.performance import Performance
 from tests.brokers.programs import fetch_programs
+from tests.brokers.refusals import Thinned
 from tests.brokers.releases import OLDEST, Release
 from tests.brokers.taken_dump import TakenDump
 from tests.support.kafka_jars import JarsUnavailableError
@@ -31,12 +33,13 @@ _CHECKS = ("tests.support.dump_log_check", "tests.support.cut_check")
 @click.option("--seed", default=1, show_default=True, help="Chooses settings, acts and cuts.")
 @click.option("--seconds", default=90, show_default=True, help="How long the clients act.")
 @click.option("--cuts", default=6, show_default=True, help="How many cuts are loaded.")
+@click.option("--thinned", default=3, show_default=True, help="How many thinned copies are loaded.")
 @click.option(
     "--keep",
     type=click.Path(path_type=Path),
     help="A new folder for the dump; thrown away without.",
 )
-def main(number: str, seed: int, seconds: int, cuts: int, keep: Path | None) -> None:
+def main(number: str, seed: int, seconds: int, cuts: int, thinned: int, keep: Path | None) -> None:
     """Perform, compare, and end with 1 where anything differs."""
     release = Release(number)
     if release.line < OLDEST:
@@ -50,6 +53,9 @@ def main(number: str, seed: int, seconds: int, cuts: int, keep: Path | None) -> 
             return
         Performance(release, seed, seconds, cuts, programs, folder, click.echo).play(dump)
         failed = [check for check in _CHECKS if _fails(check, dump.root)]
+        copies = Thinned(release, seed, thinned, programs, folder, click.echo)
+        if release.has_consumer_groups and copies.differ(dump.log_dir):
+            failed.append("refusals")
     sys.exit(1 if failed else 0)
 
 

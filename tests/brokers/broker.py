@@ -21,7 +21,11 @@ CLUSTER = "groupscope-brokers-00A"
 _SECONDS_TO_ANSWER = 90
 _SECONDS_TO_STOP = 40
 _BETWEEN = 0.3
-_LEVELS = ("org.slf4j.simpleLogger.defaultLogLevel=warn",)
+_LEVELS = (
+    "org.slf4j.simpleLogger.defaultLogLevel=warn",
+    "org.slf4j.simpleLogger.log.org.apache.kafka.coordinator=info",
+    "org.slf4j.simpleLogger.log.kafka.coordinator=info",
+)
 
 T = TypeVar("T")
 

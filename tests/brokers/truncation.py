@@ -27,11 +27,16 @@ def truncated_copy(log_dir: Path, copy: Path, end_offsets: Mapping[str, int]) ->
         end_offsets: By ``topic-partition``, each between two batches.
     """
     shutil.copytree(log_dir, copy)
-    for name in _CONTRADICTING:
-        (copy / name).unlink(missing_ok=True)
+    forget(copy)
     for name, end in end_offsets.items():
         if (copy / name).is_dir():
             truncate(copy / name, end)
+
+
+def forget(log_dir: Path) -> None:
+    """Remove the checkpoints that say what is in the logs."""
+    for name in _CONTRADICTING:
+        (log_dir / name).unlink(missing_ok=True)
 
 
 def truncate(partition: Path, end: int) -> None:

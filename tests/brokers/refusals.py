@@ -1,0 +1,103 @@
+"""What a broker refuses to load of a log that lost records, held against the table `load_faults`.
+
+A broker that cannot load a partition names the record in its own log, and answers for none of the
+groups: there is nothing that it could be asked.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from analytics.replay.history.group_steps import group_steps
+from analytics.replay.history.load_faults import load_faults
+from analytics.replay.history.steps_in_lives import steps_in_lives
+from analytics.replay.history.takeovers import with_takeovers
+from analytics.replay.rules import replay_rules
+from jobs.console import Console
+from jobs.session import spark_session
+from schemas import tables
+from tests.brokers.broker import Addresses, Broker, BrokerFailedError
+from tests.brokers.performance import Say
+from tests.brokers.programs import Programs
+from tests.brokers.releases import Release, broker_settings, loading_settings
+from tests.brokers.thinning import GROUPS, thinned_copy
+from tests.support.decoded_frames import frames_of_dump
+
+_LOADED = re.compile(rf"Finished loading of metadata from {GROUPS}-(\d+)")
+_FAILED = re.compile(rf"Failed to load metadata from {GROUPS}-(\d+)")
+_AT = re.compile(rf"Replaying record .* from {GROUPS}-(\d+) at offset (\d+) .*failed")
+_SECONDS = 120
+_BETWEEN = 0.5
+
+Refused = dict[int, int]
+"""By partition, the offset of the record at which loading stops."""
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """Copies of a dump's log directory from which records were taken, loaded one by one."""
+
+    release: Release
+    seed: int
+    copies: int
+    programs: Programs
+    folder: Path
+    say: Say
+
+    def differ(self, log_dir: Path) -> bool:
+        """Load them, and tell which partitions a broker refuses and where; whether we agree."""
+        loads = refused = differing = 0
+        settings = loading_settings(broker_settings(self.release, self.seed))
+        with spark_session(Console(quiet=True), small=True) as spark:
+            for number in range(self.copies):
+                folder = self.folder / f"thinned-{number:02}"
+                broker = Broker(self.programs, Addresses.free(), settings, folder)
+                thinned_copy(log_dir, broker.log_dir, random.Random(f"{self.seed} {number}"))
+                ours = _we_say(spark, broker.log_dir, self.release)
+                theirs = _it_says(broker, len(list(log_dir.glob(f"{GROUPS}-*"))))
+                loads += len(list(log_dir.glob(f"{GROUPS}-*")))
+                refused += len(theirs)
+                for each in sorted({*ours, *theirs}):
+                    if ours.get(each) != theirs.get(each):
+                        differing += 1
+                        self.say(
+                            f"thinned copy {number}, {GROUPS}-{each}: we say {ours.get(each)}, the "
+                            f"broker {theirs.get(each)}"
+                        )
+        self.say(f"{loads} thinned partitions loaded, {refused} refused, {differing} differ")
+        return differing > 0
+
+
+def _it_says(broker: Broker, partitions: int) -> Refused:
+    """Let a broker load all its partitions, or give up."""
+    broker.start()
+    try:
+        end = time.monotonic() + _SECONDS
+        while time.monotonic() < end:
+            said = broker.said.read_text(errors="replace")
+            failed = {int(each) for each in _FAILED.findall(said)}
+            if len(failed | {int(each) for each in _LOADED.findall(said)}) == partitions:
+                places = {int(partition): int(offset) for partition, offset in _AT.findall(said)}
+                return {each: places[each] for each in failed}
+            time.sleep(_BETWEEN)
+    finally:
+        broker.kill()
+    raise BrokerFailedError(f"it has not loaded all in {_SECONDS} s")
+
+
+def _we_say(spark: SparkSession, log_dir: Path, release: Release) -> Refused:
+    names = [each.name for each in tables().values() if each.kind in {"decoded", "control"}]
+    decoded = frames_of_dump(spark, log_dir, GROUPS, names)
+    rules = replay_rules(release.number)
+    steps = with_takeovers(group_steps(decoded), decoded["offset_commit"])
+    rows = load_faults(steps_in_lives(steps, rules.initial_epoch), decoded, rules)
+    found: Refused = {}
+    for row in rows.where("stops_loading").orderBy("record_offset").collect():
+        found.setdefault(row.coordinator_partition, row.record_offset)
+    return found
