@@ -10,9 +10,11 @@ from pathlib import Path
 
 from tests.brokers.answers import (
     NotYetError,
+    announce_topics,
     changes,
     end_offsets,
     is_settled,
+    require_loaded,
     state_of,
     without_unrecorded,
 )
@@ -106,7 +108,7 @@ class Performance:
             self.say("the broker is stopped and started again")
             broker.stop()
         broker.start()
-        broker.answer(lambda: state_of(ask, self.release, now_ms()))
+        broker.answer(lambda: require_loaded(ask))
 
     def _ask_last(self, broker: Broker, ask: Asker, dump: TakenDump) -> bool:
         """Ask until nothing changes any more: what was answered then is what the log tells.
@@ -156,10 +158,15 @@ class Performance:
         folder = self.folder / f"load-{number:02}"
         broker = Broker(self.programs, addresses, loading_settings(settings), folder)
         forgotten = {path.name: 0 for path in dump.log_dir.glob(f"{_FORGOTTEN}-*")}
+
+        def once() -> Answer:
+            announce_topics(ask, now_ms())
+            return state_of(ask, self.release, now_ms())
+
         truncated_copy(dump.log_dir, broker.log_dir, {**cut.end_offsets, **forgotten})
         broker.start()
         try:
-            state = broker.answer(lambda: state_of(ask, self.release, now_ms()), _SECONDS_TO_LOAD)
+            state = broker.answer(once, _SECONDS_TO_LOAD)
         except BrokerFailedError as never:
             self.say(f"cut {number} ({cut.kind}) cannot be loaded: {never}")
         else:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.brokers.answers import (
     NotYetError,
+    announce_topics,
     changes,
     end_offsets,
     is_settled,
@@ -107,6 +108,9 @@ class FakeBroker:
             return {"partition": 0, "errorCode": 74, **EMPTY_STATE}
         return {"partition": 0, "errorCode": 0, **KNOWN_STATE}
 
+    def IncrementalAlterConfigs(self, request: Any) -> Any:  # noqa: N802
+        return {"responses": [{"errorCode": 0} for _ in request["resources"]]}
+
     def ListOffsets(self, request: Any) -> Any:  # noqa: N802
         return {
             "topics": [
@@ -180,6 +184,14 @@ def test_groups_between_two_generations_are_not_settled(state: str, settled: boo
     broker = FakeBroker()
     broker.state = state
     assert is_settled(state_of(broker, Release("4.4.0"), 0)) is settled
+
+
+def test_a_loading_broker_is_made_to_tell_its_coordinators_of_the_topics() -> None:
+    broker = FakeBroker()
+    announce_topics(broker, 12345)
+    ((api, request),) = broker.asked
+    (resource,) = request["resources"]
+    assert (api, resource["configs"][0]["value"]) == ("IncrementalAlterConfigs", "12345")
 
 
 def test_what_changed_is_named() -> None:
