@@ -25,6 +25,7 @@ class ReplayRules:
         failed_load: ``empty`` or ``refused``: what becomes of the partition.
         unmatched_share_records: ``ignored`` or ``refused``.
         streams_over_simple: ``skipped``, ``refused`` or ``replaced``.
+        share_epoch_without_snapshot: State epoch where only updates of a share partition are left.
         default_consumer_assignor: Where members name none.
         share_assignor: Of all share groups.
     """
@@ -38,6 +39,7 @@ class ReplayRules:
     failed_load: str
     unmatched_share_records: str
     streams_over_simple: str
+    share_epoch_without_snapshot: int
     default_consumer_assignor: str
     share_assignor: str
 

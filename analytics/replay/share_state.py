@@ -31,13 +31,17 @@ _TOLD = ("updates", "mismatches")
 _ADDED = ("base", *_TOLD)
 
 
-def share_states(decoded: Mapping[str, DataFrame]) -> DataFrame:
+def share_states(decoded: Mapping[str, DataFrame], epoch_without_snapshot: int = 0) -> DataFrame:
     """Replay ``share_snapshot`` and ``share_update``, already cut; the columns are `STATES`.
 
     Only what follows the last snapshot or tombstone of a key can matter, and of it no ranges that
     a later start offset cut away: nothing else is moved. The rest is folded in numpy, each internal
     partition on one task. A caller that makes several tables from the result keeps it in memory
     meanwhile.
+
+    Args:
+        decoded: Cut at an instant.
+        epoch_without_snapshot: The state epoch where there are only updates, which name none.
     """
     kind = f"if(is_tombstone, {TOMBSTONE}, {SNAPSHOT})"
     snapshots = _records(decoded["share_snapshot"], kind)
@@ -47,7 +51,9 @@ def share_states(decoded: Mapping[str, DataFrame]) -> DataFrame:
     # one unless it is said everywhere.
     heads = _heads(snapshots.where(" and ".join(f"{name} is not null" for name in KEY)))
     records = heads.unionByName(_living(updates, _behind(updates, heads)))
-    return records.repartition(KEY[0]).mapInArrow(_fold_all, from_arrow_schema(STATES))
+    states = records.repartition(KEY[0]).mapInArrow(_fold_all, from_arrow_schema(STATES))
+    epoch = F.expr(f"if(has_snapshot, state_epoch, {epoch_without_snapshot})")
+    return states.withColumn("state_epoch", epoch)
 
 
 def _heads(snapshots: DataFrame) -> DataFrame:

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 Keep = Callable[[str, "DataFrame"], "DataFrame"]
 """Takes a table's name and rows, and returns the rows as they were kept (written, or cached)."""
 
+
+def _share_states(cut: Decoded, rules: ReplayRules) -> DataFrame:
+    return share_states(cut, rules.share_epoch_without_snapshot).localCheckpoint()
+
+
 STATE = (
     Step("metadata", metadata_log, ("cut",)),
     Step("group_log", group_log, ("cut", "rules")),
@@ -39,7 +44,7 @@ STATE = (
     Step("groups", groups, ("group_log", "committed_offsets", "pending_offsets", "coverage")),
     Step("assignments", assignments, ("group_log", "topics")),
     Step("members", members, ("group_log",)),
-    Step("share_states", lambda cut: share_states(cut).localCheckpoint(), ("cut",)),
+    Step("share_states", _share_states, ("cut", "rules")),
     Step("share_partitions", share_partitions, ("share_states", "cut", "topics", "coverage")),
     Step("share_batches", share_batches, ("share_states", "topics")),
     Step("partition_leaders", partition_leaders, ("metadata",)),

@@ -13,9 +13,11 @@ _CONTRADICTING = (
     "cleaner-offset-checkpoint",
     "recovery-point-offset-checkpoint",
     "replication-offset-checkpoint",
+    LOG_STARTS,
     ".kafka_cleanshutdown",
 )
-"""Checkpoints that may lie behind a cut: without them the broker looks at the logs themselves."""
+"""Checkpoints that may lie behind a cut: without them the broker looks at the logs themselves. What
+is below the log start of the end was not at the cut, and replay takes it so too."""
 
 
 def truncated_copy(log_dir: Path, copy: Path, end_offsets: Mapping[str, int]) -> None:

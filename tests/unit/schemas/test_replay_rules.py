@@ -42,6 +42,13 @@ def test_a_streams_group_can_be_seen_to_be_ready_since_4_2(release: str, ready_b
     assert replay_rule_values(release)["streams_ready_by"] == ready_by
 
 
+@pytest.mark.parametrize(("release", "epoch"), [("4.0.2", -1), ("4.1.0", 0), ("4.4", 0)])
+def test_a_share_partition_without_a_snapshot_has_a_state_epoch_of_its_release(
+    release: str, epoch: int
+) -> None:
+    assert replay_rule_values(release)["share_epoch_without_snapshot"] == epoch
+
+
 def test_a_release_older_than_the_offsets_topic_has_no_rules() -> None:
     with pytest.raises(SchemaError, match=r"no value for release 0\.8"):
         replay_rule_values("0.8")
