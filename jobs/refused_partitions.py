@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from analytics.replay.rules import replay_rules
+from jobs.cannot_tell import OFFSETS_TOPIC
 from schemas import record_types
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def refused_partitions(
     firsts: dict[tuple[str, int], dict[str, Any]] = {}
     for each in found.sort_by("record_offset").to_pylist():
         place = each["topic"], each["coordinator_partition"]
-        if partitions is None or (place[0] == "__consumer_offsets" and place[1] in partitions):
+        if partitions is None or (place[0] == OFFSETS_TOPIC and place[1] in partitions):
             firsts.setdefault(place, each)
     return [_sentence(firsts[place], release) for place in sorted(firsts)]
 

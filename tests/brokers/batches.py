@@ -25,6 +25,12 @@ class Batch:
     last_offset: int
     max_timestamp: int
 
+    def read(self) -> bytes:
+        """Return its bytes."""
+        with self.segment.open("rb") as file:
+            file.seek(self.start)
+            return file.read(self.end - self.start)
+
 
 def batches_of(partition: Path) -> list[Batch]:
     """Return the whole batches of a partition's segments, in order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.brokers.releases import Release
-from tests.support.kafka_jars import JarsUnavailableError, run
+from tests.support.kafka_jars import JarsUnavailableError, require, run
 
 ACTS = Path(__file__).with_name("acts")
 _ALWAYS = ("Act", "Ask", "Member", "Members", "RandomActs", "Stage", "Wire")
@@ -64,9 +63,7 @@ def fetch_programs(release: Release, folder: Path) -> Programs:
     Raises:
         JarsUnavailableError: It cannot be had here; the message says why.
     """
-    for command in ("mvn", "java", "javac"):
-        if shutil.which(command) is None:
-            raise JarsUnavailableError(f"{command} is not on the PATH")
+    require("mvn", "java", "javac")
     jars = _class_path(release.artifacts, folder / "broker.xml")
     tools = {"kafka_2.13": release.tools.number, "kafka-tools": release.tools.number}
     tool_jars = _class_path(tools, folder / "tools.xml")

@@ -14,10 +14,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from analytics.replay.history.group_steps import group_steps
-from analytics.replay.history.load_faults import load_faults
-from analytics.replay.history.steps_in_lives import steps_in_lives
-from analytics.replay.history.takeovers import with_takeovers
+from analytics.replay.graph import needed_for, resolve
+from analytics.replay.history.tables import HISTORY
 from analytics.replay.rules import replay_rules
 from jobs.console import Console
 from jobs.session import spark_session
@@ -52,7 +50,8 @@ class Thinned:
 
     def differ(self, log_dir: Path) -> bool:
         """Load them, and tell which partitions a broker refuses and where; whether we agree."""
-        loads = refused = differing = 0
+        refused = differing = 0
+        partitions = len(list(log_dir.glob(f"{GROUPS}-*")))
         settings = loading_settings(broker_settings(self.release, self.seed))
         with spark_session(Console(quiet=True), small=True) as spark:
             for number in range(self.copies):
@@ -60,16 +59,15 @@ class Thinned:
                 broker = Broker(self.programs, Addresses.free(), settings, folder)
                 thinned_copy(log_dir, broker.log_dir, random.Random(f"{self.seed} {number}"))
                 ours = _we_say(spark, broker.log_dir, self.release)
-                theirs = _it_says(broker, len(list(log_dir.glob(f"{GROUPS}-*"))))
-                loads += len(list(log_dir.glob(f"{GROUPS}-*")))
+                theirs = _it_says(broker, partitions)
                 refused += len(theirs)
-                for each in sorted({*ours, *theirs}):
-                    if ours.get(each) != theirs.get(each):
-                        differing += 1
-                        self.say(
-                            f"thinned copy {number}, {GROUPS}-{each}: we say {ours.get(each)}, the "
-                            f"broker {theirs.get(each)}"
-                        )
+                for each in sorted({partition for partition, _ in ours.items() ^ theirs.items()}):
+                    differing += 1
+                    self.say(
+                        f"thinned copy {number}, {GROUPS}-{each}: we say {ours.get(each)}, the "
+                        f"broker {theirs.get(each)}"
+                    )
+        loads = self.copies * partitions
         self.say(f"{loads} thinned partitions loaded, {refused} refused, {differing} differ")
         return differing > 0
 
@@ -94,10 +92,9 @@ def _it_says(broker: Broker, partitions: int) -> Refused:
 def _we_say(spark: SparkSession, log_dir: Path, release: Release) -> Refused:
     names = [each.name for each in tables().values() if each.kind in {"decoded", "control"}]
     decoded = frames_of_dump(spark, log_dir, GROUPS, names)
-    rules = replay_rules(release.number)
-    steps = with_takeovers(group_steps(decoded), decoded["offset_commit"])
-    rows = load_faults(steps_in_lives(steps, rules.initial_epoch), decoded, rules)
+    given = {"cut": decoded, "rules": replay_rules(release.number)}
+    made = resolve(needed_for(HISTORY, ("load_faults",)), given)
     found: Refused = {}
-    for row in rows.where("stops_loading").orderBy("record_offset").collect():
+    for row in made["load_faults"].where("stops_loading").orderBy("record_offset").collect():
         found.setdefault(row.coordinator_partition, row.record_offset)
     return found

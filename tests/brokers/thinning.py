@@ -43,7 +43,7 @@ def thin(partition: Path, draw: random.Random) -> None:
     written, place = bytearray(), 0
     for each in batches:
         if _attributes(each) & _CONTROL:
-            written += _bytes(each)
+            written += each.read()
             continue
         records = list(enumerate(_read(each), place))
         place += len(records)
@@ -75,17 +75,13 @@ def _at_random(records: Sequence[Record], draw: random.Random) -> Keeps:
     return lambda number, _: number not in lost
 
 
-def _bytes(each: Batch) -> bytes:
-    return each.segment.read_bytes()[each.start : each.end]
-
-
 def _attributes(each: Batch) -> int:
-    (attributes,) = struct.unpack_from(">h", _bytes(each), 21)
+    (attributes,) = struct.unpack_from(">h", each.read(), 21)
     return int(attributes)
 
 
 def _read(each: Batch) -> list[Record]:
-    return read_plain_batch(_bytes(each))
+    return read_plain_batch(each.read())
 
 
 def _rewritten(each: Batch, records: Sequence[Record]) -> bytes:
@@ -93,7 +89,7 @@ def _rewritten(each: Batch, records: Sequence[Record]) -> bytes:
     if not records:
         return b""
     epoch, _, _, attributes, delta, first, _, producer, producer_epoch, sequence = (
-        _HEAD.unpack_from(_bytes(each), _HEAD_AT)
+        _HEAD.unpack_from(each.read(), _HEAD_AT)
     )
     header = Header(
         each.base_offset,

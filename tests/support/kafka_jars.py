@@ -47,9 +47,7 @@ def fetch_jars(folder: Path) -> dict[str, list[Path]]:
     Raises:
         JarsUnavailableError: They cannot be had here.
     """
-    for command in ("mvn", "java"):
-        if shutil.which(command) is None:
-            raise JarsUnavailableError(f"{command} is not on the PATH")
+    require("mvn", "java")
     items = [
         _ITEM.format(
             group="org.apache.kafka", artifact=artifact, version=release, folder=folder / release
@@ -78,6 +76,17 @@ def describe_by_classes(jars: list[Path]) -> str:
         JarsUnavailableError: Java cannot run it.
     """
     return run(["java", "--class-path", ":".join(map(str, jars)), str(_PROBE)])
+
+
+def require(*commands: str) -> None:
+    """Make sure that programs can be run.
+
+    Raises:
+        JarsUnavailableError: One is not on the PATH.
+    """
+    for command in commands:
+        if shutil.which(command) is None:
+            raise JarsUnavailableError(f"{command} is not on the PATH")
 
 
 def run(command: list[str]) -> str:

@@ -21,11 +21,7 @@ PAIRS = [(b"a", b"1"), (b"b", b"1"), (b"a", None), (b"c", b"1"), (b"a", b"2"), (
 
 
 def records_of(partition: Path) -> list[Record]:
-    return [
-        one
-        for each in batches_of(partition)
-        for one in read_plain_batch(each.segment.read_bytes()[each.start : each.end])
-    ]
+    return [one for each in batches_of(partition) for one in read_plain_batch(each.read())]
 
 
 def log(folder: Path) -> Path:

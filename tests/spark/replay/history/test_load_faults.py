@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.replay.history.group_steps import group_steps
-from analytics.replay.history.load_faults import load_faults
-from analytics.replay.history.steps_in_lives import steps_in_lives
-from analytics.replay.history.takeovers import with_takeovers
+from analytics.replay.graph import needed_for, resolve
+from analytics.replay.history.tables import HISTORY
 from analytics.replay.rules import replay_rules
 from schemas.load_faults import load_faults as known_faults
 from tests.support.decoded_frames import frame_of, frames_of
@@ -34,15 +32,12 @@ def found_faults(
     release: str,
     undecoded: DataFrame | None = None,
 ) -> list[Row]:
-    rules = replay_rules(release)
     tables = (*TABLES, "share_group_partition_metadata", "undecoded")
     decoded = frames_of(spark, decoded_rows(records), tables)
     if undecoded is not None:
         decoded["undecoded"] = undecoded
-    steps = steps_in_lives(
-        with_takeovers(group_steps(decoded), decoded["offset_commit"]), rules.initial_epoch
-    )
-    return load_faults(steps, decoded, rules).collect()
+    given = {"cut": decoded, "rules": replay_rules(release)}
+    return resolve(needed_for(HISTORY, ("load_faults",)), given)["load_faults"].collect()
 
 
 def check_random_logs(spark: SparkSession, release: str, seed: str, number: int) -> Counter[str]:
