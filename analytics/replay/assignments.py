@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -13,6 +12,7 @@ from analytics.replay.contract import as_table
 from analytics.replay.group_log import GroupLog
 from analytics.replay.share_groups import share_assignments
 from analytics.replay.streams_groups import streams_assignments
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,7 +27,7 @@ def assignments(log: GroupLog, topics: DataFrame) -> DataFrame:
         log: The groups' records at the instant.
         topics: The table `topics`; ids that it does not name stay without a name.
     """
-    rows = reduce(lambda all_, each: all_.unionByName(each), (of_type(log) for of_type in OF_TYPES))
+    rows = union_all(of_type(log) for of_type in OF_TYPES)
     names = (
         topics.where("topic_id is not null").groupBy("topic_id").agg(F.max("topic").alias("name"))
     )

@@ -7,12 +7,12 @@ afterwards, for those in force only.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -84,10 +84,7 @@ def group_records(decoded: Decoded) -> DataFrame:
         `coordinator_partition`, `group_id`, `family`, `role`, `creates` (boolean), `member_id`
         (null where the record is about the group), `offset`, `is_tombstone`.
     """
-    return reduce(
-        lambda all_, each: all_.unionByName(each),
-        (_light(decoded[name], kind) for name, kind in KINDS.items()),
-    )
+    return union_all(_light(decoded[name], kind) for name, kind in KINDS.items())
 
 
 def _light(records: DataFrame, kind: Kind) -> DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -18,6 +17,7 @@ from analytics.replay.latest import NEVER
 from analytics.replay.lives import GROUP_KEY
 from analytics.replay.share_groups import share_groups
 from analytics.replay.streams_groups import streams_groups
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,12 +37,8 @@ def groups(
             of its own is a simple group.
         coverage: What the dump holds.
     """
-    with_records = reduce(
-        lambda all_, each: all_.unionByName(each),
-        (
-            of_type(log)
-            for of_type in (classic_groups, consumer_groups, share_groups, streams_groups)
-        ),
+    with_records = union_all(
+        of_type(log) for of_type in (classic_groups, consumer_groups, share_groups, streams_groups)
     )
     rows = with_records.unionByName(
         _simple_groups(log, (committed, pending)), allowMissingColumns=True
@@ -56,7 +52,7 @@ def _simple_groups(log: GroupLog, offsets: Iterable[DataFrame]) -> DataFrame:
     if log.rules.groups_end_by_tombstones:
         # That a commit was deleted since, or aborted, does not remove the group it made.
         sources.append(log.committed.select(*GROUP_KEY))
-    named = reduce(lambda all_, each: all_.unionByName(each), sources).distinct()
+    named = union_all(sources).distinct()
     return named.join(log.alive.select(*GROUP_KEY), list(GROUP_KEY), "left_anti").select(
         "group_id",
         F.lit(SIMPLE).alias("group_type"),

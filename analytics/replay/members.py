@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from analytics.replay.classic_groups import classic_members
@@ -11,6 +10,7 @@ from analytics.replay.contract import as_table
 from analytics.replay.group_log import GroupLog
 from analytics.replay.share_groups import share_members
 from analytics.replay.streams_groups import streams_members
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +20,4 @@ OF_TYPES = (classic_members, consumer_members, share_members, streams_members)
 
 def members(log: GroupLog) -> DataFrame:
     """Return the table `members`."""
-    return reduce(
-        lambda all_, each: all_.unionByName(each),
-        (as_table(of_type(log), "members") for of_type in OF_TYPES),
-    )
+    return union_all(as_table(of_type(log), "members") for of_type in OF_TYPES)

@@ -36,13 +36,14 @@ class MetadataLog:
 
     Attributes:
         decoded: The tables.
-        base: One row: `base_end`, the end offset of the snapshot to begin with, or null.
-        hidden: Transactions that are not visible: `begun_at`, `over_at` (null while open).
+        base_end: The end offset of the snapshot to begin with, if the log has to.
+        hidden: Transactions that are not visible: `begun_at`, `over_at` (null while open); None
+            where there are none, which saves each table a join.
     """
 
     decoded: Decoded
-    base: DataFrame
-    hidden: DataFrame
+    base_end: int | None
+    hidden: DataFrame | None
 
     def visible(self, name: str) -> DataFrame:
         """Return the records of a metadata table ("topic_record") that are in force.
@@ -52,11 +53,9 @@ class MetadataLog:
             `metadata_offset` and `position` (struct of `POSITION`; these three null for what a
             snapshot holds), `value`.
         """
-        whole = F.col("snapshot_end") == F.col("base_end")
-        tail = F.col("snapshot_end").isNull() & (
-            F.col("offset") >= F.coalesce("base_end", F.lit(0))
-        )
-        return self._chosen(name, tail | whole)
+        end = snapshot_end()
+        tail = end.isNull() & (F.col("offset") >= (self.base_end or 0))
+        return self._chosen(name, tail if self.base_end is None else tail | (end == self.base_end))
 
     def told(self, name: str) -> DataFrame:
         """Return what the log itself tells, also before the snapshot to begin with.
@@ -65,40 +64,38 @@ class MetadataLog:
             The columns of `visible`. Snapshots say what there is, only the log when it came to be;
             files of it are kept until all of their records lie before the oldest snapshot.
         """
-        return self._chosen(name, F.col("snapshot_end").isNull())
+        return self._chosen(name, snapshot_end().isNull())
 
     def _chosen(self, name: str, chosen: Column) -> DataFrame:
-        inside = (F.col("offset") > F.col("begun_at")) & (
-            F.col("over_at").isNull() | (F.col("offset") < F.col("over_at"))
-        )
-        is_log = F.col("snapshot_end").isNull()
-        return (
-            self.decoded[name]
-            .withColumn("snapshot_end", snapshot_end())
-            .join(F.broadcast(self.base), how="cross")
-            .where(chosen)
-            .join(F.broadcast(self.hidden), is_log & inside, "left_anti")
-            .select(
-                F.when(is_log, F.col("offset")).otherwise(F.col("base_end") - 1).alias("at"),
-                F.when(is_log, F.col("timestamp")).alias("since"),
-                F.when(is_log, F.col("offset")).alias("metadata_offset"),
-                F.when(is_log, F.struct(*POSITION)).alias("position"),
-                "value",
+        records = self.decoded[name].where(chosen)
+        is_log = snapshot_end().isNull()
+        if self.hidden is not None:
+            inside = (F.col("offset") > F.col("begun_at")) & (
+                F.col("over_at").isNull() | (F.col("offset") < F.col("over_at"))
             )
+            records = records.join(F.broadcast(self.hidden), is_log & inside, "left_anti")
+        place = F.when(is_log, F.col("offset"))
+        last_of_snapshot = None if self.base_end is None else self.base_end - 1
+        return records.select(
+            F.coalesce(place, F.lit(last_of_snapshot).cast("bigint")).alias("at"),
+            F.when(is_log, F.col("timestamp")).alias("since"),
+            place.alias("metadata_offset"),
+            F.when(is_log, F.struct(*POSITION)).alias("position"),
+            "value",
         )
 
 
 def metadata_log(decoded: Decoded) -> MetadataLog:
     """Decide which records of the metadata log are in force.
 
-    Many tables are made from the result, so it is computed here and now (a row each, mostly).
+    Many tables are made from the result, so it is computed here and now.
 
     Args:
         decoded: Cut at an instant.
     """
     hidden = _transactions(decoded).where(~F.coalesce("is_ended", F.lit(col=False)))
     hidden = hidden.select("begun_at", "over_at").localCheckpoint()
-    return MetadataLog(decoded, _base(decoded).localCheckpoint(), hidden)
+    return MetadataLog(decoded, _base_end(decoded), None if hidden.isEmpty() else hidden)
 
 
 def told_from(decoded: Decoded) -> DataFrame:
@@ -116,9 +113,11 @@ def told_from(decoded: Decoded) -> DataFrame:
     )
 
 
-def _base(decoded: Decoded) -> DataFrame:
-    """Return one row: `base_end`, the end offset of the snapshot to begin with, or null."""
-    return _beginning(decoded).select(F.when(F.col("is_cut"), F.col("oldest")).alias("base_end"))
+def _base_end(decoded: Decoded) -> int | None:
+    """Return the end offset of the snapshot to begin with, if the log has to."""
+    (beginning,) = _beginning(decoded).collect()
+    base_end: int | None = beginning["oldest"] if beginning["is_cut"] else None
+    return base_end
 
 
 def _beginning(decoded: Decoded) -> DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -16,6 +15,7 @@ from analytics.replay.latest import later
 from analytics.replay.lives import GROUP_KEY
 from analytics.replay.member_records import STABLE, with_record
 from analytics.replay.stored_values import present
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -75,13 +75,10 @@ def streams_assignments(log: GroupLog) -> DataFrame:
         (members, "pending_revocation", F.col("epoch")),
         (targets, "target", F.col("assignment_epoch")),
     ]
-    return reduce(
-        lambda all_, each: all_.unionByName(each),
-        (
-            tasks(frame, kind, role, f"{kind}_{role}", epoch)
-            for frame, kind, epoch in sources
-            for role in ROLES
-        ),
+    return union_all(
+        tasks(frame, kind, role, f"{kind}_{role}", epoch)
+        for frame, kind, epoch in sources
+        for role in ROLES
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -13,6 +12,7 @@ from analytics.replay.contract import as_table
 from analytics.replay.metadata_log import MetadataLog
 from analytics.replay.stored_values import uuid
 from analytics.replay.topic_sources import METADATA_LOG, SOURCES
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,9 +29,8 @@ def topics(log: MetadataLog, others: Sequence[DataFrame] = ()) -> DataFrame:
         others: Further sources: `topic`, `topic_id` (null where not known), `partitions` (null
             where not known) and `source`.
     """
-    told = reduce(
-        lambda all_, each: all_.unionByName(each, allowMissingColumns=True),
-        (_from_metadata_log(log), *others, _from_records(log.decoded)),
+    told = union_all(
+        (_from_metadata_log(log), *others, _from_records(log.decoded)), missing_as_null=True
     )
     removed = log.told("remove_topic_record").select(
         F.col("value.topic_id").alias("topic_id"), F.col("since").alias("deleted_at")
@@ -95,7 +94,7 @@ def _from_records(decoded: Decoded) -> DataFrame:
         )
         for frame, column in lists
     ]
-    pairs = reduce(lambda all_, each: all_.unionByName(each), (commits, *named))
+    pairs = union_all((commits, *named))
     return (
         pairs.where((F.col("topic") != UNKNOWN_NAME) & uuid(F.col("topic_id")).isNotNull())
         .distinct()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from analytics.evaluate.balance.case import COUNT_SOURCES
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,14 +65,11 @@ def counts_in_records(decoded: Mapping[str, DataFrame]) -> DataFrame:
     """
     names = ("consumer_group_partition_metadata", "share_group_partition_metadata")
     records = (decoded[name].select(F.explode("value.topics").alias("told")) for name in names)
-    together = reduce(
-        lambda all_, each: all_.unionByName(each),
-        (
-            each.select(
-                F.col("told.topic_name").alias("topic"),
-                F.col("told.num_partitions").alias("partitions"),
-            )
-            for each in records
-        ),
+    together = union_all(
+        each.select(
+            F.col("told.topic_name").alias("topic"),
+            F.col("told.num_partitions").alias("partitions"),
+        )
+        for each in records
     )
     return together.groupBy("topic").agg(F.max("partitions").alias("partitions"))

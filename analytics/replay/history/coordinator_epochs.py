@@ -6,7 +6,6 @@ tells.
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -15,6 +14,7 @@ from pyspark.sql import functions as F
 from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
 from analytics.replay.group_records import KINDS
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,9 +31,8 @@ def coordinator_epochs(decoded: Decoded, elected: DataFrame) -> DataFrame:
         decoded: Decoded tables, cut at an instant.
         elected: Of `elections`, up to the same instant.
     """
-    light = reduce(
-        lambda all_, each: all_.unionByName(each),
-        (decoded[name].select(*KEY, "offset", "timestamp") for name in (*_TABLES, *KINDS)),
+    light = union_all(
+        decoded[name].select(*KEY, "offset", "timestamp") for name in (*_TABLES, *KINDS)
     )
     found = (
         light.where(F.col("topic").isin(*INTERNAL) & F.col("leader_epoch").isNotNull())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -14,6 +13,7 @@ from analytics.replay.group_records import KINDS
 from analytics.replay.history.event_rows import METADATA, OFFSETS, event_rows, words
 from analytics.replay.record_position import IN_DUMP
 from analytics.replay.stored_values import word
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,7 +55,7 @@ def events_around(
         _topics(metadata, topics, uses),
         _configs(metadata, seen, uses),
     )
-    return reduce(lambda all_, each: all_.unionByName(each), events)
+    return union_all(events)
 
 
 def _coordinators(seen: DataFrame, coordinators: DataFrame, decoded: Decoded) -> DataFrame:
@@ -98,18 +98,15 @@ def _with_positions(epochs: DataFrame, decoded: Decoded) -> DataFrame:
     place = ("coordinator_partition", "record_offset")
     # Where nothing changed there is nothing to look for in all those tables.
     names = ("offset_commit",) if later.isEmpty() else ("offset_commit", "control_markers", *KINDS)
-    records = reduce(
-        lambda all_, each: all_.unionByName(each),
-        (
-            decoded[name]
-            .where(F.col("topic") == OFFSETS)
-            .select(
-                F.col("partition").alias("coordinator_partition"),
-                F.col("offset").alias("record_offset"),
-                *IN_DUMP,
-            )
-            for name in names
-        ),
+    records = union_all(
+        decoded[name]
+        .where(F.col("topic") == OFFSETS)
+        .select(
+            F.col("partition").alias("coordinator_partition"),
+            F.col("offset").alias("record_offset"),
+            *IN_DUMP,
+        )
+        for name in names
     )
     # As many as there were elections: few beside the records.
     places = records.join(F.broadcast(later.select(*place).distinct()), list(place))

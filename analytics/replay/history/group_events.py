@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from analytics.replay.as_of import Decoded
@@ -14,6 +13,7 @@ from analytics.replay.history.group_life_events import group_life_events, member
 from analytics.replay.history.offset_life_events import offset_events_of_groups, transaction_events
 from analytics.replay.history.share_events import share_events
 from analytics.replay.rules import ReplayRules
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,4 +66,4 @@ def group_events(
             told.assignment_history,
         ),
     )
-    return as_table(reduce(lambda all_, each: all_.unionByName(each), events), "group_events")
+    return as_table(union_all(events), "group_events")

@@ -9,7 +9,6 @@ as stable.
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -29,6 +28,7 @@ from analytics.replay.history.group_steps import group_steps
 from analytics.replay.history.takeovers import with_takeovers
 from analytics.replay.lives import GROUP_KEY
 from analytics.replay.stored_values import text
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -76,7 +76,7 @@ def group_spans(decoded: Decoded, commits: DataFrame | None = None) -> DataFrame
         )
     if commits is not None:
         steps.append(_takeovers(decoded, commits))
-    told = reduce(lambda all_, each: all_.unionByName(each, allowMissingColumns=True), steps)
+    told = union_all(steps, missing_as_null=True)
     order = Window.partitionBy(*GROUP_KEY).orderBy("from_offset")
     same = (F.col("family") != CLASSIC) & F.col("family").eqNullSafe(F.lag("family").over(order))
     changes = told.withColumn("repeats", F.coalesce(same, F.lit(col=False))).where("not repeats")

@@ -7,7 +7,6 @@ group holds the items of all its members, the records of other groups those of o
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -29,6 +28,7 @@ from analytics.replay.group_records import (
 )
 from analytics.replay.record_position import POSITION
 from analytics.replay.stored_values import text
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -66,10 +66,7 @@ def group_steps(decoded: Decoded) -> DataFrame:
         `batch_offset`, `is_tombstone`, `position` (a struct of `POSITION`) and the columns of
         `SAID`.
     """
-    return reduce(
-        lambda all_, each: all_.unionByName(each),
-        (_step(decoded[name], kind) for name, kind in KINDS.items()),
-    )
+    return union_all(_step(decoded[name], kind) for name, kind in KINDS.items())
 
 
 def _step(records: DataFrame, kind: Kind) -> DataFrame:
