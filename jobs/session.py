@@ -22,6 +22,7 @@ from analytics.libraries_later import release_libraries
 from jobs.console import Console
 from jobs.errors import EnvironmentUnfitError
 from jobs.java import java_problem
+from jobs.jvm_calls import send_less
 from jobs.jvm_options import jvm_options
 from jobs.machine import heap_megabytes
 
@@ -59,6 +60,8 @@ BY_SIZE = {
     "spark.sql.autoBroadcastJoinThreshold": ("-1", "10MB"),
     # 200, the default, suit a cluster: each is a file for every task.
     "spark.sql.shuffle.partitions": ("1", "64"),
+    # A task for every core to hand over the rows of each table that is held as values.
+    "spark.sql.leafNodeDefaultParallelism": ("1", str(os.cpu_count())),
     # What each operator of each task takes, and zeroes, before it has seen a row; 64 MB by default.
     "spark.buffer.pageSize": ("1m", "16m"),
     # There are far more offsets than the small first map of an aggregation has room for.
@@ -78,14 +81,6 @@ _LAST_WORDS = 3
 
 _LONGEST_SOCKET_PATH = 100
 """What every system takes; the smallest limit is 104 bytes with one for the end."""
-
-ASKED_AT_EVERY_CALL = (
-    "org.apache.spark.sql.functions",
-    "functions",
-    "PythonUtils",
-    "PythonSQLUtils",
-)
-"""Classes that PySpark has the JVM find by name for every column it makes."""
 
 
 @contextmanager
@@ -200,7 +195,7 @@ def _started(
                 if not submitted or not spark_conf.contains(key):
                     spark_conf.set(key, value)
             session = SparkSession.builder.config(conf=spark_conf).getOrCreate()
-            _remember_classes(session)
+            send_less(session)
             return session
     except Py4JJavaError as error:
         reason = str(error.java_exception.getMessage()).partition("\n")[0]
@@ -224,13 +219,6 @@ def _stop(session: SparkSession) -> None:
     session.stop()
     if server is not None:
         threading.Thread(target=server.shutdown, daemon=True).start()
-
-
-def _remember_classes(session: SparkSession) -> None:
-    """Let PySpark find its classes without asking: a short name is sought in all jars each time."""
-    jvm = session._jvm  # noqa: SLF001 - nothing public leads there
-    for name in ASKED_AT_EVERY_CALL:
-        setattr(jvm, name, getattr(jvm, name))
 
 
 @contextmanager

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 def collected(frame: DataFrame, name: str) -> pa.Table:
     """Bring a table here, sorted by its key."""
+    # Unless told, Spark looks through the stack at every step of the query for where it was made.
+    frame.sparkSession.sparkContext.setLocalProperty("callSite.long", name)
     rows = frame.toArrow()
     key = table(name).key if name in tables() else rows.column_names
     return rows.sort_by([(column, "ascending") for column in key])
