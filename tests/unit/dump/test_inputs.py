@@ -165,7 +165,7 @@ def test_a_file_uri_is_a_local_path(broker: LogDir) -> None:
     [
         ("rows.json", json.dumps(ROW).encode() + b"\n", "json"),
         ("rows", json.dumps(ROW).encode(), "json"),
-        ("rows.json.gz", gzip.compress(json.dumps(ROW).encode() + b"\n"), "json"),
+        ("rows.json.gz", gzip.compress(json.dumps(ROW).encode() + b"\n", mtime=0), "json"),
         ("rows.parquet", b"PAR1....PAR1", "parquet"),
         ("rows.avro", b"Obj\x01rest", "avro"),
     ],
