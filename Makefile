@@ -10,6 +10,7 @@ PACKAGES := analytics jobs reports schemas
 RELEASE ?= 4.4.0
 SEED    ?= 1
 SECONDS_OF_ACTS ?= 90
+PROCESSES ?= 2
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
@@ -41,13 +42,16 @@ demo: setup ## run inspect and decode on the bundled dump of a real failover
 
 ##@ Check
 
+# Each process takes whole modules, in the order that tests/conftest.py puts them in.
+SHARED_OUT := -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+
 .PHONY: test
 test: lint typecheck ## everything that must pass: lint, types, layers, all quick tests
-	$(BIN)/python -m pytest -m "not long and not fuzz and not maven" $(ARGS)
+	$(BIN)/python -m pytest -m "not long and not fuzz and not maven" $(SHARED_OUT) $(ARGS)
 
 .PHONY: test-long
 test-long: setup ## the tests that take long or need Maven
-	$(BIN)/python -m pytest -m "long or maven" $(ARGS)
+	$(BIN)/python -m pytest -m "long or maven" --as-for-large $(ARGS)
 
 .PHONY: test-brokers
 test-brokers: setup ## hold ours against a broker after random acts: RELEASE, SEED, SECONDS_OF_ACTS (needs Maven)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from filelock import FileLock
 
 from jobs.console import Console
 from jobs.session import spark_session
@@ -32,24 +33,49 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the fixtures they take, and keep Spark out of the unit tests."""
+    """Mark tests by the fixtures they take, keep Spark out of the unit tests, put long ones first.
+
+    Processes take a module at a time. Where the long ones come first, none is left alone with one
+    at the end; of those that share a workspace the first makes it, and the others come last.
+    """
+    fixtures: dict[Path, set[str]] = {}
     for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        if "spark" in fixtures:
+        taken = set(getattr(item, "fixturenames", ()))
+        fixtures.setdefault(item.path, set()).update(taken)
+        if "spark" in taken:
             item.add_marker(pytest.mark.spark)
             if ROOT / "tests" / "unit" in item.path.parents:
                 raise pytest.UsageError(f"{item.nodeid}: unit tests start no Spark")
-        if "groupscope" in fixtures:
+        if "groupscope" in taken:
             item.add_marker(pytest.mark.installed)
+    sharing = [path for path, taken in fixtures.items() if "failover_workspace" in taken]
+    starting_a_jvm = {path for path, taken in fixtures.items() if {"spark", "groupscope"} & taken}
+    order = [set(sharing[:1]), starting_a_jvm - set(sharing), set(sharing[1:]), set(fixtures)]
+    items.sort(key=lambda item: [item.path in each for each in order].index(True))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice of Spark's settings."""
+    parser.addoption(
+        "--as-for-large",
+        action="store_true",
+        help="set Spark up as commands do for a large dump: queries are compiled",
+    )
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """The session commands build, on two cores, with one partition after each shuffle."""
-    one_each = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "2"}
-    small = {"spark.driver.memory": "2g", "spark.sql.adaptive.enabled": "false"}
-    with spark_session(Console(), master="local[2]", conf=one_each | small) as session:
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """The session commands build, on two cores; with one partition after each shuffle."""
+    large = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.leafNodeDefaultParallelism": "2",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    is_small = not request.config.getoption("--as-for-large")
+    settings = {"spark.driver.memory": "2g"} | ({} if is_small else large)
+    with spark_session(Console(), master="local[2]", conf=settings, small=is_small) as session:
         yield session
 
 
@@ -91,11 +117,23 @@ def failover_dump(repository: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def failover_workspace(
-    groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
+    groupscope: Groupscope,
+    failover_dump: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    worker_id: str,
 ) -> Path:
-    """The bundled dump, replayed: what the first question with --out leaves. Not to be changed."""
-    out = tmp_path_factory.mktemp("failover") / "workspace"
-    result = groupscope("list", failover_dump, "--state", "--type", "--out", out, timeout=900)
+    """The bundled dump, replayed: what the first question with --out leaves. Not to be changed.
+
+    It is the dearest of all fixtures, and made by one process for all.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder if worker_id == "master" else folder.parent
+    out = shared / "failover" / "workspace"
+    with FileLock(shared / "failover.lock"):
+        if out.exists():
+            return out
+        out.parent.mkdir(exist_ok=True)
+        result = groupscope("list", failover_dump, "--state", "--type", "--out", out, timeout=900)
     assert result.returncode == 0, result.stderr
     head, *lines = result.stdout.splitlines()
     assert head.split() == ["GROUP", "TYPE", "STATE"]
