@@ -6,8 +6,7 @@ With fewer messages between PySpark and the JVM, and with PySpark as it is.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -17,6 +16,7 @@ from py4j.clientserver import JavaClient
 from benchmarks.data import Data
 from benchmarks.measure import Contestant, interleaved, ratio, tree_cpu
 from benchmarks.report import Figure, Report
+from benchmarks.warm_session import commands_in
 from jobs.console import Console
 from jobs.jvm_calls import FUNCTIONS, HELPERS, send_less
 from jobs.replay_run import replay_into
@@ -72,16 +72,8 @@ class _Bench:
 
     def _replay(self) -> None:
         shutil.rmtree(self.out, ignore_errors=True)
-        with (
-            patch("jobs.decode_run.spark_session", self._warm_session),
-            patch("jobs.replay_run.spark_session", self._warm_session),
-        ):
+        with commands_in(self.spark):
             replay_into(str(self.out), Console(quiet=True), inputs=[str(DUMP / PARTITION)])
-
-    @contextmanager
-    def _warm_session(self, *_: object, **__: object) -> Iterator[SparkSession]:
-        """Stand in for a session that would be started and stopped."""
-        yield self.spark
 
 
 def _messages(run: Callable[[], object]) -> int:

@@ -14,11 +14,8 @@ alone, so the ratios tell the branches apart.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +28,7 @@ from analytics.dump.segment_reader import read_segment
 from benchmarks.data import Data, segments_in, size_of
 from benchmarks.measure import Contestant, Times, interleaved, ratio, tree_cpu
 from benchmarks.report import Figure, Report
+from benchmarks.warm_session import commands_in
 from jobs.console import Console
 from jobs.decode_run import decode_into
 from jobs.session import spark_session
@@ -118,13 +116,8 @@ class _Bench:
         return interleaved(contestants, self.data.rounds)
 
     def _decode(self) -> None:
-        with patch("jobs.decode_run.spark_session", self._warm_session):
+        with commands_in(self.spark):
             decode_into(str(self.workspace), Console(quiet=True), inputs=[str(self.data.dump)])
-
-    @contextmanager
-    def _warm_session(self, *_: object, **__: object) -> Iterator[SparkSession]:
-        """Stand in for a session that would be started and stopped."""
-        yield self.spark
 
     def _copy(self, rows: Path) -> None:
         self.spark.read.parquet(str(rows)).write.mode("overwrite").parquet(str(self.out))

@@ -60,8 +60,6 @@ BY_SIZE = {
     "spark.sql.autoBroadcastJoinThreshold": ("-1", "10MB"),
     # 200, the default, suit a cluster: each is a file for every task.
     "spark.sql.shuffle.partitions": ("1", "64"),
-    # A task for every core to hand over the rows of each table that is held as values.
-    "spark.sql.leafNodeDefaultParallelism": ("1", str(os.cpu_count())),
     # What each operator of each task takes, and zeroes, before it has seen a row; 64 MB by default.
     "spark.buffer.pageSize": ("1m", "16m"),
     # There are far more offsets than the small first map of an aggregation has room for.
@@ -70,6 +68,9 @@ BY_SIZE = {
 """What suits a few megabytes on one machine, where planning a query costs more than running it, and
 what suits all else there: also Spark's own defaults are named, because a JVM remembers the
 settings of its first session."""
+
+LEAVES = "spark.sql.leafNodeDefaultParallelism"
+"""Tasks that hand over the rows of each table that is held as values; by default one a core."""
 
 CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
 """Where `jobs.class_archive` keeps Spark's classes; a JVM that it does not suit leaves it alone."""
@@ -122,6 +123,11 @@ def spark_session(
         )
         session = _started(settings, submitted=submitted, stack=stack, console=console)
         stack.callback(_stop, session)
+        is_local = settings["spark.master"].startswith("local")
+        if small and is_local and not submitted and session.conf.get(LEAVES, None) is None:
+            # Set on the session: of the JVM's settings the next one, of any size, would inherit it,
+            # and what all cores are is Spark's to find out.
+            session.conf.set(LEAVES, "1")
         yield session
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded, snapshot_end
 from analytics.replay.record_position import POSITION
+from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -128,9 +129,9 @@ def _beginning(decoded: Decoded) -> DataFrame:
         offset of the oldest snapshot) and `first_at` (timestamp of the first record).
     """
     columns = ("offset", "segment", "timestamp")
-    first = decoded[FIRST_TABLES[0]].where(F.col("topic") == TOPIC).select(*columns)
-    for name in FIRST_TABLES[1:]:
-        first = first.unionByName(decoded[name].select(*columns))
+    markers, *others = (decoded[name] for name in FIRST_TABLES)
+    of_log = (markers.where(F.col("topic") == TOPIC), *others)
+    first = union_all(each.select(*columns) for each in of_log)
     end = snapshot_end()
     is_log = end.isNull()
     # An end offset of zero is that of a bootstrap file, which is no state of the log.
