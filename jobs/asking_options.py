@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from jobs.cli.rows_options import rows_options
 from jobs.instant_options import instant_options
 from jobs.options import (
     group_options,
     in_order,
     input_options,
     output_options,
-    rows_format_option,
     spark_options,
 )
 from jobs.topic_ids import topic_ids_option
@@ -16,7 +16,7 @@ from jobs.topic_ids import topic_ids_option
 asking_options = in_order(
     topic_ids_option,
     instant_options,
-    rows_format_option,
+    rows_options,
     group_options,
     input_options,
     spark_options,

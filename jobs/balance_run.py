@@ -14,7 +14,8 @@ from jobs.asked_groups import asked_groups
 from jobs.evaluated import Evaluation, evaluate
 from jobs.replayed import replayed
 from jobs.stored_tables import StoredTables
-from reports.balance.rows import alternatives_section, balance_section, readable
+from reports.balance.rows import alternatives_section, balance_section
+from reports.layout.section import raw_section
 from reports.quantities import ranges
 from reports.row_formats import shown
 from schemas.evaluation_rules import balance_rules, rebalance_rules
@@ -58,7 +59,6 @@ def balance_inputs(
             **state.said,
             "cannot_tell": [*asked.cannot_tell, *untold],
             "verdicts": dict(balance_rules().verdicts),
-            "alternatives": readable(alternatives),
             "placement": asdict(places),
         }
         answer = _answer(balance, alternatives, output_format, said, with_times=through_history)
@@ -76,7 +76,7 @@ def _answer(
 ) -> str:
     if output_format in {"json", "csv"}:
         section = balance_section(balance, for_people=False, with_times=with_times)
-        return shown([section], output_format, said)
+        return shown([section, raw_section(alternatives, "alternatives")], output_format, said)
     sections = [balance_section(balance, for_people=True, with_times=with_times)]
     if alternatives.num_rows:
         sections.append(alternatives_section(alternatives))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.cli.rows_options import rows_options, table_option
 from jobs.console import Console, pass_console
 from jobs.instant import END, Instant
 from jobs.instant_options import asked_instant
@@ -14,7 +15,6 @@ from jobs.options import (
     in_order,
     inputs_argument,
     output_options,
-    rows_format_option,
     spark_options,
 )
 from jobs.topic_ids import topic_ids_option
@@ -28,6 +28,8 @@ Examples:
   groupscope diff examples/kafka-4.3.1-failover --from 2026-11-21T09:20:00Z --to end
   groupscope diff examples/kafka-4.3.1-failover --from-copy broker-1 --group 'parcel-*'
 """
+
+TABLES = ("groups", "offsets", "members", "share_partitions")
 
 _instants = in_order(
     click.option(
@@ -90,7 +92,8 @@ def _sides(
     "--kafka-version", metavar="X.Y", help="The release whose rules apply.  [default: inferred]"
 )
 @topic_ids_option
-@rows_format_option
+@rows_options
+@table_option(*TABLES)
 @group_options
 @click.option(
     "--topic-partition",

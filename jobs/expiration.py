@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import end_offsets_option, inputs_argument, out_option
 from jobs.settings_files import settings_options
@@ -54,6 +55,7 @@ def _minutes(_ctx: click.Context, parameter: click.Parameter, value: str | None)
 )
 @settings_options
 @end_offsets_option
+@table_option("offsets", beside=("groups", "removals", "what_if"))
 @asking_options
 @pass_console
 def expiration(

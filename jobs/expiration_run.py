@@ -32,10 +32,10 @@ from reports.describe.consumer_groups import offset_rows
 from reports.expiration.rows import (
     group_section,
     offset_section,
-    readable,
     removal_section,
     what_if_section,
 )
+from reports.layout.section import raw_section
 from reports.row_formats import shown
 from schemas.expiration_rules import AuditRules, audit_rules
 
@@ -207,20 +207,21 @@ def _answer(
 ) -> str:
     expiration, removals, what_if = (made[name] for name in MAKES)
     if output_format in {"json", "csv"}:
-        told = {**said, "removals": readable(removals), "what_if": readable(what_if)}
-        section = offset_section(expiration, described, for_people=False)
-        return shown([section], output_format, told)
+        sections = [
+            offset_section(expiration, described, for_people=False),
+            raw_section(removals, "removals"),
+            raw_section(what_if, "what_if"),
+            group_section(expiration),
+        ]
+        return shown(sections, output_format, said)
     parts = ["\n".join([said["rules_said"], *said["retention"], *said["findings"]])]
     sections = [
-        ("Groups", group_section(expiration)),
-        ("Offsets", offset_section(expiration, described, for_people=True)),
-        ("Removed", removal_section(removals)),
-        ("What if", what_if_section(what_if)),
+        group_section(expiration),
+        offset_section(expiration, described, for_people=True),
+        removal_section(removals),
+        what_if_section(what_if),
     ]
-    mark = "## " if output_format == "markdown" else ""
-    for title, section in sections:
-        if section.rows.num_rows:
-            parts.append(f"{mark}{title}\n\n{shown([section], output_format, said)}")
+    parts.append(shown([each for each in sections if each.rows.num_rows], output_format, said))
     if not expiration.num_rows:
         parts.append("No group has committed offsets.")
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, parts))

@@ -23,6 +23,7 @@ from jobs.options import output_options
 from jobs.refusals import refusal
 from jobs.version import VERSION
 from reports.columns import printable
+from reports.layout.output_format import UnknownColumnError
 
 DONE = 0
 CALLED_WRONGLY = 2
@@ -79,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         error.show()
         return CALLED_WRONGLY
-    except GroupscopeError as error:
+    except (GroupscopeError, UnknownColumnError) as error:
         return _told(str(error), _code_of(error))
     except (click.Abort, KeyboardInterrupt):
         return _told(INTERRUPTION, INTERRUPTED)
@@ -92,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _code_of(error: Exception) -> int:
     match error:
-        case InputNotRecognizedError() | OutputRefusedError():
+        case InputNotRecognizedError() | OutputRefusedError() | UnknownColumnError():
             return CALLED_WRONGLY
         case GroupscopeError():
             return CANNOT_TELL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -51,8 +52,12 @@ def _no_progress(
         ctx.ensure_object(Console).progress = False
 
 
+NO_COLOR = "NO_COLOR"
+"""The environment variable by which people ask all programs for no colors."""
+
+
 def _no_color(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
-    if value:
+    if value or os.environ.get(NO_COLOR):
         ctx.color = False
 
 
@@ -201,16 +206,6 @@ summary_format_option = click.option(
     help="Of the summary on stdout.",
 )
 """`--format` of what a command that writes tables prints, as `output_format`."""
-
-rows_format_option = click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "csv", "markdown"]),
-    default="text",
-    show_default=True,
-    help="Of the rows on stdout.",
-)
-"""`--format` of what a command that asks prints, as `output_format`."""
 
 
 # --- where it runs ---------------------------------------------------------------------------

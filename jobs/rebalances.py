@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.instant import Instant
 from jobs.options import inputs_argument, out_option
@@ -43,6 +44,7 @@ Examples:
     show_default=True,
     help="if they began within so many minutes.",
 )
+@table_option("epochs", beside=("storms", "churn", "standing"))
 @asking_options
 @pass_console
 def rebalances(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401

@@ -12,13 +12,12 @@ from jobs.evaluated import Evaluation, evaluate
 from jobs.instant import EPOCH, moment
 from jobs.instant import shown as iso
 from jobs.replayed import replayed
-from reports.balance.rows import readable
+from reports.layout.section import Section, raw_section
 from reports.rebalances.rows import (
     CHURN_HEADS,
     REBALANCE_HEADS,
     STANDING_HEADS,
     STORM_HEADS,
-    flat,
     section,
 )
 from reports.row_formats import shown
@@ -33,6 +32,13 @@ if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
 MAKES = ("rebalances", "group_churn", "rebalance_storms", "standing")
+TABLES = {
+    "rebalances": "epochs",
+    "group_churn": "churn",
+    "rebalance_storms": "storms",
+    "standing": "standing",
+}
+"""What `--table` and JSON call them."""
 NOT_RECORDED = "Whether a member timed out or left by itself is not recorded."
 _OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -66,9 +72,6 @@ def rebalances_of_inputs(
             "to": None if time_to is None else iso(moment(time_to)),
             "storm": {"epochs": storm_epochs, "minutes": storm_minutes},
             "not_recorded": NOT_RECORDED,
-            "storms": readable(found["rebalance_storms"]),
-            "churn": readable(found["group_churn"]),
-            "standing": readable(found["standing"]),
         }
         return _answer(found, output_format, said, rules), asked.exit_code or state.exit_code
 
@@ -81,19 +84,25 @@ def _answer(
 ) -> str:
     epochs = found["rebalances"]
     if output_format in {"json", "csv"}:
-        rows = flat(epochs) if output_format == "csv" else epochs
         also = [name for name in epochs.column_names if name not in REBALANCE_HEADS]
-        only = section(rows, REBALANCE_HEADS, for_people=False, also=also)
-        return shown([only], output_format, said)
+        sections = [
+            *(raw_section(found[name], TABLES[name]) for name in MAKES if name != "rebalances"),
+            Section(epochs, REBALANCE_HEADS, also, name=TABLES["rebalances"]),
+        ]
+        return shown(sections, output_format, said)
     if not epochs.num_rows:
         return "No generation or group epoch in that time."
-    parts = [
-        (found["rebalance_storms"], STORM_HEADS),
-        (found["group_churn"], CHURN_HEADS),
-        (epochs, REBALANCE_HEADS),
-        (found["standing"], STANDING_HEADS),
+    parts = {
+        "rebalance_storms": STORM_HEADS,
+        "group_churn": CHURN_HEADS,
+        "rebalances": REBALANCE_HEADS,
+        "standing": STANDING_HEADS,
+    }
+    sections = [
+        replace(section(found[name], heads, for_people=True), name=TABLES[name])
+        for name, heads in parts.items()
+        if found[name].num_rows
     ]
-    sections = [section(rows, heads, for_people=True) for rows, heads in parts if rows.num_rows]
     return "\n\n".join([shown(sections, output_format, said), "\n".join(_notes(epochs, rules))])
 
 

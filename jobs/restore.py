@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.instant import END
 from jobs.options import end_offsets_option, inputs_argument
@@ -37,6 +38,7 @@ Examples:
     help="Also rewind groups that have moved on since.",
 )
 @end_offsets_option
+@table_option("groups", "offsets")
 @asking_options
 @pass_console
 def restore(  # noqa: PLR0913 - one parameter an option

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.instant import Instant
 from jobs.options import end_offsets_option, inputs_argument, out_option
@@ -25,6 +26,7 @@ Examples:
 @click.option("--from", "time_from", type=Instant(), metavar="TIME", help="From then on.")
 @click.option("--to", "time_to", type=Instant(), metavar="TIME", help="Up to then.")
 @end_offsets_option
+@table_option("events", beside=("verdicts",))
 @asking_options
 @pass_console
 def timeline(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401

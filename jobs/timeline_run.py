@@ -17,6 +17,7 @@ from jobs.instant import shown as iso
 from jobs.lost_commits import lost_commits
 from jobs.replayed import replayed
 from jobs.stored_tables import StoredTables
+from reports.layout.section import raw_section
 from reports.printed_times import times
 from reports.row_formats import Section, shown
 from reports.timeline import verdicts as told
@@ -36,6 +37,7 @@ NEEDS = (
 _OFFSETS_TOPIC = "__consumer_offsets"
 _PLACE = ("group_id", "topic", "partition")
 _DELETED = "delete"
+VERDICTS = "verdicts"
 
 
 def timeline_of_inputs(
@@ -66,12 +68,11 @@ def timeline_of_inputs(
         said = {
             **state.said,
             "cannot_tell": list(asked.cannot_tell),
-            "verdicts": [_readable(row) for row in rows],
         }
-        listed = Section(events, EVENT_HEADS, EVIDENCE)
+        listed = Section(events, EVENT_HEADS, EVIDENCE, name="events")
         code = asked.exit_code or state.exit_code
         if output_format in {"json", "csv"}:
-            return shown([listed], output_format, said), code
+            return shown([_raw_verdicts(rows), listed], output_format, said), code
         sections = [each for each in (_verdict_section(rows), listed) if each.rows.num_rows]
         return shown(sections, output_format, said) or "Nothing happened in that time.", code
 
@@ -204,7 +205,19 @@ def _verdict_section(rows: list[dict[str, Any]]) -> Section:
     table = pa.Table.from_pylist(merged, schema=_VERDICTS)
     shown_times = times(table["at"])
     place = table.column_names.index("at")
-    return Section(table.set_column(place, "at", shown_times), told.HEADS)
+    return Section(
+        table.set_column(place, "at", shown_times),
+        told.HEADS,
+        name=VERDICTS,
+        key=VERDICTS,
+        spare=["record"],
+    )
+
+
+def _raw_verdicts(rows: list[dict[str, Any]]) -> Section:
+    listed = [_readable(row) for row in rows]
+    table = pa.table({name: [row[name] for row in listed] for name in told.VERDICT_COLUMNS})
+    return raw_section(table, VERDICTS)
 
 
 _VERDICTS = pa.schema(

@@ -5,106 +5,104 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.columns import printable
+from reports.layout.cells import cells, flat, with_times
+from reports.layout.choice import chosen, left_out
+from reports.layout.output_format import OutputFormat
+from reports.layout.section import ROWS, Section
+from reports.layout.text import MARK, text_of
+
+__all__ = ["Section", "shown"]
 
 SCHEMA_VERSION = 1
-_ABSENT = "-"
-_GAP = "  "
-
-
-@dataclass(frozen=True)
-class Section:
-    """Rows under one set of columns.
-
-    Attributes:
-        rows: Has the columns, and possibly others.
-        heads: The head of each column that is shown, by its name, in order.
-        also: Columns that formats for programs have besides.
-    """
-
-    rows: pa.Table
-    heads: Mapping[str, str]
-    also: Sequence[str] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """The columns that formats for programs have."""
-        return [*self.heads, *self.also]
 
 
 def shown(sections: Sequence[Section], output_format: str, said: Mapping[str, Any]) -> str:
     """Return the rows of all sections in one of the formats.
 
+    Text and Markdown show each section as a table of its own, those that went wrong first. JSON has
+    them by their keys: `rows` is the main one. CSV has one table: all sections of the key `rows`,
+    or the one that `--table` names.
+
     Args:
-        sections: What is shown; text and Markdown show each as a table of its own.
-        output_format: ``text``, ``json``, ``csv`` or ``markdown``.
+        sections: What is shown.
+        output_format: ``text``, ``json``, ``csv`` or ``markdown``; an `OutputFormat` says more.
         said: `as_of`, `input` and what else the JSON object has beside `rows`.
+
+    Raises:
+        UnknownColumnError: No section has the column that rows are to be sorted by.
     """
-    match output_format:
+    wanted = output_format
+    if not isinstance(wanted, OutputFormat):
+        wanted = OutputFormat(output_format)
+    picked = [each for each in sections if wanted.has(each.name)]
+    found = chosen(sections, wanted)
+    gone = left_out(picked, found)
+    match wanted:
         case "json":
-            return _json(sections, said)
+            return _json(found, {**said, **({"left_out": gone} if gone else {})}, wanted)
         case "csv":
-            return _csv(sections)
-        case "markdown":
-            return "\n\n".join(_markdown(each) for each in sections)
-        case _:
-            return "\n\n".join(_text(each) for each in sections)
+            return _csv([each for each in found if wanted.table or each.key == ROWS])
+    tables = []
+    for before, each in zip(picked, found, strict=True):
+        # Of what went wrong there may be nothing: an empty table says no more than that.
+        if wanted.only_problems and not each.rows.num_rows:
+            continue
+        text = (
+            _markdown(each)
+            if wanted == "markdown"
+            else text_of(each, is_wide=wanted.is_wide, is_colored=wanted.is_colored)
+        )
+        more = before.rows.num_rows - each.rows.num_rows
+        tables.append("\n".join([*_title(each, wanted), text, *_more(more, wanted)]))
+    return "\n\n".join(tables)
 
 
-def _text(section: Section) -> str:
-    heads = list(section.heads.values())
-    columns = [_cells(section.rows[name]) for name in section.heads]
-    widths = [
-        max(len(head), pc.max(pc.utf8_length(cells)).as_py() or 0)
-        for head, cells in zip(heads, columns, strict=True)
-    ]
-    # The last one is not padded: no line ends in blanks.
-    padded = [
-        pc.utf8_rpad(cells, width=width)
-        for cells, width in zip(columns[:-1], widths[:-1], strict=True)
-    ]
-    lines = pc.binary_join_element_wise(*padded, columns[-1], _GAP)
-    head = _GAP.join(text.ljust(width) for text, width in zip(heads, widths, strict=True)).rstrip()
-    return "\n".join([head, *lines.to_pylist()])
+def _title(section: Section, wanted: str) -> list[str]:
+    if not section.title:
+        return []
+    return [f"## {section.title}\n"] if wanted == "markdown" else [section.title]
+
+
+def _more(count: int, wanted: str) -> list[str]:
+    if not count:
+        return []
+    line = f"({count:,} more {'row' if count == 1 else 'rows'} not shown)"
+    return ["", line] if wanted == "markdown" else [line]
 
 
 def _markdown(section: Section) -> str:
     heads = list(section.heads.values())
     columns = [
-        pc.replace_substring(_cells(section.rows[name]), "|", "\\|") for name in section.heads
+        pc.replace_substring(cells(section.rows[name]), "|", "\\|") for name in section.heads
     ]
+    if section.problem is not None and pc.any(section.rows[section.problem]).as_py():
+        heads.insert(0, MARK)
+        columns.insert(0, pc.if_else(section.rows[section.problem], MARK, " "))
     lines = pc.binary_join_element_wise(*columns, " | ").to_pylist()
     rule = "|".join([" --- "] * len(heads))
     return "\n".join([f"| {' | '.join(heads)} |", f"|{rule}|", *(f"| {line} |" for line in lines)])
 
 
-def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values as text that a terminal only shows; null and nothing as a hyphen."""
-    text = pc.fill_null(pc.cast(column, pa.string()), _ABSENT)
-    text = pc.if_else(pc.equal(text, ""), _ABSENT, text)
-    if pc.all(pc.utf8_is_printable(text)).as_py() is False:
-        return pa.chunked_array([pa.array([printable(each) for each in text.to_pylist()])])
-    return text
-
-
-def _json(sections: Iterable[Section], said: Mapping[str, Any]) -> str:
+def _json(sections: Sequence[Section], said: Mapping[str, Any], wanted: OutputFormat) -> str:
     """Return one object, a row a line: indenting each would take Python a value."""
-    rows = [
-        json.dumps(row, ensure_ascii=False)
-        for each in sections
-        for row in each.rows.select(each.names).to_pylist()
-    ]
+    # A table that was asked for by its name is what the answer is about.
+    keys = [ROWS if wanted.table else each.key for each in sections]
+    lists: dict[str, list[str]] = {}
+    for key, each in zip(keys, sections, strict=True):
+        rows = with_times(each.rows.select(each.names)).to_pylist()
+        lists.setdefault(key, []).extend(json.dumps(row, ensure_ascii=False) for row in rows)
+    lists[ROWS] = lists.pop(ROWS, [])
     head = json.dumps({"schema_version": SCHEMA_VERSION, **said}, indent=1, ensure_ascii=False)
-    listed = ",\n  ".join(rows)
-    body = f"[\n  {listed}\n ]" if rows else "[]"
-    return f'{head.removesuffix("}").rstrip()},\n "rows": {body}\n}}'
+    bodies = []
+    for key, rows in lists.items():
+        listed = ",\n  ".join(rows)
+        bodies.append(f' "{key}": ' + (f"[\n  {listed}\n ]" if rows else "[]"))
+    return f"{head.removesuffix('}').rstrip()},\n" + ",\n".join(bodies) + "\n}"
 
 
 def _csv(sections: Sequence[Section]) -> str:
@@ -116,7 +114,10 @@ def _csv(sections: Sequence[Section]) -> str:
         none = [None] * each.rows.num_rows
         writer.writerows(
             zip(
-                *(each.rows[name].to_pylist() if name in each.names else none for name in names),
+                *(
+                    flat(each.rows[name]).to_pylist() if name in each.names else none
+                    for name in names
+                ),
                 strict=True,
             )
         )

@@ -29,6 +29,15 @@ BALANCE_HEADS = {
     "verdict": "VERDICT",
     "cause": "CAUSE",
 }
+SPARE = (
+    "stddev_partitions",
+    "shared_partitions",
+    "mean_partitions",
+    "group_type",
+    "forced",
+    "epoch",
+)
+"""What text leaves out first where there is no room."""
 TIMES = {"from_timestamp": "FROM", "to_timestamp": "TO"}
 ALTERNATIVE_HEADS = {
     "group_id": "GROUP",
@@ -60,13 +69,14 @@ def balance_section(balance: pa.Table, *, for_people: bool, with_times: bool) ->
         heads = dict([*first[:3], *TIMES.items(), *first[3:]])
     rows = [_shown(row) if for_people else row for row in readable(balance)]
     also = [name for name in balance.column_names if name not in heads]
-    return Section(table_of(rows, balance.column_names), heads, also)
+    return Section(table_of(rows, balance.column_names), heads, also, name="balance", spare=SPARE)
 
 
 def alternatives_section(alternatives: pa.Table) -> Section:
     """Return the rows of `assignment_alternatives` for people."""
     rows = [{**row, "score": _rounded(row["score"])} for row in readable(alternatives)]
-    return Section(table_of(rows, alternatives.column_names), ALTERNATIVE_HEADS)
+    table = table_of(rows, alternatives.column_names)
+    return Section(table, ALTERNATIVE_HEADS, name="alternatives", key="alternatives")
 
 
 def readable(rows: pa.Table) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +34,11 @@ class Kind:
     title: str
     heads: Mapping[str, str]
     also: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> str:
+        """What `--table` calls it."""
+        return f"{self.name}s"
 
 
 def _both(*names: str) -> tuple[str, ...]:
@@ -111,6 +116,8 @@ SHARE_PARTITIONS = Kind(
     ),
 )
 KINDS = (GROUPS, OFFSETS, MEMBERS, SHARE_PARTITIONS)
+TABLES = tuple(kind.table for kind in KINDS)
+"""What `--table` calls them."""
 
 _SHORT = {
     "group_id": "group",
@@ -159,16 +166,15 @@ def told(difference: Difference, output_format: str, said: Mapping[str, Any]) ->
         output_format: ``text``, ``json``, ``csv`` or ``markdown``.
         said: `as_of`, `input` and what else the JSON object has beside `counts` and `rows`.
     """
-    sections = [_section(kind, each) for kind, each in zip(KINDS, difference.tables, strict=True)]
+    counts = difference.counts()
+    sections = [
+        replace(_section(kind, each), title=f"{kind.title}: {in_words(counts[kind.name])}")
+        for kind, each in zip(KINDS, difference.tables, strict=True)
+    ]
     if output_format in ("json", "csv"):
-        return shown(sections, output_format, {**said, "counts": difference.counts()})
-    parts = []
-    for kind, each in zip(KINDS, sections, strict=True):
-        if each.rows.num_rows:
-            title = f"{kind.title}: {in_words(difference.counts()[kind.name])}"
-            title = f"## {title}\n" if output_format == "markdown" else title
-            parts.append(f"{title}\n{shown([_without_empty(each)], output_format, said)}")
-    return "\n\n".join(parts) or NO_DIFFERENCE
+        return shown(sections, output_format, {**said, "counts": counts})
+    there = [_without_empty(each) for each in sections if each.rows.num_rows]
+    return shown(there, output_format, said) or NO_DIFFERENCE
 
 
 def in_words(changes: Mapping[str, int]) -> str:
@@ -183,7 +189,9 @@ def _section(kind: Kind, rows: pa.Table) -> Section:
         both = pc.coalesce(pc.binary_join_element_wise(reason, note, "; "), reason, note)
         rows = rows.set_column(rows.column_names.index("reason"), "reason", both)
     named = pa.chunked_array([pa.repeat(pa.scalar(kind.name), rows.num_rows)])
-    return Section(rows.append_column("kind", named), kind.heads, ("kind", *kind.also))
+    return Section(
+        rows.append_column("kind", named), kind.heads, ("kind", *kind.also), name=kind.table
+    )
 
 
 def _with_times_as_text(rows: pa.Table) -> pa.Table:
@@ -200,4 +208,4 @@ def _without_empty(section: Section) -> Section:
         for name, head in section.heads.items()
         if section.rows[name].null_count < section.rows.num_rows
     }
-    return Section(section.rows, heads)
+    return replace(section, heads=heads)

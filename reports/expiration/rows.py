@@ -36,6 +36,8 @@ OFFSET_HEADS = {
     "status": "STATUS",
     "blocked_by": "BLOCKED-BY",
 }
+SPARE = ("client_id", "host", "base_timestamp", "log_end_offset", "consumer_id", "next_cleanup_at")
+"""What text leaves out first where there is no room."""
 WHAT_IF_HEADS = {
     "retention_minutes": "RETENTION-MINUTES",
     "group_id": "GROUP",
@@ -77,7 +79,9 @@ def group_section(expiration: pa.Table) -> Section:
         }
         for group, offsets in sorted(groups.items())
     ]
-    return Section(table_of(rows, GROUP_HEADS), GROUP_HEADS)
+    return Section(
+        table_of(rows, GROUP_HEADS), GROUP_HEADS, name="groups", key="groups", title="Groups"
+    )
 
 
 def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: bool) -> Section:
@@ -103,13 +107,16 @@ def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: boo
         )
     names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))
     also = [] if for_people else [name for name in names if name not in OFFSET_HEADS]
-    return Section(table_of(rows, names), OFFSET_HEADS, also)
+    return Section(
+        table_of(rows, names), OFFSET_HEADS, also, name="offsets", title="Offsets", spare=SPARE
+    )
 
 
 def what_if_section(what_if: pa.Table) -> Section:
     """Return a row a retention and group."""
     rows = [{**row, "longest_idle": duration(row["longest_idle_ms"])} for row in readable(what_if)]
-    return Section(table_of(rows, [*what_if.column_names, "longest_idle"]), WHAT_IF_HEADS)
+    table = table_of(rows, [*what_if.column_names, "longest_idle"])
+    return Section(table, WHAT_IF_HEADS, name="what_if", key="what_if", title="What if")
 
 
 def removal_section(removals: pa.Table) -> Section:
@@ -127,7 +134,13 @@ def removal_section(removals: pa.Table) -> Section:
         }
         for key, gone in sorted(acts.items())
     ]
-    return Section(table_of(rows, REMOVAL_HEADS), REMOVAL_HEADS)
+    return Section(
+        table_of(rows, REMOVAL_HEADS),
+        REMOVAL_HEADS,
+        name="removals",
+        key="removals",
+        title="Removed",
+    )
 
 
 def readable(rows: pa.Table) -> list[dict[str, Any]]:

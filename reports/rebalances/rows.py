@@ -82,15 +82,6 @@ def section(
     return Section(table_of(found, rows.column_names), heads, also)
 
 
-def flat(rows: pa.Table) -> pa.Table:
-    """Return rows with lists as texts, for formats that have none."""
-    found = [
-        {name: ",".join(each) if isinstance(each, list) else each for name, each in row.items()}
-        for row in rows.to_pylist()
-    ]
-    return table_of(found, rows.column_names)
-
-
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     shown = {name: _text(each) for name, each in row.items()}
     if row.get("missing_is_compacted"):

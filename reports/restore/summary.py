@@ -63,7 +63,10 @@ def told(
         with_offsets: Every offset is shown to people too; programs always get them.
     """
     by_group = Section(
-        _kind(pa.Table.from_pylist(list(groups), schema=_SCHEMA), "group"), GROUP_HEADS, ("kind",)
+        _kind(pa.Table.from_pylist(list(groups), schema=_SCHEMA), "group"),
+        GROUP_HEADS,
+        ("kind",),
+        name="groups",
     )
     offsets = plan.rename_columns(
         [
@@ -71,18 +74,23 @@ def told(
             for n in plan.column_names
         ]
     )
-    by_offset = Section(_kind(offsets, "offset"), OFFSET_HEADS, ("kind",))
+    by_offset = Section(_kind(offsets, "offset"), OFFSET_HEADS, ("kind",), name="offsets")
     counts = counts_of(plan)
     if output_format in ("json", "csv"):
         return shown([by_group, by_offset], output_format, {**said, "counts": counts})
-    sections = [by_group, by_offset] if with_offsets else [by_group]
-    parts = [shown(sections, output_format, said)] if groups else []
     reasons = counts["reasons"]
-    if reasons:
-        rows = pa.table({"reason": list(reasons), "offsets": list(reasons.values())})
-        heads = {"reason": "REFUSED-BECAUSE", "offsets": "OFFSETS"}
-        parts.append(shown([Section(rows, heads)], output_format, said))
-    return "\n\n".join([*parts, in_words(counts)])
+    refusals = Section(
+        pa.table({"reason": list(reasons), "offsets": list(reasons.values())}),
+        {"reason": "REFUSED-BECAUSE", "offsets": "OFFSETS"},
+        name="refusals",
+    )
+    is_asked = getattr(output_format, "table", None) == by_offset.name
+    sections = [
+        *([by_group] if groups else []),
+        *([by_offset] if with_offsets or is_asked else []),
+        *([refusals] if reasons else []),
+    ]
+    return "\n\n".join([*filter(None, [shown(sections, output_format, said)]), in_words(counts)])
 
 
 def counts_of(plan: pa.Table) -> dict[str, Any]:

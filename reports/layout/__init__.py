@@ -1,0 +1,1 @@
+"""Which rows are shown, and how they are laid out for people."""
