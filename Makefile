@@ -11,6 +11,7 @@ RELEASE ?= 4.4.0
 SEED    ?= 1
 SECONDS_OF_ACTS ?= 90
 PROCESSES ?= 2
+FUZZ_SECONDS ?= 60
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
@@ -47,7 +48,7 @@ SHARED_OUT := -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: lint typecheck ## everything that must pass: lint, types, layers, all quick tests
-	$(BIN)/python -m pytest -m "not long and not fuzz and not maven" $(SHARED_OUT) $(ARGS)
+	$(BIN)/python -m pytest -m "not long and not maven" $(SHARED_OUT) $(ARGS)
 
 .PHONY: test-long
 test-long: setup ## the tests that take long or need Maven
@@ -73,8 +74,8 @@ format: setup ## put the sources into shape
 	$(BIN)/ruff format .
 
 .PHONY: fuzz
-fuzz: $(VENV)/.fuzz-ready ## feed the segment reader mutated bytes for FUZZ_SECONDS (60)
-	$(BIN)/python -m pytest -m fuzz $(ARGS)
+fuzz: $(VENV)/.fuzz-ready ## feed readers and decoders mutated bytes, each for FUZZ_SECONDS (60)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m fuzz $(ARGS)
 
 .PHONY: docs
 docs: setup ## write the pages of tables anew from the schemas

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.wire.arrow import invalid_rows, struct_type
-from analytics.wire.columns import Binary, Column, distinct, nullify, scatter, take
+from analytics.wire.columns import Binary, Column, distinct, scatter, take
 from analytics.wire.cursor import Cursor
 from analytics.wire.defaults import absent_struct
 from analytics.wire.failure import Reason
@@ -85,4 +85,8 @@ class EmbeddedReader:
         living = np.flatnonzero(~part.dead)
         good = take(group, living) if living.size < rows.size else group
         broken = invalid_rows(good, struct_type(self.message.struct))
-        return rows[living], nullify(good, broken) if broken.any() else good
+        if broken.any():
+            # A null over text that is no UTF-8 would still fail the whole record.
+            readable = np.flatnonzero(~broken)
+            living, good = living[readable], take(good, readable)
+        return rows[living], good

@@ -3,7 +3,7 @@
     python tests/fuzz/fuzz_segment_reader.py CORPUS -max_total_time=60
 
 The first byte of an input says how it is taken: as it is; or with every length and checksum along
-it made right, so that what lies behind them is reached.
+it made right, so that what lies behind them is reached; and whether loops run compiled.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from analytics.dump.limits import Limits
 from analytics.dump.offset_sense import LogSense
 from analytics.dump.raw_records import PADDING, Chunk, Spans
 from analytics.dump.segment_reader import ReadOptions, read_segment
+from tests.fuzz.fuzzing import fuzz, loops_run
 from tests.support.segments import joined, random_segment
 
 # Small, so that no input is slow for being large.
 LIMITS = Limits(1 << 18, 1 << 18, 1 << 12, 1 << 20, 50)
-MODES = 8
+MODES = 16
 
 
 def look_at(content: bytes) -> None:
@@ -42,6 +43,11 @@ def look_at(content: bytes) -> None:
         limits=LIMITS,
         sense=LogSense(0) if mode & 2 else LogSense(),
     )
+    with loops_run(compiled=bool(mode & 8)):
+        _read(data, options)
+
+
+def _read(data: bytes, options: ReadOptions) -> None:
     reader = read_segment(io.BytesIO(data), options)
     before = -1
     records = 0
@@ -100,23 +106,10 @@ def sealed(data: bytes) -> bytes:
 
 def write_corpus(folder: Path, number: int = 40) -> None:
     """Write inputs to begin from: sound segments of all kinds, in every mode."""
-    folder.mkdir(parents=True, exist_ok=True)
     for seed in range(number):
         data = joined(random_segment(seed, batches=4))
         (folder / f"made-{seed}").write_bytes(bytes([seed % MODES]) + data)
 
 
-def main() -> None:
-    """Fuzz until stopped, or as libFuzzer's arguments say."""
-    import atheris  # noqa: PLC0415 - only `make fuzz` installs it
-
-    folders = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
-    if folders:
-        write_corpus(Path(folders[0]))
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, look_at)
-    atheris.Fuzz()
-
-
 if __name__ == "__main__":
-    main()
+    fuzz(look_at, write_corpus)

@@ -1,4 +1,4 @@
-"""The fuzzer for a bounded time, where it is installed; its harness always."""
+"""The fuzzer for a bounded time, where it is installed; its harnesses always."""
 
 from __future__ import annotations
 
@@ -7,29 +7,40 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from tests.fuzz.fuzz_segment_reader import MODES, look_at
-from tests.support.segments import joined, random_segment
+from tests.fuzz import fuzz_records, fuzz_segment_reader, fuzz_user_data
 
-HARNESS = Path(__file__).with_name("fuzz_segment_reader.py")
-SECONDS = int(os.environ.get("FUZZ_SECONDS", "60"))
+TARGETS = [fuzz_segment_reader, fuzz_records, fuzz_user_data]
+SECONDS = int(os.environ.get("FUZZ_SECONDS", "3"))
+"""For each target; `make fuzz` gives it more."""
 
 
-def test_the_harness_finds_nothing_in_mutated_segments() -> None:
-    for seed in range(400):
+def name_of(target: ModuleType) -> str:
+    return target.__name__.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=name_of)
+def test_the_harness_finds_nothing_in_mutated_inputs(target: ModuleType, tmp_path: Path) -> None:
+    target.write_corpus(tmp_path)
+    corpus = [each.read_bytes() for each in sorted(tmp_path.iterdir())]
+    for content in corpus:
+        target.look_at(content)
+    for seed in range(120):
         draw = random.Random(seed)
-        data = bytearray(joined(random_segment(seed % 40, batches=4)))
+        data = bytearray(draw.choice(corpus))
         for _ in range(draw.randint(0, 6)):
-            data[draw.randrange(len(data))] = draw.randrange(256)
-        look_at(bytes([seed % MODES]) + data)
+            data[draw.randrange(1, len(data))] = draw.randrange(256)
+        target.look_at(bytes(data))
 
 
 @pytest.mark.fuzz
-def test_the_fuzzer_finds_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", TARGETS, ids=name_of)
+def test_the_fuzzer_finds_nothing(target: ModuleType, tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="atheris is not installed: `make fuzz` installs it")
-    command = [sys.executable, str(HARNESS), str(tmp_path / "corpus")]
+    command = [sys.executable, str(target.__file__), str(tmp_path / "corpus")]
     bounds = [f"-max_total_time={SECONDS}", "-max_len=65536", "-rss_limit_mb=4096", "-timeout=60"]
 
     done = subprocess.run(
@@ -37,3 +48,5 @@ def test_the_fuzzer_finds_nothing(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 0, done.stderr[-4000:]
+    assert "Done " in done.stderr, "the fuzzer did not run"
+    assert "ERROR: Failed to instrument" not in done.stderr

@@ -44,11 +44,11 @@ class _Reader:
 
     def nullable_string(self) -> str | None:
         size = self.number("h")
-        return None if size == -1 else self.taken(size).decode("utf-8")
+        return None if size < 0 else self.taken(size).decode("utf-8")
 
     def nullable_octets(self) -> str | None:
         size = self.number("i")
-        return None if size == -1 else base64.b64encode(self.taken(size)).decode("ascii")
+        return None if size < 0 else base64.b64encode(self.taken(size)).decode("ascii")
 
     def partitions(self) -> list[dict[str, Any]]:
         return [

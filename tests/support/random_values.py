@@ -131,16 +131,16 @@ class _Owed:
         if use.when_field is not None and self.top[snake_case(use.when_field)] != use.when_value:
             return None
         printed = _PARSERS[use.name](content)
-        return None if printed is None else _embedded_row(embedded(use.name).struct, printed)
+        return None if printed is None else embedded_row(embedded(use.name).struct, printed)
 
 
-def _embedded_row(schema: Struct, printed: Mapping[str, Any]) -> dict[str, Any]:
+def embedded_row(schema: Struct, printed: Mapping[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for each in schema.fields:
         value = printed.get(each.name)
         if value is not None and each.type == "bytes":
             value = base64.b64decode(value)
         elif each.type == "struct" and value is not None:
-            value = [_embedded_row(each.struct, item) for item in value]
+            value = [embedded_row(each.struct, item) for item in value]
         row[each.column] = value
     return row
