@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from analytics.dump.inspection.losses import Loss
+
+_UNTOLD = "its beginning is not in the dump"
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class Coverage:
             records: what has its first record from there on was not there before.
         data_topics: Whose partition directories the dump holds; None where other topics may be
             there too.
+        losses: By topic and partition, where records are missing, in order; the last ends at
+            `complete_from`. Where none are named, all before `complete_from` may be missing.
     """
 
     complete_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -29,6 +35,15 @@ class Coverage:
     shown_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
     cleaned_until: Mapping[tuple[str, int], int] = field(default_factory=dict)
     data_topics: frozenset[str] | None = None
+    losses: Mapping[tuple[str, int], Sequence[Loss]] = field(default_factory=dict)
+
+    def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:
+        """Return by partition where records are missing; partitions not named are whole."""
+        return {
+            partition: self.losses.get((name, partition)) or [Loss(0, start, _UNTOLD)]
+            for (name, partition), start in self.complete_from.items()
+            if name == topic and start > 0
+        }
 
 
 WHOLE = Coverage()

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
+from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.latest import (
     last_offsets,
     last_record,
@@ -21,6 +22,7 @@ from analytics.replay.latest import (
     records_at,
     value_at,
 )
+from analytics.replay.log.losses import may_be_superseded, with_missing
 from analytics.replay.rules import ReplayRules
 from analytics.replay.stored_values import instant, present, uuid
 from analytics.replay.transaction_owners import with_owner
@@ -34,7 +36,10 @@ NO_PRODUCER = -1
 
 
 def committed_offsets(
-    decoded: Decoded, rules: ReplayRules, gone: DataFrame | None = None
+    decoded: Decoded,
+    rules: ReplayRules,
+    gone: DataFrame | None = None,
+    coverage: Coverage = WHOLE,
 ) -> DataFrame:
     """Return the table `committed_offsets` of decoded tables that are cut at an instant.
 
@@ -42,14 +47,18 @@ def committed_offsets(
         decoded: The decoded tables.
         rules: Of the release.
         gone: What `groups_gone` returns; nothing is answered for these groups.
+        coverage: What the dump holds.
     """
     latest = _of_groups_there(_in_force(decoded, rules), gone)
     found = records_among(decoded["offset_commit"], latest.select(KEY[0], "record_offset"))
-    return as_table(_meaning(found, rules), "committed_offsets")
+    return as_table(_with_completeness(_meaning(found, rules), coverage), "committed_offsets")
 
 
 def pending_offsets(
-    decoded: Decoded, rules: ReplayRules, gone: DataFrame | None = None
+    decoded: Decoded,
+    rules: ReplayRules,
+    gone: DataFrame | None = None,
+    coverage: Coverage = WHOLE,
 ) -> DataFrame:
     """Return the table `pending_offsets`, of the same as `committed_offsets`."""
     entries = _of_groups_there(_entries(decoded, rules), gone).where(F.col("end_offset").isNull())
@@ -57,6 +66,7 @@ def pending_offsets(
         entries = _outliving_tombstones(entries, decoded, rules, F.col("last_value"))
     places = entries.select(KEY[0], F.col("last_value").alias("record_offset"))
     found = _meaning(records_at(decoded["offset_commit"], places), rules)
+    found = _with_completeness(found, coverage)
     return as_table(with_owner(found, decoded["transaction_log"]), "pending_offsets")
 
 
@@ -155,6 +165,16 @@ def _commits(decoded: Decoded) -> DataFrame:
 
 def _markers(decoded: Decoded) -> DataFrame:
     return decoded["control_markers"].where(F.col("topic") == "__consumer_offsets")
+
+
+def _with_completeness(offsets: DataFrame, coverage: Coverage) -> DataFrame:
+    """Add `complete` and `missing`: whether no lost record can have changed what a row says.
+
+    A commit that a marker made count is judged by its own record, too: behind that, the marker
+    that ended its transaction first may be lost.
+    """
+    lost = may_be_superseded(coverage, F.col("record_offset"))
+    return with_missing(offsets, F.concat_ws("; ", lost))
 
 
 def _meaning(found: DataFrame, rules: ReplayRules) -> DataFrame:

@@ -67,5 +67,10 @@ def cause_of_step_back() -> Column:
     )
 
 
+def not_known() -> Column:
+    """Return `cause` and `confidence` where records are lost on which the cause rests."""
+    return _said(UNKNOWN, LOW)
+
+
 def _said(cause: str, confidence: str) -> Column:
     return F.struct(F.lit(cause).alias("cause"), F.lit(confidence).alias("confidence"))

@@ -20,6 +20,7 @@ from analytics.replay.history.offset_causes import (
     ADMIN_OR_SIMPLE,
     UNKNOWN,
     cause_of_step_back,
+    not_known,
     origin,
 )
 from analytics.replay.history.offset_lives import (
@@ -30,8 +31,9 @@ from analytics.replay.history.offset_lives import (
     offset_events,
     transactional_commits,
 )
-from analytics.replay.history.shown_from import lost_until, shown_from
+from analytics.replay.history.shown_from import shown_from
 from analytics.replay.lives import GROUP_KEY
+from analytics.replay.log.losses import lost_between, with_missing
 from analytics.replay.rules import ReplayRules
 from analytics.replay.stored_values import instant, present, uuid
 
@@ -83,7 +85,7 @@ def offset_history(
         coverage: What the dump holds.
     """
     changes = _with_owner(_with_group(_changes(decoded, rules), around.moments), around.owners)
-    told = _meaning(_with_previous(changes, rules), coverage)
+    told = _meaning(_with_losses(_with_previous(changes, rules), coverage), coverage)
     removals = around.removals.select(
         "coordinator_partition", "record_offset", F.struct("cause", "confidence").alias("removal")
     )
@@ -165,9 +167,15 @@ def _with_previous(changes: DataFrame, rules: ReplayRules) -> DataFrame:
     """Add `previous`: what was in force before; leave out aborts of what a tombstone removed."""
     commit = F.col("event").isin(COMMIT, TRANSACTION_COMMIT)
     names = ("committed_offset", "record_offset", "commit_ms", "expire_ms", "topic_id")
+    # Where a tombstone leaves commits pending, one that lies before it may take effect behind it.
+    cleared = F.col("position") if rules.tombstones_remove_everything else F.lit(-1)
+    known_since = F.when(commit, F.col("record_offset")).otherwise(cleared)
     after = F.when(
         F.col("event") != TRANSACTION_ABORT,
-        F.struct(*(F.when(commit, F.col(name)).alias(name) for name in names)),
+        F.struct(
+            *(F.when(commit, F.col(name)).alias(name) for name in names),
+            known_since.alias("known_since"),
+        ),
     )
     effect = Window.partitionBy(*_SLICE, "topic", "partition").orderBy("position")
     before = effect.rowsBetween(Window.unboundedPreceding, -1)
@@ -183,9 +191,21 @@ def _with_previous(changes: DataFrame, rules: ReplayRules) -> DataFrame:
     )
 
 
+def _with_losses(changes: DataFrame, coverage: Coverage) -> DataFrame:
+    """Add `complete` and `missing`; where a record before may be lost nothing is `previous`."""
+    since = F.coalesce("previous.known_since", F.lit(-1))
+    lost = lost_between(coverage, F.least(since, F.col("record_offset")), F.col("position"))
+    words = F.concat(F.lit("the change before this one may be lost: "), lost)
+    return with_missing(changes, words).withColumn(
+        "previous", F.when(F.col("complete"), F.col("previous"))
+    )
+
+
 def _meaning(changes: DataFrame, coverage: Coverage) -> DataFrame:
     changed = F.col("event").isin(COMMIT, TRANSACTION_COMMIT)
     in_transaction = F.col("event").isin(TRANSACTION_COMMIT, TRANSACTION_ABORT)
+    deleted = F.col("event") == DELETE
+    is_group_told = _no_loss_since(coverage, F.col("group.offset"))
     return changes.select(
         *KEY,
         "event",
@@ -202,16 +222,18 @@ def _meaning(changes: DataFrame, coverage: Coverage) -> DataFrame:
         instant(F.col("expire_ms")).alias("expire_timestamp"),
         F.col("position").alias("effective_offset"),
         F.col("at").alias("effective_timestamp"),
-        F.coalesce("owner.epoch", "group.epoch").alias("epoch"),
-        F.when(F.col("event") != DELETE, F.col("owner.member_id")).alias("member_id"),
+        F.when(is_group_told, F.coalesce("owner.epoch", "group.epoch")).alias("epoch"),
+        F.when(is_group_told & ~deleted, F.col("owner.member_id")).alias("member_id"),
         F.col("previous.record_offset").alias("previous_record_offset"),
         instant(F.col("previous.commit_ms")).alias("previous_commit_timestamp"),
         instant(F.col("previous.expire_ms")).alias("previous_expire_timestamp"),
         uuid(F.col("previous.topic_id")).alias("previous_topic_id"),
-        F.col("group.family").alias("group_type"),
+        F.when(is_group_told, F.col("group.family")).alias("group_type"),
         F.when(_is_known(coverage), F.col("group_members")).alias("group_members"),
         F.when(in_transaction, F.col("producer_id")).alias("producer_id"),
         _is_known(coverage).alias("is_known"),
+        "complete",
+        "missing",
     )
 
 
@@ -222,11 +244,15 @@ def _is_known(coverage: Coverage) -> Column:
     members. What followed a tombstone, or a record of a newer group, it may have taken: a life of
     another type, members whose records were written again. A loss may have taken anything.
     """
-    record, lost, shown = F.col("record_offset"), lost_until(coverage), shown_from(coverage)
-    told = (record < lost) | (F.col("group.offset") >= lost)
+    record, shown = F.col("record_offset"), shown_from(coverage)
     is_whole = F.equal_null(F.col("group.family"), F.lit(CLASSIC)) | (record >= shown)
-    nothing_to_tell = (lost == 0) & (record >= shown)
-    return (F.col("group").isNotNull() & told & is_whole) | nothing_to_tell
+    told = F.col("group").isNotNull() & _no_loss_since(coverage, F.col("group.offset")) & is_whole
+    return told | (_no_loss_since(coverage, F.lit(-1)) & (record >= shown))
+
+
+def _no_loss_since(coverage: Coverage, offset: Column) -> Column:
+    since = F.coalesce(offset, F.lit(-1))
+    return lost_between(coverage, since, F.col("record_offset")).isNull()
 
 
 def _with_cause(told: DataFrame) -> DataFrame:
@@ -236,10 +262,11 @@ def _with_cause(told: DataFrame) -> DataFrame:
         deleted,
         F.when(F.col("removal.cause").isin(*_DONE_BY_HAND), ADMIN_OR_SIMPLE).otherwise(UNKNOWN),
     ).otherwise(origin(is_certain=F.col("is_known")))
+    unknown = ~F.col("complete") & (F.col("event") != TRANSACTION_ABORT)
     why = F.when(deleted, F.col("removal")).when(back, cause_of_step_back())
     return (
         told.withColumn("origin", by)
-        .withColumn("why", why)
+        .withColumn("why", F.when(unknown, not_known()).otherwise(why))
         .withColumn("cause", F.col("why.cause"))
         .withColumn("confidence", F.col("why.confidence"))
     )

@@ -1,0 +1,1 @@
+"""What headers, files and checkpoints alone say about a dump."""
