@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import GROUP_TYPES, end_offsets_option, inputs_argument, out_option
 
@@ -52,6 +53,7 @@ def _view(chosen: dict[str, bool]) -> str | None:
     help="Members and assignments as of this generation or group epoch.",
 )
 @end_offsets_option
+@table_option("consumer-groups", "share-groups", "streams-groups")
 @asking_options
 @pass_console
 def describe(

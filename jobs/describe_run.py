@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.asked_groups import AskedGroups, asked_groups
@@ -15,7 +16,7 @@ from jobs.describe_epoch import groups_at_epoch
 from jobs.describe_source import NEEDS, bare_source, describe_source
 from jobs.replayed import replayed
 from reports.describe.against import told
-from reports.describe.columns import FAMILIES, HEADS, MEMBERS, OFFSETS, View
+from reports.describe.columns import FAMILIES, HEADS, MEMBERS, OFFSETS, View, contract_name
 from reports.describe.views import rows_of, shown_columns
 from reports.row_formats import Section, shown
 
@@ -110,6 +111,13 @@ def _said(state: Replayed, asked: AskedGroups) -> dict[str, Any]:
     }
 
 
+def _section(view: View, rows: pa.Table, names: Sequence[str]) -> Section:
+    """Return rows under the heads of Kafka's tool, and the names of our tables for programs."""
+    heads = {contract_name(name, view.family): HEADS[name] for name in names}
+    shown_rows = rows.select([*names, "group_type"]).rename_columns([*heads, "group_type"])
+    return Section(shown_rows, heads, ["group_type"], name=f"{view.family}-groups")
+
+
 def _sections(source: Source, state: Replayed, wanted: Wanted) -> list[Section]:
     sections = []
     for family in FAMILIES:
@@ -120,5 +128,5 @@ def _sections(source: Source, state: Replayed, wanted: Wanted) -> list[Section]:
         if "topic" in rows.column_names:
             rows = rows.filter(pc.is_in(rows["topic"], state.topics_wanted(rows["topic"])))
         names = shown_columns(view, rows, state.release, verbose=wanted.verbose)
-        sections.append(Section(rows, {name: HEADS[name] for name in names}, ["group_type"]))
+        sections.append(_section(view, rows, names))
     return sections

@@ -16,6 +16,7 @@ from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
 from jobs.asked_groups import CANNOT_TELL, DONE, NOT_THERE
 from jobs.cannot_tell import Untold
+from jobs.cli.answered_instant import answered_instant
 from jobs.stored_tables import StoredTables
 from jobs.two_states import Side, two_states
 from jobs.untold_groups import lost_share_partitions, untold_groups, untold_of_two
@@ -56,7 +57,7 @@ def diff_sides(
         for each in reasons:
             console.error(f"cannot tell: {each}")
         said = {
-            "as_of": {"from": before.as_of, "to": after.as_of},
+            "as_of": {"from": answered_instant(before), "to": answered_instant(after)},
             "input": [*before.given, *(each for each in after.given if each not in before.given)],
             "kafka_version": {"from": before.release, "to": after.release},
             "cannot_tell": reasons,

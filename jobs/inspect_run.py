@@ -11,13 +11,14 @@ import click
 from analytics.decode.kafka_version import KafkaVersion, Seen, infer_kafka_version
 from analytics.dump.inputs import Inputs, recognize
 from analytics.dump.log_dirs import read_copies
-from analytics.dump.manifest import SCHEMA_VERSION, Findings, build_manifest, iso_time
+from analytics.dump.manifest import SCHEMA_VERSION, Findings, build_manifest
 from analytics.dump.model import CLUSTER_METADATA, Note
 from analytics.dump.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.sample import TOMBSTONE
 from analytics.dump.slices import Edges
 from analytics.dump.storage import join, read_small
 from analytics.dump.study import study
+from jobs.cli.answered_instant import last_record_time
 from jobs.version import VERSION
 from schemas import record_types
 
@@ -52,7 +53,7 @@ def inspect_inputs(
         console.detail(sentence)
     if found.workspaces and not found.disks:
         manifest = _of_workspace(found.workspaces[0])
-        return _printed(manifest, None, inputs)
+        return _printed(manifest, inputs)
     options = PlanOptions(
         edges=Edges(strict_high_watermark=strict_high_watermark),
         prefer_copy=prefer_copy,
@@ -85,7 +86,7 @@ def inspect_inputs(
         "strict_high_watermark": strict_high_watermark,
         "topic_partition": topic_partition,
     }
-    return _printed(build_manifest(VERSION, inputs, said, findings), looked, inputs)
+    return _printed(build_manifest(VERSION, inputs, said, findings), inputs)
 
 
 def _study(
@@ -101,14 +102,14 @@ def _study(
         return study(copies, options, check_crc=check_crc, report=bar.update)
 
 
-def _printed(
-    manifest: dict[str, Any], looked: Study | None, inputs: Sequence[str]
-) -> dict[str, Any]:
-    times = [each.last_timestamp for each in looked.surveys] if looked else []
-    last = max((time for time in times if time is not None), default=None)
+def _printed(manifest: dict[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
-        "as_of": iso_time(last),
+        "as_of": {
+            "time": last_record_time(manifest.get("partitions", ())),
+            "is_end": True,
+            "offsets": {},
+        },
         "input": list(inputs),
         "rows": manifest.get("partitions", []),
         **manifest,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.asked_groups import asked_groups
 from jobs.replayed import replayed
-from reports.describe.columns import HEADS
-from reports.describe.listed import listed_rows
+from reports.describe.listed import ALSO, HEADS, PROBLEM, listed_rows
 from reports.row_formats import Section, shown
 
 if TYPE_CHECKING:
@@ -30,9 +29,9 @@ def list_inputs(
         GroupscopeError: An INPUT is not what it has to be.
     """
     if with_state or with_type:
-        names = ["group", *(["type"] if with_type else []), *(["state"] if with_state else [])]
+        names = ["group_id", *(["type"] if with_type else []), *(["state"] if with_state else [])]
     else:
-        names = ["group", "type", "protocol"]
+        names = ["group_id", "type", "protocol_type"]
     with replayed(console, needs=NEEDS, **options) as state:
         asked = asked_groups(state)
         asked.tell(console)
@@ -40,8 +39,8 @@ def list_inputs(
             **state.said,
             "cannot_tell": list(asked.cannot_tell),
         }
-        rows = Section(listed_rows(asked.found), {name: HEADS[name] for name in names}, _ALSO)
+        also = [name for name in ALSO if name not in names]
+        rows = Section(
+            listed_rows(asked.found), {name: HEADS[name] for name in names}, also, problem=PROBLEM
+        )
         return shown([rows], output_format, said), asked.exit_code or state.exit_code
-
-
-_ALSO = ("group_type",)

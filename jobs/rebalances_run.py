@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
 from jobs.asked_groups import asked_groups
+from jobs.cli.answered_instant import last_record_time
 from jobs.evaluated import Evaluation, evaluate
 from jobs.instant import EPOCH, moment
 from jobs.instant import shown as iso
@@ -121,12 +122,6 @@ def _time(time_ms: int | None) -> datetime | None:
 
 def _now(state: Replayed) -> datetime:
     """Return the instant asked about; of the end of the dump, the time of its last record."""
-    said = state.as_of["time"]
-    if said is None:
-        times = [
-            each["last_timestamp"]
-            for each in state.manifest["partitions"]
-            if each["topic"] == _OFFSETS_TOPIC and each.get("last_timestamp")
-        ]
-        said = max(times, default=None)
+    offsets = [each for each in state.manifest["partitions"] if each["topic"] == _OFFSETS_TOPIC]
+    said = state.as_of["time"] or last_record_time(offsets)
     return datetime.fromisoformat(said) if said else EPOCH

@@ -18,6 +18,7 @@ from analytics.decode.selection import Selection, names_wanted
 from analytics.dump.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError
 from analytics.workspace import Workspace
+from jobs.cli.answered_instant import answered_instant
 from jobs.decoded_workspace import decoded_workspace
 from jobs.instant import as_of_said
 from jobs.stored_tables import StoredTables
@@ -67,7 +68,11 @@ class Replayed:
     @property
     def said(self) -> dict[str, Any]:
         """What every answer says of what it was asked of."""
-        return {"as_of": self.as_of, "input": list(self.given), "kafka_version": self.release}
+        return {
+            "as_of": answered_instant(self),
+            "input": list(self.given),
+            "kafka_version": self.release,
+        }
 
     def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
         """Return the names among these that `--topic` wants."""

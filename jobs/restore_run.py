@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from analytics.evaluate.diff.paired import UNTOLD
 from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
 from jobs.asked_groups import asked_groups
+from jobs.cli.answered_instant import answered_instant
 from jobs.restore_folder import check_folder, write_folder
 from jobs.restore_state import (
     GROUPS,
@@ -75,9 +76,9 @@ def restore_into(
         console.say(f"against {present.instant} of {', '.join(present.given)}")
         plan, groups = _planned(past, present, wanted)
         said = {
-            "as_of": past.as_of,
+            "as_of": answered_instant(past),
             "input": list(past.given),
-            "against": {"as_of": present.as_of, "input": list(present.given)},
+            "against": {"as_of": answered_instant(present), "input": list(present.given)},
             "kafka_version": past.release,
             "include_live": wanted.include_live,
             "cannot_tell": list(asked.cannot_tell),

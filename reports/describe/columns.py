@@ -63,6 +63,24 @@ HEADS = {
 """Kafka's head of each column of ours."""
 
 
+_CONTRACT = {
+    "group": "group_id",
+    "current_offset": "committed_offset",
+    "offset_lag": "lag",
+    "consumer_id": "member_id",
+    "member": "member_id",
+    "host": "client_host",
+    "process": "process_id",
+    "partitions": "partition_count",
+    "current_epoch": "member_epoch",
+    "target_epoch": "assignment_epoch",
+    "target_assignment_epoch": "assignment_epoch",
+    "group_epoch": "epoch",
+    "assignment_strategy": "protocol",
+    "members": "member_count",
+}
+
+
 class View(NamedTuple):
     """What is shown of which groups."""
 
@@ -189,6 +207,16 @@ def columns_of(view: View, release: str, *, verbose: bool) -> list[str]:
         for name, only, since in _COLUMNS[view]
         if (verbose or only == ALWAYS) and _is_of(release, since)
     ]
+
+
+def contract_name(name: str, family: str) -> str:
+    """Return what our tables call a column of Kafka's tools.
+
+    JSON and CSV say the same word for the same thing in every command: that of the tables.
+    """
+    if name == "leader_epoch" and family != SHARE:
+        return "committed_leader_epoch"
+    return _CONTRACT.get(name, name)
 
 
 def every_column(view: View) -> list[str]:

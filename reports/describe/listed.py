@@ -7,12 +7,21 @@ import pyarrow.compute as pc
 
 from reports.describe.source import sorted_by
 
+HEADS = {
+    "group_id": "GROUP",
+    "type": "TYPE",
+    "protocol_type": "PROTOCOL",
+    "state": "STATE",
+}
+ALSO = ("group_type", "protocol_type", "state", "complete", "missing")
+"""What formats for programs have besides."""
+PROBLEM = "is_incomplete"
 _SIMPLE = "simple"
 _CLASSIC = "classic"
 
 
 def listed_rows(groups: pa.Table) -> pa.Table:
-    """Return group, type, protocol and state.
+    """Return a row for each group.
 
     A simple group is of type Classic to Kafka, without a protocol; `group_type` tells them apart.
 
@@ -23,12 +32,15 @@ def listed_rows(groups: pa.Table) -> pa.Table:
     return sorted_by(
         pa.table(
             {
-                "group": groups["group_id"],
+                "group_id": groups["group_id"],
                 "type": pc.utf8_capitalize(kinds),
-                "protocol": groups["protocol_type"],
+                "protocol_type": groups["protocol_type"],
                 "state": groups["state"],
                 "group_type": groups["group_type"],
+                "complete": groups["complete"],
+                "missing": groups["missing"],
+                PROBLEM: pc.invert(groups["complete"]),
             }
         ),
-        "group",
+        "group_id",
     )

@@ -64,7 +64,7 @@ def test_a_workspace_answers_in_every_format(workspace: Path) -> None:
     assert families == {"classic", "simple", "consumer", "share", "streams"}
     text = invoked("describe", workspace).stdout
     assert text.count("GROUP") == 3, "one table for each of Kafka's tools"
-    assert invoked("describe", workspace, "--format", "csv").stdout.startswith("group,topic,")
+    assert invoked("describe", workspace, "--format", "csv").stdout.startswith("group_id,topic,")
     markdown = invoked("list", workspace, "--format", "markdown").stdout
     assert markdown.startswith("| GROUP | TYPE | PROTOCOL |")
 

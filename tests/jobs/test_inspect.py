@@ -51,7 +51,8 @@ def test_json_is_one_object_that_answers_the_manifests_questions(
 ) -> None:
     found = as_json(groupscope, failover_dump)
     assert found["schema_version"] == 1
-    assert found["as_of"] == "2026-11-21T09:23:34.172Z"
+    time = "2026-11-21T09:23:34.172Z"
+    assert found["as_of"] == {"time": time, "is_end": True, "offsets": {}}
     assert found["input"] == [str(failover_dump)]
     assert found["rows"] == found["partitions"]
     assert len(found["rows"]) == 29 + 12 + 11 + 4

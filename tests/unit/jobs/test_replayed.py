@@ -188,7 +188,8 @@ def test_a_ready_workspace_is_described_without_importing_spark(workspace: Path)
         [sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False
     )
     answer = json.loads(result.stdout)
-    assert [row["group"] for row in answer["rows"]][:4] == ["audit"] * 4
-    assert answer["as_of"] == {"time": TIME, "offsets": {"__consumer_offsets-3": 7}}
+    assert [row["group_id"] for row in answer["rows"]][:4] == ["audit"] * 4
+    ends = {"__consumer_offsets-3": 7}
+    assert answer["as_of"] == {"time": TIME, "is_end": False, "offsets": ends}
     # The manifest names no partition of the offsets topic.
     assert result.returncode == 3, result.stderr
