@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.divergences import divergences_part
+from analytics.decode.elections import with_elections
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
 from analytics.dump.inputs import recognize
@@ -121,6 +122,7 @@ def _publish(
     planned: Plan,
     decoding: Decoding,
 ) -> DecodeResult:
+    planned = with_elections(planned, decoding.parts, staging.location)
     accounts = accounts_of(planned, decoding)
     said = {
         "topics": sorted(options.topics or ()),

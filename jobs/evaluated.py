@@ -127,7 +127,7 @@ def _given(spark: SparkSession, replayed: Replayed, steps: Sequence[Step]) -> di
 
 
 def _records(spark: SparkSession, replayed: Replayed) -> Mapping[str, DataFrame]:
-    frames = decoded_frames(spark, replayed.source)
+    frames = decoded_frames(spark, replayed.source, replayed.lines)
     selection = replayed.tables.selection
     if selection == Selection():
         return frames

@@ -33,7 +33,12 @@ def lost_commits(state: Replayed) -> list[dict[str, Any]]:
         line was elected; None where the dump does not say), `copy`, `coordinator_partition` and
         `record_offset` (in the lost line).
     """
-    lines = state.tables.read("divergences").to_pylist()
+    followed = {(each.topic, each.partition, each.copy) for each in state.lines}
+    lines = [
+        each
+        for each in state.tables.read("divergences").to_pylist()
+        if (each["topic"], each["partition"], each["copy"]) not in followed
+    ]
     return [
         row for line in lines if line["topic"] == OFFSETS_TOPIC for row in _last_of(state, line)
     ]

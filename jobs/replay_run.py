@@ -19,7 +19,8 @@ from analytics.workspace import EVALUATIONS, HISTORY, STATE, Part, Workspace
 from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
 from jobs.decoded_workspace import DECODED_IN, absolute, decoded_workspace
-from jobs.instant import as_of_said
+from jobs.followed_lines import followed_lines, lines_said, sentences
+from jobs.instant import as_of_said, moment, shown
 from jobs.progress import progress
 from jobs.replay_coverage import coverage_of, log_starts, topics_beside
 from jobs.selected_frames import selected_frames
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from analytics.replay.log.lines import FollowedLine
     from analytics.workspace import Staging
     from jobs.console import Console
     from jobs.topic_ids import NamedTopic
@@ -65,6 +67,7 @@ class _Wanted:
         side_file: Names of topic ids that a person gave.
         filters: Options that leave records of a workspace out; empty leaves out nothing.
         needs: The tables that are made; None is all.
+        lines: Followed instead of those that survived.
     """
 
     instant: AsOf
@@ -72,6 +75,7 @@ class _Wanted:
     side_file: Sequence[NamedTopic]
     filters: Mapping[str, tuple[Any, ...]]
     needs: Sequence[str] | None = None
+    lines: Sequence[FollowedLine] = ()
 
     @property
     def steps(self) -> list[Step]:
@@ -97,6 +101,7 @@ class _Wanted:
         """Return the section `replay` of the manifest."""
         return {
             "as_of": as_of_said(self.instant.timestamp_ms, self.instant.offsets),
+            "lines": lines_said(self.lines),
             "kafka_version": self.release,
             "topic_ids": [list(each) for each in self.side_file],
             "filters": {name: list(each) for name, each in self.filters.items() if each},
@@ -123,7 +128,8 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
-    instant = AsOf(ends or {}, as_of if isinstance(as_of, int) else None)
+    time_ms = as_of if isinstance(as_of, int) else None
+    instant = AsOf(ends or {}, time_ms)
     # What lies below the log start was the broker's at instants before it was deleted.
     source, result = _decoded(
         out,
@@ -146,7 +152,10 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
         # A dump was filtered while it was read.
         {} if result else {name: selection.get(name, ()) for name in _FILTERS},
         needs,
+        followed_lines(manifest, None if time_ms is None else moment(time_ms)),
     )
+    for each in sentences(wanted.lines, "" if time_ms is None else shown(moment(time_ms))):
+        console.say(each)
     staging = Workspace(out).prepare()
     try:
         small = is_small_workspace(manifest)
@@ -208,7 +217,7 @@ def _replay(
 
     replay_tables(
         above_log_starts(
-            wanted.records(spark, decoded_frames(spark, source)),
+            wanted.records(spark, decoded_frames(spark, source, wanted.lines)),
             log_starts(manifest) if wanted.instant.is_end else {},
         ),
         wanted.instant,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,12 +21,14 @@ from analytics.errors import InputNotRecognizedError
 from analytics.workspace import Workspace
 from jobs.cli.answered_instant import answered_instant
 from jobs.decoded_workspace import decoded_workspace
+from jobs.followed_lines import followed_lines, lines_said, sentences
 from jobs.instant import as_of_said
 from jobs.stored_tables import StoredTables
 from jobs.temporary_workspace import workspace_folder
 from jobs.topic_ids import read_topic_ids
 
 if TYPE_CHECKING:
+    from analytics.replay.log.lines import FollowedLine
     from jobs.console import Console
 
 _FILTERS = ("groups", "exclude_groups", "data_topics", "topics", "partitions")
@@ -66,12 +69,19 @@ class Replayed:
         return self.as_of["time"] is None and not self.as_of["offsets"]
 
     @property
+    def lines(self) -> tuple[FollowedLine, ...]:
+        """The lines of diverged partitions that are followed instead of the surviving ones."""
+        time = self.as_of["time"]
+        return followed_lines(self.manifest, time and datetime.fromisoformat(time))
+
+    @property
     def said(self) -> dict[str, Any]:
         """What every answer says of what it was asked of."""
         return {
             "as_of": answered_instant(self),
             "input": list(self.given),
             "kafka_version": self.release,
+            "lines": lines_said(self.lines),
         }
 
     def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
@@ -131,6 +141,8 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         result = Replayed(StoredTables(ready, selection), source, manifest, found.given)
         if not result.is_end:
             console.say(f"{ready.location}: as of {result.instant}")
+        for each in sentences(result.lines, result.instant):
+            console.say(each)
         yield result
         return
     # Spark is heavy: where tables are ready it is not even imported.
@@ -186,6 +198,8 @@ class _Asked:
         if self.as_of is None and not self.ends:
             return True
         time_ms = self.as_of if isinstance(self.as_of, int) else None
+        if time_ms is not None and "lines" not in done:
+            return False  # replayed by a release that knew only the surviving lines
         return bool(done["as_of"] == as_of_said(time_ms, self.ends))
 
     def _are_names_of(self, done: Mapping[str, Any]) -> bool:

@@ -25,6 +25,7 @@ def shown(manifest: Mapping[str, Any], output_format: str) -> str:
             "as_of": replay["as_of"],
             "input": manifest["created_from"],
             "kafka_version": replay["kafka_version"],
+            "lines": replay.get("lines", []),
             "rows": [{"table": name, "rows": rows} for name, rows in replay["rows"].items()],
         }
         return json.dumps(answer, indent=1, ensure_ascii=False)

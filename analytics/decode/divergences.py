@@ -31,6 +31,9 @@ SCHEMA = pa.schema(
         ("surviving_leader_epoch", pa.int32()),
         ("surviving_copy", pa.string()),
         ("elected_at", TIMESTAMP),
+        ("election_shown_by", pa.string()),
+        ("leaderless_from", TIMESTAMP),
+        ("unclean", pa.bool_()),
         ("groups_only_there", pa.list_(pa.field("element", pa.string()))),
     ]
 )

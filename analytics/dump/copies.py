@@ -7,7 +7,7 @@ log, Raft's own rule). An epoch in which nothing was written counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from analytics.dump.compare import MAX_COMPARED_BYTES, Parting, parting
 from analytics.dump.epochs import NO_EPOCH
 from analytics.dump.header_columns import UNKNOWN_COUNT
-from analytics.dump.model import MAX_OFFSET, Divergence, Note
+from analytics.dump.model import FIRST_RECORD, MAX_OFFSET, Divergence, Note
 from analytics.dump.record_bytes import offsets_between
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def find_lines(
         for (other, leader), found in partings.found.items()
         if not found.compared_all
     )
+    divergences = tuple(_with_pieces(each, stretches[each.copy]) for each in divergences)
     return Lines(tuple(decoded), ranked[0].name, stretches, divergences, notes)
 
 
@@ -186,7 +187,14 @@ def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int)
         surviving_copy=survivor.name,
         elected_at=int(elected[0]) if elected.size else None,
         how=parted.how,
+        election_shown_by=FIRST_RECORD if elected.size else None,
+        high_watermark=log.partition.high_watermark,
     )
+
+
+def _with_pieces(divergence: Divergence, stretches: Sequence[Stretch]) -> Divergence:
+    pieces = tuple((each.line, each.first) for each in stretches if each.line)
+    return replace(divergence, pieces=pieces)
 
 
 def _records(log: CopyLog, batches: Headers, first: int) -> int:

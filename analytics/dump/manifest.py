@@ -236,6 +236,11 @@ def divergence_row(each: Divergence, findings: Findings) -> dict[str, Any]:
         "surviving_leader_epoch": each.surviving_leader_epoch,
         "surviving_copy": each.surviving_copy,
         "elected_at": iso_time(each.elected_at),
+        "election_shown_by": each.election_shown_by,
+        "leaderless_from": iso_time(each.leaderless_from),
+        "unclean": each.unclean,
+        "high_watermark": each.high_watermark,
+        "pieces": [{"line": line, "first_offset": first} for line, first in each.pieces],
         "shown_by": each.how,
         "groups_only_there": None if groups is None else list(groups),
     }

@@ -194,9 +194,23 @@ class Slice:
         return rule if first <= self.from_offset and end >= self.to_offset else None
 
 
+METADATA_LOG, FIRST_RECORD = "metadata_log", "first_record"
+"""What shows when a leader was elected."""
+
+
 @dataclass(frozen=True)
 class Divergence:
-    """A line of history that did not survive. The columns of the table `divergences`."""
+    """A line of history that did not survive. The columns of the table `divergences`.
+
+    Attributes:
+        pieces: Which decoded lines its own records are in, as (line, first offset), ascending:
+            two copies can share a part of what was lost.
+        elected_at: When a leader of the surviving line was elected.
+        election_shown_by: `metadata_log`; or `first_record` of the new leader, which is later.
+        leaderless_from: When the last leader of the lost line stopped, by the metadata log.
+        unclean: The new leader was not in sync; None where the dump does not say.
+        high_watermark: Of the copy: records below it were committed, and clients saw them.
+    """
 
     topic: str
     partition: int
@@ -211,6 +225,11 @@ class Divergence:
     surviving_copy: str
     elected_at: int | None
     how: str = ""
+    pieces: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    election_shown_by: str | None = None
+    leaderless_from: int | None = None
+    unclean: bool | None = None
+    high_watermark: int | None = None
 
 
 @dataclass(frozen=True)

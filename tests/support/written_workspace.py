@@ -70,6 +70,7 @@ def write_workspace(
         "kafka_version": {"at_least": "4.3", "evidence": []},
         "replay": {
             "as_of": {"time": None, "offsets": {}},
+            "lines": [],
             "kafka_version": "4.3",
             "rows": {},
             **(replay or {}),

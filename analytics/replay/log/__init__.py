@@ -1,1 +1,1 @@
-"""What all replays share: where a log has losses, and what rests on them."""
+"""What all replays share: which records count, on which line of a log, and what is lost."""
