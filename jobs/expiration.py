@@ -43,7 +43,7 @@ def _minutes(_ctx: click.Context, parameter: click.Parameter, value: str | None)
     "minutes",
     metavar="N,N,...",
     callback=_minutes,
-    help="One: the retention in force. Several: the retentions to try.",
+    help="What-if: the retentions to try. A single one is also taken as the one in force.",
 )
 @click.option(
     "--rules",

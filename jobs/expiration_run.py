@@ -22,6 +22,7 @@ from jobs.expiration_era import ChosenEra, chosen_era
 from jobs.instant import EPOCH
 from jobs.replayed import replayed
 from jobs.retention_settings import (
+    MINUTE_MS,
     RetentionFound,
     SettingSources,
     retention_found,
@@ -102,6 +103,8 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
             "rules": era.era.name,
             "rules_said": era.said,
             "retention": list(found.said),
+            "retention_in_force": _in_force(found),
+            "retention_tried": list(found.minutes),
             "findings": list(found.findings),
             "cannot_tell": [*asked.cannot_tell, *untold],
         }
@@ -116,6 +119,15 @@ def _tell(console: Console, era: ChosenEra, found: RetentionFound) -> None:
         console.say(each)
     for each in found.findings:
         console.warn(each)
+
+
+def _in_force(found: RetentionFound) -> dict[str, Any]:
+    each = found.retention.otherwise
+    return {
+        "retention_minutes": each.retention_ms // MINUTE_MS,
+        "retention_source": each.source,
+        "check_interval_ms": each.check_interval_ms,
+    }
 
 
 def _question(

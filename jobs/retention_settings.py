@@ -15,7 +15,9 @@ from analytics.evaluate.expiration.retention import (
     Retention,
     Setting,
 )
+from reports.quantities import ranges
 from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting, is_dynamic
+from schemas.setting_names import is_setting, nearest_setting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +38,8 @@ class RetentionFound:
     Attributes:
         retention: By coordinator.
         minutes: The retentions to try.
-        said: Where each value is from, one sentence each.
-        findings: What brokers disagree about, one sentence each.
+        said: What is in force and where that is from, and what is tried; one sentence each.
+        findings: What a person should look into, one sentence each.
     """
 
     retention: Retention
@@ -75,8 +77,8 @@ class SettingSources:
 def retention_found(sources: SettingSources) -> RetentionFound:
     """Return the retention of every coordinator and the values to try.
 
-    One value of `--retention-minutes` is the retention in force. Several are tried; the first of
-    them is in force only where nothing else says what is.
+    One value of `--retention-minutes` is the retention in force, and is tried. Several are only
+    tried: what is in force is for the settings to say.
 
     Raises:
         InputUnreadableError: A setting is no whole number.
@@ -103,9 +105,12 @@ def retention_found(sources: SettingSources) -> RetentionFound:
     tried = tuple(sources.minutes) or tuple(
         sorted({max(1, each.retention_ms // MINUTE_MS) for each in in_force})
     )
-    return RetentionFound(
-        retention, tried, _sentences(retention), (*_disagreements(sources), *_unheeded(sources))
+    said = (
+        *_sentences(sources, retention),
+        f"what-if tries {RETENTION} = {', '.join(map(str, tried))}",
     )
+    findings = (*_disagreements(sources), *_unheeded(sources), *_misspelt(sources))
+    return RetentionFound(retention, tried, said, findings)
 
 
 def with_state(sources: SettingSources, configs: pa.Table, leaders: pa.Table) -> SettingSources:
@@ -149,16 +154,17 @@ def _setting(sources: SettingSources, node: int | None) -> Setting:
             since_ms = sources.since_ms.get(name)
         interval = _number(said, CHECK_INTERVAL, "the metadata log", interval)
     if file := _file_of(sources, node):
-        # A broker whose file is silent runs by Kafka's default: that is known, not assumed.
-        if is_dynamic(RETENTION, sources.release):
-            default = minutes
-        minutes, source = _number(file.values, RETENTION, file.name, default), BROKER_CONFIG
+        if RETENTION in file.values:
+            minutes, source = _number(file.values, RETENTION, file.name, default), BROKER_CONFIG
+        elif not is_dynamic(RETENTION, sources.release):
+            # Brokers of the release go by their file alone, and that one leaves the default.
+            minutes, source = default, ASSUMED
         interval = _number(file.values, CHECK_INTERVAL, file.name, interval)
     given = sources.given.values if sources.given else {}
     if RETENTION in given:
         minutes, source = _number(given, RETENTION, "--config", default), BROKER_CONFIG
     interval = _number(given, CHECK_INTERVAL, "--config", interval)
-    if len(sources.minutes) == 1 or (sources.minutes and source == ASSUMED):
+    if len(sources.minutes) == 1:
         minutes, source = sources.minutes[0], OPTION
     return _since(Setting(minutes * MINUTE_MS, source, interval), since_ms, sources.release)
 
@@ -198,29 +204,57 @@ def _number(values: Mapping[str, str], name: str, where: str, otherwise: int) ->
     try:
         number = int(text.strip())
     except ValueError as error:
-        raise InputUnreadableError(f"{where}: {name} is {text!r}, which is no number") from error
+        raise InputUnreadableError(f"{where}: {name} is {text!r}, which is not a number") from error
     if number < LEAST:
-        raise InputUnreadableError(f"{where}: {name} is {number}, and Kafka takes {LEAST} or more")
+        raise InputUnreadableError(f"{where}: {name} is {number}; Kafka takes {LEAST} or more")
     return number
 
 
-def _sentences(retention: Retention) -> tuple[str, ...]:
+def _sentences(sources: SettingSources, retention: Retention) -> list[str]:
     each = retention.otherwise
-    words = {
-        ASSUMED: "Kafka's default, assumed: no broker's settings were given",
-        BROKER_CONFIG: "from the settings given",
-        DYNAMIC: "from the metadata log",
-        OPTION: "from --retention-minutes",
-    }[each.source]
-    minutes = each.retention_ms // MINUTE_MS
-    said = [f"{RETENTION} = {minutes} ({words}); {CHECK_INTERVAL} = {each.check_interval_ms}"]
-    if retention.of_partitions:
-        said.append(f"another one at the coordinators of {len(retention.of_partitions)} partitions")
-    said += [
-        f"{name}: offsets.retention.minutes = {own.retention_ms // MINUTE_MS} (of the group)"
-        for name, own in sorted(retention.of_groups.items())
-    ]
-    return tuple(said)
+    interval = f"{CHECK_INTERVAL} = {each.check_interval_ms} ({_where_interval(sources)})"
+    found = [f"{_minutes(each)} ({_where(sources, each.source, None)}) is in force; {interval}"]
+    partitions: dict[Setting, list[int]] = {}
+    for partition, own in sorted(retention.of_partitions.items()):
+        partitions.setdefault(own, []).append(partition)
+    for own, numbers in partitions.items():
+        why = _where(sources, own.source, sources.leaders.get(numbers[0]))
+        found.append(f"{_OFFSETS_TOPIC} {ranges(numbers)}: {_minutes(own)} ({why})")
+    for group, own in sorted(retention.of_groups.items()):
+        why = "from the metadata log" if own.source == DYNAMIC else "from --config"
+        found.append(f"group {group}: {_minutes(own)} ({why})")
+    return found
+
+
+def _minutes(setting: Setting) -> str:
+    return f"{RETENTION} = {setting.retention_ms // MINUTE_MS}"
+
+
+def _where(sources: SettingSources, source: str, node: int | None) -> str:
+    """Return where the retention in force is from, in a few words."""
+    file = _file_of(sources, node)
+    match source:
+        case "option":
+            return "from --retention-minutes"
+        case "dynamic":
+            return "from the metadata log"
+        case "broker_config":
+            is_given = sources.given is not None and RETENTION in sources.given.values
+            where = "--config" if is_given or file is None else file.name
+            return f"from the settings given: {where}"
+    why = f"{file.name} does not set it" if file else "no broker settings were given"
+    return f"Kafka's default, assumed: {why}"
+
+
+def _where_interval(sources: SettingSources) -> str:
+    if sources.given is not None and CHECK_INTERVAL in sources.given.values:
+        return "from the settings given: --config"
+    file = _file_of(sources, None)
+    if file is not None and CHECK_INTERVAL in file.values:
+        return f"from the settings given: {file.name}"
+    if CHECK_INTERVAL in sources.dynamic.get(None, {}):
+        return "from the metadata log"
+    return "Kafka's default, assumed"
 
 
 def _disagreements(sources: SettingSources) -> tuple[str, ...]:
@@ -237,6 +271,18 @@ def _disagreements(sources: SettingSources) -> tuple[str, ...]:
                 "by its coordinator, where that is known, else by the shortest"
             )
     return tuple(found)
+
+
+def _misspelt(sources: SettingSources) -> tuple[str, ...]:
+    """Say of a broker's file that it sets something that is nearly the name of what we look for."""
+    return tuple(
+        f"{each.name} sets {name}, which Kafka does not know; did you mean {wanted}?"
+        for each in sources.brokers
+        for wanted in (RETENTION, CHECK_INTERVAL)
+        if wanted not in each.values
+        for name in each.values
+        if not is_setting(name) and nearest_setting(name) == wanted
+    )
 
 
 def _unheeded(sources: SettingSources) -> tuple[str, ...]:

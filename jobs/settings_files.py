@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
-from analytics.errors import InputUnreadableError
+from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from jobs.options import in_order
+from schemas.setting_names import BROKER, GROUP, is_setting, nearest_setting
 
 settings_options = in_order(
     click.option(
@@ -30,6 +32,9 @@ settings_options = in_order(
 """`--broker-config` as `broker_configs: tuple[str, ...]`, `--config` as `config: str | None`."""
 
 _NODE = ("node.id", "broker.id")
+_GROUPS, _RULES = "groups", "rules"
+_THRESHOLDS = {"expiration": ("slack_share", "least_slack_ms", "start_ms")}
+"""What `rules:` may set, by the question it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +71,18 @@ def read_broker_settings(path: str) -> BrokerSettings:
     """Read a `server.properties` (``java.util.Properties``: lines that go on, `=`, `:`, blanks).
 
     Raises:
+        InputNotRecognizedError: It sets nothing that Kafka knows.
         InputUnreadableError: It cannot be read, or names a node that is no number.
     """
     values = _properties(_text(path))
+    if not any(is_setting(name) for name in values):
+        raise InputNotRecognizedError(
+            f"{path}: this is not a server.properties: looked for settings of Kafka's brokers, "
+            "such as node.id, log.dirs or offsets.retention.minutes, and found none"
+        )
     node = next((values[name] for name in _NODE if values.get(name)), None)
     if node is not None and not re.fullmatch(r"-?\d+", node):
-        raise InputUnreadableError(f"{path}: node.id is {node!r}, which is no number")
+        raise InputUnreadableError(f"{path}: node.id is {node!r}, which is not a number")
     return BrokerSettings(path, None if node is None else int(node), values)
 
 
@@ -79,6 +90,7 @@ def read_given_settings(path: str | None) -> GivenSettings:
     """Read the file of `--config`; None has nothing.
 
     Raises:
+        InputNotRecognizedError: It sets nothing, or something that nobody reads.
         InputUnreadableError: It is no YAML, or not of that shape.
     """
     if path is None:
@@ -89,15 +101,52 @@ def read_given_settings(path: str | None) -> GivenSettings:
     try:
         document = YAML(typ="safe", pure=True).load(_text(path)) or {}
     except YAMLError as error:
-        raise InputUnreadableError(f"{path}: no YAML: {error!s:.300}") from error
+        raise InputUnreadableError(f"{path}: this is not YAML: {error!s:.300}") from error
     if not isinstance(document, dict):
-        raise InputUnreadableError(f"{path}: looked for settings by name, found none")
-    groups = _mapping(document.pop("groups", None), path, "groups")
-    rules = _mapping(document.pop("rules", None), path, "rules")
-    return GivenSettings(
+        raise InputUnreadableError(f"{path}: looked for settings by name and found none")
+    groups = _mapping(document.pop(_GROUPS, None), path, _GROUPS)
+    rules = _mapping(document.pop(_RULES, None), path, _RULES)
+    given = GivenSettings(
         _flat(document),
         {str(name): _flat(_mapping(said, path, str(name))) for name, said in groups.items()},
         rules,
+    )
+    _check_names(path, given)
+    return given
+
+
+def _check_names(path: str, given: GivenSettings) -> None:
+    if not (given.values or given.groups or given.rules):
+        raise InputNotRecognizedError(
+            f"{path}: this file sets nothing: looked for names of Kafka's settings, such as "
+            f"offsets.retention.minutes, for {_GROUPS}: and for {_RULES}:"
+        )
+    for name in given.values:
+        if not is_setting(name):
+            near = nearest_setting(name, BROKER, (_GROUPS, _RULES))
+            raise _unknown(f"{path}: unknown setting", name, near)
+    for group, name in ((group, name) for group, said in given.groups.items() for name in said):
+        if not is_setting(name, GROUP):
+            near = nearest_setting(name, GROUP)
+            raise _unknown(f"{path}: {_GROUPS}: {group}: unknown setting", name, near)
+    for question, said in given.rules.items():
+        _check_rules(path, question, said)
+
+
+def _check_rules(path: str, question: str, said: Any) -> None:  # noqa: ANN401 - as YAML has it
+    known = _THRESHOLDS.get(question)
+    if known is None:
+        near = next(iter(get_close_matches(question, _THRESHOLDS, 1)), None)
+        raise _unknown(f"{path}: {_RULES}: unknown question", question, near)
+    for name in _mapping(said, path, f"{_RULES}: {question}"):
+        if name not in known:
+            near = next(iter(get_close_matches(name, known, 1)), None)
+            raise _unknown(f"{path}: {_RULES}: {question}: unknown threshold", name, near)
+
+
+def _unknown(where: str, name: str, near: str | None) -> InputNotRecognizedError:
+    return InputNotRecognizedError(
+        f"{where} {name!r}" + (f"; did you mean {near!r}?" if near else "")
     )
 
 
@@ -112,7 +161,7 @@ def _mapping(value: Any, path: str, name: str) -> dict[str, Any]:  # noqa: ANN40
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InputUnreadableError(f"{path}: {name}: is no mapping")
+        raise InputUnreadableError(f"{path}: {name}: must be a mapping of names to values")
     return value
 
 

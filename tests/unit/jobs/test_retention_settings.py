@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from analytics.errors import InputUnreadableError
+from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.evaluate.expiration.retention import Setting
 from jobs.retention_settings import RetentionFound, SettingSources, retention_found, with_state
 from jobs.settings_files import (
@@ -18,6 +18,7 @@ from jobs.settings_files import (
     read_broker_settings,
     read_given_settings,
 )
+from schemas.setting_names import is_setting
 
 RETENTION, INTERVAL = "offsets.retention.minutes", "offsets.retention.check.interval.ms"
 BARE = SettingSources(release="4.3")
@@ -43,9 +44,9 @@ ORDER = {
         replace(DYNAMIC, brokers=[broker(1, retention=40, interval=7)]),
         (40, "broker_config", 7),
     ),
-    "a file that does not say runs by the default": (
-        replace(BARE, brokers=[broker(1)]),
-        (10080, "broker_config", 600_000),
+    "a file that does not set it: the default, assumed": (
+        replace(DYNAMIC, brokers=[broker(1, interval=7)]),
+        (10080, "default_assumed", 7),
     ),
     "--config": (
         replace(DYNAMIC, brokers=[broker(1, retention=40)], given=GivenSettings({RETENTION: "30"})),
@@ -59,7 +60,10 @@ ORDER = {
         replace(DYNAMIC, minutes=[20, 30]),
         (50, "dynamic", 600_000),
     ),
-    "several, and nothing else": (replace(BARE, minutes=[20, 30]), (20, "option", 600_000)),
+    "several, and nothing else": (
+        replace(BARE, minutes=[20, 30]),
+        (10080, "default_assumed", 600_000),
+    ),
 }
 
 
@@ -67,6 +71,35 @@ ORDER = {
 def test_what_comes_later_goes_before(case: str) -> None:
     sources, expected = ORDER[case]
     assert in_force(sources) == expected
+
+
+SAID = {
+    "nothing given": (BARE, "10080 (Kafka's default, assumed: no broker settings were given)"),
+    "a file": (
+        replace(BARE, brokers=[broker(1, retention=40)]),
+        "40 (from the settings given: broker-1.properties)",
+    ),
+    "a silent file": (
+        replace(BARE, brokers=[broker(1, interval=7)]),
+        "10080 (Kafka's default, assumed: broker-1.properties does not set it)",
+    ),
+    "--config": (
+        replace(BARE, given=GivenSettings({RETENTION: "30"})),
+        "30 (from the settings given: --config)",
+    ),
+    "the metadata log": (DYNAMIC, "50 (from the metadata log)"),
+    "one tried": (replace(DYNAMIC, minutes=[20]), "20 (from --retention-minutes)"),
+    "several tried": (replace(DYNAMIC, minutes=[20, 30]), "50 (from the metadata log)"),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_what_is_in_force_is_said_with_where_it_is_from(case: str) -> None:
+    sources, expected = SAID[case]
+    said = retention_found(sources).said
+    assert said[0].startswith(f"{RETENTION} = {expected} is in force; {INTERVAL} = ")
+    tried = ", ".join(map(str, retention_found(sources).minutes))
+    assert said[-1] == f"what-if tries {RETENTION} = {tried}"
 
 
 def disagreeing() -> RetentionFound:
@@ -92,6 +125,21 @@ def test_each_partition_goes_by_its_coordinators_broker() -> None:
 def test_brokers_that_disagree_are_named() -> None:
     (said,) = disagreeing().findings
     assert "broker-1.properties 60, broker-2.properties 10" in said
+
+
+def test_each_coordinators_retention_is_said_with_its_file() -> None:
+    assert disagreeing().said[1] == (
+        f"__consumer_offsets 0: {RETENTION} = 60 (from the settings given: broker-1.properties)"
+    )
+
+
+def test_a_misspelt_setting_in_a_brokers_file_is_pointed_out() -> None:
+    file = BrokerSettings("server.properties", 1, {"offset.retention.minutes": "5", "my.own": "x"})
+    (said,) = retention_found(replace(BARE, brokers=[file])).findings
+    assert said == (
+        "server.properties sets offset.retention.minutes, which Kafka does not know; "
+        f"did you mean {RETENTION}?"
+    )
 
 
 def test_brokers_that_agree_are_no_finding() -> None:
@@ -171,7 +219,7 @@ def test_no_release_heeds_what_the_metadata_log_says_and_that_is_told() -> None:
     (said,) = retention_found(DYNAMIC).findings
     assert said.startswith(f"{RETENTION} is in the metadata log, where brokers of Kafka 4.3 do not")
     silent = replace(DYNAMIC, brokers=[broker(1)])
-    assert in_force(silent) == (10080, "broker_config", 600_000)
+    assert in_force(silent) == (10080, "default_assumed", 600_000)
 
 
 @pytest.mark.parametrize("text", ["0", "-1"])
@@ -217,6 +265,45 @@ def test_a_server_properties_is_read_as_java_reads_it(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputUnreadableError, match="No such file"):
         read_broker_settings(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("text", ["root:x:0:0:root:/root:/bin/bash\n", "# nothing\n", "a = b\n"])
+def test_a_file_that_sets_nothing_kafka_knows_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "passwd"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputNotRecognizedError, match=r"such as node\.id, log\.dirs"):
+        read_broker_settings(str(path))
+
+
+MISSPELT = {
+    "offset.retention.minutes: 5": f"'offset.retention.minutes'; did you mean '{RETENTION}'?",
+    "offsets: {retention: {minute: 5}}": f"did you mean '{RETENTION}'?",
+    "group: {}": "sets nothing",
+    "xyzzy: 1": "unknown setting 'xyzzy'",
+    "rule: {expiration: {slack_share: 1}}": "unknown setting 'rule.expiration.slack_share'",
+    "groups: {g: {offsets.retention.minuts: 5}}": f"groups: g: .*did you mean '{RETENTION}'?",
+    "rules: {expirations: {slack_share: 1}}": "'expirations'; did you mean 'expiration'",
+    "rules: {expiration: {slack: 1}}": "unknown threshold 'slack'",
+    "": "sets nothing",
+}
+
+
+@pytest.mark.parametrize("text", MISSPELT)
+def test_a_name_that_nobody_knows_is_an_error_that_names_the_nearest(
+    text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputNotRecognizedError, match=MISSPELT[text].rstrip("?")):
+        read_given_settings(str(path))
+
+
+@pytest.mark.parametrize(
+    "dump", ["expiry/kafka-4.3.1-expiry/broker-1.server.properties"], ids=["4.3.1"]
+)
+def test_a_real_server_properties_is_known(dump: str) -> None:
+    settings = read_broker_settings(str(Path(__file__).parents[2] / "data" / dump))
+    assert [name for name in settings.values if not is_setting(name)] == []
 
 
 def test_yaml_has_kafkas_names_flat_or_as_a_tree(tmp_path: Path) -> None:

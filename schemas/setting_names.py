@@ -1,0 +1,43 @@
+"""Names of Kafka's settings, read from `settings/broker_settings.json`: which are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+
+BROKER, GROUP = "broker", "group"
+_FILE = "settings/broker_settings.json"
+
+
+def is_setting(name: str, of: str = BROKER) -> bool:
+    """Return whether Kafka knows a setting.
+
+    Args:
+        name: In Kafka's own spelling.
+        of: `BROKER`, or `GROUP` for what can be set for a single group.
+    """
+    return any(fnmatchcase(name, each) for each in _names()[of])
+
+
+def nearest_setting(name: str, of: str = BROKER, also: Iterable[str] = ()) -> str | None:
+    """Return the known name that is most like an unknown one; None where none is like it.
+
+    Args:
+        name: The unknown name.
+        of: `BROKER` or `GROUP`.
+        also: Other names that would do in its place.
+    """
+    whole = [each for each in _names()[of] if not each.endswith("*")]
+    return next(iter(get_close_matches(name, [*whole, *also], n=1, cutoff=0.6)), None)
+
+
+@cache
+def _names() -> dict[str, list[str]]:
+    document: dict[str, list[str]] = json.loads(
+        files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
+    )
+    return document
