@@ -80,7 +80,7 @@ def decoded_page() -> str:
         parts.extend(_not_decoded(types.values()))
     parts.append("## Inside bytes\n")
     for name, embedded in schemas.all_embedded().items():
-        parts.append(f"### `{name}`\n\n{embedded.about}\n\n{_fields(embedded.struct.fields)}")
+        parts.append(f"### `{name}`\n\n{embedded.about}\n\n{_fields(embedded.row.fields)}")
     return "\n".join(parts).rstrip() + "\n"
 
 

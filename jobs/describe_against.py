@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,15 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError
+from jobs.stored_tables import StoredTables
 from reports.describe.against import AROUND, Comparison, compare
 from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of
+from reports.describe.refused import refused_by_kafka
 from reports.describe.saved_output import SavedOutput, read_saved_output
 from reports.describe.source import Source, only_groups
 from reports.describe.streams_groups import read_partitions
 from reports.describe.views import rows_of
+from reports.timeline.topic_lives import METADATA_LOG
 
 if TYPE_CHECKING:
     from jobs.console import Console
@@ -41,7 +45,8 @@ def compare_saved(path: str, source: Source, replayed: Replayed, console: Consol
     Raises:
         CannotTellError: The file holds no rows: the tool failed, or it is none.
     """
-    text = Path(path).read_text(encoding="utf-8", errors="replace")
+    # As it is: names may have line breaks of any kind.
+    text = Path(path).read_bytes().decode("utf-8", "replace")
     saved = read_saved_output(text, source.groups["group_id"].to_pylist())
     if not saved.views:
         why = f"the tool failed: {saved.errors[0]:.200}" if saved.errors else "it has no rows"
@@ -59,8 +64,24 @@ def compare_saved(path: str, source: Source, replayed: Replayed, console: Consol
     if "topic" in rows.column_names:
         rows = rows.filter(pc.is_in(rows["topic"], replayed.topics_wanted(rows["topic"])))
     rows = _shown_by_kafka(rows, view, source, saved, replayed.release)
+    refused: dict[str, str] = {}
+    absent = set(rows["group"].to_pylist()) - groups
+    if absent:
+        refused = refused_by_kafka(view, source, _topics_there(replayed))
+        refused = {group: why for group, why in refused.items() if group in absent}
+        rows = rows.filter(pc.invert(pc.is_in(rows["group"], pa.array(refused, pa.string()))))
     around = AROUND | {"start_offset"} if _is_4_0(view, replayed.release) else AROUND
-    return compare(saved, view, rows.to_pylist(), around)
+    result = compare(saved, view, rows.to_pylist(), around)
+    return replace(result, refused=refused)
+
+
+def _topics_there(replayed: Replayed) -> frozenset[str] | None:
+    """Return the topics that were there, None where the dump does not tell."""
+    rows = StoredTables(replayed.tables.workspace).read("topics", ["topic", "source", "deleted_at"])
+    listed = rows.to_pylist()
+    if all(each["source"] != METADATA_LOG for each in listed):
+        return None
+    return frozenset(each["topic"] for each in listed if each["deleted_at"] is None)
 
 
 def _is_wanted(row: Mapping[str, str | None], selection: Selection) -> bool:

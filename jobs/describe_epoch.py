@@ -23,6 +23,9 @@ NEEDS = (
     OWNERSHIP,
 )
 """The tables that are read."""
+_CONSUMERS = "consumer"
+"""`protocol_type` of a group whose members are consumers."""
+
 _COMES = ("joined", "restarted")
 _GOES = ("left", "fenced")
 
@@ -137,8 +140,21 @@ def _members(
         member = members.setdefault(key, {**each, "member_epoch": None})
         if each["kind"] == "current":
             member["member_epoch"] = max(member["member_epoch"] or 0, each["member_epoch"] or 0)
-    rows = [each for (group, _), each in sorted(members.items()) if group in types]
+    rows = [
+        {**each, "missing": _why_unread(types[group])}
+        for (group, _), each in sorted(members.items())
+        if group in types
+    ]
     return pa.Table.from_pylist(rows, _schema_of(_MEMBERS))
+
+
+def _why_unread(epoch: Row) -> str | None:
+    """Return why nothing tells what members had in an epoch, None where something does."""
+    if epoch["group_type"] != "classic" or epoch["partitions_assigned"] is not None:
+        return None
+    if epoch["protocol_type"] != _CONSUMERS:
+        return f"the group was not a consumer group ({epoch['protocol_type'] or 'no protocol'})"
+    return "an assignment in it is not of the consumer protocol"
 
 
 def _schema_of(columns: Mapping[str, pa.DataType]) -> pa.Schema:
@@ -155,6 +171,8 @@ _MEMBERS = {
     **dict.fromkeys(("client_host", "process_id"), _TEXT),
     **dict.fromkeys(("member_epoch", "topology_epoch"), _INT),
     "is_classic": _FLAG,
+    "assignment_fields_written": _INT,
+    "missing": _TEXT,
 }
 _ASSIGNMENTS = {
     **dict.fromkeys(("group_id", "member_id", "kind", "role", "subtopology_id"), _TEXT),

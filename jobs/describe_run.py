@@ -16,7 +16,17 @@ from jobs.describe_epoch import groups_at_epoch
 from jobs.describe_source import NEEDS, bare_source, describe_source
 from jobs.replayed import replayed
 from reports.describe.against import told
-from reports.describe.columns import FAMILIES, HEADS, MEMBERS, OFFSETS, View, contract_name
+from reports.describe.columns import (
+    FAMILIES,
+    HEADS,
+    MEMBERS,
+    OFFSETS,
+    REMARK,
+    STATE,
+    View,
+    contract_name,
+)
+from reports.describe.source import only_groups
 from reports.describe.views import rows_of, shown_columns
 from reports.row_formats import Section, shown
 
@@ -26,6 +36,9 @@ if TYPE_CHECKING:
     from reports.describe.source import Source
 
 DIFFERENT = 1
+DOUBTS = ("complete", "missing")
+"""Columns that say whether a row can be told, and why not."""
+
 EMPTY = "Empty"
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
@@ -66,13 +79,15 @@ def describe_inputs(
         return _describe_epoch(console, wanted, wanted.epoch, output_format, options)
     with replayed(console, needs=NEEDS, **options) as state:
         asked = asked_groups(state, wanted.group_type)
-        asked.tell(console)
         source = describe_source(state, asked.found, wanted.end_offsets, console)
+        if wanted.what != STATE and wanted.against is None:
+            asked = _with_unread(asked, source)
+        asked.tell(console)
         if wanted.against is not None:
             result = compare_saved(wanted.against, source, state, console)
             answer = told(result, output_format, _said(state, asked))
             return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
-        sections = _sections(source, state, wanted)
+        sections = _sections(source, state, wanted, output_format)
         said = _said(state, asked)
         _notice(console, asked, state)
         return shown(sections, output_format, said), asked.exit_code or state.exit_code
@@ -87,11 +102,20 @@ def _describe_epoch(
 ) -> tuple[str, int]:
     with replayed(console, needs=EPOCH_NEEDS, **options) as state:
         asked, source = groups_at_epoch(state, epoch, bare_source(state))
+        asked = _with_unread(asked, source)
         asked.tell(console)
         view = replace(wanted, what=wanted.what or MEMBERS, verbose=True)
         said = {**_said(state, asked), "epoch": epoch}
-        sections = _sections(source, state, view)
+        sections = _sections(source, state, view, output_format)
         return shown(sections, output_format, said), asked.exit_code or state.exit_code
+
+
+def _with_unread(asked: AskedGroups, source: Source) -> AskedGroups:
+    """Say of which groups nobody can tell what their members own."""
+    members = only_groups(source.members, source.groups)
+    unread = members.filter(pc.is_valid(members["missing"])).select(["group_id", "missing"])
+    told = {f"{each['group_id']}: {each['missing']}": None for each in unread.to_pylist()}
+    return replace(asked, cannot_tell=(*asked.cannot_tell, *told))
 
 
 def _notice(console: Console, asked: AskedGroups, state: Replayed) -> None:
@@ -111,14 +135,7 @@ def _said(state: Replayed, asked: AskedGroups) -> dict[str, Any]:
     }
 
 
-def _section(view: View, rows: pa.Table, names: Sequence[str]) -> Section:
-    """Return rows under the heads of Kafka's tool, and the names of our tables for programs."""
-    heads = {contract_name(name, view.family): HEADS[name] for name in names}
-    shown_rows = rows.select([*names, "group_type"]).rename_columns([*heads, "group_type"])
-    return Section(shown_rows, heads, ["group_type"], name=f"{view.family}-groups")
-
-
-def _sections(source: Source, state: Replayed, wanted: Wanted) -> list[Section]:
+def _sections(source: Source, state: Replayed, wanted: Wanted, output_format: str) -> list[Section]:
     sections = []
     for family in FAMILIES:
         view = View(family, wanted.what or OFFSETS)
@@ -128,5 +145,20 @@ def _sections(source: Source, state: Replayed, wanted: Wanted) -> list[Section]:
         if "topic" in rows.column_names:
             rows = rows.filter(pc.is_in(rows["topic"], state.topics_wanted(rows["topic"])))
         names = shown_columns(view, rows, state.release, verbose=wanted.verbose)
-        sections.append(_section(view, rows, names))
+        is_for_people = output_format not in {"json", "csv"}
+        sections.append(_section(view, rows, names, is_for_people=is_for_people))
     return sections
+
+
+def _section(view: View, rows: pa.Table, names: Sequence[str], *, is_for_people: bool) -> Section:
+    """Return rows under the heads of Kafka's tool, and the names of our tables for programs.
+
+    Of rows that cannot be told, or not all of them, it is said why.
+    """
+    heads = {contract_name(name, view.family): HEADS[name] for name in names}
+    also = [name for name in ("group_type", *DOUBTS) if name in rows.column_names]
+    found = rows.select([*names, *also]).rename_columns([*heads, *also])
+    if is_for_people and "missing" in also and found["missing"].null_count < found.num_rows:
+        remark = pc.binary_join_element_wise("cannot tell", found["missing"], ": ")
+        found, heads = found.append_column("remark", remark), {**heads, **REMARK}
+    return Section(found, heads, also, name=f"{view.family}-groups")

@@ -56,9 +56,7 @@ def spark_struct(struct: Struct) -> str:
     for each in struct.fields:
         parts.append(f"{each.column}:{spark_type(each)}")
         if each.embedded is not None:
-            parts.append(
-                f"{each.column}_decoded:{spark_struct(embedded(each.embedded.name).struct)}"
-            )
+            parts.append(f"{each.column}_decoded:{spark_struct(embedded(each.embedded.name).row)}")
     return f"struct<{','.join(parts)}>"
 
 

@@ -68,7 +68,7 @@ def parse_embedded(document: object, *, name: str, file: str) -> Embedded:
         message = _object(
             document,
             required={"about": str, "versions": str, "framing": str, "fields": list},
-            optional={"lenientTail": bool},
+            optional={"lenientTail": bool, "mayEndEarly": bool},
         )
         return Embedded(
             name=name,
@@ -77,6 +77,7 @@ def parse_embedded(document: object, *, name: str, file: str) -> Embedded:
             framing=message["framing"],
             lenient_tail=message.get("lenientTail", False),
             about=message["about"],
+            may_end_early=message.get("mayEndEarly", False),
         )
 
 

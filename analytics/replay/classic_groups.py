@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.group_log import GroupLog
-from analytics.replay.group_records import CLASSIC, GROUP
+from analytics.replay.group_records import CLASSIC, CONSUMER_PROTOCOL, GROUP
 from analytics.replay.latest import records_at
 from analytics.replay.stored_values import instant, present, text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 def classic_groups(log: GroupLog) -> DataFrame:
@@ -62,6 +62,29 @@ def classic_members(log: GroupLog) -> DataFrame:
         F.lit(col=True).alias("is_classic"),
         F.lit(None).cast("string").alias("process_id"),
         F.lit(None).cast("int").alias("topology_epoch"),
+        member["subscription_decoded"]["fields_written"].alias("subscription_fields_written"),
+        member["assignment_decoded"]["fields_written"].alias("assignment_fields_written"),
+        _why_unread(F.col("protocol_type"), member).alias("missing"),
+    )
+
+
+def is_unread(member: Column) -> Column:
+    """Return whether a member was given something that is not of the consumer protocol."""
+    return (F.length(member["assignment"]) > 0) & member["assignment_decoded"].isNull()
+
+
+def _why_unread(protocol_type: Column, member: Column) -> Column:
+    """Return why nothing tells what a member was given; null where something does."""
+    size = F.length(member["assignment"])
+    return F.when(
+        F.coalesce(protocol_type, F.lit("")) != CONSUMER_PROTOCOL,
+        F.format_string(
+            "the group is not a consumer group (%s): only its clients can read what they have",
+            F.coalesce(protocol_type, F.lit("no protocol")),
+        ),
+    ).when(
+        is_unread(member),
+        F.format_string("the %d bytes of its assignment are not of the consumer protocol", size),
     )
 
 
@@ -102,6 +125,7 @@ def _found(log: GroupLog) -> DataFrame:
 def _members(log: GroupLog) -> DataFrame:
     return _found(log).select(
         "group_id",
+        text(F.col("value.protocol_type")).alias("protocol_type"),
         F.col("value.generation").alias("epoch"),
         F.explode("value.members").alias("member"),
     )

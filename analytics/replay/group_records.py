@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 FAMILIES = (CLASSIC, CONSUMER, SHARE, STREAMS)
+CONSUMER_PROTOCOL = "consumer"
+"""`protocol_type` of a classic group whose members are consumers."""
 
 GROUP = "group"
 MEMBER = "member"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
 from analytics.replay.classic_groups import classic_members
 from analytics.replay.consumer_groups import consumer_members
 from analytics.replay.contract import as_table
@@ -20,4 +22,17 @@ OF_TYPES = (classic_members, consumer_members, share_members, streams_members)
 
 def members(log: GroupLog) -> DataFrame:
     """Return the table `members`."""
-    return union_all(as_table(of_type(log), "members") for of_type in OF_TYPES)
+    return union_all(as_table(_with_doubts(of_type(log)), "members") for of_type in OF_TYPES)
+
+
+def _with_doubts(rows: DataFrame) -> DataFrame:
+    """Add what is known of bytes that clients wrote; other records are the broker's own."""
+    doubts = {
+        "subscription_fields_written": "int",
+        "assignment_fields_written": "int",
+        "missing": "string",
+    }
+    absent = {name: type_ for name, type_ in doubts.items() if name not in rows.columns}
+    return rows.withColumns(
+        {name: F.lit(None).cast(type_) for name, type_ in absent.items()}
+    ).withColumn("complete", F.col("missing").isNull())

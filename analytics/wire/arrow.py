@@ -35,7 +35,7 @@ def struct_type(struct: Struct) -> pa.StructType:
     for each in struct.fields:
         fields.append(pa.field(each.column, field_type(each)))
         if each.embedded is not None:
-            message = struct_type(embedded(each.embedded.name).struct)
+            message = struct_type(embedded(each.embedded.name).row)
             fields.append(pa.field(f"{each.column}_decoded", message))
     return pa.struct(fields)
 

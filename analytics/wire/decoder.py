@@ -24,11 +24,12 @@ from analytics.wire.primitives import WIRE_DTYPES
 from analytics.wire.structs import FixedRun, FlatStruct, SingleField, Step, StructReader
 from analytics.wire.tags import TaggedField, TagSection
 from schemas import embedded, record_type
+from schemas.model import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from schemas.model import Embedded, EmbeddedUse, Field, RecordType, Struct
+    from schemas.model import Embedded, EmbeddedUse, Field, RecordType
 
 _STRING_LENGTH = np.dtype(">i2")
 _LENGTH = np.dtype(">i4")
@@ -127,7 +128,7 @@ class _Compiler:
 
     def _message(self, use: EmbeddedUse) -> EmbeddedReader:
         message = embedded(use.name)
-        return EmbeddedReader(use, message, embedded_readers(message))
+        return EmbeddedReader(use, message, embedded_readers(message), early_readers(message))
 
 
 def _steps(inline: Sequence[tuple[str, Reader]]) -> list[Step]:
@@ -160,11 +161,27 @@ def _run(run: list[tuple[str, FixedReader]], then: tuple[str, Content] | None) -
 def embedded_readers(message: Embedded) -> dict[int, StructReader]:
     """Readers of an embedded message, by version."""
     return {
-        version: _Compiler(version, None, flexible=False, remembered=frozenset()).struct(
-            message.struct, ""
+        version: _embedded_reader(message.struct, version)
+        for version in range(message.versions.first, message.versions.last + 1)
+    }
+
+
+@cache
+def early_readers(message: Embedded) -> dict[int, tuple[StructReader, ...]]:
+    """Readers of an embedded message that ends early, by version: the most fields first."""
+    if not message.may_end_early:
+        return {}
+    return {
+        version: tuple(
+            _embedded_reader(Struct(message.struct.at(version, None)[:count]), version)
+            for count in range(len(message.struct.at(version, None)) - 1, 0, -1)
         )
         for version in range(message.versions.first, message.versions.last + 1)
     }
+
+
+def _embedded_reader(struct: Struct, version: int) -> StructReader:
+    return _Compiler(version, None, flexible=False, remembered=frozenset()).struct(struct, "")
 
 
 @cache

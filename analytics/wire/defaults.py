@@ -39,7 +39,7 @@ def absent_struct(struct: Struct, buffer: ByteBuffer, size: int) -> Group:
     for each in struct.fields:
         columns[each.column] = absent(each, buffer, size)
         if each.embedded is not None:
-            message = embedded(each.embedded.name).struct
+            message = embedded(each.embedded.name).row
             columns[f"{each.column}_decoded"] = absent_struct(message, buffer, size)
     return Group(columns, size, np.zeros(size, np.bool_))
 

@@ -47,12 +47,14 @@ class Comparison:
         equal: Those that are on both sides with equal cells.
         differing: Key, column, the tool's value, ours; column None where one side has no row.
         not_compared: How many cells of a column were left out, by the column's head.
+        refused: Groups that the saved output lacks, as the tool cannot describe them, with why.
     """
 
     total: int = 0
     equal: int = 0
     differing: list[tuple[str, str | None, Any, Any]] = field(default_factory=list)
     not_compared: Counter[str] = field(default_factory=Counter)
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_equal(self) -> bool:
@@ -131,7 +133,7 @@ def _value(name: str, value: object) -> object:
     """Return what a cell means: blanks and the order in lists mean nothing."""
     if value is None or value == "":
         return None
-    text = str(value)
+    text = str(value).rstrip(" ")
     if name == "coordinator":
         return " ".join(text.split())
     if name in _LISTS:
@@ -184,6 +186,7 @@ def told(result: Comparison, output_format: str, said: Mapping[str, Any]) -> str
             "equal": result.equal,
             "total": result.total,
             "not_compared": dict(result.not_compared),
+            "groups_not_compared": dict(result.refused),
         }
         return shown([Section(differing, _HEADS)], output_format, {**said, **counts})
     if output_format == "csv":
@@ -192,6 +195,9 @@ def told(result: Comparison, output_format: str, said: Mapping[str, Any]) -> str
     if result.not_compared:
         cells = ", ".join(f"{head} {count:,}" for head, count in result.not_compared.items())
         lines.append(f"cells that no dump shows at that instant, not compared: {cells}")
+    lines += [
+        f"group {group!r} is not compared: {why}" for group, why in sorted(result.refused.items())
+    ]
     if result.differing:
         first = Section(differing.slice(0, SHOWN_AT_MOST), _HEADS)
         lines += ["", shown([first], output_format, said)]

@@ -62,6 +62,9 @@ HEADS = {
 }
 """Kafka's head of each column of ours."""
 
+REMARK = {"remark": "REMARK"}
+"""A column of ours alone, where a row cannot be told: why not."""
+
 
 _CONTRACT = {
     "group": "group_id",

@@ -67,6 +67,7 @@ def member_rows(source: Source, release: str) -> pa.Table:
         held = [given[member["group_id"], member["member_id"], kind] for kind in _held(release)]
         current = list(chain.from_iterable(held))
         target = given[member["group_id"], member["member_id"], "target"]
+        is_told = member["missing"] is None
         rows.append(
             {
                 "group": member["group_id"],
@@ -74,7 +75,9 @@ def member_rows(source: Source, release: str) -> pa.Table:
                 "group_instance_id": member["group_instance_id"],
                 "host": member["client_host"],
                 "client_id": member["client_id"],
-                "partitions": len({(each["topic"], each["partition"]) for each in current}),
+                "partitions": len({(each["topic"], each["partition"]) for each in current})
+                if is_told
+                else None,
                 "assignment": partitions_text(current, release),
                 # Generations are no member epochs to Kafka's tool.
                 "current_epoch": None if is_classic_group else member["member_epoch"],
@@ -82,6 +85,8 @@ def member_rows(source: Source, release: str) -> pa.Table:
                 "target_epoch": None if is_classic_group else group["assignment_epoch"],
                 "target_assignment": None if is_classic_group else partitions_text(target, release),
                 "upgraded": None if is_classic_group else _is_upgraded(member),
+                "complete": is_told,
+                "missing": member["missing"],
             }
         )
     return sorted_by(pa.Table.from_pylist(rows, _MEMBERS), "group", "consumer_id")
@@ -135,5 +140,7 @@ _MEMBERS = pa.schema(
         ("target_epoch", pa.int32()),
         ("target_assignment", pa.string()),
         ("upgraded", pa.string()),
+        ("complete", pa.bool_()),
+        ("missing", pa.string()),
     ]
 )

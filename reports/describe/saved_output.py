@@ -1,7 +1,8 @@
 """A saved output of one of Kafka's describing tools, read back into rows.
 
 The tools pad columns with Java's `printf`: a column begins where its head begins, counted in
-UTF-16 units, and each group may have widths of its own.
+UTF-16 units, and each group may have widths of its own. A value that is wider than its column
+pushes the rest of its line to the right.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from reports.describe.columns import (
     CONSUMER,
@@ -27,6 +29,8 @@ _NAMES = {head: name for name, head in HEADS.items()}
 _COMMAND = re.compile(r"\$ kafka-(\w+)-groups .*--group '(.*)'(?: --\w+)*$")
 _STDERR = "--- stderr ---"
 _ERROR = "Error: "
+_PAD = " "
+_GAP = _PAD.encode("utf-16-le")
 _BREAKS = {ord("\n"): "\ue000", ord("\r"): "\ue001"}
 """Line breaks in names, and letters of private use that stand for them: as wide to Java."""
 
@@ -73,17 +77,33 @@ def read_saved_output(text: str, names: Iterable[str] = ()) -> SavedOutput:
     Args:
         text: Of any number of groups; lines `$ kafka-... --group 'NAME'` may name the group for
             releases that print no such column.
-        names: Of groups: one with a line break in it would tear its row apart.
+        names: Of groups: one with a line break would tear its row apart, one that ends in blanks
+            looks like its padding.
     """
-    torn = {name: name.translate(_BREAKS) for name in names if name != name.translate(_BREAKS)}
+    known = list(names)
+    torn = {name: name.translate(_BREAKS) for name in known if name != name.translate(_BREAKS)}
     for name, whole in torn.items():
         text = text.replace(name, whole)
+        # Whoever saved the text may have taken a carriage return for the end of a line.
+        if (saved := _as_saved(name)) not in torn:
+            text = text.replace(saved, whole)
     found = _read(text)
-    mended = {whole: name for name, whole in torn.items()}
+    mended = {**_padded(known), **{whole: name for name, whole in torn.items()}}
     for row in found.rows:
         group = row.setdefault("group", None)
         row["group"] = mended.get(group, group) if group else group
     return found
+
+
+def _as_saved(name: str) -> str:
+    return name.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _padded(names: Sequence[str]) -> dict[str, str]:
+    """Return the names that end in blanks, by what is left of them in a padded column."""
+    exact = set(names)
+    ends = {name.rstrip(_PAD): name for name in names if name != name.rstrip(_PAD)}
+    return {short: name for short, name in ends.items() if short not in exact}
 
 
 def _read(text: str) -> SavedOutput:
@@ -136,10 +156,19 @@ def _units(text: str) -> int:
 
 
 def _row(line: str, starts: Sequence[tuple[str, int]]) -> Row:
-    units = line.encode("utf-16-le", "surrogatepass")
-    ends = [start for _, start in starts[1:]] + [len(units) // 2]
+    units = [
+        line.encode("utf-16-le", "surrogatepass")[place : place + 2]
+        for place in range(0, 2 * _units(line), 2)
+    ]
+    widths = [after - start for (_, start), (_, after) in pairwise(starts)]
     row: Row = {}
-    for (name, start), end in zip(starts, ends, strict=True):
-        value = units[2 * start : 2 * end].decode("utf-16-le", "replace").strip()
+    begin = starts[0][1]
+    for (name, _), width in zip(starts, [*widths, len(units)], strict=True):
+        end = begin + width
+        # The last place of a column is a gap, unless its value is too long for it.
+        while end < len(units) and units[end - 1] != _GAP:
+            end += 1
+        value = b"".join(units[begin:end]).decode("utf-16-le", "replace").rstrip(_PAD)
         row[name] = None if value in ("", "-") else value
+        begin = end
     return row

@@ -3,12 +3,16 @@
 An independent reading of what Kafka's ``ConsumerProtocolSubscription`` and
 ``ConsumerProtocolAssignment`` hold, in the shape the tools print it: it ties the raw bytes a
 decoded row keeps to the object the tool printed in their place.
+
+Bytes that end right behind a field are read as far as they go, which the tools do not:
+``fieldsWritten`` is there then, and says how far that is.
 """
 
 from __future__ import annotations
 
 import base64
 import struct
+from collections.abc import Callable
 from typing import Any
 
 NEWEST_VERSION = 3
@@ -57,34 +61,47 @@ class _Reader:
         ]
 
 
+_Read = Callable[[_Reader], Any]
+
+
 def parse_subscription(data: bytes) -> dict[str, Any] | None:
     """The fields of a subscription in the version the bytes name; null where they are none."""
-    reader = _Reader(data)
-    try:
-        version = min(reader.number("h"), NEWEST_VERSION)
-        if version < 0:
-            return None
-        found: dict[str, Any] = {
-            "topics": [reader.string() for _ in reader.count()],
-            "userData": reader.nullable_octets(),
-        }
-        if version >= 1:
-            found["ownedPartitions"] = reader.partitions()
-        if version >= 2:
-            found["generationId"] = reader.number("i")
-        if version >= 3:
-            found["rackId"] = reader.nullable_string()
-    except (struct.error, UnicodeDecodeError):
-        return None
-    return found
+    since_version: list[tuple[int, str, _Read, Any]] = [
+        (0, "topics", lambda of: [of.string() for _ in of.count()], None),
+        (0, "userData", _Reader.nullable_octets, None),
+        (1, "ownedPartitions", _Reader.partitions, []),
+        (2, "generationId", lambda of: of.number("i"), -1),
+        (3, "rackId", _Reader.nullable_string, None),
+    ]
+    return _parsed(data, since_version)
 
 
 def parse_assignment(data: bytes) -> dict[str, Any] | None:
     """The fields of an assignment; null where the bytes are none."""
+    return _parsed(
+        data,
+        [
+            (0, "assignedPartitions", _Reader.partitions, None),
+            (0, "userData", _Reader.nullable_octets, None),
+        ],
+    )
+
+
+def _parsed(data: bytes, fields: list[tuple[int, str, _Read, Any]]) -> dict[str, Any] | None:
     reader = _Reader(data)
+    found: dict[str, Any] = {}
     try:
-        if reader.number("h") < 0:
+        version = min(reader.number("h"), NEWEST_VERSION)
+        if version < 0:
             return None
-        return {"assignedPartitions": reader.partitions(), "userData": reader.nullable_octets()}
+        for since, name, read, default in fields:
+            if since > version:
+                continue
+            if found and reader.position == len(data):
+                found.setdefault("fieldsWritten", len(found))
+                found[name] = default
+            else:
+                found[name] = read(reader)
     except (struct.error, UnicodeDecodeError):
         return None
+    return found

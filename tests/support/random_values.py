@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
 from schemas import embedded
+from schemas.model import Struct
 from tests.support.consumer_protocol import parse_assignment, parse_subscription
 from tests.support.dump_log_fields import snake_case
 from tests.support.encoder import encode_embedded
@@ -15,7 +17,7 @@ from tests.support.encoder import encode_embedded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from schemas.model import Embedded, Field, Struct
+    from schemas.model import Embedded, Field
 
 
 def uuid_text(content: bytes) -> str:
@@ -82,17 +84,21 @@ def _bytes(schema: Field) -> st.SearchStrategy[bytes]:
 
 
 def embedded_bytes(message: Embedded) -> st.SearchStrategy[bytes]:
-    """Encoded embedded messages of every version, some with bytes behind them."""
+    """Encoded embedded messages of every version, some longer or shorter than they should be."""
     versions = range(message.versions.first, message.versions.last + 1)
     return st.one_of([_embedded_in(message, version) for version in versions])
 
 
 def _embedded_in(message: Embedded, version: int) -> st.SearchStrategy[bytes]:
-    def encoded(value: dict[str, Any], tail: bytes) -> bytes:
-        return encode_embedded(message, version, value) + tail
+    def encoded(value: dict[str, Any], tail: bytes, fields: int | None) -> bytes:
+        first = replace(message, struct=Struct(message.struct.fields[:fields]))
+        return encode_embedded(first, version, value) + tail
 
     return st.builds(
-        encoded, structs(message.struct, version, None), st.sampled_from((b"", b"\x00"))
+        encoded,
+        structs(message.struct, version, None),
+        st.sampled_from((b"", b"", b"\x00")),
+        st.sampled_from((None, None, 1, 2, 3)),
     )
 
 
@@ -131,7 +137,7 @@ class _Owed:
         if use.when_field is not None and self.top[snake_case(use.when_field)] != use.when_value:
             return None
         printed = _PARSERS[use.name](content)
-        return None if printed is None else embedded_row(embedded(use.name).struct, printed)
+        return None if printed is None else embedded_row(embedded(use.name).row, printed)
 
 
 def embedded_row(schema: Struct, printed: Mapping[str, Any]) -> dict[str, Any]:

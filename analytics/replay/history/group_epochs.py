@@ -14,6 +14,7 @@ from analytics.replay.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
     CONSUMER,
+    CONSUMER_PROTOCOL,
     SHARE,
     STREAMS,
     TOPOLOGY,
@@ -27,7 +28,6 @@ from analytics.replay.rules import ReplayRules
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
-_CONSUMER_PROTOCOL = "consumer"
 _CARRIED = ("assignment_epoch", "topology_epoch")
 
 
@@ -75,6 +75,7 @@ def _told(steps: DataFrame) -> DataFrame:
             last(F.col("leader"), own).alias("leader"),
             last(F.col("protocol"), own).alias("protocol"),
             last(F.col("protocol_type"), own).alias("protocol_type"),
+            last(F.col("unread"), own).alias("unread"),
             last(F.col("validated_epoch"), own).alias("validated_epoch"),
             last(assigned, (role == ASSIGNMENT_EPOCH) & ~F.col("is_closing")).alias(
                 "assignment_epoch"
@@ -135,8 +136,12 @@ def _rows(epochs: DataFrame, rules: ReplayRules) -> DataFrame:
         ~is_classic, F.coalesce("assignment_epoch", F.lit(rules.initial_epoch))
     )
     # What members of other protocols are given is theirs to read.
-    readable = ~is_classic | F.equal_null(F.col("protocol_type"), F.lit(_CONSUMER_PROTOCOL))
+    are_consumers = F.equal_null(F.col("protocol_type"), F.lit(CONSUMER_PROTOCOL))
+    readable = ~is_classic | (are_consumers & (F.coalesce("unread", F.lit(0)) == 0))
     compared = F.col("compares")
+    life = Window.partitionBy(*GROUP_KEY, "life").orderBy("epoch_no")
+    # Nothing moved that was not read before.
+    was_readable = F.coalesce(F.lag(readable | (F.col("members") == 0)).over(life), F.lit(col=True))
     return (
         epochs.withColumn("assignment_epoch", assignment_epoch)
         .withColumn("member_count", F.col("members"))
@@ -146,13 +151,16 @@ def _rows(epochs: DataFrame, rules: ReplayRules) -> DataFrame:
                 "from_offset": F.col("began.offset"),
                 "from_timestamp": F.col("began.timestamp"),
                 "leader_epoch": F.col("began.leader_epoch"),
+                "protocol_type": F.when(is_classic, F.col("protocol_type")).otherwise(
+                    F.col("group_type")
+                ),
                 "to_offset": F.coalesce("next_one.offset", "ending.offset"),
                 "to_timestamp": F.coalesce("next_one.timestamp", "ending.timestamp"),
                 "protocol": _protocol(rules),
                 "members_joined": F.when(compared, F.col("joined")),
                 "members_left": F.when(compared, F.col("left")),
                 "partitions_assigned": F.when(readable, F.col("given")),
-                "partitions_moved": F.when(readable & compared, F.col("moved")),
+                "partitions_moved": F.when(readable & was_readable & compared, F.col("moved")),
             }
         )
     )

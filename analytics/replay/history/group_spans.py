@@ -18,6 +18,7 @@ from analytics.replay.as_of import Decoded
 from analytics.replay.group_records import (
     CLASSIC,
     CONSUMER,
+    CONSUMER_PROTOCOL,
     GROUP,
     KINDS,
     MEMBER,
@@ -37,7 +38,9 @@ FOREVER = 2**63 - 1
 """The end of a span that nothing has ended."""
 
 SPAN = ("from_offset", "to_offset", "from_at", "to_at")
-CONSUMER_PROTOCOL = "consumer"
+
+_READ_BY_BROKERS = 2
+"""Fields of a subscription that brokers read: topics and user data."""
 
 SUBSCRIBED, UNPARSEABLE, OTHER_PROTOCOL, ACTIVE = (
     "subscribed",
@@ -176,10 +179,21 @@ def _takeovers(decoded: Decoded, commits: DataFrame) -> DataFrame:
 
 def _classic_topics(value: Column) -> Column:
     """Return what members of a group of consumers are subscribed to; null if one is unreadable."""
-    read = F.transform(value["members"], lambda member: member["subscription_decoded"]["topics"])
+    read = F.transform(
+        value["members"], lambda member: _topics_read(member["subscription_decoded"])
+    )
     unread = F.exists(read, F.isnull) | value["protocol"].isNull()
     is_consumer = value["protocol_type"] == CONSUMER_PROTOCOL
     return F.when(is_consumer & ~unread, F.array_distinct(F.flatten(read)))
+
+
+def _topics_read(subscription: Column) -> Column:
+    """Return the topics as a broker reads them: to the user data, and none where that is missing.
+
+    It takes every subscription for one of version 0 (``ClassicGroup.computeSubscribedTopics``).
+    """
+    written = F.coalesce(subscription["fields_written"], F.lit(_READ_BY_BROKERS))
+    return F.when(written >= _READ_BY_BROKERS, subscription["topics"])
 
 
 def _located(records: DataFrame, group: str, *columns: Column) -> DataFrame:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
+from analytics.replay.classic_groups import is_unread
 from analytics.replay.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
@@ -50,6 +51,7 @@ SAID = {
     "protocol": "string",
     "leader": "string",
     "protocol_type": "string",
+    "unread": "int",
     "validated_epoch": "int",
     "about": ABOUT,
     "items": ITEMS,
@@ -117,6 +119,7 @@ def _classic_group() -> dict[str, Column]:
         "protocol": text(value["protocol"]),
         "leader": text(value["leader"]),
         "protocol_type": text(value["protocol_type"]),
+        "unread": F.size(F.filter(value["members"], is_unread)),
         "items": F.flatten(F.transform(value["members"], _classic_items)),
     }
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CONSUMER, SHARE, STREAMS
+from analytics.replay.group_records import CLASSIC, CONSUMER, CONSUMER_PROTOCOL, SHARE, STREAMS
 from analytics.replay.history.group_spans import (
     ACTIVE,
-    CONSUMER_PROTOCOL,
     FOREVER,
     OTHER_PROTOCOL,
     SUBSCRIBED,

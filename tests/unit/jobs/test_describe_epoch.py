@@ -25,6 +25,7 @@ def epoch(number: int, start: int, **more: Any) -> dict[str, Any]:
         "member_count": 1,
         "missing_before": 0,
         "missing_is_compacted": False,
+        "partitions_assigned": 0,
         "life": 1,
         "coordinator_partition": HOME,
         **more,

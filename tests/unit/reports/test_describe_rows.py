@@ -36,6 +36,8 @@ MEMBER = {
     **dict.fromkeys(("client_host", "process_id"), TEXT),
     **dict.fromkeys(("member_epoch", "topology_epoch"), INT),
     "is_classic": pa.bool_(),
+    "assignment_fields_written": INT,
+    "missing": TEXT,
 }
 ASSIGNED = {
     **dict.fromkeys(("group_id", "member_id", "kind", "role", "subtopology_id"), TEXT),

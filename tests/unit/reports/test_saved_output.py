@@ -103,3 +103,48 @@ def test_a_tool_that_failed_printed_no_rows(repository: Path) -> None:
 def test_what_is_no_output_of_a_tool_has_no_rows() -> None:
     assert read_saved_output("once upon a time\nthere was a GROUP\n").views == []
     assert read_saved_output("").views == []
+
+
+NAMES = (
+    *("cr\rgone", "\x85nel", "\u2028line\u2029sep", "\xa0", "spaces  ", "nul\0byte"),
+    *("new\nline", "offset-9223372036854775807"),
+)
+WIDE = 9223372036854775807
+
+
+def printed(group: str, *cells: object) -> str:
+    """Lines as Java's `%-15s %-10s %-15s %-15s %s` pads them; a wide group widens its column."""
+    width = max(15, len(group))
+    heads = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
+    lines = [heads, (group, *cells)]
+    return "\n" + "\n".join(
+        f"{first:<{width}} {second:<15} {third:<10} {fourth:<15} {fifth:<15} {last}"
+        for first, second, third, fourth, fifth, last in (map(str, line) for line in lines)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_group_is_found_again_whatever_its_name_is(name: str) -> None:
+    text = printed("a", "orders", 0, 1, 2, 1) + "\n" + printed(name, "orders", 3, 5, 60, 55)
+    rows = read_saved_output(text, ["a", *NAMES]).rows
+    assert [row["group"] for row in rows] == ["a", name]
+    assert (rows[1]["topic"], rows[1]["current_offset"], rows[1]["lag"]) == ("orders", "5", "55")
+
+
+def test_a_carriage_return_may_have_been_saved_as_the_end_of_a_line() -> None:
+    text = printed("cr\rgone", "orders", 3, 5, 60, 55).replace("\r", "\n")
+    (row,) = read_saved_output(text, NAMES).rows
+    assert (row["group"], row["topic"]) == ("cr\rgone", "orders")
+
+
+def test_blanks_at_the_end_belong_to_a_name_only_if_no_other_group_has_it_without() -> None:
+    text = printed("spaces", "orders", 3, 5, 60, 55)
+    assert [row["group"] for row in read_saved_output(text, ["spaces", "spaces "]).rows] == [
+        "spaces"
+    ]
+
+
+def test_a_number_wider_than_its_column_pushes_the_others_to_the_right() -> None:
+    (row,) = read_saved_output(printed("g", "audit", 0, WIDE, 60, 60 - WIDE)).rows
+    assert row["current_offset"] == str(WIDE)
+    assert (row["log_end_offset"], row["lag"]) == ("60", str(60 - WIDE))

@@ -157,9 +157,9 @@ DDL = {
         "group_instance_id:string,client_id:string,client_host:string,rebalance_timeout:int,"
         "session_timeout:int,subscription:binary,subscription_decoded:struct<"
         "topics:array<string>,user_data:binary,owned_partitions:array<struct<topic:string,"
-        "partitions:array<int>>>,generation_id:int,rack_id:string>,assignment:binary,"
+        "partitions:array<int>>>,generation_id:int,rack_id:string,fields_written:int>,assignment:binary,"
         "assignment_decoded:struct<assigned_partitions:array<struct<topic:string,"
-        "partitions:array<int>>>,user_data:binary>>>>"
+        "partitions:array<int>>>,user_data:binary,fields_written:int>>>>"
     ),
     "key of share_snapshot": "struct<group_id:string,topic_id:string,partition:int>",
     "value of share_snapshot": (
