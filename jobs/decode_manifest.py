@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from analytics.dump.changes import has_changed
 from analytics.dump.data_topics import data_offsets
 from analytics.dump.manifest import Findings, build_manifest, iso_time, surveys_of_slices
+from analytics.dump.raw_rows_encoding import BINARY
+from analytics.dump.survey import UNKNOWN
 from analytics.errors import InputUnreadableError
 from jobs.accounts import record_counts
 from jobs.version import VERSION
@@ -60,11 +62,14 @@ def decode_manifest(
         for each, report in reports
         if report.unreadable
     ]
+    manifest["unreadable"] += unreadable_rows(decoding, created_from)
     manifest["data_partitions"] = [
         asdict(data_offsets(each)) for copy in plan.copies for each in copy.data_partitions
     ]
     if decoding.rows:
-        manifest["partitions"] += [_archived(each) for each in decoding.rows]
+        manifest["partitions"] += [
+            _archived(each) for each in decoding.rows if not each.counts.left_out["in_a_log"]
+        ]
     return manifest
 
 
@@ -91,5 +96,24 @@ def _archived(rows: RowsReport) -> dict[str, Any]:
         "high_watermark": None,
         "complete_from": None,
         "leader_epochs": [],
-        "gaps": [],
+        "gaps": [
+            {"first_offset": first, "end_offset": end, "kind": UNKNOWN} for first, end in rows.gaps
+        ],
     }
+
+
+def unreadable_rows(decoding: Decoding, given: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what is wrong with archived rows of which none, or few, could be decoded."""
+    decoded = sum(each.counts.kinds.total() for each in decoding.rows)
+    failed = sum(each.counts.undecoded.total() for each in decoding.rows)
+    left_out = sum(each.counts.left_out["filtered"] for each in decoding.rows)
+    if not failed or ((decoded or left_out) and not decoding.encoding_to_try):
+        return []
+    why = f"{failed:,} of {decoded + failed + left_out:,} archived rows could not be decoded"
+    if decoding.encoding_to_try:
+        looks = decoding.encoding_to_try + (" text" if decoding.encoding_to_try != BINARY else "")
+        why += (
+            f": their keys and values look like {looks}: "
+            f"try --value-encoding {decoding.encoding_to_try}"
+        )
+    return [{"copy": None, "segment": ", ".join(given), "why": why}]

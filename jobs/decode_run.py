@@ -68,6 +68,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     prefer_copy: str | None = None,
     strict_high_watermark: bool = False,
     keep_below_log_start: bool = False,
+    value_encoding: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     and_no_more: bool = False,
@@ -96,6 +97,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
         ),
         prefer_copy=prefer_copy,
         topic_partition=topic_partition,
+        value_encoding=value_encoding,
     )
     staging = Workspace(out).prepare()
     try:
@@ -104,7 +106,12 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
         small = not found.raw_rows and (and_no_more or is_small_dump(planned.slices))
         with spark_session(console, master=master, conf=conf, small=small) as spark:
             decoding = decode_dump(
-                spark, planned, found.raw_rows, settings, console, options.topics
+                spark,
+                planned,
+                found.raw_rows,
+                settings,
+                console,
+                options,
             )
         return _publish(console, staging, found, options, settings, planned, decoding)
     except BaseException:
@@ -133,6 +140,7 @@ def _publish(
         "prefer_copy": options.prefer_copy,
         "strict_high_watermark": options.edges.strict_high_watermark,
         "keep_below_log_start": options.edges.keep_below_log_start,
+        "value_encoding": options.value_encoding,
     }
     manifest = decode_manifest(found.given, said, planned, decoding, accounts)
     divergences = divergences_part(
@@ -142,7 +150,7 @@ def _publish(
     replaced = (DECODED, DIVERGED, STATE, HISTORY, EVALUATIONS)
     staging.publish([*decoding.parts, divergences], replaced, manifest)
     for each in manifest["unreadable"]:
-        console.warn(f"{each['copy']}: {each['segment']}: {each['why']}")
+        console.warn(": ".join(each[name] for name in ("copy", "segment", "why") if each[name]))
     for each in manifest["partitions"]:
         if each.get("changed_while_read"):
             console.warn(

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.decode.archived_rows import ArchiveReport, RowsReport, decode_rows_on_spark
+from analytics.decode.archived_rows import RowsReport
+from analytics.decode.archives import decode_archives, encoding_to_try
 from analytics.decode.chunks import RecordKind
 from analytics.decode.empty import empty_parts
 from analytics.decode.kafka_version import NOTHING_SHOWN, KafkaVersion, Seen, infer_kafka_version
 from analytics.decode.spark import decode_on_spark
-from analytics.decode.tasks import TASK_BYTES, Settings, SliceReport
-from analytics.dump.model import INTERNAL_TOPICS, MAX_OFFSET, Divergence, Plan
-from analytics.dump.raw_rows import read_raw_rows
-from analytics.dump.storage import storage_of
+from analytics.decode.tasks import Settings, SliceReport
+from analytics.dump.model import MAX_OFFSET, Divergence, Plan
 from analytics.workspace import open_location
 from jobs.progress import progress
 from schemas import record_types
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from pyarrow import fs
     from pyspark.sql import SparkSession
 
+    from analytics.dump.plan import PlanOptions
     from analytics.dump.raw_rows_files import RawRows
     from analytics.workspace import Part
     from jobs.console import Console
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 _FEATURES = "decoded/feature_level_record"
 _METADATA_VERSION = "metadata.version"
 _GROUP = ("group", "group_id")
-_MOST_ARCHIVE_TASKS = 200
 
 Kinds = dict[tuple[str, str], Counter[RecordKind]]
 """Decoded records by (topic, line of history) and kind; line "" is the one that survived."""
@@ -55,24 +54,31 @@ class Decoding:
     kinds: Kinds = field(default_factory=dict)
     kafka_version: KafkaVersion = NOTHING_SHOWN
     groups_only_there: dict[tuple[str, str, int], list[str]] = field(default_factory=dict)
+    encoding_to_try: str | None = None
 
 
 def decode_dump(
     spark: SparkSession,
     plan: Plan,
-    archives: Iterable[RawRows],
+    archives: Sequence[RawRows],
     settings: Settings,
     console: Console,
-    topics: frozenset[str] | None,
+    options: PlanOptions,
 ) -> Decoding:
-    """Decode everything that was planned into the staging folder of the settings."""
+    """Decode everything that was planned into the staging folder of the settings.
+
+    Args:
+        spark: The session.
+        plan: What is read of logs.
+        archives: Archived rows.
+        settings: Where to, and what is wanted.
+        console: Where progress shows.
+        options: What a person asked for.
+    """
+    in_logs = frozenset((each.topic, each.partition) for each in plan.slices)
     with progress(spark, console, "decoding"):
         tasks = decode_on_spark(spark, plan.slices, settings)
-        archived = [
-            report
-            for archive in archives
-            for report in _decode_archive(spark, archive, settings, topics)
-        ]
+        archived = decode_archives(spark, archives, settings, in_logs, options)
     parts = [
         *(part for task in tasks for part in task.parts),
         *(part for archive in archived for part in archive.parts),
@@ -92,17 +98,8 @@ def decode_dump(
         kinds,
         _kafka_version(kinds, parts, settings.staging),
         groups_only_there(plan, parts, settings.staging),
+        encoding_to_try(spark, archives, rows, options.value_encoding),
     )
-
-
-def _decode_archive(
-    spark: SparkSession, archive: RawRows, settings: Settings, topics: frozenset[str] | None
-) -> list[ArchiveReport]:
-    frame = read_raw_rows(spark, archive.files, archive.format)
-    wanted = tuple(topic for topic in INTERNAL_TOPICS if topics is None or topic in topics)
-    size = sum(_size(path) for path in archive.files)
-    tasks = max(1, min(_MOST_ARCHIVE_TASKS, size // TASK_BYTES))
-    return decode_rows_on_spark(frame, settings, wanted, tasks)
 
 
 def _kinds(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]) -> Kinds:
@@ -204,8 +201,3 @@ class _Groups:
                 for batch in rows.to_batches():
                     groups.update(pc.unique(batch["group"]).to_pylist())
         return groups
-
-
-def _size(path: str) -> int:
-    entry = storage_of(path).entry(path)
-    return entry.size if entry else 0

@@ -41,6 +41,7 @@ def inspect_inputs(
     topic_partition: str | None = None,
     prefer_copy: str | None = None,
     strict_high_watermark: bool = False,
+    value_encoding: str | None = None,
     check_crc: bool = False,
 ) -> dict[str, Any]:
     """Look at INPUTs and return what is printed: the manifest, and its partitions as ``rows``.
@@ -85,6 +86,7 @@ def inspect_inputs(
         "prefer_copy": prefer_copy,
         "strict_high_watermark": strict_high_watermark,
         "topic_partition": topic_partition,
+        "value_encoding": value_encoding,
     }
     return _printed(build_manifest(VERSION, inputs, said, findings), inputs)
 

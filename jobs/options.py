@@ -97,8 +97,14 @@ input_options = in_order(
         is_flag=True,
         help="Leave out records above the checkpointed high watermark.",
     ),
+    click.option(
+        "--value-encoding",
+        type=click.Choice(["binary", "hex", "base64"]),
+        help="How archived rows write keys and values; by default text is base64, bytes binary.",
+    ),
 )
-"""How INPUTs are taken: `topic_partition`, `prefer_copy`, `strict_high_watermark`."""
+"""How INPUTs are taken: `topic_partition`, `prefer_copy`, `strict_high_watermark`,
+`value_encoding`."""
 
 
 # --- which records are wanted ------------------------------------------------------------------

@@ -6,18 +6,20 @@ import pickle
 import uuid
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.chunks import decode_chunk
+from analytics.decode.chunks import UNDECODED_TABLE, decode_chunk
+from analytics.decode.failures import Failures
 from analytics.decode.parts import PartWriter
 from analytics.decode.tables import Origin
 from analytics.decode.tasks import SliceReport
 from analytics.dump.raw_rows import raw_records
 from analytics.spark_worker import on_worker
+from analytics.wire.failure import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,21 +27,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
+    from analytics.decode.chunks import Decoded
     from analytics.decode.tasks import Settings
     from analytics.workspace import Part
 
-ORDER = ("topic", "partition", "offset")
+PARTITION = ("topic", "partition")
+ORDER = (*PARTITION, "offset")
+_MOST_GAPS = 1000
+# An unknown type says nothing about the types that are known; all else may have been any record.
+_NO_LOSS = {str(Reason.UNKNOWN_RECORD_TYPE)}
 
 
 @dataclass
 class RowsReport:
-    """Where the archived rows of one partition went; times in milliseconds."""
+    """Where the archived rows of one partition went; times in milliseconds.
+
+    Attributes:
+        gaps: Offsets without a row, and rows that could not be decoded, as (first, end): ascending.
+    """
 
     topic: str
     partition: int
     first_offset: int
     rows: int = 0
     end_offset: int = 0
+    gaps: list[tuple[int, int]] = field(default_factory=list)
     first_timestamp: int | None = None
     last_timestamp: int | None = None
     counts: SliceReport = field(default_factory=lambda: SliceReport(-1))
@@ -54,19 +66,33 @@ class ArchiveReport:
 
 
 def decode_rows_on_spark(
-    frame: DataFrame, settings: Settings, topics: tuple[str, ...], tasks: int
+    frame: DataFrame,
+    settings: Settings,
+    topics: tuple[str, ...],
+    tasks: int,
+    in_logs: frozenset[tuple[str, int]] = frozenset(),
 ) -> list[ArchiveReport]:
-    """Decode archived rows (columns as ``read_raw_rows`` gives them) of some internal topics."""
+    """Decode archived rows of some internal topics.
+
+    Args:
+        frame: Columns as ``read_raw_rows`` gives them.
+        settings: Where parts are written, and what is wanted.
+        topics: Whose rows are decoded.
+        tasks: How many there are.
+        in_logs: Partitions that the dump has logs of, which tell more: their rows are only counted.
+    """
 
     @on_worker
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        report = pickle.dumps(_run_partition(batches, settings))
+        report = pickle.dumps(_run_partition(batches, settings, in_logs))
         yield pa.RecordBatch.from_pydict({"report": pa.array([report], pa.binary())})
 
     ordered = (
         frame.where(frame["topic"].isin(*topics))
         .repartition(tasks, "topic", "partition")
-        .sortWithinPartitions(*ORDER)
+        # Rows of one offset lie side by side, the equal ones among them too, in whatever order they
+        # were archived.
+        .sortWithinPartitions(*ORDER, "unparsed", "key", "value", "timestamp")
     )
     rows = ordered.mapInArrow(run, "report binary").collect()
     reports: list[ArchiveReport] = [pickle.loads(row.report) for row in rows]  # noqa: S301 - our own workers wrote it
@@ -78,62 +104,110 @@ def _place(report: ArchiveReport) -> tuple[str, int]:
     return (first[0].topic, first[0].partition) if first else ("", -1)
 
 
-def _run_partition(batches: Iterator[pa.RecordBatch], settings: Settings) -> ArchiveReport:
+def _run_partition(
+    batches: Iterator[pa.RecordBatch], settings: Settings, in_logs: frozenset[tuple[str, int]]
+) -> ArchiveReport:
     reports: dict[tuple[str, int], RowsReport] = {}
-    previous: dict[str, Any] | None = None
     with PartWriter(f"{settings.staging}/rows-{uuid.uuid4().hex[:12]}") as writer:
-        for batch in batches:
-            rows = pa.Table.from_batches([batch])
+        for rows in _whole_offsets(batches):
             for part in _of_one_partition(rows):
-                previous = _decode(part, previous, reports, settings, writer)
+                report = _report_of(part, reports)
+                if (report.topic, report.partition) in in_logs:
+                    report.rows += part.num_rows
+                    report.counts.left_out["in_a_log"] += part.num_rows
+                else:
+                    _decode(part, report, settings, writer)
+        for report in reports.values():
+            report.gaps = _joined(report.gaps)
         return ArchiveReport(writer.finish(), list(reports.values()))
+
+
+def _whole_offsets(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield sorted rows, all of one offset together: the last ones wait for the next batch."""
+    held: pa.Table | None = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        rows = pa.Table.from_batches([batch])
+        rows = rows if held is None else pa.concat_tables([held, rows])
+        first = int(_run_starts(rows, ORDER)[-1])
+        if first:
+            yield rows.slice(0, first)
+        held = rows.slice(first)
+    if held is not None:
+        yield held
+
+
+def _run_starts(rows: pa.Table, names: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return where runs of rows begin that are equal in some columns."""
+    changes = np.zeros(rows.num_rows - 1, np.bool_)
+    for name in names:
+        changes |= ~_equal_to_last(rows[name].combine_chunks())
+    return np.append(0, np.flatnonzero(changes) + 1)
+
+
+def _equal_to_last(values: pa.Array) -> NDArray[np.bool_]:
+    """Return, for each value but the first, whether it equals the one before; nulls are equal."""
+    last, this = values.slice(0, len(values) - 1), values.slice(1)
+    same = pc.fill_null(pc.equal(last, this), fill_value=False)
+    both_null = pc.and_(pc.is_null(last), pc.is_null(this))
+    found: NDArray[np.bool_] = pc.or_(same, both_null).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _of_one_partition(rows: pa.Table) -> Iterator[pa.RecordBatch]:
     """Cut sorted rows where the topic or the partition changes."""
-    if not rows.num_rows:
-        return
-    topic = rows["topic"].combine_chunks().dictionary_encode().indices.to_numpy()
-    partition = rows["partition"].combine_chunks().to_numpy()
-    changes = (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])
-    bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), rows.num_rows]
+    bounds = [*_run_starts(rows, PARTITION).tolist(), rows.num_rows]
     for first, end in pairwise(bounds):
         yield rows.slice(first, end - first).combine_chunks().to_batches()[0]
 
 
+def _report_of(rows: pa.RecordBatch, reports: dict[tuple[str, int], RowsReport]) -> RowsReport:
+    topic, partition, first = (rows[name][0].as_py() for name in ORDER)
+    if (topic, partition) not in reports:
+        reports[topic, partition] = RowsReport(topic, partition, first)
+    return reports[topic, partition]
+
+
 def _decode(
-    rows: pa.RecordBatch,
-    previous: dict[str, Any] | None,
-    reports: dict[tuple[str, int], RowsReport],
-    settings: Settings,
-    writer: PartWriter,
-) -> dict[str, Any]:
-    topic, partition = rows["topic"][0].as_py(), rows["partition"][0].as_py()
-    report = reports.get((topic, partition))
-    if report is None:
-        report = RowsReport(topic, partition, rows["offset"][0].as_py())
-        reports[topic, partition] = report
+    rows: pa.RecordBatch, report: RowsReport, settings: Settings, writer: PartWriter
+) -> None:
     _measure(report, rows)
-    repeated, conflicting = _repetitions(rows, previous)
+    repeated, conflicting = _repetitions(rows)
     report.counts.left_out["duplicate_copy"] += int(repeated.sum())
-    last: dict[str, Any] = rows.slice(rows.num_rows - 1).to_pylist()[0]
-    records = raw_records(rows.filter(pa.array(~repeated)))
+    kept = rows.filter(pa.array(~repeated))
     decoded = decode_chunk(
-        records,
+        raw_records(kept),
         [],
-        Origin(topic, partition),
+        Origin(report.topic, report.partition),
         settings.selection,
-        conflicting=np.flatnonzero(conflicting[~repeated]),
+        refused=_refused(kept, conflicting[~repeated]),
     )
     report.counts.counted(decoded)
+    report.gaps += _undecoded(decoded)
     for table, batch in decoded.batches.items():
         writer.write(f"decoded/{table}", batch)
-    return last
+
+
+def _refused(rows: pa.RecordBatch, conflicting: NDArray[np.bool_]) -> Failures:
+    """Return the rows that are not decoded: contradictions, and what is not in its encoding."""
+    failures = Failures()
+    failures.add(np.flatnonzero(conflicting), Reason.CONFLICTING_ROW, "another row has this offset")
+    unparsed = rows["unparsed"].dictionary_encode()
+    number = unparsed.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    for place, detail in enumerate(unparsed.dictionary.to_pylist()):
+        found = np.flatnonzero((number == place) & ~conflicting)
+        failures.add(found, Reason.INVALID_ENCODING, detail)
+    return failures
 
 
 def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
+    offset = rows["offset"].to_numpy()
+    ends = np.append(report.end_offset, offset[:-1] + 1)
+    holes = np.flatnonzero(offset > ends)
+    report.gaps += zip(ends[holes].tolist(), offset[holes].tolist(), strict=True)
     report.rows += rows.num_rows
-    report.end_offset = rows["offset"][rows.num_rows - 1].as_py() + 1
+    report.end_offset = int(offset[-1]) + 1
     timed = rows["timestamp"].filter(pc.greater_equal(rows["timestamp"], 0))
     if len(timed):
         least, most = (value.as_py() for value in pc.min_max(timed).values())
@@ -142,21 +216,36 @@ def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
         report.last_timestamp = most if last is None else max(last, most)
 
 
-def _repetitions(
-    rows: pa.RecordBatch, previous: dict[str, Any] | None
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Rows whose offset the row before has: equal ones, and ones that contradict it."""
-    offset = rows["offset"].to_numpy()
-    same = np.append(False, offset[1:] == offset[:-1])
-    here = rows["topic"][0].as_py(), rows["partition"][0].as_py(), int(offset[0])
-    same[0] = previous is not None and tuple(previous[name] for name in ORDER) == here
-    repeated, conflicting = np.zeros(same.size, np.bool_), np.zeros(same.size, np.bool_)
-    for row in np.flatnonzero(same).tolist():
-        before = rows.slice(row - 1, 1).to_pylist()[0] if row else previous
-        this = rows.slice(row, 1).to_pylist()[0]
-        equal = before is not None and (before["key"], before["value"]) == (
-            this["key"],
-            this["value"],
-        )
-        repeated[row], conflicting[row] = equal, not equal
-    return repeated, conflicting
+def _undecoded(decoded: Decoded) -> list[tuple[int, int]]:
+    """Return the offsets of records that could not be decoded and may have been any."""
+    found = decoded.batches.get(UNDECODED_TABLE)
+    if found is None:
+        return []
+    offsets = zip(found["offset"].to_pylist(), found["reason"].to_pylist(), strict=True)
+    return [(offset, offset + 1) for offset, reason in offsets if reason not in _NO_LOSS]
+
+
+def _joined(gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return gaps in order, those that touch as one; of too many the first ones become one."""
+    joined: list[tuple[int, int]] = []
+    for first, end in sorted(gaps):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((first, end))
+    over = len(joined) - _MOST_GAPS
+    return [(joined[0][0], joined[over][1]), *joined[over + 1 :]] if over > 0 else joined
+
+
+def _repetitions(rows: pa.RecordBatch) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return rows that repeat another one of their offset, and those that contradict another."""
+    table = pa.Table.from_batches([rows])
+    starts = _run_starts(table, ("offset",))
+    equal = np.append(True, _equal_to_last(rows["key"]) & _equal_to_last(rows["value"]))
+    equal[starts] = True
+    is_whole = np.logical_and.reduceat(equal, starts)
+    sizes = np.diff(np.append(starts, rows.num_rows))
+    conflicting = np.repeat(~is_whole, sizes)
+    first = np.zeros(rows.num_rows, np.bool_)
+    first[starts] = True
+    return ~first & ~conflicting, conflicting

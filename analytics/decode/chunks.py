@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 CONTROL_TABLE = "control_markers"
 UNDECODED_TABLE = "undecoded"
 EVERYTHING = Selection()
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 class RecordKind(NamedTuple):
@@ -79,18 +80,18 @@ def decode_chunk(
     origin: Origin,
     selection: Selection = EVERYTHING,
     tables: frozenset[str] | None = None,
-    conflicting: NDArray[np.int64] | None = None,
+    refused: Failures | None = None,
     carried: Carried | None = None,
 ) -> Decoded:
     """Decode raw records of one partition; every record ends in one table or under one rule.
 
     ``tables`` names the tables that are wanted, None all of them; records of the others are
-    counted under ``filtered``. ``conflicting`` are records that contradict another one of the same
-    offset: they are not decoded but kept among the undecoded. ``carried``, where given, takes the
-    records of tables that there are few of; whoever gives it has them decoded later.
+    counted under ``filtered``. ``refused`` are records that are not decoded but kept among the
+    undecoded: those that contradict another one of the same offset, say. ``carried``, where given,
+    takes the records of tables that there are few of; whoever gives it has them decoded later.
     """
     decoder = _ChunkDecoder(records, origin, selection, tables, carried)
-    return decoder.decode(damages, conflicting)
+    return decoder.decode(damages, refused)
 
 
 class _ChunkDecoder:
@@ -111,8 +112,8 @@ class _ChunkDecoder:
         self.decoded = Decoded()
         self.failures = Failures()
 
-    def decode(self, damages: Sequence[Damage], conflicting: NDArray[np.int64] | None) -> Decoded:
-        self._data(self._data_rows(conflicting))
+    def decode(self, damages: Sequence[Damage], refused: Failures | None) -> Decoded:
+        self._data(self._data_rows(refused))
         for rows, reason in zip(self.failures.rows, self.failures.reasons, strict=True):
             self.decoded.undecoded[reason] += rows.size
         batches: list[pa.RecordBatch] = []
@@ -124,18 +125,18 @@ class _ChunkDecoder:
             self._keep(UNDECODED_TABLE, pa.concat_batches(batches))
         return self.decoded
 
-    def _data_rows(self, conflicting: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """Decode control records and note what conflicts; return the rows of all others."""
+    def _data_rows(self, refused: Failures | None) -> NDArray[np.int64]:
+        """Decode control records and note what is refused; return the rows of all others."""
         is_control = self.records.batches.is_control
-        if conflicting is None and not is_control.any():
+        if refused is None and not is_control.any():
             return np.arange(len(self.records))
         control = is_control[self.records.batch]
         if control.any():
             self._control(np.flatnonzero(control))
         data = ~control
-        if conflicting is not None:
-            data[conflicting] = False
-            self.failures.add(conflicting, Reason.CONFLICTING_ROW, "another row has this offset")
+        if refused is not None:
+            data[np.concatenate([_NO_ROWS, *refused.rows])] = False
+            self.failures.extend(refused)
         return np.flatnonzero(data)
 
     def _keep(self, table: str, batch: pa.RecordBatch) -> None:

@@ -45,6 +45,7 @@ class PlanOptions:
         edges: Which ends of the logs count.
         prefer_copy: The copy whose line is decoded, whichever survived.
         topic_partition: Whose a segment is that lies outside a partition directory.
+        value_encoding: How archived rows write keys and values, where that was said.
         split_bytes: Larger files are cut between batches.
         compare_bytes: Where several copies hold a batch, look whether one has rotted.
     """
@@ -54,6 +55,7 @@ class PlanOptions:
     edges: Edges = ALL_THAT_COUNTS
     prefer_copy: str | None = None
     topic_partition: str | None = None
+    value_encoding: str | None = None
     split_bytes: int = SPLIT_BYTES
     compare_bytes: bool = True
 

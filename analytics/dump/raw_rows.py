@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from analytics.dump.raw_records import Batches, RawRecords, Spans
+from analytics.dump.raw_rows_encoding import BINARY, column_encoding, parsed
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.spark_worker import on_worker
 
@@ -26,30 +27,35 @@ if TYPE_CHECKING:
 
 REQUIRED = ("key", "value", "topic", "partition", "offset")
 ROWS_SCHEMA = "topic string, partition int, offset long, timestamp long, key binary, value binary"
+_PLACE = ("topic", "partition", "offset", "timestamp")
 _AVRO_ROWS = 1 << 14
 _JSON_SCHEMA = (
     "key string, value string, topic string, partition int, offset long, timestamp string"
 )
 
 
-def read_raw_rows(spark: SparkSession, paths: Sequence[str], file_format: str) -> DataFrame:
+def read_raw_rows(
+    spark: SparkSession, paths: Sequence[str], file_format: str, encoding: str | None = None
+) -> DataFrame:
     """Read archived rows of the internal topics.
 
     Args:
         spark: The session.
         paths: Files or folders, all of one format.
-        file_format: ``parquet``, ``json`` (lines; key and value in base64) or ``avro``.
+        file_format: ``parquet``, ``json`` (lines) or ``avro``.
+        encoding: How keys and values are written; None takes text for base64 and bytes as they are.
 
     Returns:
         ``topic, partition, offset, timestamp`` (milliseconds, -1 where there is none),
-        ``key, value`` (binary).
+        ``key, value`` (binary), and ``unparsed``: what is not text of the encoding (null where all
+        is); key and value are then as they were found.
 
     Raises:
         InputNotRecognizedError: A required column is missing.
     """
     if file_format == "avro":
-        return _read_avro(spark, paths)
-    if file_format == "json":
+        frame = _read_avro(spark, paths)
+    elif file_format == "json":
         frame = spark.read.schema(_JSON_SCHEMA).json(list(paths))
     else:
         frame = spark.read.parquet(*paths)
@@ -60,19 +66,53 @@ def read_raw_rows(spark: SparkSession, paths: Sequence[str], file_format: str) -
             f"missing: {', '.join(missing)}; found: {', '.join(frame.columns)}"
         )
         raise InputNotRecognizedError(message)
-    return frame.select(
+    return _parsed(frame, encoding)
+
+
+def read_keys(
+    spark: SparkSession, paths: Sequence[str], file_format: str, topics: Sequence[str], most: int
+) -> list[bytes]:
+    """Return some keys of archived rows as they are stored, bytes or text."""
+    rows = read_raw_rows(spark, paths, file_format, BINARY)
+    some = rows.where(rows["topic"].isin(*topics) & rows["key"].isNotNull()).limit(most)
+    return [bytes(row.key) for row in some.select("key").collect()]
+
+
+def _parsed(frame: DataFrame, encoding: str | None) -> DataFrame:
+    """Return the columns of archived rows, key and value as the bytes they stand for."""
+    plain = frame.select(
         F.col("topic").cast("string").alias("topic"),
         F.col("partition").cast("int").alias("partition"),
         F.col("offset").cast("long").alias("offset"),
         _milliseconds(frame).alias("timestamp"),
-        _binary(frame, "key").alias("key"),
-        _binary(frame, "value").alias("value"),
+        "key",
+        "value",
     )
-
-
-def _binary(frame: DataFrame, name: str) -> Column:
-    column = F.col(name)
-    return F.unbase64(column) if isinstance(frame.schema[name].dataType, T.StringType) else column
+    written = {name: column_encoding(frame, name, encoding) for name in ("key", "value")}
+    if set(written.values()) == {BINARY}:
+        unparsed = F.lit(None).cast("string")
+        return plain.select(*_PLACE, *(F.col(name).cast("binary") for name in written)).withColumn(
+            "unparsed", unparsed
+        )
+    meant = plain
+    for name, each in written.items():
+        meant = meant.withColumn(f"{name}_bytes", parsed(F.col(name), each))
+    failed = [
+        F.when(
+            F.col(name).isNotNull() & F.col(f"{name}_bytes").isNull(),
+            f"the {name} is not {each} text",
+        )
+        for name, each in written.items()
+    ]
+    whole = F.col("unparsed").isNull()
+    return meant.withColumn("unparsed", F.coalesce(*failed)).select(
+        *_PLACE,
+        *(
+            F.when(whole, F.col(f"{name}_bytes")).otherwise(F.col(name).cast("binary")).alias(name)
+            for name in written
+        ),
+        "unparsed",
+    )
 
 
 def _milliseconds(frame: DataFrame) -> Column:

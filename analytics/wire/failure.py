@@ -24,4 +24,5 @@ class Reason(StrEnum):
     INVALID_TAG = "invalid_tag"
     INVALID_UTF8 = "invalid_utf8"
     CONFLICTING_ROW = "conflicting_row"
+    INVALID_ENCODING = "invalid_encoding"
     TRAILING_BYTES = "trailing_bytes"

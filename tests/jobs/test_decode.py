@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.archived import rows_of_partition, write_parquet
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -212,6 +214,19 @@ def test_archived_rows_are_decoded_and_what_they_cannot_tell_is_said(
     assert tombstone["segment"] is None
     assert [row["reason"] for row in rows(out, "decoded/undecoded")] == ["unsupported_version"]
     assert any("aborted" in sentence for sentence in manifest_of(out)["unanswerable"])
+
+
+def test_rows_of_which_none_can_be_decoded_end_with_3_and_say_what_they_look_like(
+    groupscope: Groupscope, tmp_path: Path, failover_dump: Path
+) -> None:
+    archived = rows_of_partition(failover_dump / "broker-3" / "__consumer_offsets-9")
+    archive = write_parquet(tmp_path / "rows.parquet", archived, "hex")
+    result = groupscope("decode", archive)
+    assert result.returncode == 3
+    assert (
+        f"{len(archived)} of {len(archived)} archived rows could not be decoded: their keys and "
+        f"values look like hex text: try --value-encoding hex"
+    ) in result.stderr.replace(",", "")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import fastavro
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +18,7 @@ from analytics.decode.tasks import Settings
 from analytics.dump.raw_rows import read_raw_rows
 from analytics.dump.segment_reader import read_segment
 from analytics.errors import InputNotRecognizedError
+from tests.support.archived import Rows, rows_of_partition, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,17 +29,11 @@ if TYPE_CHECKING:
 TOPIC = "__consumer_offsets"
 LOST = ["leader_epoch", "producer_id", "producer_epoch", "is_transactional", "batch_offset"]
 LOST += ["batch_position", "record_bytes", "copy", "segment"]
-Rows = list[dict[str, Any]]
+COLUMNS = ("key", "value")
 
 
-def write_parquet(folder: Path, rows: Rows) -> Path:
-    types = {"timestamp": pa.timestamp("us", "UTC"), "key": pa.binary(), "value": pa.binary()}
-    columns = {name: pa.array([row[name] for row in rows], types.get(name)) for name in rows[0]}
-    columns["timestamp"] = pa.array([row["timestamp"] * 1000 for row in rows]).cast(
-        types["timestamp"]
-    )
-    pq.write_table(pa.table(columns), folder / "rows.parquet")
-    return folder / "rows.parquet"
+def write_parquet_rows(folder: Path, rows: Rows) -> Path:
+    return write_parquet(folder / "rows.parquet", rows)
 
 
 def text(content: bytes | None) -> str | None:
@@ -65,7 +59,7 @@ def write_avro(folder: Path, rows: Rows) -> Path:
     return folder / "rows.avro"
 
 
-WRITERS = {"parquet": write_parquet, "json": write_json, "avro": write_avro}
+WRITERS = {"parquet": write_parquet_rows, "json": write_json, "avro": write_avro}
 
 
 @pytest.fixture(scope="module")
@@ -75,20 +69,7 @@ def segment(failover_dump: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(segment: Path) -> Rows:
-    """What Spark's Kafka source would have given for the segment: no control records."""
-    found: Rows = []
-    for chunk in read_segment(segment):
-        records = chunk.records
-        for row in np.flatnonzero(~records.batches.is_control[records.batch]).tolist():
-            cut = {
-                name: None
-                if spans.length[row] < 0
-                else records.data[spans.start[row] : spans.start[row] + spans.length[row]].tobytes()
-                for name, spans in (("key", records.key), ("value", records.value))
-            }
-            place = {"topic": TOPIC, "partition": 9, "offset": int(records.offset[row])}
-            found.append({**place, "timestamp": int(records.timestamp[row]), **cut})
-    return found
+    return rows_of_partition(segment.parent)
 
 
 def from_segment(segment: Path) -> dict[str, Rows]:
@@ -104,9 +85,9 @@ def from_segment(segment: Path) -> dict[str, Rows]:
 
 
 def decode(
-    spark: SparkSession, path: Path, kind: str, staging: Path
+    spark: SparkSession, path: Path, kind: str, staging: Path, encoding: str | None = None
 ) -> tuple[dict[str, Rows], RowsReport]:
-    frame = read_raw_rows(spark, [str(path)], kind)
+    frame = read_raw_rows(spark, [str(path)], kind, encoding)
     settings = Settings(str(staging))
     (report,) = [
         each for each in decode_rows_on_spark(frame, settings, (TOPIC,), 2) if each.partitions
@@ -130,16 +111,58 @@ def test_each_format_gives_the_rows_of_the_segment(
     assert (counts.first_offset, counts.end_offset) == (rows[0]["offset"], rows[-1]["offset"] + 1)
 
 
-def test_equal_rows_are_kept_once_and_contradictions_among_the_undecoded(
+def test_equal_rows_are_kept_once_and_contradictions_not_at_all(
     spark: SparkSession, tmp_path: Path, rows: Rows
 ) -> None:
-    again = [rows[3], {**rows[5], "value": b"\x00\x03other"}]
-    path = write_parquet(tmp_path, rows + again)
+    again = [rows[3], {**rows[5], "value": b"\x00\x03other"}, rows[5]]
+    path = write_parquet_rows(tmp_path, again + rows)
     tables, counts = decode(spark, path, "parquet", tmp_path / "staging")
     assert counts.counts.left_out["duplicate_copy"] == 1
-    assert [row["reason"] for row in tables["undecoded"]] == ["conflicting_row"]
-    assert tables["undecoded"][0]["offset"] == rows[5]["offset"]
-    assert counts.counts.records == len(rows) + 2
+    contradicting = rows[5]["offset"]
+    refused = [(row["reason"], row["offset"]) for row in tables["undecoded"]]
+    assert refused == [("conflicting_row", contradicting)] * 3
+    assert counts.counts.records == len(rows) + 3
+    # An offset of which nothing is known is lost.
+    assert any(first <= contradicting < end for first, end in counts.gaps)
+
+
+ODD_TEXT: dict[str, dict[str, Callable[[bytes], bytes]]] = {
+    "hex": {
+        "plain": lambda content: content.hex().encode(),
+        "upper case": lambda content: content.hex().upper().encode(),
+        "of SQL Server": lambda content: b"0x" + content.hex().encode(),
+        "of PostgreSQL": lambda content: b"\\x" + content.hex().encode(),
+        "in groups": lambda content: content.hex(" ", 2).encode() + b"\n",
+    },
+    "base64": {
+        "plain": base64.b64encode,
+        "without padding": lambda content: base64.b64encode(content).rstrip(b"="),
+        "for URLs": base64.urlsafe_b64encode,
+        "in lines": base64.encodebytes,
+    },
+}
+
+
+@pytest.mark.parametrize("encoding", ODD_TEXT)
+def test_text_of_every_habit_is_read_and_what_is_no_such_text_is_kept_as_it_is(
+    spark: SparkSession, tmp_path: Path, segment: Path, rows: Rows, encoding: str
+) -> None:
+    habits = list(ODD_TEXT[encoding].values())
+    written = [
+        {**row, **{name: row[name] and habits[number % len(habits)](row[name]) for name in COLUMNS}}
+        for number, row in enumerate(rows)
+    ]
+    garbage = {"offset": rows[-1]["offset"] + 1, "key": b"no text of that kind: \xff!"}
+    path = write_parquet_rows(tmp_path, [*written, {**written[-1], **garbage}])
+    tables, counts = decode(spark, path, "parquet", tmp_path / "staging", encoding)
+    (refused,) = tables.pop("undecoded")
+    assert tables == from_segment(segment)
+    assert (refused["reason"], refused["detail"]) == (
+        "invalid_encoding",
+        f"the key is not {encoding} text",
+    )
+    assert (refused["key"], refused["value"]) == (garbage["key"], written[-1]["value"])
+    assert counts.gaps[-1] == (garbage["offset"], garbage["offset"] + 1)
 
 
 def test_a_missing_column_is_named(spark: SparkSession, tmp_path: Path, rows: Rows) -> None:
