@@ -8,7 +8,7 @@ import click
 
 from jobs.cli.rows_options import rows_options, table_option
 from jobs.console import Console, pass_console
-from jobs.instant import END, Instant
+from jobs.instant import END, BeforeEnd, Instant
 from jobs.instant_options import asked_instant
 from jobs.options import (
     group_options,
@@ -38,7 +38,7 @@ _instants = in_order(
         type=Instant(),
         metavar="TIME",
         callback=asked_instant,
-        help="The first instant.",
+        help="The first instant: TIME, or -24h (before the end of the dump).",
     ),
     click.option(
         "--to",
@@ -49,17 +49,17 @@ _instants = in_order(
         help="The second.  [default: end]",
     ),
     click.option(
-        "--from-copy", metavar="NAME", help="Where copies disagree, begin from the line of this."
+        "--from-copy", metavar="NAME", help="Where copies diverged, compare the line of this copy."
     ),
-    click.option("--to-copy", metavar="NAME", help="Likewise, of the second."),
+    click.option("--to-copy", metavar="NAME", help="With the line of this one."),
 )
 
 
 def _sides(
     console: Console,
     inputs: tuple[str, ...],
-    since: int | str | None,
-    until: int | str | None,
+    since: int | BeforeEnd | str | None,
+    until: int | BeforeEnd | str | None,
     copies: tuple[str | None, str | None],
 ) -> tuple[Side, Side]:
     """Return what is compared: two workspaces, or two states of one dump or workspace."""
@@ -70,18 +70,29 @@ def _sides(
     if len(inputs) == 2 and all(recognize([each]).workspaces for each in inputs):
         if any(copies):
             raise click.UsageError(
-                "--from-copy and --to-copy choose while a dump is decoded: name the dump"
+                "--from-copy and --to-copy need the dump itself, not workspaces made of it"
             )
         return Side(inputs[:1], since), Side(inputs[1:], until)
     if since is None and until is None and not any(copies):
         raise click.UsageError(
-            "what is compared? Give --from TIME (and --to TIME), --from-copy NAME, or two "
+            "nothing to compare: give --from TIME (and --to TIME), --from-copy NAME, or two "
             "workspaces"
         )
+    if _is_backwards(since, until):
+        raise click.UsageError("--from is later than --to: exchange them")
     console.detail(f"two states of {', '.join(inputs)}")
     return Side(inputs, since or END, prefer_copy=copies[0]), Side(
         inputs, until or END, prefer_copy=copies[1]
     )
+
+
+def _is_backwards(since: int | BeforeEnd | str | None, until: int | BeforeEnd | str | None) -> bool:
+    """Return whether the first instant is the later one, as far as that shows before reading."""
+    if isinstance(since, BeforeEnd) and isinstance(until, BeforeEnd):
+        return since.milliseconds < until.milliseconds
+    if isinstance(since, int) and isinstance(until, int):
+        return since > until
+    return since == END and isinstance(until, int | BeforeEnd)
 
 
 @click.command(epilog=EPILOG)
@@ -113,8 +124,8 @@ def diff(  # noqa: PLR0913 - one parameter an option
     /,
     *,
     inputs: tuple[str, ...],
-    since: int | str | None,
-    until: int | str | None,
+    since: int | BeforeEnd | str | None,
+    until: int | BeforeEnd | str | None,
     from_copy: str | None,
     to_copy: str | None,
     output_format: str,

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine, lines_at
+from jobs.cli.dump_time import last_time
 from jobs.instant import shown
 from reports.quantities import ranges
 
@@ -23,7 +24,8 @@ def followed_lines(manifest: Row, at: datetime | None) -> tuple[FollowedLine, ..
         manifest: Of a workspace with decoded tables.
         at: The instant; None is the end of the dump.
     """
-    if manifest["options"].get("prefer_copy"):
+    last = last_time(manifest)
+    if manifest["options"].get("prefer_copy") or (at and last and at >= last):
         return ()
     return lines_at(manifest.get("divergences", ()), at)
 

@@ -18,7 +18,7 @@ from analytics.dump.sample import TOMBSTONE
 from analytics.dump.slices import Edges
 from analytics.dump.storage import join, read_small
 from analytics.dump.study import study
-from jobs.cli.answered_instant import last_record_time
+from jobs.cli.dump_time import last_record_time
 from jobs.version import VERSION
 from schemas import record_types
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -15,34 +16,51 @@ END: Final = "end"
 """Stands for the end of the dump, whenever that is."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RELATIVE = re.compile(r"-(\d{1,6})([smhd])")
+_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 MILLISECONDS = re.compile(r"-?\d{9,}")
 """Nine digits or more are epoch milliseconds; fewer would be a year or a compact date."""
 
 
-class Instant(click.ParamType[int | None]):
-    """TIME: ISO 8601 with or without milliseconds and zone, epoch milliseconds, or `end`.
+@dataclass(frozen=True)
+class BeforeEnd:
+    """An instant before the end of the dump; `jobs.cli.dump_time` resolves it.
 
-    Converts to epoch milliseconds (int), or None for `end`. Without a zone it is UTC, and says so.
+    Attributes:
+        milliseconds: How long before.
+    """
+
+    milliseconds: int
+
+
+class Instant(click.ParamType["int | BeforeEnd | None"]):
+    """TIME: ISO 8601 with or without milliseconds and zone, epoch milliseconds, -24h or `end`.
+
+    Converts to epoch milliseconds (int), to `BeforeEnd`, or to None for `end`. Without a zone it is
+    UTC, and says so.
     """
 
     name = "TIME"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | None:
-        """Return the instant as epoch milliseconds; None for the end of the dump."""
-        if isinstance(value, int):
+    ) -> int | BeforeEnd | None:
+        """Return the instant; None for the end of the dump."""
+        if isinstance(value, (int, BeforeEnd)):
             return value
         text = str(value).strip()
         if text.lower() == END:
             return None
         if MILLISECONDS.fullmatch(text):
             return self._within_years(int(text), text, param, ctx)
+        if relative := _RELATIVE.fullmatch(text):
+            return BeforeEnd(int(relative[1]) * _UNITS[relative[2]])
         try:
             when = datetime.fromisoformat(text)
         except ValueError:
             self.fail(
-                f"{text!r} is no time: write 2026-11-21T08:15:00Z, epoch milliseconds, or `end`",
+                f"invalid time {text!r}: write 2026-11-21T08:15:00Z, epoch milliseconds, -24h "
+                f"(before the end of the dump) or end",
                 param,
                 ctx,
             )
@@ -58,7 +76,7 @@ class Instant(click.ParamType[int | None]):
         try:
             moment(time_ms)
         except OverflowError:
-            self.fail(f"{text!r} is no time: it lies outside the years 1 to 9999", param, ctx)
+            self.fail(f"invalid time {text!r}: it is outside the years 1 to 9999", param, ctx)
         return time_ms
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import click
 from click.core import ParameterSource
 
-from jobs.instant import END, Instant
+from jobs.instant import END, BeforeEnd, Instant
 from jobs.options import in_order
+from schemas import TOPICS
 
 
 def asked_instant(
-    ctx: click.Context, parameter: click.Parameter, value: int | None
-) -> int | str | None:
-    """Return milliseconds, `end` where it was asked for by name, None where nothing was said."""
+    ctx: click.Context, parameter: click.Parameter, value: int | BeforeEnd | None
+) -> int | BeforeEnd | str | None:
+    """Return the instant, `end` where it was asked for by name, None where nothing was said."""
     if value is not None or parameter.name is None:
         return value
     is_said = ctx.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
@@ -31,6 +32,11 @@ def _ends(
                 f"{text!r}: give TOPIC:PARTITION:OFFSET, as in __consumer_offsets:17:4711",
                 param=parameter,
             )
+        if topic not in TOPICS:
+            raise click.BadParameter(
+                f"{topic!r} is not an internal topic; use one of {', '.join(TOPICS)}",
+                param=parameter,
+            )
         ends[topic, int(partition)] = int(offset)
     return ends
 
@@ -47,7 +53,8 @@ instant_options = in_order(
         type=Instant(),
         metavar="TIME",
         callback=asked_instant,
-        help="Count what was appended at or before this time.  [default: end]",
+        help="Count what was appended at or before this time; -24h is before the end of the dump.  "
+        "[default: end]",
     ),
     click.option(
         "--as-of-offset",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
 from jobs.asked_groups import asked_groups
-from jobs.cli.answered_instant import last_record_time
+from jobs.cli.dump_time import last_record_time, resolved_time
 from jobs.evaluated import Evaluation, evaluate
-from jobs.instant import EPOCH, moment
+from jobs.instant import EPOCH, BeforeEnd
 from jobs.instant import shown as iso
 from jobs.replayed import replayed
 from reports.layout.section import Section, raw_section
@@ -48,8 +48,8 @@ def rebalances_of_inputs(
     console: Console,
     output_format: str,
     *,
-    time_from: int | None,
-    time_to: int | None,
+    time_from: int | BeforeEnd | None,
+    time_to: int | BeforeEnd | None,
     storm_epochs: int,
     storm_minutes: float,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
@@ -64,13 +64,14 @@ def rebalances_of_inputs(
     with replayed(console, needs=(*needs, "topics"), **options) as state:
         asked = asked_groups(state)
         asked.tell(console)
-        time = AskedTime(_time(time_from), _time(time_to), _now(state), rules)
+        since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
+        time = AskedTime(since, until, _now(state), rules)
         found = evaluate(console, state, Evaluation(REBALANCES, MAKES, {"asked": time}), **options)
         said = {
             **state.said,
             "cannot_tell": list(asked.cannot_tell),
-            "from": None if time_from is None else iso(moment(time_from)),
-            "to": None if time_to is None else iso(moment(time_to)),
+            "from": None if since is None else iso(since),
+            "to": None if until is None else iso(until),
             "storm": {"epochs": storm_epochs, "minutes": storm_minutes},
             "not_recorded": NOT_RECORDED,
         }
@@ -114,10 +115,6 @@ def _notes(epochs: pa.Table, rules: RebalanceRules) -> list[str]:
         *(f"{word}: {text}" for word, text in rules.coordinator_changes.items() if word in changes),
         NOT_RECORDED,
     ]
-
-
-def _time(time_ms: int | None) -> datetime | None:
-    return None if time_ms is None else moment(time_ms)
 
 
 def _now(state: Replayed) -> datetime:

@@ -16,11 +16,12 @@ from analytics.replay.rules import NEWEST, replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
 from analytics.replay.state import replay_tables
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Part, Workspace
+from jobs.cli.dump_time import remarks, resolved
 from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
 from jobs.decoded_workspace import DECODED_IN, absolute, decoded_workspace
 from jobs.followed_lines import followed_lines, lines_said, sentences
-from jobs.instant import as_of_said, moment, shown
+from jobs.instant import END, BeforeEnd, as_of_said, moment, shown
 from jobs.progress import progress
 from jobs.replay_coverage import coverage_of, log_starts, topics_beside
 from jobs.selected_frames import selected_frames
@@ -114,7 +115,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     console: Console,
     *,
     inputs: Sequence[str],
-    as_of: int | str | None = None,
+    as_of: int | BeforeEnd | str | None = None,
     ends: Mapping[tuple[str, int], int] | None = None,
     kafka_version: str | None = None,
     topic_ids: str | None = None,
@@ -128,18 +129,22 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
-    time_ms = as_of if isinstance(as_of, int) else None
-    instant = AsOf(ends or {}, time_ms)
+    is_end = as_of in (None, END) and not ends
     # What lies below the log start was the broker's at instants before it was deleted.
     source, result = _decoded(
         out,
         console,
         inputs,
-        {**selection, "keep_below_log_start": not instant.is_end},
+        {**selection, "keep_below_log_start": not is_end},
         master,
         conf,
     )
     manifest = source.manifest()
+    as_of = resolved(as_of, manifest)
+    for each in remarks(as_of, ends or {}, manifest):
+        console.warn(each)
+    time_ms = as_of if isinstance(as_of, int) else None
+    instant = AsOf(ends or {}, time_ms)
     release = kafka_version or manifest["kafka_version"].get("at_least")
     if release is None:
         console.say(f"nothing shows which release wrote this: taken as Kafka {NEWEST}")

@@ -20,9 +20,10 @@ from analytics.dump.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError
 from analytics.workspace import Workspace
 from jobs.cli.answered_instant import answered_instant
+from jobs.cli.dump_time import remarks, resolved
 from jobs.decoded_workspace import decoded_workspace
 from jobs.followed_lines import followed_lines, lines_said, sentences
-from jobs.instant import as_of_said
+from jobs.instant import BeforeEnd, as_of_said
 from jobs.stored_tables import StoredTables
 from jobs.temporary_workspace import workspace_folder
 from jobs.topic_ids import read_topic_ids
@@ -105,7 +106,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     inputs: Sequence[str],
     needs: Sequence[str] = ("groups",),
     out: str | None = None,
-    as_of: int | str | None = None,
+    as_of: int | BeforeEnd | str | None = None,
     ends: Mapping[tuple[str, int], int] | None = None,
     kafka_version: str | None = None,
     topic_ids: str | None = None,
@@ -120,7 +121,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         inputs: As given.
         needs: Names of the state and history tables that will be read.
         out: `--out`; None for a temporary workspace, where one is needed.
-        as_of: Milliseconds, `end`, or None where nothing was asked for.
+        as_of: As the option has it, or None where nothing was asked for.
         ends: End offsets by topic and partition.
         kafka_version: The release asked for.
         topic_ids: A side file.
@@ -133,14 +134,20 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     selection = Selection(
         *(tuple(options.get(name, ())) for name in ("groups", "exclude_groups", "data_topics"))
     )
-    asked = _Asked(as_of, ends or {}, kafka_version, topic_ids, options, tuple(needs))
     ready = _workspace_of(found, options)
+    if ready is not None:
+        as_of = resolved(as_of, ready.manifest())
+    asked = _Asked(as_of, ends or {}, kafka_version, topic_ids, options, tuple(needs))
     if ready is not None and asked.is_answered_by(ready):
         manifest = ready.manifest()
         source = decoded_workspace(ready)
         result = Replayed(StoredTables(ready, selection), source, manifest, found.given)
         if not result.is_end:
             console.say(f"{ready.location}: as of {result.instant}")
+        for each in remarks(
+            asked.as_of if isinstance(asked.as_of, int) else None, asked.ends, manifest
+        ):
+            console.warn(each)
         for each in sentences(result.lines, result.instant):
             console.say(each)
         yield result
@@ -175,7 +182,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
 class _Asked:
     """What was asked for, to be held against what a workspace has."""
 
-    as_of: int | str | None
+    as_of: int | BeforeEnd | str | None
     ends: Mapping[tuple[str, int], int]
     kafka_version: str | None
     topic_ids: str | None

@@ -10,7 +10,7 @@ import click
 from jobs.asking_options import asking_options
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
-from jobs.instant import END
+from jobs.instant import END, BeforeEnd
 from jobs.options import end_offsets_option, inputs_argument
 
 EPILOG = """
@@ -51,7 +51,7 @@ def restore(  # noqa: PLR0913 - one parameter an option
     include_live: bool,
     end_offsets: str | None,
     output_format: str,
-    as_of: int | str | None,
+    as_of: int | BeforeEnd | str | None,
     ends: Mapping[tuple[str, int], int],
     groups: tuple[str, ...],
     prefer_copy: str | None,
@@ -65,9 +65,9 @@ def restore(  # noqa: PLR0913 - one parameter an option
     is pending. INPUT at --as-of is compared with --against, or with its own end.
     """
     if not groups:
-        raise click.UsageError("whose offsets? Give --group NAME, or --group '*' for all")
+        raise click.UsageError("--group is required: give --group NAME, or --group '*' for all")
     if as_of is None and not ends and not against:
-        raise click.UsageError("offsets of when? Give --as-of TIME (`end` with --against)")
+        raise click.UsageError("--as-of is required: give a TIME (with --against also `end`)")
     # Arrow is heavy: --help answers without it.
     from jobs.restore_run import Wanted, restore_into  # noqa: PLC0415
     from jobs.two_states import Side  # noqa: PLC0415

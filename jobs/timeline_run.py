@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
 from jobs.asked_groups import AskedGroups, asked_groups
+from jobs.cli.dump_time import resolved_time
 from jobs.end_offsets import end_offsets_at
-from jobs.instant import moment
+from jobs.instant import BeforeEnd
 from jobs.instant import shown as iso
 from jobs.lost_commits import lost_commits
 from jobs.replayed import replayed
@@ -44,8 +45,8 @@ def timeline_of_inputs(
     console: Console,
     output_format: str,
     *,
-    time_from: int | None,
-    time_to: int | None,
+    time_from: int | BeforeEnd | None,
+    time_to: int | BeforeEnd | None,
     end_offsets: str | None,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
 ) -> tuple[str, int]:
@@ -54,8 +55,8 @@ def timeline_of_inputs(
     Raises:
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
-    since, until = (None if each is None else moment(each) for each in (time_from, time_to))
     with replayed(console, needs=NEEDS, **options) as state:
+        since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
         events = event_rows(state.tables.read("group_events"), since, until)
         asked = asked_groups(state)
         rows = told.verdicts(_known(state, asked, end_offsets, since, until))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection
 from analytics.dump.inputs import recognize
-from jobs.instant import END
+from jobs.instant import END, BeforeEnd
 from jobs.replayed import Replayed, replayed
 from jobs.stored_tables import StoredTables
 
@@ -26,13 +26,13 @@ class Side:
 
     Attributes:
         inputs: As given.
-        as_of: Milliseconds, `end`, or None: a workspace's own instant, the end of a dump.
+        as_of: As the option has it, or None: a workspace's own instant, the end of a dump.
         ends: End offsets by topic and partition.
         prefer_copy: The copy whose line is followed, where copies disagree.
     """
 
     inputs: tuple[str, ...]
-    as_of: int | str | None = None
+    as_of: int | BeforeEnd | str | None = None
     ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
     prefer_copy: str | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from jobs.cli.dump_time import last_record_time
 from jobs.instant import shown
 
 if TYPE_CHECKING:
@@ -30,20 +31,6 @@ def answered_instant(state: Replayed) -> dict[str, Any]:
         "is_end": state.is_end,
         "offsets": asked["offsets"],
     }
-
-
-def last_record_time(partitions: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return when the last record of a dump was appended.
-
-    Args:
-        partitions: The section of a manifest; lines that did not survive do not count.
-    """
-    times = [
-        each["last_timestamp"]
-        for each in partitions
-        if each.get("last_timestamp") and each.get("is_leading", True)
-    ]
-    return max(times, default=None)
 
 
 def _last_time(state: Replayed) -> str | None:

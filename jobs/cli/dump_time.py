@@ -1,0 +1,115 @@
+"""Instants held against what a dump holds: when its records begin, and when they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from analytics.errors import CannotTellError
+from jobs.instant import EPOCH, BeforeEnd, moment, shown
+
+Row = Mapping[str, Any]
+Ends = Mapping[tuple[str, int], int]
+
+
+def resolved(instant: int | BeforeEnd | str | None, manifest: Row) -> int | str | None:
+    """Return an instant with what is relative to the end of the dump in epoch milliseconds.
+
+    Args:
+        instant: As the option has it; all but `BeforeEnd` is returned as it is.
+        manifest: Of a workspace with decoded tables.
+
+    Raises:
+        CannotTellError: No record of the dump has a time.
+    """
+    if not isinstance(instant, BeforeEnd):
+        return instant
+    last = last_time(manifest)
+    if last is None:
+        raise CannotTellError("no record of this dump has a time: nothing is before its end")
+    return milliseconds(last) - instant.milliseconds
+
+
+def resolved_time(instant: int | BeforeEnd | None, manifest: Row) -> datetime | None:
+    """Return an instant as a time; None where it is the end of the dump."""
+    time_ms = resolved(instant, manifest)
+    return moment(time_ms) if isinstance(time_ms, int) else None
+
+
+def first_time(manifest: Row) -> datetime | None:
+    """Return when the first record of a dump was appended, None where none has a time."""
+    return min(_times(manifest, "first_timestamp"), default=None)
+
+
+def last_time(manifest: Row) -> datetime | None:
+    """Return when the last record of a dump was appended, None where none has a time."""
+    return max(_times(manifest, "last_timestamp"), default=None)
+
+
+def remarks(instant: int | str | None, ends: Ends, manifest: Row) -> Iterator[str]:
+    """Yield what has to be said of an instant that reaches past the end of the dump.
+
+    Args:
+        instant: Epoch milliseconds, or the end.
+        ends: End offsets by topic and partition.
+        manifest: Of a workspace with decoded tables.
+
+    Raises:
+        CannotTellError: Nothing is known of the instant: it is before the first record, or in a
+            partition that the dump has no copy of.
+    """
+    first, last = first_time(manifest), last_time(manifest)
+    if isinstance(instant, int) and first is not None and last is not None:
+        asked = moment(instant)
+        if asked < first:
+            raise CannotTellError(
+                f"the records of this dump begin at {shown(first)}: nothing is known of "
+                f"{shown(asked)}"
+            )
+        if asked > last:
+            yield f"this dump ends at {shown(last)}: {shown(asked)} is answered as of then"
+    held = {(each["topic"], each["partition"]): each for each in _in_force(manifest)}
+    for (topic, partition), end in ends.items():
+        place = f"{topic}-{partition}"
+        if (topic, partition) not in held:
+            raise CannotTellError(f"this dump has no copy of {place}, which --as-of-offset names")
+        last_offset = held[topic, partition]["end_offset"]
+        if last_offset is not None and end > last_offset:
+            yield f"{place} ends at offset {last_offset}: {end} is answered as of its end"
+
+
+def last_record_time(partitions: Iterable[Row]) -> str | None:
+    """Return when the last record of a dump was appended, as the manifest has it.
+
+    Args:
+        partitions: The section of a manifest; lines that did not survive do not count.
+    """
+    times = [
+        each["last_timestamp"]
+        for each in partitions
+        if each.get("last_timestamp") and each.get("is_leading", True)
+    ]
+    return max(times, default=None)
+
+
+def milliseconds(when: datetime) -> int:
+    """Return a time as epoch milliseconds."""
+    return round((when - EPOCH).total_seconds() * 1000)
+
+
+def _times(manifest: Row, name: str) -> list[datetime]:
+    return [datetime.fromisoformat(each[name]) for each in _in_force(manifest) if each.get(name)]
+
+
+def _in_force(manifest: Row) -> Iterator[Row]:
+    """Yield the partitions of the lines that are decoded."""
+    preferred = manifest["options"].get("prefer_copy")
+    partitions = manifest.get("partitions", ())
+    chosen = {
+        (each["topic"], each["partition"]) for each in partitions if each.get("copy") == preferred
+    }
+    for each in partitions:
+        is_chosen = preferred is not None and (each["topic"], each["partition"]) in chosen
+        if each.get("copy") == preferred if is_chosen else each.get("is_leading", True):
+            yield each
