@@ -55,6 +55,7 @@ class Workspace:
 
         Raises:
             OutputRefusedError: The folder has content that is not ours, or is a file.
+            WorkspaceError: The folder cannot be written.
         """
         info = self.filesystem.get_file_info(self.root)
         if info.type is fs.FileType.File:
@@ -68,8 +69,12 @@ class Workspace:
                 f"{_MARKER}); choose another --out or empty it"
             )
             raise OutputRefusedError(message)
-        self.filesystem.create_dir(self.root, recursive=True)
-        self.write(_MARKER, "A groupscope workspace; manifest.json says what is in it.\n")
+        try:
+            self.filesystem.create_dir(self.root, recursive=True)
+            self.write(_MARKER, "A groupscope workspace; manifest.json says what is in it.\n")
+        except OSError as error:
+            message = f"{self.location} cannot be written: {error}"
+            raise WorkspaceError(message) from error
         for name in sorted(names):
             if name.startswith(_STAGING):
                 self.filesystem.delete_dir(self.path(name))
@@ -79,14 +84,22 @@ class Workspace:
         """Read the manifest.
 
         Raises:
-            WorkspaceError: There is none: the folder is no workspace, or its run never finished.
+            WorkspaceError: There is none: the folder is no workspace, or its run never finished;
+                or it is damaged.
         """
         path = self.path(MANIFEST)
         if self.filesystem.get_file_info(path).type is not fs.FileType.File:
             message = f"{self.location} has no {MANIFEST}: no run ever finished in it"
             raise WorkspaceError(message)
-        with self.filesystem.open_input_stream(path) as stream:
-            manifest: dict[str, Any] = json.loads(stream.read())
+        try:
+            with self.filesystem.open_input_stream(path) as stream:
+                manifest = json.loads(stream.read())
+        except (OSError, ValueError) as error:
+            message = f"{path} cannot be read: {error} (make the workspace again)"
+            raise WorkspaceError(message) from error
+        if not isinstance(manifest, dict):
+            message = f"{path} is no manifest (make the workspace again)"
+            raise WorkspaceError(message)
         return manifest
 
     def table(self, name: str) -> str:

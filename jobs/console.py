@@ -6,7 +6,7 @@ stdout carries results only and is never written here.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import click
 
@@ -26,11 +26,26 @@ class Console:
     quiet: bool = False
     verbose: bool = False
     progress: bool = True
+    _said: set[str] = field(default_factory=set)
 
     def say(self, message: str) -> None:
         """Tell something worth knowing."""
         if not self.quiet:
             click.echo(printable(message), err=True)
+
+    def say_once(self, what: str, message: str) -> None:
+        """Tell something that steps of a run have in common, of the first of them."""
+        if what not in self._said:
+            self._said.add(what)
+            self.say(message)
+
+    def say_at_end(self, message: str) -> None:
+        """Tell something once the command has printed its answer."""
+        context = click.get_current_context(silent=True)
+        if context is None:
+            self.say(message)
+        else:
+            context.call_on_close(lambda: self.say(message))
 
     def detail(self, message: str) -> None:
         """Tell something worth knowing to who wants to know more."""

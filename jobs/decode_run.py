@@ -18,6 +18,7 @@ from analytics.workspace import DECODED, DIVERGED, EVALUATIONS, HISTORY, STATE, 
 from jobs.accounts import Account, accounts_of, total
 from jobs.decode_manifest import decode_manifest
 from jobs.decoding import Decoding, decode_dump
+from jobs.runs.kept_workspace import LISTING, input_listing
 from jobs.session import spark_session
 from jobs.workload import is_small_dump
 
@@ -99,6 +100,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
         topic_partition=topic_partition,
         value_encoding=value_encoding,
     )
+    listing = input_listing(found)
     staging = Workspace(out).prepare()
     try:
         settings = Settings(staging.location, Selection(groups, exclude_groups, data_topics))
@@ -113,14 +115,14 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
                 console,
                 options,
             )
-        return _publish(console, staging, found, options, settings, planned, decoding)
+        return _publish(console, staging, found, options, settings, planned, decoding, listing)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
         raise
 
 
-def _publish(
+def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
     console: Console,
     staging: Staging,
     found: Inputs,
@@ -128,6 +130,7 @@ def _publish(
     settings: Settings,
     planned: Plan,
     decoding: Decoding,
+    listing: str | None,
 ) -> DecodeResult:
     planned = with_elections(planned, decoding.parts, staging.location)
     accounts = accounts_of(planned, decoding)
@@ -138,11 +141,13 @@ def _publish(
         "exclude_groups": list(settings.selection.exclude_groups),
         "data_topics": list(settings.selection.topics),
         "prefer_copy": options.prefer_copy,
+        "topic_partition": options.topic_partition,
         "strict_high_watermark": options.edges.strict_high_watermark,
         "keep_below_log_start": options.edges.keep_below_log_start,
         "value_encoding": options.value_encoding,
     }
     manifest = decode_manifest(found.given, said, planned, decoding, accounts)
+    manifest[LISTING] = listing
     divergences = divergences_part(
         staging.location, planned.divergences, decoding.groups_only_there
     )

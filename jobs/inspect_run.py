@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,8 @@ from analytics.dump.model import CLUSTER_METADATA, Note
 from analytics.dump.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.sample import TOMBSTONE
 from analytics.dump.slices import Edges
-from analytics.dump.storage import join, read_small
 from analytics.dump.study import study
+from analytics.workspace import Workspace
 from jobs.cli.dump_time import last_record_time
 from jobs.version import VERSION
 from schemas import record_types
@@ -119,10 +118,7 @@ def _printed(manifest: dict[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
 
 
 def _of_workspace(path: str) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads(
-        read_small(join(path, "manifest.json"), _LARGEST_MANIFEST)
-    )
-    return manifest
+    return Workspace(path).manifest()
 
 
 def _archived(found: Inputs) -> list[Note]:

@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.workspace import DECODED, DIVERGED
+from jobs.stored_tables import reading
 
 if TYPE_CHECKING:
     from jobs.replayed import Replayed
@@ -69,7 +70,8 @@ def _read(
     path = source.path(folder)
     if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
         return None
-    records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+    with reading(path):
+        records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
     time = replayed.as_of["time"]
     if time is not None:
         stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
@@ -78,7 +80,8 @@ def _read(
     where = None
     for each in conditions:
         where = each if where is None else where & each
-    return records.to_table(columns=columns, filter=where)
+    with reading(path):
+        return records.to_table(columns=columns, filter=where)
 
 
 def _from(topic: str, partition: int, first: int, end: int | None = None) -> pc.Expression:

@@ -11,10 +11,14 @@ import os
 from collections.abc import Mapping
 
 _TEMPORARY = "--out or the folder of temporary files (TMPDIR, spark.local.dir)"
+_DAMAGED = "a file of the workspace is damaged: decode and replay the dump again"
 _ADVICE: Mapping[str, str] = {
     os.strerror(errno.ENOSPC): f"make room for {_TEMPORARY}",
     os.strerror(errno.EDQUOT): f"make room for {_TEMPORARY}",
     os.strerror(errno.EROFS): f"{_TEMPORARY} cannot be written to",
+    "CANNOT_READ_FILE_FOOTER": _DAMAGED,
+    "FAILED_READ_FILE": _DAMAGED,
+    "is not a Parquet file": _DAMAGED,
     "Java heap space": "give Spark more memory: --conf spark.driver.memory=4g",
     "GC overhead limit exceeded": "give Spark more memory: --conf spark.driver.memory=4g",
 }

@@ -23,7 +23,8 @@ from jobs.cli.answered_instant import answered_instant
 from jobs.cli.dump_time import remarks, resolved
 from jobs.decoded_workspace import decoded_workspace
 from jobs.followed_lines import followed_lines, lines_said, sentences
-from jobs.instant import BeforeEnd, as_of_said
+from jobs.instant import END, BeforeEnd, as_of_said
+from jobs.runs.kept_workspace import kept_workspace
 from jobs.stored_tables import StoredTables
 from jobs.temporary_workspace import workspace_folder
 from jobs.topic_ids import read_topic_ids
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from analytics.replay.log.lines import FollowedLine
     from jobs.console import Console
 
+CANNOT_TELL = 3
+HINT = "with --out DIR this work is kept, and DIR answers the next question at once"
 _FILTERS = ("groups", "exclude_groups", "data_topics", "topics", "partitions")
 
 
@@ -110,6 +113,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     ends: Mapping[tuple[str, int], int] | None = None,
     kafka_version: str | None = None,
     topic_ids: str | None = None,
+    has_hint: bool = True,
     **options: Any,  # noqa: ANN401 - options of decoding and of Spark, handed through
 ) -> Iterator[Replayed]:
     """Hand over a workspace with the tables that are needed, at the instant asked about.
@@ -125,6 +129,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         ends: End offsets by topic and partition.
         kafka_version: The release asked for.
         topic_ids: A side file.
+        has_hint: Say that `--out` keeps the work, where there is none.
         **options: As `selection_options`, `input_options` and `spark_options` declare them.
 
     Raises:
@@ -135,13 +140,24 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         *(tuple(options.get(name, ())) for name in ("groups", "exclude_groups", "data_topics"))
     )
     ready = _workspace_of(found, options)
+    is_kept = False
+    if ready is None and out is not None:
+        is_before_end = bool(ends) or isinstance(as_of, int | BeforeEnd)
+        ready = kept_workspace(out, found, {**options, "keep_below_log_start": is_before_end})
+        if is_kept := ready is not None:
+            console.say(f"{out} was made of the same files: they are not decoded again")
+            # A dump is asked about its end where no instant is named.
+            as_of = as_of if as_of is not None or ends else END
+            inputs = (out,)
     if ready is not None:
         as_of = resolved(as_of, ready.manifest())
-    asked = _Asked(as_of, ends or {}, kafka_version, topic_ids, options, tuple(needs))
+    asked = _Asked(as_of, ends or {}, kafka_version, topic_ids, options, tuple(needs), is_kept)
     if ready is not None and asked.is_answered_by(ready):
         manifest = ready.manifest()
         source = decoded_workspace(ready)
-        result = Replayed(StoredTables(ready, selection), source, manifest, found.given)
+        # What was unreadable when this was decoded still is.
+        code = CANNOT_TELL if asked.is_of_dump and manifest.get("unreadable") else 0
+        result = Replayed(StoredTables(ready, selection), source, manifest, found.given, code)
         if not result.is_end:
             console.say(f"{ready.location}: as of {result.instant}")
         for each in remarks(
@@ -176,6 +192,8 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             found.given,
             run.exit_code,
         )
+    if out is None and has_hint:
+        console.say_at_end(HINT)
 
 
 @dataclass(frozen=True)
@@ -188,14 +206,20 @@ class _Asked:
     topic_ids: str | None
     options: Mapping[str, Any]
     needs: tuple[str, ...]
+    is_of_dump: bool = False
+    """What was not asked for is as a dump's replay has it, not as the workspace's has it."""
 
     def is_answered_by(self, workspace: Workspace) -> bool:
         """Return whether the workspace's tables are those that a replay would give."""
-        done = workspace.manifest().get("replay")
+        manifest = workspace.manifest()
+        done = manifest.get("replay")
+        release = self.kafka_version
+        if self.is_of_dump:
+            release = release or manifest["kafka_version"].get("at_least") or ""
         return (
             done is not None
             and self._is_instant_of(done)
-            and self.kafka_version in (None, done["kafka_version"])
+            and release in (None, done["kafka_version"])
             and self._are_names_of(done)
             and self._are_filters_of(done)
             and StoredTables(workspace).has(*self.needs)
@@ -211,7 +235,7 @@ class _Asked:
 
     def _are_names_of(self, done: Mapping[str, Any]) -> bool:
         if self.topic_ids is None:
-            return True
+            return not (self.is_of_dump and done.get("topic_ids"))
         named = [list(each) for each in read_topic_ids(self.topic_ids)]
         return bool(named == done.get("topic_ids", []))
 

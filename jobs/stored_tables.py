@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -50,12 +51,15 @@ class StoredTables:
         """
         if not self._is_there(name):
             raise WorkspaceError(f"{self.workspace.location} has no table {name}: replay it again")
-        conditions = [each for each in (where, *self._selected(name)) if each is not None]
+        with reading(self.workspace.path(folder_of(name))):
+            selected = self._selected(name)
+        conditions = [each for each in (where, *selected) if each is not None]
         wanted = None
         for each in conditions:
             wanted = each if wanted is None else wanted & each
         names = columns or [column.name for column in table(name).columns]
-        return self._dataset(name).to_table(columns=list(names), filter=wanted)
+        with reading(self.workspace.path(folder_of(name))):
+            return self._dataset(name).to_table(columns=list(names), filter=wanted)
 
     def _selected(self, name: str) -> list[pc.Expression]:
         columns = {column.name for column in table(name).columns}
@@ -88,6 +92,22 @@ class StoredTables:
             filesystem=self.workspace.filesystem,
             format="parquet",
         )
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Say of what cannot be read inside that it is this file or folder of a workspace.
+
+    Raises:
+        WorkspaceError: Something in it is damaged, or gone.
+    """
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).partition("\n")[0]
+        raise WorkspaceError(
+            f"{path} cannot be read: {why:.200} (make the workspace again)"
+        ) from error
 
 
 def folder_of(name: str) -> str:

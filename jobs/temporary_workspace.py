@@ -16,5 +16,5 @@ def workspace_folder(out: str | None, console: Console) -> Iterator[str]:
         yield out
         return
     with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
-        console.say(f"no --out: working in {folder}, which is removed at the end")
+        console.say_once("folder", f"working in {folder}, which is removed at the end")
         yield folder

@@ -77,6 +77,7 @@ def two_states(
                     as_of=each.as_of,
                     ends=each.ends,
                     prefer_copy=each.prefer_copy,
+                    has_hint=False,
                     **options,
                 )
             )
@@ -129,6 +130,7 @@ def _of_one_dump(
                 needs=needs,
                 as_of=side.as_of or END,
                 ends=side.ends,
+                has_hint=False,
                 **later,
                 **session,
             )

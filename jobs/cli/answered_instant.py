@@ -12,6 +12,7 @@ from pyarrow import fs
 
 from jobs.cli.dump_time import last_record_time
 from jobs.instant import shown
+from jobs.stored_tables import reading
 
 if TYPE_CHECKING:
     from jobs.replayed import Replayed
@@ -55,8 +56,9 @@ def _last_time_below(state: Replayed, place: str, end: int) -> str | None:
     folder = fs.FileSelector(source.path(DECODED), allow_not_found=True)
     times: list[datetime] = []
     for table in source.filesystem.get_file_info(folder):
-        records = ds.dataset(table.path, filesystem=source.filesystem, format="parquet")
-        found = records.to_table(columns=["timestamp"], filter=wanted)["timestamp"]
+        with reading(table.path):
+            records = ds.dataset(table.path, filesystem=source.filesystem, format="parquet")
+            found = records.to_table(columns=["timestamp"], filter=wanted)["timestamp"]
         if (latest := pc.max(found).as_py()) is not None:
             times.append(latest)
     return shown(max(times)) if times else None
