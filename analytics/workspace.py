@@ -8,6 +8,7 @@ taken for a finished one.
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,7 @@ class Workspace:
             self.filesystem.create_dir(self.root, recursive=True)
             self.write(_MARKER, "A groupscope workspace; manifest.json says what is in it.\n")
         except OSError as error:
-            message = f"{self.location} cannot be written: {error}"
+            message = f"{self.location} cannot be written: {why_of(error)}"
             raise WorkspaceError(message) from error
         for name in sorted(names):
             if name.startswith(_STAGING):
@@ -194,6 +195,11 @@ def _move_folder(filesystem: fs.FileSystem, source: str, target: str) -> None:
             place = f"{target}/{info.path.removeprefix(source).lstrip('/')}"
             filesystem.create_dir(place.rpartition("/")[0], recursive=True)
             filesystem.move(info.path, place)
+
+
+def why_of(error: OSError) -> str:
+    """Return what the system says, without Arrow's words around it."""
+    return os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]
 
 
 def open_location(location: str) -> tuple[fs.FileSystem, str]:

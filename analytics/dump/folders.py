@@ -101,7 +101,7 @@ def is_workspace(given: str, path: str, entries: Iterable[Entry]) -> bool:
     """Whether a folder is a finished workspace of ours.
 
     Raises:
-        InputUnreadableError: It is one whose run never finished.
+        InputUnreadableError: It is one whose run never finished, or whose manifest is damaged.
     """
     names = {entry.name for entry in entries if not (entry.is_folder or entry.is_special)}
     if MANIFEST in names:
@@ -109,6 +109,10 @@ def is_workspace(given: str, path: str, entries: Iterable[Entry]) -> bool:
             manifest = json.loads(read_small(join(path, MANIFEST), _LARGEST_MANIFEST))
         except (ValueError, RecursionError):
             manifest = None
+        if manifest is None and WORKSPACE_MARKER in names:
+            raise InputUnreadableError(
+                f"{join(path, MANIFEST)} cannot be read: it is damaged (make the workspace again)"
+            )
         return isinstance(manifest, dict) and "groupscope_version" in manifest
     if WORKSPACE_MARKER in names:
         raise InputUnreadableError(

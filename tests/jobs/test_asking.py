@@ -1,0 +1,64 @@
+"""What all questions have in common: workspaces that are used again, groups that are not there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Groupscope
+
+
+@pytest.fixture
+def state_alone(failover_workspace: Path, tmp_path: Path) -> Path:
+    """A workspace with what `list` reads, to be damaged."""
+    copy = tmp_path / "workspace"
+    shutil.copytree(failover_workspace / "state", copy / "state")
+    shutil.copytree(failover_workspace / "history", copy / "history")
+    for name in ("manifest.json", ".groupscope"):
+        shutil.copy(failover_workspace / name, copy)
+    return copy
+
+
+def test_out_that_holds_the_answer_is_used(
+    groupscope: Groupscope, failover_dump: Path, failover_workspace: Path
+) -> None:
+    manifest = failover_workspace / "manifest.json"
+    written = manifest.stat().st_mtime_ns
+    again = groupscope("list", failover_dump, "--out", failover_workspace, "--format", "json")
+    assert again.returncode == 0, again.stderr
+    assert "was made of the same files: they are not decoded again" in again.stderr
+    rows = json.loads(again.stdout)["rows"]
+    asked = groupscope("list", failover_workspace, "--format", "json")
+    assert rows == json.loads(asked.stdout)["rows"]
+    assert manifest.stat().st_mtime_ns == written, "nothing is written again"
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "state/groups/part-00000.parquet"])
+def test_a_damaged_file_of_a_workspace_is_named(
+    groupscope: Groupscope, state_alone: Path, name: str
+) -> None:
+    file = state_alone / name
+    file.write_bytes(file.read_bytes()[:100])
+    result = groupscope("list", state_alone)
+    assert result.returncode == 3
+    assert str(file.parent) in result.stderr
+    assert "cannot be read" in result.stderr
+    assert "an error of ours" not in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["list", "replay", "decode"])
+def test_an_output_folder_that_cannot_be_written_is_named(
+    groupscope: Groupscope, failover_dump: Path, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "out"
+    result = groupscope(command, failover_dump / "broker-2" / "__consumer_offsets-3", "--out", out)
+    assert result.returncode == 3
+    assert f"{out} cannot be written" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
