@@ -81,7 +81,11 @@ def _answer(
     if alternatives.num_rows:
         sections.append(alternatives_section(alternatives))
     verdicts = set(balance["verdict"].to_pylist())
-    meanings = [f"{word}: {text}" for word, text in said["verdicts"].items() if word in verdicts]
+    meanings = [
+        f"{word.replace('_', ' ')}: {text}"
+        for word, text in said["verdicts"].items()
+        if word in verdicts
+    ]
     notes = [*meanings, _definition()] if balance.num_rows else ["No group has members."]
     return "\n\n".join([shown(sections, output_format, said), "\n".join(notes)])
 

@@ -16,6 +16,7 @@ from jobs.replayed import replayed
 from reports.layout.section import Section, raw_section
 from reports.rebalances.rows import (
     CHURN_HEADS,
+    PEOPLES_HEADS,
     REBALANCE_HEADS,
     STANDING_HEADS,
     STORM_HEADS,
@@ -97,11 +98,11 @@ def _answer(
     parts = {
         "rebalance_storms": STORM_HEADS,
         "group_churn": CHURN_HEADS,
-        "rebalances": REBALANCE_HEADS,
+        "rebalances": PEOPLES_HEADS,
         "standing": STANDING_HEADS,
     }
     sections = [
-        replace(section(found[name], heads, for_people=True), name=TABLES[name])
+        section(found[name], heads, TABLES[name])
         for name, heads in parts.items()
         if found[name].num_rows
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reports.row_formats import Section
 
@@ -35,7 +36,12 @@ SPARE = (
     "mean_partitions",
     "group_type",
     "forced",
-    "epoch",
+    "to_timestamp",
+    "moved_partitions",
+    "partition_count",
+    "protocol",
+    "idle_members",
+    "unassigned_partitions",
 )
 """What text leaves out first where there is no room."""
 TIMES = {"from_timestamp": "FROM", "to_timestamp": "TO"}
@@ -49,7 +55,12 @@ ALTERNATIVE_HEADS = {
     "idle_members": "IDLE",
     "moved_partitions": "MOVED",
     "is_current": "IN-USE",
+    "remark": "REMARK",
 }
+PROBLEM = "is_problem"
+PROBLEMS = ("doubled", "cannot_tell", "unread", "avoidable")
+"""Verdicts on which somebody may want to act."""
+
 _BOUND_COLUMNS = ("partition_count", "unassigned_partitions")
 _SEEN = "seen"
 _DECIMALS = 2
@@ -69,14 +80,20 @@ def balance_section(balance: pa.Table, *, for_people: bool, with_times: bool) ->
         heads = dict([*first[:3], *TIMES.items(), *first[3:]])
     rows = [_shown(row) if for_people else row for row in readable(balance)]
     also = [name for name in balance.column_names if name not in heads]
-    return Section(table_of(rows, balance.column_names), heads, also, name="balance", spare=SPARE)
+    table = table_of(rows, balance.column_names).append_column(
+        PROBLEM, pc.is_in(balance["verdict"], pa.array(PROBLEMS))
+    )
+    return Section(table, heads, also, name="balance", problem=PROBLEM, spare=SPARE)
 
 
 def alternatives_section(alternatives: pa.Table) -> Section:
     """Return the rows of `assignment_alternatives` for people."""
     rows = [{**row, "score": _rounded(row["score"])} for row in readable(alternatives)]
     table = table_of(rows, alternatives.column_names)
-    return Section(table, ALTERNATIVE_HEADS, name="alternatives", key="alternatives")
+    heads = {**ALTERNATIVE_HEADS}
+    if not any(row["remark"] for row in rows):
+        del heads["remark"]
+    return Section(table, heads, name="alternatives", key="alternatives")
 
 
 def readable(rows: pa.Table) -> list[dict[str, Any]]:
@@ -104,13 +121,22 @@ def table_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str]) -> pa.Tabl
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row as people read it: all texts."""
     shown = dict(row)
+    if row["verdict"] is not None:
+        shown["verdict"] = row["verdict"].replace("_", " ")
     for name in ("mean_partitions", "stddev_partitions", "score"):
         shown[name] = _rounded(row[name])
+    if row["member_with_most"] is not None:
+        shown["cause"] = "; ".join([_extremes(row), *([row["cause"]] if row["cause"] else [])])
     for name in _BOUND_COLUMNS:
         if row[name] is not None:
             sign = ">= " if row["counted_by"] == _SEEN else ""
             shown[name] = f"{sign}{row[name]}"
     return shown
+
+
+def _extremes(row: Mapping[str, Any]) -> str:
+    most, fewest = row["max_partitions"], row["min_partitions"]
+    return f"{row['member_with_most']} has {most}, {row['member_with_fewest']} {fewest}"
 
 
 def _rounded(number: float | None) -> str | None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from reports.balance.rows import readable, table_of
 from reports.row_formats import Section
+
+WHO = {
+    "joined": "joined",
+    "left": "left or timed out",
+    "restarted": "restarted",
+    "fenced": "fenced",
+    "subscription_changed": "changed the subscription",
+}
+"""Lists of members, and what these did."""
 
 REBALANCE_HEADS = {
     "group_id": "GROUP",
@@ -27,6 +36,12 @@ REBALANCE_HEADS = {
     "stored_again": "AGAIN",
     "coordinator_change": "COORDINATOR",
 }
+PEOPLES_HEADS = {
+    **{name: head for name, head in REBALANCE_HEADS.items() if name not in WHO},
+    "changes": "CHANGES",
+}
+"""The same for people: who came and went is one sentence."""
+
 CHURN_HEADS = {
     "group_id": "GROUP",
     "group_type": "TYPE",
@@ -45,7 +60,7 @@ CHURN_HEADS = {
     "storms": "STORMS",
 }
 STORM_HEADS = {
-    "group_id": "STORM-OF-GROUP",
+    "group_id": "GROUP",
     "from_timestamp": "FROM",
     "to_timestamp": "TO",
     "epochs": "EPOCHS",
@@ -55,35 +70,54 @@ STORM_HEADS = {
     "cause": "CAUSE",
 }
 STANDING_HEADS = {
-    "group_id": "STANDS-STILL",
+    "group_id": "GROUP",
     "kind": "WHAT",
     "member_id": "MEMBER",
     "since": "SINCE",
     "detail": "DETAIL",
 }
-_WHO = ("joined", "left", "restarted", "fenced", "subscription_changed")
+TITLES = {
+    "storms": "Storms: many generations or group epochs in a short time",
+    "churn": "Groups",
+    "epochs": "Generations and group epochs",
+    "standing": "Behind, or owning without progress",
+}
+"""What stands above each table, by its name."""
+
+SPARE = {
+    "epochs": ("coordinator_change", "stored_again", "state"),
+    "churn": (
+        *("group_type", "coordinator_changes", "fenced", "subscription_changed", "restarted"),
+        "top_client_changes",
+    ),
+    "storms": ("per_hour",),
+}
+"""Columns that text leaves out first where there is no room, by the table's name."""
+
 _MOST_NAMED = 2
 _COMPACTED = "compacted"
 _SECOND = 1000
 
 
-def section(
-    rows: pa.Table, heads: Mapping[str, str], *, for_people: bool, also: Sequence[str] = ()
-) -> Section:
-    """Return the rows of one table.
+def section(rows: pa.Table, heads: Mapping[str, str], name: str) -> Section:
+    """Return the rows of one table as people read them.
+
+    Lists are cut short, numbers rounded, and what compaction took is said.
 
     Args:
         rows: The table.
         heads: The columns shown.
-        for_people: Lists are cut short, numbers rounded, and what compaction took is said.
-        also: Columns that formats for programs have besides.
+        name: What `--table` calls it.
     """
-    found = [_shown(row) if for_people else row for row in readable(rows)]
-    return Section(table_of(found, rows.column_names), heads, also)
+    found = [_shown(row) for row in readable(rows)]
+    table = table_of(found, [*rows.column_names, *(each for each in heads if each == "changes")])
+    return Section(table, heads, name=name, title=TITLES[name], spare=SPARE.get(name, ()))
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     shown = {name: _text(each) for name, each in row.items()}
+    changes = [f"{did}: {_text(row[name])}" for name, did in WHO.items() if row.get(name)]
+    shown["changes"] = "; ".join(changes) or None
     if row.get("missing_is_compacted"):
         shown["missing_before"] = _COMPACTED
     if row.get("compacted"):

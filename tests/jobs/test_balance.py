@@ -104,4 +104,5 @@ def test_an_instant_in_between_is_judged_as_text(
     run = groupscope("balance", workspace, *instant, timeout=900)
     assert run.returncode == 0, run.stderr
     assert "unread" in run.stdout
-    assert "nobody has events-idle 2-4: the assignment was made for fewer partitions" in run.stdout
+    cause = "nobody has events-idle 2-4: maybe the topic grew after partitions were assigned"
+    assert cause in run.stdout

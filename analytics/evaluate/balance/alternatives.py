@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from analytics.assignors.group import Assignment, AssignmentRefusedError, Group
+from analytics.assignors.group import AssignmentRefusedError
 from analytics.assignors.measure import measure, sharing
-from analytics.assignors.registry import assign
 from analytics.evaluate.balance.case import CLASSIC, CONSUMER, SHARE, Case
+from analytics.evaluate.balance.named_assignor import STREAM, is_dealt_by_name, settled
 from analytics.evaluate.balance.spread import score, spread_of
 
 FITTING = {
@@ -36,20 +36,22 @@ class Alternative:
     score: float
     moved_partitions: int
     idle_members: int
-    is_current: bool
+    is_current: bool | None
+    remark: str | None = None
 
 
 def alternatives(case: Case) -> Iterator[Alternative]:
     """Run every assignor that fits the group on its members and topics, from what they have now.
 
-    Nothing where the assignment, a subscription or a partition count is not known, and for streams
-    groups. A broker's assignor that refuses the group has no row.
+    Nothing where the assignment, a subscription or a partition count is not known, and for Kafka
+    Streams, whose applications cannot choose one. A broker's assignor that refuses the group has no
+    row.
     """
-    if case.unreadable or case.unknown:
+    if case.unreadable or case.unknown or case.protocol == STREAM:
         return
     for name, recorded in FITTING.get(case.group_type, {}).items():
         try:
-            assignment = _settled(name, case.group)
+            assignment = settled(name, case.group)
         except AssignmentRefusedError:
             continue
         outcome = measure(case.group, assignment)
@@ -57,6 +59,7 @@ def alternatives(case: Case) -> Iterator[Alternative]:
         spread = spread_of(sizes)
         wanted = len(case.to_assign())
         covered = len(sharing(assignment))
+        is_current, remark = _use_of(case, name, recorded)
         yield Alternative(
             group_id=case.group_id,
             epoch=case.epoch,
@@ -66,25 +69,15 @@ def alternatives(case: Case) -> Iterator[Alternative]:
             score=score(sizes, covered, wanted),
             moved_partitions=outcome.moved,
             idle_members=spread.idle,
-            is_current=case.protocol == recorded,
+            is_current=is_current,
+            remark=remark,
         )
 
 
-def _settled(name: str, group: Group) -> Assignment:
-    """Return what the members end up with.
-
-    `cooperative-sticky` gives a partition that moves to nobody at first, and to its new owner in
-    the rebalance that follows.
-    """
-    assignment = assign(name, group)
-    if name != "cooperative-sticky":
-        return assignment
-    members = tuple(
-        replace(
-            member,
-            current={t: tuple(held) for t, held in assignment.get(member.id, {}).items()},
-            generation=member.generation + 1,
-        )
-        for member in group.members
-    )
-    return assign(name, replace(group, members=members))
+def _use_of(case: Case, name: str, recorded: str) -> tuple[bool | None, str | None]:
+    """Return whether an assignor is the one in use, None where that cannot be told, and why."""
+    if case.protocol != recorded:
+        return False, None
+    if is_dealt_by_name(case, name):
+        return True, None
+    return None, (f"cannot tell: the group's own {recorded} deals otherwise than Kafka's")

@@ -103,12 +103,18 @@ def _topic_id(text: str) -> TopicId:
 
 def _unreadable(row: Row) -> str | None:
     if row["group_type"] == CLASSIC and row["protocol_type"] != _CONSUMERS:
-        kind = f" but {row['protocol_type']}" if row["protocol_type"] else ""
-        return f"its members are no consumers{kind}: what they share is not known"
+        kind = row["protocol_type"] or "no protocol"
+        return f"not a consumer group ({kind}): what its members share is not known"
+    unread = [member["missing"] for member in row["members"] if member["missing"]]
+    if unread:
+        has = "has" if len(unread) == 1 else "have"
+        return f"what {counted(len(unread), 'member')} {has} cannot be read: {unread[0]}"
+    if row["unread"]:
+        return str(row["unread"])
     silent = sum(member["wants"] is None for member in row["members"])
     if silent:
         return (
-            f"what {counted(silent, 'member')} subscribed to is not in the dump or cannot be read"
+            f"what {counted(silent, 'member')} subscribed to cannot be read or is not in the dump"
         )
     return None
 

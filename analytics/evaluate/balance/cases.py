@@ -21,6 +21,7 @@ MEMBER_FIELDS = (
     "rack_id",
     "member_epoch",
     "state",
+    "missing",
     "wants",
     "has",
 )
@@ -56,6 +57,7 @@ def cases_at(
             "assignment_epoch",
             "protocol_type",
             "protocol",
+            F.col("missing").alias("unread"),
             F.lit(NOW).alias("span"),
             F.lit(None).cast("bigint").alias("from_offset"),
             F.lit(None).cast("timestamp").alias("from_timestamp"),

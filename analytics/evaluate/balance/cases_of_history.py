@@ -23,13 +23,14 @@ from analytics.evaluate.balance.cases import (
     with_assignable,
 )
 from analytics.evaluate.balance.stretches import sizes_in, stretches
-from analytics.replay.group_records import CLASSIC, CURRENT, TARGET
+from analytics.replay.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
 from analytics.replay.history.group_steps import PRESENCE, SUBSCRIPTION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _EPOCH = ("group_id", "epoch_no")
+UNREAD = "an assignment in it is not of the consumer protocol"
 
 
 def cases_of_history(
@@ -81,8 +82,8 @@ def cases_of_history(
 def _numbered(epochs: DataFrame) -> DataFrame:
     """Return epochs with members, under the numbers that runs know them by."""
     order = Window.partitionBy("coordinator_partition", "group_id").orderBy("from_offset")
-    # Only of members that speak the consumer protocol is known what they were given.
-    is_read = (F.col("group_type") != CLASSIC) | F.col("partitions_assigned").isNotNull()
+    are_consumers = F.col("protocol_type").eqNullSafe(F.lit(CONSUMER_PROTOCOL))
+    is_unread = (F.col("group_type") == CLASSIC) & F.col("partitions_assigned").isNull()
     return (
         epochs.withColumn("epoch_no", F.row_number().over(order))
         .where("member_count > 0")
@@ -91,8 +92,9 @@ def _numbered(epochs: DataFrame) -> DataFrame:
             "group_type",
             "epoch",
             "assignment_epoch",
-            F.when(is_read, "consumer").alias("protocol_type"),
+            "protocol_type",
             "protocol",
+            F.when(is_unread & are_consumers, UNREAD).alias("unread"),
             F.col("partitions_moved").alias("moved"),
             "life",
             "coordinator_partition",
@@ -138,6 +140,7 @@ def _members(held: DataFrame) -> DataFrame:
                 "subscribed_regex": F.when(regex != "", regex),
                 "rack_id": F.lit(None).cast("string"),
                 "state": F.lit(None).cast("string"),
+                "missing": F.lit(None).cast("string"),
                 "span": F.col("epoch_no").cast("string"),
             }
         )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analytics.assignors.group import TopicPartition
-from analytics.evaluate.balance.case import STREAMS, Case
+from analytics.assignors.registry import ASSIGNORS
+from analytics.evaluate.balance.case import CLASSIC, STREAMS, Case
 from analytics.evaluate.balance.co_partitions import RANGE, CoPartitions
 from analytics.evaluate.balance.facts import Facts
+from analytics.evaluate.balance.named_assignor import HANDS_OVER_IN_TWO_STEPS, is_dealt_by_name
 from analytics.evaluate.balance.partition_names import counted, listed, named
 
-COOPERATIVE = "cooperative-sticky"
 _WAY_OF = {
     RANGE: "range deals each topic by itself, so that the first members get every remainder",
     "roundrobin": "roundrobin deals partitions in turn, whatever a member has already",
@@ -34,7 +35,7 @@ def _causes(case: Case, facts: Facts) -> Iterator[str]:
     if facts.unassigned:
         yield from _unread(case, facts.unassigned)
     if gone := case.gone():
-        yield f"{counted(gone, _unit(case))} assigned to members no longer exist"
+        yield f"{counted(gone, _unit(case))} assigned to members do not exist"
     if waiting := case.uninitialized():
         yield f"{counted(waiting, 'partition')} may not be given yet: not initialized"
     if facts.spread.largest > facts.spread.smallest and facts.best is not None:
@@ -54,18 +55,22 @@ def _doubled(case: Case, facts: Facts) -> str:
     words = [
         f"{topic}-{number} ({', '.join(owners[topic, number])})" for topic, number in facts.doubled
     ]
-    return f"{counted(len(facts.doubled), _unit(case))} with several owners: {listed(words)}"
+    told = f"{counted(len(facts.doubled), _unit(case))} with several owners: {listed(words)}"
+    if case.group_type == CLASSIC and case.protocol not in ASSIGNORS:
+        # faust, for one, gives standby copies like that.
+        told += f" (whether the assignor {case.protocol} means that is not known)"
+    return told
 
 
 def _unread(case: Case, unassigned: list[TopicPartition]) -> Iterator[str]:
     before = case.owned_before or frozenset()
     moving = [each for each in unassigned if each in before]
-    if case.protocol == COOPERATIVE and moving:
+    if case.protocol in HANDS_OVER_IN_TWO_STEPS and moving:
         yield f"between owners until the next generation: {named(moving)}"
         unassigned = [each for each in unassigned if each not in before]
     grown = set() if case.unsettled else _grown(case, unassigned)
     if late := [each for each in unassigned if each[0] in grown]:
-        yield f"nobody has {named(late)}: the assignment was made for fewer partitions"
+        yield f"nobody has {named(late)}: maybe the topic grew after partitions were assigned"
     if rest := [each for each in unassigned if each[0] not in grown]:
         yield f"nobody has {named(rest)}"
 
@@ -104,8 +109,8 @@ def _why_forced(case: Case, facts: Facts) -> Iterator[str]:
         )
     else:
         yield (
-            f"{counted(facts.wanted, _unit(case))} over {counted(members, 'member')} "
-            "do not come out even"
+            f"{counted(facts.wanted, _unit(case))} cannot split evenly over "
+            f"{counted(members, 'member')}; nothing to fix"
         )
 
 
@@ -114,7 +119,8 @@ def _why_avoidable(case: Case, facts: Facts) -> str:
     sizes = facts.best.sizes
     possible = f"{sizes[0]} to {sizes[-1]}" if sizes[0] != sizes[-1] else str(sizes[0])
     words = f"{possible} each would be possible"
-    if way := _WAY_OF.get(case.protocol or ""):
+    way = _WAY_OF.get(case.protocol or "")
+    if way and is_dealt_by_name(case, case.protocol or ""):
         words += f": {way}"
     if not case.group.subscriptions_are_equal:
         words += f"; members want different topics: {_partly_wanted(case)}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from analytics.evaluate.balance.case import Case
-from analytics.evaluate.balance.causes import COOPERATIVE, cause
+from analytics.evaluate.balance.causes import cause
 from analytics.evaluate.balance.facts import Facts, facts_of
+from analytics.evaluate.balance.named_assignor import HANDS_OVER_IN_TWO_STEPS
 from analytics.evaluate.balance.progress import Progress, progress_of
 from analytics.evaluate.balance.spread import is_even, score
 from schemas.evaluation_rules import BalanceRules
@@ -43,6 +45,8 @@ class Judgement:
     progress_score: float | None = None
     busiest_share: float | None = None
     busiest_member: str | None = None
+    member_with_most: str | None = None
+    member_with_fewest: str | None = None
 
 
 CANNOT_TELL, UNSETTLED = "cannot_tell", "unsettled"
@@ -66,12 +70,16 @@ def judge(case: Case, rules: BalanceRules) -> Judgement:
     best = facts.best.sizes if facts.best and facts.best.is_certain else None
     covered = facts.wanted - len(facts.unassigned)
     progress = asdict(progress_of(case) or Progress())
+    sizes = case.sizes()
+    word = verdict(case, facts, rules)
+    is_judged = is_known and word != UNSETTLED
+    most, fewest = _extremes(sizes)
     return Judgement(
         group_id=case.group_id,
         group_type=case.group_type,
         epoch=case.epoch,
         member_count=len(case.group.members),
-        verdict=verdict(case, facts, rules),
+        verdict=word,
         counted_by=case.counted_by,
         protocol=case.protocol,
         topic_count=len(
@@ -82,7 +90,7 @@ def judge(case: Case, rules: BalanceRules) -> Judgement:
         max_partitions=facts.spread.largest,
         mean_partitions=facts.spread.mean,
         stddev_partitions=facts.spread.deviation,
-        score=score(list(case.sizes().values()), covered, facts.wanted) if is_known else None,
+        score=score(list(sizes.values()), covered, facts.wanted) if is_judged else None,
         idle_members=facts.spread.idle,
         unassigned_partitions=len(facts.unassigned) if is_known else None,
         shared_partitions=facts.shared,
@@ -93,7 +101,19 @@ def judge(case: Case, rules: BalanceRules) -> Judgement:
         best_max_partitions=best[-1] if best else None,
         gone_partitions=case.gone(),
         uninitialized_partitions=case.uninitialized() if is_known else None,
+        member_with_most=most,
+        member_with_fewest=fewest,
         **progress,
+    )
+
+
+def _extremes(sizes: Mapping[str, int]) -> tuple[str | None, str | None]:
+    """Return who has most and who has fewest; nobody where all have equally many."""
+    if len(set(sizes.values())) < 2:
+        return None, None
+    return (
+        min(sizes, key=lambda member: (-sizes[member], member)),
+        min(sizes, key=lambda member: (sizes[member], member)),
     )
 
 
@@ -116,10 +136,10 @@ def verdict(case: Case, facts: Facts, rules: BalanceRules) -> str:
 def _is_unsettled(case: Case, facts: Facts, *, evenly: bool) -> bool:
     """Whether what is missing or uneven is on its way.
 
-    cooperative-sticky leaves out what moves, for the next generation.
+    cooperative-sticky and Kafka Streams leave out what moves, for the next generation.
     """
     if case.unsettled:
         return bool(facts.unassigned) or not evenly
     before = case.owned_before or frozenset()
-    are_moving = case.protocol == COOPERATIVE and before.issuperset(facts.unassigned)
+    are_moving = case.protocol in HANDS_OVER_IN_TWO_STEPS and before.issuperset(facts.unassigned)
     return bool(facts.unassigned) and are_moving

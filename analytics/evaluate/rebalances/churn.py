@@ -31,12 +31,13 @@ def group_churn(
         until: The end of that time; None: when the last epoch of all began.
     """
     missing = F.coalesce("missing_before", F.lit(0))
-    # What lacks before the first epoch of the time was before it.
-    first = F.min_by(missing, F.struct("at", "from_offset"))
+    # Those before the first epoch began at a time that nobody knows: they have no part in the rate.
+    before_first = F.min_by(missing, F.struct("at", "from_offset"))
     counted = rebalances.groupBy("group_id").agg(
         F.max_by("group_type", F.struct("life", "from_offset")).alias("group_type"),
         F.count(F.lit(1)).cast("int").alias("epochs"),
-        (F.sum(missing) - first).cast("int").alias("missing"),
+        F.sum(missing).cast("int").alias("missing"),
+        (F.sum(missing) - before_first).alias("missing_since"),
         F.count(F.when(F.col("missing_is_compacted"), 1)).cast("int").alias("compacted"),
         F.min("at").alias("from_timestamp"),
         F.max("at").alias("to_timestamp"),
@@ -55,7 +56,7 @@ def group_churn(
     )
     end = F.lit(until) if until is not None else F.col("to_timestamp")
     seconds = (F.unix_micros(end) - F.unix_micros("from_timestamp")) / F.lit(1_000_000.0)
-    rate = (F.col("epochs") + F.col("missing")) / (seconds / _HOUR)
+    rate = (F.col("epochs") + F.col("missing_since")) / (seconds / _HOUR)
     numbers = (*CHURN, "storms")
     return as_table(
         rows.withColumns({name: F.coalesce(name, F.lit(0)) for name in numbers}).withColumn(

@@ -48,7 +48,10 @@ def rebalance_storms(
         storms.join(begun, "group_id")
         .where(inside)
         .groupBy("group_id", "from_timestamp", "to_timestamp")
-        .agg(_count(F.col("at")).alias("epochs"), F.sum("missing").alias("missing"))
+        .agg(
+            (F.count(F.lit(1)) + _missing_inside()).cast("int").alias("epochs"),
+            _missing_inside().alias("missing"),
+        )
     )
     who = _who(storms, changes)
     rows = counted.join(who, ["group_id", "from_timestamp"], "left")
@@ -76,10 +79,9 @@ def _begun(epochs: DataFrame) -> DataFrame:
     )
 
 
-def _count(order: Column) -> Column:
-    """Count epochs and what is missing between them; what lacks before the first is outside."""
-    before = F.min_by("missing", F.struct(order, F.col("from_offset")))
-    return (F.count(F.lit(1)) + F.sum("missing") - before).cast("int")
+def _missing_inside() -> Column:
+    """Count generations without a record; those before the first epoch were before the storm."""
+    return F.sum("missing") - F.min_by("missing", F.struct("at", "from_offset"))
 
 
 def _hot(begun: DataFrame, storm_epochs: int, storm_minutes: float) -> DataFrame:

@@ -188,7 +188,7 @@ def test_members_are_idle_by_force_until_their_topic_grows(history: Rows) -> Non
     )
     assert (unread.verdict, unread.cause) == (
         "unread",
-        "nobody has events-idle 2-4: the assignment was made for fewer partitions",
+        "nobody has events-idle 2-4: maybe the topic grew after partitions were assigned",
     )
     assert (even.verdict, even.cause) == ("even", None)
     assert forced.to_timestamp == unread.from_timestamp

@@ -59,6 +59,7 @@ EPOCHS = [
     epoch("emptied", 2, 2, state="Empty", member_count=0),
     epoch("emptied", 3, 3, leader_epoch=2),
     epoch("again", 5, 1, missing_before=None, missing_is_compacted=True),
+    epoch("first", 5, 1, missing_before=4),
     epoch("late", 2, 10, group_type="consumer"),
     epoch("late", 3, 59, group_type="consumer"),
 ]
@@ -168,6 +169,7 @@ def test_epochs_tell_what_led_to_them(spark: SparkSession) -> None:
     churn = {row.group_id: row for row in made["group_churn"].collect()}
     assert (churn["unsynced"].epochs, churn["unsynced"].missing) == (2, 2)
     assert churn["unsynced"].per_hour == 4 / (58.5 / 60)
+    assert (churn["first"].missing, churn["first"].per_hour) == (4, 1 / (57.5 / 60))
     assert (churn["synced"].joined, churn["synced"].left) == (2, 1)
     assert (churn["synced"].top_client_id, churn["synced"].top_client_changes) == ("client-m0", 1)
     assert churn["again"].compacted == 1

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from reports.balance.rows import BALANCE_HEADS, balance_section
 from reports.expiration.rows import offset_section
-from reports.rebalances.rows import REBALANCE_HEADS, section
+from reports.rebalances.rows import PEOPLES_HEADS, section
 from reports.row_formats import shown
 from schemas import table
 
@@ -76,36 +77,79 @@ def epoch(**row: Any) -> pa.Table:
     return rows_of("rebalances", **whole)
 
 
+def told(rows: pa.Table) -> dict[str, Any]:
+    (row,) = section(rows, PEOPLES_HEADS, "epochs").rows.to_pylist()
+    return row
+
+
 def test_what_compaction_took_is_said_and_no_number() -> None:
-    told = section(epoch(missing_is_compacted=True), REBALANCE_HEADS, for_people=True)
-    assert told.rows["missing_before"].to_pylist() == ["compacted"]
-    told = section(
-        epoch(missing_before=2, since_previous_ms=1500), REBALANCE_HEADS, for_people=True
-    )
-    assert told.rows["missing_before"].to_pylist() == ["2"]
-    assert told.rows["since_previous_ms"].to_pylist() == ["1.500 s"]
+    assert told(epoch(missing_is_compacted=True))["missing_before"] == "compacted"
+    row = told(epoch(missing_before=2, since_previous_ms=1500))
+    assert (row["missing_before"], row["since_previous_ms"]) == ("2", "1.500 s")
 
 
-def test_long_lists_of_members_are_cut_short_for_people_only() -> None:
-    rows = epoch(joined=["a", "b", "c", "d"])
-    assert section(rows, REBALANCE_HEADS, for_people=True).rows["joined"].to_pylist() == [
-        "a, b and 2 more"
-    ]
-    assert section(rows, REBALANCE_HEADS, for_people=False).rows["joined"].to_pylist() == [
-        ["a", "b", "c", "d"]
-    ]
+def test_who_came_and_went_is_one_sentence_and_long_lists_are_cut_short() -> None:
+    row = told(epoch(joined=["a", "b", "c", "d"], left=["e"]))
+    assert row["changes"] == "joined: a, b and 2 more; left or timed out: e"
+    assert told(epoch())["changes"] is None
 
 
-def test_csv_has_lists_as_texts() -> None:
-    only = section(
-        epoch(joined=["a", "b"], at=NOON), {"joined": "JOINED", "at": "AT"}, for_people=False
-    )
-    assert shown([only], "csv", {}).splitlines()[1].startswith('"a,b",2026-11-21T12:00:00.000Z')
+def test_epochs_fit_into_120_columns() -> None:
+    only = section(epoch(joined=["m" * 60] * 9, at=NOON), PEOPLES_HEADS, "epochs")
+    lines = shown([only], "text", {}).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert any(line.startswith("g ") and "12:00:00.000Z" in line for line in lines)
 
 
 def test_nothing_to_show_is_a_table_without_rows() -> None:
-    nothing = epoch().slice(0, 0)
-    assert section(nothing, REBALANCE_HEADS, for_people=True).rows.num_rows == 0
-    assert shown([section(nothing, REBALANCE_HEADS, for_people=False)], "csv", {}).startswith(
-        "group_id,"
+    nothing = section(epoch().slice(0, 0), PEOPLES_HEADS, "epochs")
+    assert nothing.rows.num_rows == 0
+    assert shown([nothing], "csv", {}).startswith("group_id,")
+
+
+def test_what_somebody_may_want_to_act_on_is_a_problem() -> None:
+    for verdict, is_problem in {"doubled": True, "cannot_tell": True, "even": False}.items():
+        balance = rows_of("assignment_balance", group_id="g", verdict=verdict)
+        only = balance_section(balance, for_people=True, with_times=False)
+        assert only.rows["is_problem"].to_pylist() == [is_problem]
+        assert only.rows["verdict"].to_pylist() == [verdict.replace("_", " ")]
+
+
+def test_who_has_most_and_fewest_is_named() -> None:
+    balance = rows_of(
+        "assignment_balance",
+        group_id="g",
+        member_with_most="k",
+        max_partitions=9,
+        member_with_fewest="l",
+        min_partitions=2,
+        cause="4 to 7 each",
     )
+    only = balance_section(balance, for_people=True, with_times=False)
+    assert only.rows["cause"].to_pylist() == ["k has 9, l 2; 4 to 7 each"]
+    exact = balance_section(balance, for_people=False, with_times=False)
+    assert exact.rows["cause"].to_pylist() == ["4 to 7 each"]
+
+
+@pytest.mark.parametrize("with_times", [False, True])
+def test_balance_is_a_table_of_120_columns(*, with_times: bool) -> None:
+    balance = rows_of(
+        "assignment_balance",
+        group_id="g" * 90,
+        group_type="classic",
+        verdict="avoidable",
+        protocol="cooperative-sticky",
+        cause="c" * 300,
+        counted_by="metadata_log",
+        partition_count=1000,
+        from_timestamp=NOON,
+        to_timestamp=NOON,
+        epoch=1234,
+        score=12.345,
+        mean_partitions=12.345,
+        stddev_partitions=1.23,
+    )
+    only = balance_section(balance, for_people=True, with_times=with_times)
+    lines = shown([only], "text", {}).split("left out to fit")[0].splitlines()
+    assert max(map(len, lines)) <= 120
+    assert lines[0].split()[:2] == ["GROUP", "EPOCH"]

@@ -34,6 +34,43 @@ def test_a_classic_group_is_tried_with_the_assignors_of_clients() -> None:
     assert [name for name, each in found.items() if each.is_current] == ["roundrobin"]
 
 
+def test_a_name_is_kafkas_assignor_only_where_the_outcome_is() -> None:
+    """Sarama's roundrobin deals in another order."""
+    sarama = case(
+        {"a": 2, "b": 2},
+        {"k": ("a b", {"a": [0, 1]}), "l": ("a b", {"b": [0, 1]})},
+        protocol="roundrobin",
+    )
+    found = tried(sarama)
+    assert found["roundrobin"].is_current is None
+    assert "otherwise than Kafka's" in str(found["roundrobin"].remark)
+    assert {name: each.is_current for name, each in found.items() if name != "roundrobin"} == {
+        "range": False,
+        "sticky": False,
+        "cooperative-sticky": False,
+    }
+    java = case(
+        {"a": 2, "b": 2},
+        {"k": ("a b", {"a": [0], "b": [0]}), "l": ("a b", {"a": [1], "b": [1]})},
+        protocol="roundrobin",
+    )
+    assert (tried(java)["roundrobin"].is_current, tried(java)["roundrobin"].remark) == (True, None)
+
+
+def test_partitions_that_came_later_do_not_hide_which_assignor_it_was() -> None:
+    grown = case({"a": 5}, {"k": ("a", {"a": [0]}), "l": ("a", {"a": [1]})}, protocol="range")
+    assert tried(grown)["range"].is_current
+
+
+def test_cooperative_sticky_is_known_while_it_hands_over() -> None:
+    moving = case({"a": 2}, {"k": ("a", {"a": [0]}), "l": ("a", {})}, protocol="cooperative-sticky")
+    assert tried(moving)["cooperative-sticky"].is_current
+
+
+def test_an_application_of_kafka_streams_cannot_choose() -> None:
+    assert tried(case({"a": 2}, {"k": ("a", {"a": [0, 1]})}, protocol="stream")) == {}
+
+
 def test_groups_of_the_new_protocol_are_tried_with_the_assignors_of_brokers() -> None:
     consumer = case({"a": 6, "b": 8}, UNEVEN, group_type="consumer", protocol="uniform")
     assert list(tried(consumer)) == ["server-range", "server-uniform"]

@@ -14,6 +14,7 @@ def member(name: str, wants: list[str] | None, **about: Any) -> dict[str, Any]:
         "rack_id": None,
         "member_epoch": 4,
         "state": "STABLE",
+        "missing": None,
         "wants": wants,
         "has": [],
         **about,
@@ -43,6 +44,7 @@ def row(
         "assignment_epoch": 4,
         "protocol_type": "consumer",
         "protocol": "uniform",
+        "unread": None,
         "is_whole": True,
         "members": members,
         "topics": topics,
@@ -97,10 +99,19 @@ def test_members_that_are_behind_are_counted() -> None:
 def test_members_of_other_protocols_and_subscriptions_that_are_lost_cannot_be_read() -> None:
     connect = case_of(row([member("m", None)], [], group_type="classic", protocol_type="connect"))
     assert connect.unreadable == (
-        "its members are no consumers but connect: what they share is not known"
+        "not a consumer group (connect): what its members share is not known"
     )
     lost = case_of(row([member("m", None), member("n", [])], []))
-    assert lost.unreadable == "what 1 member subscribed to is not in the dump or cannot be read"
+    assert lost.unreadable == "what 1 member subscribed to cannot be read or is not in the dump"
+
+
+def test_an_assignment_or_a_group_that_is_not_all_there_cannot_be_read() -> None:
+    members = [member("m", ["a"], missing="9 bytes"), member("n", ["a"])]
+    assert case_of(row(members, [topic("a", 1)])).unreadable == (
+        "what 1 member has cannot be read: 9 bytes"
+    )
+    lost = case_of(row([member("m", ["a"])], [topic("a", 1)], unread="records are missing"))
+    assert lost.unreadable == "records are missing"
 
 
 def test_a_share_group_may_be_given_what_is_initialized() -> None:
