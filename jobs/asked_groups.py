@@ -66,12 +66,15 @@ class AskedGroups:
             console.warn(f"cannot tell: {self.maybe_missing}")
 
 
-def asked_groups(replayed: Replayed, group_type: str | None = None) -> AskedGroups:
+def asked_groups(
+    replayed: Replayed, group_type: str | None = None, *, with_offsets: bool = True
+) -> AskedGroups:
     """Return the groups that `--group` and `--type` ask for, as far as the dump tells.
 
     Args:
         replayed: Its selection says which groups are wanted.
         group_type: Only groups of this type; classic has the simple ones with it, as in Kafka.
+        with_offsets: The question is about their offsets, too.
     """
     found = replayed.tables.read("groups")
     there = set(found["group_id"].to_pylist())
@@ -84,21 +87,32 @@ def asked_groups(replayed: Replayed, group_type: str | None = None) -> AskedGrou
     cannot_tell = [*unknown.values()]
     if not replayed.tables.selection.groups:
         cannot_tell += untold.of_all()
-    incomplete = found.filter(pc.invert(found["complete"])).to_pylist()
     cannot_tell += [
-        f"{each['group_id']}: {each['missing']}"
-        for each in incomplete
-        if each["group_id"] not in unknown
+        reason
+        for name in found["group_id"].to_pylist()
+        if name not in unknown and (reason := _gap(untold, name, with_offsets=with_offsets))
     ]
     are_all_named = names and len(names) == len(replayed.tables.selection.groups)
+    is_said = are_all_named or not replayed.tables.selection.groups
     return AskedGroups(
         found,
         tuple(cannot_tell),
         tuple(name for name in names if name not in there and name not in unknown),
-        None if are_all_named else untold.absent(),
+        None if is_said else untold.absent(),
         replayed.instant,
         _refused(replayed, found),
     )
+
+
+def _gap(untold: Untold, group: str, *, with_offsets: bool) -> str | None:
+    """Return what cannot be told of a group that is there.
+
+    Of all groups together it is said once which records their partitions lack.
+    """
+    if not untold.replayed.tables.selection.groups:
+        return untold.incomplete(group)
+    gaps = untold.gaps_of(group)
+    return gaps.membership or (gaps.offsets if with_offsets else None)
 
 
 def _refused(replayed: Replayed, found: pa.Table) -> tuple[str, ...]:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from pyarrow import fs
 
 from analytics.assignors.java_order import string_hash
 from analytics.decode.selection import names_wanted
+from analytics.dump.inspection.losses import Loss, lacks
+from analytics.replay.log.losses_at import Ends, cleaned_until, first_later, leading, losses_at
 from jobs.stored_tables import StoredTables
 from reports.quantities import ranges
 
@@ -31,6 +32,8 @@ DEFAULT_PARTITIONS = 50
 
 _MOST_PARTITIONS = 1000
 _ENOUGH_GROUPS = 1000
+_MOST_NAMED = 5
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST = -(1 << 31)
 _SIGN = 1 << 31
 
@@ -43,15 +46,61 @@ def home_of(group: str, partitions: int) -> int:
 
 
 @dataclass(frozen=True)
+class GroupGaps:
+    """Why something of a group cannot be told; null is told whole.
+
+    Attributes:
+        offsets: Why its committed or pending offsets may not be all, or not the last ones.
+        membership: Why its state, members and assignments may not be the last ones.
+        history: Why its history has gaps.
+    """
+
+    offsets: str | None = None
+    membership: str | None = None
+    history: str | None = None
+
+    @property
+    def reasons(self) -> list[str]:
+        """All of them, each once."""
+        found = (self.offsets, self.membership, self.history)
+        return list(dict.fromkeys(each for each in found if each is not None))
+
+
+@dataclass(frozen=True)
 class Untold:
-    """What cannot be told about groups from what was replayed."""
+    """What cannot be told about groups from what was replayed.
+
+    `gaps_of(group)` is what a command asks that judges a group: it says why its offsets, its
+    membership or its history cannot be told, also of a group that the state does not have.
+    """
 
     replayed: Replayed
 
+    def gaps_of(self, group: str) -> GroupGaps:
+        """Return why the offsets, the membership and the history of a group cannot be told."""
+        nothing = self.of_group(group)
+        if nothing is not None:
+            return GroupGaps(nothing, nothing, nothing)
+        membership = self.incomplete(group)
+        # The partition it lies in; by its name alone only where the state does not have it.
+        home = self._where.get(group)
+        if home is None and self._partitions is not None:
+            home = home_of(group, self._partitions)
+        if home is None or home not in self.losses:
+            return GroupGaps(membership=membership)
+        lost = lacks(OFFSETS_TOPIC, home, self.losses[home])
+        return GroupGaps(
+            f"{group}: its offsets may be missing or replaced: {lost}",
+            membership,
+            f"{group}: its history may have gaps: {lost}",
+        )
+
     def of_group(self, group: str) -> str | None:
-        """Return why nothing can be told of a group, None where what is there is all."""
-        left_out = self._left_out(group)
-        if left_out is not None:
+        """Return why nothing can be told of a group, None where something is.
+
+        What is there need not be all: see `gaps_of`.
+        """
+        if (left_out := self._left_out(group)) is not None:
             return left_out
         if not self._present:
             return f"{group}: this dump has no copy of any partition of {OFFSETS_TOPIC}"
@@ -60,7 +109,10 @@ class Untold:
                 f"{group}: how many partitions {OFFSETS_TOPIC} has is not known, so neither is "
                 f"the one it belongs to"
             )
-        home = home_of(group, self._partitions)
+        return self._of_home(group, home_of(group, self._partitions))
+
+    def _of_home(self, group: str, home: int) -> str | None:
+        """Return why the partition of a group tells nothing of it."""
         if home not in self._present:
             reason = f"{group} belongs to {OFFSETS_TOPIC}-{home}, of which this dump has no copy"
             if self._named_partitions is None and not self._homes:
@@ -68,19 +120,35 @@ class Untold:
             return reason
         if home in self.lost_before:
             return f"{group} belongs to {OFFSETS_TOPIC}-{home}: {self._lost(home)}"
+        if home in self.losses and group not in self._where:
+            lost = lacks(OFFSETS_TOPIC, home, self.losses[home])
+            return f"{group} is not in the records that can be read, and {lost}"
         return None
+
+    def incomplete(self, group: str) -> str | None:
+        """Return what is missing of a group that is there, None where nothing is."""
+        missing = self._incomplete.get(group)
+        return f"{group}: {missing}" if missing else None
 
     def of_all(self) -> list[str]:
         """Return what cannot be told of the groups together."""
-        reasons = []
         if not self._present:
             return [f"this dump has no copy of any partition of {OFFSETS_TOPIC}"]
+        absent = self.absent()
+        reasons = [] if absent is None else [absent]
         if self.lost_before:
             reasons.append(
                 f"groups of {OFFSETS_TOPIC} {ranges(self.lost_before)} at "
-                f"{self.replayed.instant}: what was there before complete_from is only partly in "
-                f"the dump"
+                f"{self.replayed.instant}: history before complete_from was compacted"
             )
+        lossy = sorted(set(self.losses) - set(self.lost_before))
+        reasons += [
+            f"groups may be missing: {lacks(OFFSETS_TOPIC, number, self.losses[number])}"
+            for number in lossy[:_MOST_NAMED]
+        ]
+        if lossy[_MOST_NAMED:]:
+            rest = ranges(lossy[_MOST_NAMED:])
+            reasons.append(f"groups may be missing: {OFFSETS_TOPIC} {rest} lack records, too")
         return reasons
 
     def absent(self) -> str | None:
@@ -88,70 +156,51 @@ class Untold:
         if self._partitions is None:
             return None
         missing = set(range(self._partitions)) - self._present
+        asked = self._asked_partitions
+        missing = missing & asked if asked else missing
         if not missing or not self._present:
             return None
         return f"groups of {OFFSETS_TOPIC} {ranges(missing)}: this dump has no copy of these"
 
     @cached_property
+    def losses(self) -> Mapping[int, Sequence[Loss]]:
+        """By partition of the offsets topic, the losses that matter at the instant."""
+        found = losses_at(self.replayed.manifest, self._ends, self.replayed.lines)
+        return {number: each for (topic, number), each in found.items() if topic == OFFSETS_TOPIC}
+
+    @cached_property
     def lost_before(self) -> Mapping[int, int]:
         """By partition of the offsets topic, the offset before which the instant lies.
 
-        From that offset on every record is there; of those before, some are gone that counted.
+        Compaction removed some of the records before that offset that counted then. It left the
+        last value of each key, and removed nothing that counted where all records before that
+        offset are of the instant or earlier.
         """
-        starts = {
-            each["partition"]: each["complete_from"]
-            for each in self._of_offsets_topic()
-            if each.get("complete_from")
-        }
-        as_of = self.replayed.as_of
-        ends = {number: as_of["offsets"].get(f"{OFFSETS_TOPIC}-{number}") for number in starts}
-        first_later = self._first_later(starts, as_of["time"])
-        return {
-            number: start
-            for number, start in starts.items()
-            if min(_or(ends[number], start), first_later.get(number, start)) < start
-        }
+        found = {}
+        for row in leading(self.replayed.manifest):
+            key, start = (row["topic"], row["partition"]), cleaned_until(row)
+            end = self._ends.of(key)
+            if row["topic"] == OFFSETS_TOPIC and end is not None and end < start:
+                found[row["partition"]] = start
+        return found
 
-    def _first_later(self, starts: Mapping[int, int], time: str | None) -> dict[int, int]:
-        """Return, by partition, the first offset of a record that is later than a time.
-
-        What the cleaner took had a later value, which it left: it took nothing that counted then
-        where all records before complete_from are of that time or earlier.
-        """
-        if time is None or not starts:
-            return {}
-        source = self.replayed.source
-        first: dict[int, int] = {}
-        for name in self._tables_of_offsets_topic():
-            path = source.path(f"decoded/{name}")
-            if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
-                continue
-            records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
-            stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
-            later = records.to_table(
-                columns=["partition", "offset"],
-                filter=(pc.field("topic") == OFFSETS_TOPIC)
-                & pc.field("partition").isin(list(starts))
-                & (pc.field("timestamp") > stamp),
-            )
-            for each in later.group_by("partition").aggregate([("offset", "min")]).to_pylist():
-                number, offset = each["partition"], each["offset_min"]
-                first[number] = min(offset, first.get(number, offset))
-        return first
-
-    def _tables_of_offsets_topic(self) -> list[str]:
-        return sorted(
-            {
-                each["table"]
-                for each in self.replayed.manifest["record_types"]
-                if each["topic"] == OFFSETS_TOPIC and each["table"] and each["records"]
-            }
-        )
+    @cached_property
+    def _ends(self) -> Ends:
+        """Where the records end that count at the instant."""
+        state, offsets = self.replayed, {}
+        for name, end in state.as_of["offsets"].items():
+            topic, _, number = name.rpartition("-")
+            offsets[topic, int(number)] = end
+        time = state.as_of["time"]
+        since = None if time is None else datetime.fromisoformat(time) - _EPOCH
+        time_ms = None if since is None else since // timedelta(milliseconds=1)
+        later = first_later(state.source, state.manifest, time_ms, (OFFSETS_TOPIC,))
+        return Ends(offsets, later, state.is_end)
 
     def _lost(self, number: int) -> str:
         return (
-            f"what was there before offset {self.lost_before[number]} is only partly in the dump, "
-            f"and {self.replayed.instant} is before it"
+            f"history before offset {self.lost_before[number]} was compacted, and "
+            f"{self.replayed.instant} is before it"
         )
 
     def _left_out(self, group: str) -> str | None:
@@ -162,16 +211,17 @@ class Untold:
                 return f"{group} was left out by --group or --exclude-group when this was decoded"
         return None
 
-    def _of_offsets_topic(self) -> list[Mapping[str, Any]]:
-        return [
-            each
-            for each in self.replayed.manifest["partitions"]
-            if each["topic"] == OFFSETS_TOPIC and each.get("is_leading", True)
-        ]
+    @property
+    def _asked_partitions(self) -> set[int]:
+        """The partitions that `--partition` asked for; empty is all."""
+        manifest = self.replayed.manifest
+        said = (manifest.get("options", {}), manifest["replay"].get("filters", {}))
+        return {int(number) for each in said for number in each.get("partitions", ())}
 
     @cached_property
     def _present(self) -> frozenset[int]:
-        return frozenset(each["partition"] for each in self._of_offsets_topic())
+        rows = leading(self.replayed.manifest)
+        return frozenset(row["partition"] for row in rows if row["topic"] == OFFSETS_TOPIC)
 
     @cached_property
     def _partitions(self) -> int | None:
@@ -190,19 +240,36 @@ class Untold:
         said: list[int] = [each for each in named["partitions"].to_pylist() if each]
         return max(said, default=None)
 
-    @cached_property
+    @property
     def _homes(self) -> list[tuple[str, int]]:
         """Some groups, and where they are."""
+        return list(islice(self._where.items(), _ENOUGH_GROUPS))
+
+    @cached_property
+    def _where(self) -> Mapping[str, int]:
+        """All groups, and where they are."""
+        return {
+            str(name): int(home)
+            for name, home in zip(
+                self._groups["group_id"].to_pylist(),
+                self._groups["coordinator_partition"].to_pylist(),
+                strict=True,
+            )
+        }
+
+    @cached_property
+    def _incomplete(self) -> Mapping[str, str]:
+        """Groups of which not all is told, and what is missing."""
+        rows = self._groups.filter(pc.invert(self._groups["complete"]))
+        names, reasons = rows["group_id"].to_pylist(), rows["missing"].to_pylist()
+        return {str(name): str(why) for name, why in zip(names, reasons, strict=True)}
+
+    @cached_property
+    def _groups(self) -> pa.Table:
         everything = StoredTables(self.replayed.tables.workspace)
-        groups = everything.read("groups", ["group_id", "coordinator_partition"])
-        return [
-            (str(each["group_id"]), int(each["coordinator_partition"]))
-            for each in groups.slice(0, _ENOUGH_GROUPS).to_pylist()
-        ]
-
-
-def _or(number: int | None, other: int) -> int:
-    return other if number is None else number
+        return everything.read(
+            "groups", ["group_id", "coordinator_partition", "complete", "missing"]
+        )
 
 
 def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:

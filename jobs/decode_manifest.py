@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.changes import has_changed
@@ -34,7 +34,11 @@ def decode_manifest(
     reports = [(plan.slices[each.number], each) for each in decoding.slices]
     surveys = surveys_of_slices(
         plan,
-        [(each, report.survey) for each, report in reports if report.survey],
+        [
+            (each, replace(report.survey, unreadable=report.unreadable))
+            for each, report in reports
+            if report.survey
+        ],
         _has_changed,
     )
     findings = Findings(

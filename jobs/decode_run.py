@@ -14,6 +14,7 @@ from analytics.dump.inputs import recognize
 from analytics.dump.plan import PlanOptions, plan
 from analytics.dump.slices import Edges
 from analytics.errors import InputNotRecognizedError
+from analytics.replay.log.losses_at import leading
 from analytics.workspace import DECODED, DIVERGED, EVALUATIONS, HISTORY, STATE, Workspace
 from jobs.accounts import Account, accounts_of, total
 from jobs.decode_manifest import decode_manifest
@@ -34,6 +35,24 @@ DONE = 0
 CANNOT_TELL = 3
 
 
+def nothing_left(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the partitions of which records are lost and none could be read."""
+    return [
+        f"{each['topic']}-{each['partition']}"
+        for each in leading(manifest)
+        if each.get("losses") and not each["batches"] and not _is_filled(manifest, each)
+    ]
+
+
+def _is_filled(manifest: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Return whether another copy gave records to the line of a partition."""
+    given = manifest.get("filled") or ()
+    return any(
+        (each["topic"], each["partition"], each["line"]) == (row["topic"], row["partition"], "")
+        for each in given
+    )
+
+
 @dataclass(frozen=True)
 class DecodeResult:
     """A finished run: its manifest, and the sums over all copies and partitions."""
@@ -43,8 +62,11 @@ class DecodeResult:
     records_lost: int
 
     def exit_code(self, limit: tuple[float, bool] | None) -> int:
-        """Return 3 where something was unreadable, or more than the limit was undecodable."""
-        if self.manifest["unreadable"]:
+        """Return 3 where something was unreadable, or more than the limit was undecodable.
+
+        A partition of which records are lost and none is left was unreadable, too.
+        """
+        if self.manifest["unreadable"] or nothing_left(self.manifest):
             return CANNOT_TELL
         if limit is None:
             return DONE

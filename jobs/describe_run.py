@@ -78,7 +78,7 @@ def describe_inputs(
     if wanted.epoch is not None:
         return _describe_epoch(console, wanted, wanted.epoch, output_format, options)
     with replayed(console, needs=NEEDS, **options) as state:
-        asked = asked_groups(state, wanted.group_type)
+        asked = asked_groups(state, wanted.group_type, with_offsets=wanted.what in (None, OFFSETS))
         source = describe_source(state, asked.found, wanted.end_offsets, console)
         if wanted.what != STATE and wanted.against is None:
             asked = _with_unread(asked, source)

@@ -120,7 +120,7 @@ def _untold(state: Replayed, console: Console, word: str) -> list[str]:
     found = [reason for name in names if (reason := untold.of_group(name))]
     if not state.tables.selection.groups:
         found += untold.of_all()
-    if len(names) < len(state.tables.selection.groups) or not names:
+    if len(names) < len(state.tables.selection.groups):
         absent = untold.absent()
         if absent is not None:
             console.warn(f"cannot tell: {word}: {absent}")

@@ -114,7 +114,7 @@ def _given(spark: SparkSession, replayed: Replayed, steps: Sequence[Step]) -> di
     instant = _instant(replayed.as_of)
     given: dict[str, Any] = {
         "rules": replay_rules(replayed.release),
-        "coverage": coverage_of(replayed.manifest, instant),
+        "coverage": coverage_of(replayed.manifest, instant, replayed.source, replayed.lines),
     }
     if "other_topics" in asked:
         given["other_topics"] = [topics_beside(spark, replayed.manifest, ())]

@@ -33,7 +33,7 @@ def list_inputs(
     else:
         names = ["group_id", "type", "protocol_type"]
     with replayed(console, needs=NEEDS, **options) as state:
-        asked = asked_groups(state)
+        asked = asked_groups(state, with_offsets=False)
         asked.tell(console)
         said = {
             **state.said,

@@ -2,47 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from analytics.dump.survey import COMPACTION
+from analytics.dump.model import INTERNAL_TOPICS
 from analytics.replay.coverage import Coverage
+from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
 from analytics.replay.topic_sources import PARTITION_METADATA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from analytics.replay.as_of import AsOf
+    from analytics.replay.log.lines import FollowedLine
+    from analytics.workspace import Workspace
     from jobs.topic_ids import NamedTopic
 
 
-def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
+def coverage_of(
+    manifest: Mapping[str, Any],
+    instant: AsOf,
+    source: Workspace | None = None,
+    lines: Iterable[FollowedLine] = (),
+) -> Coverage:
     """Return where the dump's edges are, as far as they matter at an instant.
 
-    Holes that compaction leaves are none, and what the log start leaves behind the broker does not
-    know either.
+    Args:
+        manifest: Of a workspace with decoded tables.
+        instant: The instant.
+        source: That workspace, where the instant is a time: the records say what was later.
+        lines: The lines that are followed instead of the surviving ones.
     """
-    starts: dict[tuple[str, int], int] = {}
+    later = {}
+    if source is not None:
+        later = first_later(source, manifest, instant.timestamp_ms, INTERNAL_TOPICS)
+    losses = losses_at(manifest, Ends(instant.offsets, later, instant.is_end), lines)
     shown: dict[tuple[str, int], int] = {}
     cleaned: dict[tuple[str, int], int] = {}
     present: dict[str, set[int]] = {}
-    for each in manifest["partitions"]:
-        if each.get("is_leading", True):
-            key = each["topic"], each["partition"]
-            present.setdefault(key[0], set()).add(key[1])
-            lost = list(_ends_of_losses(each, instant.offsets.get(key)))
-            if not instant.is_end:
-                lost.append(_first_kept(manifest, each))
-            if max(lost, default=0):
-                starts[key] = max(lost)
-            if each.get("complete_from"):
-                shown[key] = each["complete_from"]
-                if key not in starts and _is_only_cleaned(each):
-                    cleaned[key] = each["complete_from"]
+    for each in leading(manifest):
+        key = each["topic"], each["partition"]
+        present.setdefault(key[0], set()).add(key[1])
+        if each.get("complete_from"):
+            shown[key] = each["complete_from"]
+            if key not in losses and _is_only_cleaned(each):
+                cleaned[key] = each["complete_from"]
     absent = {topic: frozenset(numbers) for topic, numbers in manifest["absent_partitions"].items()}
     return Coverage(
-        complete_from=starts,
+        complete_from={key: each[-1].end for key, each in losses.items()},
         partitions={
             topic: max(numbers | absent.get(topic, frozenset())) + 1
             for topic, numbers in present.items()
@@ -51,6 +59,7 @@ def coverage_of(manifest: Mapping[str, Any], instant: AsOf) -> Coverage:
         shown_from=shown,
         cleaned_until=cleaned,
         data_topics=_topics_on_disk(manifest),
+        losses=losses,
     )
 
 
@@ -86,35 +95,6 @@ def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
         for each in manifest["partitions"]
         if each.get("is_leading", True) and each.get("log_start_offset")
     }
-
-
-def _first_kept(manifest: Mapping[str, Any], partition: Mapping[str, Any]) -> int:
-    """Return the offset below which records were deleted that counted before the end of the dump.
-
-    Those from the first file's start on are still there, unless they were left out.
-    """
-    first, start = partition.get("first_offset"), partition.get("log_start_offset")
-    if first is None or not start:
-        return 0
-    kept = manifest["options"].get("keep_below_log_start", False)
-    return int(min(first, start) if kept else start)
-
-
-def _ends_of_losses(partition: Mapping[str, Any], end: int | None) -> Iterator[int]:
-    """Yield the first offset after each loss; one that reaches past the cut ends there."""
-    losses = [
-        (gap["first_offset"], gap["end_offset"])
-        for gap in partition.get("gaps", ())
-        if gap["kind"] != COMPACTION
-    ]
-    losses += [
-        (damage["offset"], damage["offset"] + 1)
-        for damage in partition.get("damages", ())
-        if damage["offset"] is not None
-    ]
-    for first, after in losses:
-        if end is None or first < end:
-            yield after if end is None else min(after, end)
 
 
 def topics_beside(

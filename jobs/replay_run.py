@@ -228,7 +228,7 @@ def _replay(
         wanted.instant,
         replay_rules(wanted.release),
         steps=wanted.steps,
-        coverage=coverage_of(manifest, wanted.instant),
+        coverage=coverage_of(manifest, wanted.instant, source, wanted.lines),
         other_topics=[topics_beside(spark, manifest, wanted.side_file)],
         keep=write,
         at_once=AT_ONCE,

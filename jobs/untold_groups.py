@@ -36,10 +36,10 @@ def untold_groups(state: Replayed, groups: pa.Table, others: pa.Table) -> dict[s
     }
     asked = set(
         _alone(others, groups)["group_id"].to_pylist()
-        + _in_partitions(groups, untold.lost_before)["group_id"].to_pylist()
+        + _in_partitions(groups, {*untold.lost_before, *untold.losses})["group_id"].to_pylist()
     )
     for name in asked - set(found):
-        why = untold.of_group(name)
+        why = untold.gaps_of(name).offsets
         if why is not None:
             found[name] = why
     return found

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from reports.columns import columns
+from reports.missing_records import missing_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +19,8 @@ def shown(manifest: Mapping[str, Any], output_format: str) -> str:
     """Return the summary in ``text`` or ``json``."""
     if output_format == "json":
         return json.dumps(manifest, indent=1, ensure_ascii=False)
-    parts = [_record_types(manifest), _divergences(manifest), _sums(manifest)]
+    missing = [f"missing: {each}" for each in missing_records(manifest)]
+    parts = [_record_types(manifest), _divergences(manifest), _sums(manifest), missing]
     return "\n".join("\n".join(part) for part in parts if part)
 
 
@@ -80,7 +82,6 @@ def _sums(manifest: Mapping[str, Any]) -> list[str]:
     for each in accounts:
         left_out.update(each["left_out"])
         undecoded.update(each["undecoded"])
-    damaged = sum(each["bytes_damaged"] for each in accounts)
     lines = [f"{records:,} records: {decoded:,} decoded, {markers:,} control markers"]
     lost = Counter[str]()
     for each in manifest["record_types"]:
@@ -92,8 +93,6 @@ def _sums(manifest: Mapping[str, Any]) -> list[str]:
     ]
     lines += [f"  left out: {count:,} {rule}" for rule, count in sorted(left_out.items())]
     lines += [f"  undecoded: {count:,} {reason}" for reason, count in sorted(undecoded.items())]
-    if damaged:
-        lines.append(f"  damaged: {damaged:,} bytes; see the table undecoded")
     if not all(each["reconciles"] for each in accounts):
         lines.append("  the sums do NOT add up: this is an error of ours, please report it")
     return lines

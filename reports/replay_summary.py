@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from reports.columns import columns
+from reports.missing_records import missing_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,7 @@ def shown(manifest: Mapping[str, Any], output_format: str) -> str:
             "input": manifest["created_from"],
             "kafka_version": replay["kafka_version"],
             "lines": replay.get("lines", []),
+            "missing": missing_records(manifest),
             "rows": [{"table": name, "rows": rows} for name, rows in replay["rows"].items()],
         }
         return json.dumps(answer, indent=1, ensure_ascii=False)
@@ -34,6 +36,7 @@ def shown(manifest: Mapping[str, Any], output_format: str) -> str:
             *columns(("TABLE", "ROWS"), list(replay["rows"].items())),
             "",
             f"as of {_instant(replay['as_of'])}, by the rules of Kafka {replay['kafka_version']}",
+            *(f"missing: {each}" for each in missing_records(manifest)),
         ]
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analytics.dump.model import MAX_OFFSET, Note
@@ -53,6 +53,7 @@ class DiskFiles:
         high_watermarks: Offset per topic and partition.
         log_starts: Likewise.
         first_dirty: Likewise.
+        recovery_points: Likewise.
         clean_shutdown: Content of ``.kafka_cleanshutdown``, None where there is none.
         notes: What is broken in them.
     """
@@ -63,6 +64,16 @@ class DiskFiles:
     first_dirty: Offsets
     clean_shutdown: str | None
     notes: tuple[Note, ...]
+    recovery_points: Offsets = field(default_factory=dict)
+
+    def noted_ends(self, partition: tuple[str, int]) -> list[tuple[int, str]]:
+        """Return offsets that a partition's log reached, each with the file that says so."""
+        noted = (
+            (self.high_watermarks, HIGH_WATERMARKS),
+            (self.recovery_points, RECOVERY_POINTS),
+            (self.first_dirty, FIRST_DIRTY),
+        )
+        return [(offsets[partition], name) for offsets, name in noted if partition in offsets]
 
     @property
     def node_id(self) -> int | None:
@@ -110,6 +121,7 @@ def read_disk_files(names: set[str], path: Callable[[str], str]) -> DiskFiles:
         high_watermarks=offsets(HIGH_WATERMARKS),
         log_starts=offsets(LOG_STARTS),
         first_dirty=offsets(FIRST_DIRTY),
+        recovery_points=offsets(RECOVERY_POINTS),
         clean_shutdown=text(CLEAN_SHUTDOWN).strip() if CLEAN_SHUTDOWN in names else None,
         notes=tuple(notes),
     )

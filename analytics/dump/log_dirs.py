@@ -35,7 +35,9 @@ from analytics.dump.segments import (
     holds_partition,
     list_segments,
     partition_of,
+    segments_without_log,
     settle_swaps,
+    snapshot_ends,
 )
 from analytics.dump.storage import base_name, join, parent, storage_of
 from analytics.errors import InputNotRecognizedError
@@ -251,6 +253,8 @@ def _partition(
         ignored=listing.ignored,
         whole=not files,
         voters=beside(QUORUM_STATE, read_quorum_state, QuorumState()).voters,
+        noted_ends=(*disk.files.noted_ends(key), *snapshot_ends(names)),
+        lost_segments=segments_without_log(names),
     )
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.dump.damage import DamageReason
 from analytics.dump.data_topics import data_topics
+from analytics.dump.inspection.found_losses import complete_from, losses_told
+from analytics.dump.inspection.losses import lacks, loss_rows
 from analytics.dump.survey import PartitionSurvey, survey_of
 from analytics.dump.tally import joined
 from analytics.dump.unanswerable import unanswerable
@@ -144,6 +146,8 @@ def surveys_of_slices(
     for (copy, _), found in pieces.items():
         ordered = sorted(found, key=lambda piece: piece[0])
         files[copy].append(joined([survey for _, survey in ordered]))
+    # A directory without a single file of records is there, too: all it held is lost.
+    keys |= set(plan.leading)
     order = {key: place for place, key in enumerate(plan.leading)}
     partitions = [p for copy in plan.copies for p in copy.partitions if p.key in keys]
     partitions.sort(key=lambda each: (order.get(each.key, len(order)), each.key))
@@ -171,11 +175,13 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
     """Return one copy of a partition as the manifest has it."""
     partition = survey.partition
     leading = findings.leading.get(partition.key, partition.copy)
+    is_leading = leading == partition.copy
+    losses = losses_told(survey, findings.surveys, findings.filled or () if is_leading else ())
     return {
         "topic": partition.topic,
         "partition": partition.partition,
         "copy": partition.copy,
-        "is_leading": leading == partition.copy,
+        "is_leading": is_leading,
         "topic_id": partition.topic_id,
         "files": [
             {
@@ -202,7 +208,9 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
         "high_watermark": partition.high_watermark,
         "records_above_high_watermark": survey.records_above_high_watermark,
         "first_dirty_offset": partition.first_dirty_offset,
-        "complete_from": survey.complete_from,
+        "complete_from": complete_from(survey, losses),
+        "losses": loss_rows(losses),
+        "lacks": lacks(*partition.key, losses) if losses else None,
         "leader_epochs": [
             {"epoch": epoch, "first_offset": offset} for epoch, offset in survey.leader_epochs
         ],

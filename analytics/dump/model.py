@@ -83,6 +83,8 @@ class PartitionCopy:
         ignored: Files that are not read.
         whole: All of the partition's files are given, not only named ones.
         voters: Node ids of the quorum, from ``quorum-state`` of the metadata log.
+        noted_ends: Offsets that the log reached, each with the file that says so.
+        lost_segments: Base offsets of segments whose index is there and whose log is not.
     """
 
     copy: str
@@ -98,6 +100,8 @@ class PartitionCopy:
     ignored: tuple[Ignored, ...] = ()
     whole: bool = True
     voters: tuple[int, ...] = ()
+    noted_ends: tuple[tuple[int, str], ...] = ()
+    lost_segments: tuple[int, ...] = ()
 
     @property
     def logs(self) -> tuple[SegmentFile, ...]:

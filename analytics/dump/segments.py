@@ -24,7 +24,11 @@ _CHECKPOINT = re.compile(
     r"(?P<offset>\d{20})-(?P<epoch>\d{10})(?P<random>-.+)?\.checkpoint(?P<suffix>|\.part|\.deleted)"
 )
 _INDEX = re.compile(r"\d{20}\.(?:index|timeindex|txnindex|snapshot)(?:|\.deleted|\.cleaned|\.swap)")
+_SNAPSHOT = re.compile(r"(?P<offset>\d{20})\.snapshot")
+_OF_A_SEGMENT = re.compile(r"(?P<offset>\d{20})\.(?:index|timeindex)")
 _INT32 = 2**31
+
+_STATES = ("", ".swap", ".deleted", ".cleaned")
 
 WHY_FOLDER = {
     "delete": "Kafka was deleting this partition",
@@ -76,6 +80,24 @@ def holds_partition(entries: Iterable[Entry]) -> bool:
         and (_LOG.fullmatch(entry.name) or entry.name in PARTITION_FILES or _is_checkpoint(entry))
         for entry in entries
     )
+
+
+def snapshot_ends(names: Iterable[str]) -> list[tuple[int, str]]:
+    """Return offsets that a log reached, each with the producer snapshot that says so.
+
+    A broker takes one at the log's end: when it starts a segment, and when it stops.
+    """
+    found = [(name, _SNAPSHOT.fullmatch(name)) for name in sorted(names)]
+    return [(int(match["offset"]), name) for name, match in found if match]
+
+
+def segments_without_log(names: Iterable[str]) -> tuple[int, ...]:
+    """Return base offsets of segments whose index is there and whose log is not."""
+    there = set(names)
+    found = [_OF_A_SEGMENT.fullmatch(name) for name in there]
+    offsets = {match["offset"] for match in found if match}
+    gone = {each for each in offsets if not any(f"{each}.log{end}" in there for end in _STATES)}
+    return tuple(sorted(int(each) for each in gone))
 
 
 def list_segments(folder: str, topic: str, partition: int, entries: Iterable[Entry]) -> Listing:

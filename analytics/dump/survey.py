@@ -194,7 +194,11 @@ def survey_of(
 
 
 def _gaps_inside(partition: PartitionCopy, logs: Sequence[SegmentSurvey]) -> list[Gap]:
-    return [Gap(*hole, _kind(partition, hole.end, UNKNOWN)) for log in logs for hole in log.holes]
+    return [
+        Gap(hole.first, hole.end, _kind(partition, hole.end, UNKNOWN))
+        for log in logs
+        for hole in log.holes
+    ]
 
 
 def _gaps_between(partition: PartitionCopy, logs: Sequence[SegmentSurvey]) -> list[Gap]:

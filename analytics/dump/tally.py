@@ -24,10 +24,12 @@ MOST_HOLES = 1000
 
 
 class Hole(NamedTuple):
-    """Offsets between two batches that no batch covers."""
+    """Offsets between two batches that no batch covers, and the bytes between these batches."""
 
     first: int
     end: int
+    from_position: int = 0
+    to_position: int = 0
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class SegmentSurvey:
         segment: The file.
         first_offset: Base offset of the first batch, None without batches.
         end_offset: Last offset + 1.
+        first_position: First byte of the first batch.
+        end_position: End of the last batch's bytes.
         first_timestamp: Earliest, milliseconds; None where none is known.
         last_timestamp: Latest, likewise.
         batches: How many.
@@ -62,6 +66,8 @@ class SegmentSurvey:
     segment: SegmentFile
     first_offset: int | None = None
     end_offset: int | None = None
+    first_position: int | None = None
+    end_position: int | None = None
     first_timestamp: int | None = None
     last_timestamp: int | None = None
     batches: int = 0
@@ -89,6 +95,7 @@ class SegmentTally:
     def __init__(self, segment: SegmentFile) -> None:
         self._survey = SegmentSurvey(segment)
         self._last_offset: int | None = None
+        self._last_position = 0
         self._holes: list[Hole] = []
 
     def add(self, headers: Headers) -> None:
@@ -107,6 +114,10 @@ class SegmentTally:
             before,
             first_offset=first if before.first_offset is None else before.first_offset,
             end_offset=int(headers.last_offset[-1]) + 1,
+            first_position=(
+                int(headers.position[0]) if before.first_position is None else before.first_position
+            ),
+            end_position=int(headers.position[-1] + headers.size[-1]),
             first_timestamp=_least(before.first_timestamp, times[0]),
             last_timestamp=_most(before.last_timestamp, times[1]),
             batches=before.batches + len(headers),
@@ -141,14 +152,19 @@ class SegmentTally:
         expected[1:] = headers.last_offset[:-1] + 1
         before = self._last_offset
         expected[0] = headers.base_offset[0] if before is None else before + 1
+        ends = np.empty(len(headers), np.int64)
+        ends[0] = self._last_position
+        ends[1:] = headers.position[:-1] + headers.size[:-1]
         self._last_offset = int(headers.last_offset[-1])
+        self._last_position = int(headers.position[-1] + headers.size[-1])
         # A compressed entry of magic 0 or 1 is taken to fill the hole before it.
         rows = np.flatnonzero((headers.base_offset > expected) & (headers.count != UNKNOWN_COUNT))
         if not rows.size:
             return
         first, end = expected[rows], headers.base_offset[rows]
         room = MOST_HOLES - len(self._holes)
-        self._holes += map(Hole, first[:room].tolist(), end[:room].tolist())
+        bytes_between = (ends[rows][:room].tolist(), headers.position[rows][:room].tolist())
+        self._holes += map(Hole, first[:room].tolist(), end[:room].tolist(), *bytes_between)
         self._survey = replace(
             self._survey,
             hole_count=self._survey.hole_count + rows.size,
@@ -164,11 +180,16 @@ def joined(parts: Sequence[SegmentSurvey]) -> SegmentSurvey:
         between: tuple[Hole, ...] = ()
         if whole.end_offset is not None and part.first_offset is not None:
             apart = part.first_offset > whole.end_offset
-            between = (Hole(whole.end_offset, part.first_offset),) if apart else ()
+            positions = (whole.end_position or 0, part.first_position or 0)
+            between = (Hole(whole.end_offset, part.first_offset, *positions),) if apart else ()
         whole = replace(
             part,
             first_offset=part.first_offset if whole.first_offset is None else whole.first_offset,
             end_offset=whole.end_offset if part.end_offset is None else part.end_offset,
+            first_position=(
+                part.first_position if whole.first_position is None else whole.first_position
+            ),
+            end_position=whole.end_position if part.end_position is None else part.end_position,
             first_timestamp=_least(whole.first_timestamp, part.first_timestamp),
             last_timestamp=_most(whole.last_timestamp, part.last_timestamp),
             batches=whole.batches + part.batches,
@@ -189,6 +210,7 @@ def joined(parts: Sequence[SegmentSurvey]) -> SegmentSurvey:
             thinned_end=part.thinned_end or whole.thinned_end,
             damages=(*whole.damages, *part.damages),
             changed=whole.changed or part.changed,
+            unreadable=whole.unreadable or part.unreadable,
         )
     return whole
 

@@ -149,10 +149,10 @@ def log_senses(partition: PartitionCopy) -> list[LogSense]:
     complete_from = partition.first_dirty_offset
     if partition.topic not in COMPACTED_TOPICS:
         complete_from = 0
-    ends = [segment.base_offset for segment in logs[1:]]
+    ends = [*(segment.base_offset for segment in logs[1:]), None]
     return [
         LogSense(segment.base_offset, end, complete_from, partition.leader_epochs)
-        for segment, end in zip(logs, [*ends, None], strict=True)
+        for segment, end in zip(logs, ends, strict=False)
     ]
 
 

@@ -64,6 +64,13 @@ def merged(losses: Iterable[Loss]) -> list[Loss]:
     return found
 
 
+def inside(losses: Iterable[Loss], first: int, end: int) -> list[Loss]:
+    """Return what of losses lies in `[first, end)`."""
+    return merged(
+        replace(each, first=max(each.first, first), end=min(each.end, end)) for each in losses
+    )
+
+
 def filled_up(losses: Iterable[Loss], filled: Iterable[tuple[int, int]]) -> list[Loss]:
     """Return what is left of losses where other copies gave offsets (first, end)."""
     left = merged(losses)

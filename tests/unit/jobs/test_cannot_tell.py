@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from analytics.decode.selection import Selection
 from jobs.asked_groups import AskedGroups, asked_groups
-from jobs.cannot_tell import home_of, partitions_that_fit
+from jobs.cannot_tell import Untold, home_of, partitions_that_fit
 from jobs.console import Console
 from jobs.replayed import replayed
 from tests.support.written_workspace import OFFSETS, group, write_workspace
@@ -75,11 +76,85 @@ def test_without_a_name_what_may_be_missing_is_said(tmp_path: Path) -> None:
     workspace = write_workspace(
         tmp_path, {"groups": [group("my-group", home=12)]}, partitions=partitions(12)
     )
-    for groups in ((), ("my*",)):
-        answer = asked(workspace, *groups)
-        assert answer.exit_code == 0
-        assert f"{OFFSETS} 0-11, 13-49" in (answer.maybe_missing or "")
+    everything = asked(workspace)
+    assert everything.exit_code == 3
+    assert f"{OFFSETS} 0-11, 13-49" in everything.cannot_tell[0]
+    assert everything.maybe_missing is None
+    some = asked(workspace, "my*")
+    assert some.exit_code == 0
+    assert f"{OFFSETS} 0-11, 13-49" in (some.maybe_missing or "")
     assert asked(workspace, "my-group").maybe_missing is None
+
+
+def test_partitions_that_were_not_asked_for_are_not_missed(tmp_path: Path) -> None:
+    workspace = write_workspace(
+        tmp_path,
+        {"groups": [group("my-group", home=12)]},
+        partitions=partitions(12),
+        options={"partitions": [12]},
+    )
+    assert asked(workspace).exit_code == 0
+
+
+LOST_TAIL = {
+    "losses": [
+        {"first_offset": 3, "end_offset": 5, "why": "a segment file is missing or cut off"},
+        {"first_offset": 9, "end_offset": None, "why": f"{0:020d}.log ends within a batch"},
+    ]
+}
+
+
+@pytest.fixture
+def lossy(tmp_path: Path) -> Path:
+    """Partition 12 has lost records; of its two groups one is still there."""
+    there = [
+        group("my-group", home=12, complete=False, missing="the last records"),
+        group("group", home=47),
+    ]
+    others = [number for number in range(50) if number != 12]
+    rows = [*partitions(*others), *partitions(12, **LOST_TAIL)]
+    return write_workspace(tmp_path, {"groups": there}, partitions=rows)
+
+
+def test_a_group_that_may_be_among_lost_records_is_not_said_not_to_exist(lossy: Path) -> None:
+    lost = next(name for number in range(999) if home_of(name := f"g{number}", 50) == 12)
+    answer = asked(lossy, lost)
+    assert (answer.missing, answer.exit_code) == ((), 3)
+    (reason,) = answer.cannot_tell
+    assert reason == (
+        f"{lost} is not in the records that can be read, and {OFFSETS}-12 lacks offsets 3 to 4 "
+        f"(a segment file is missing or cut off), all from offset 9 on "
+        f"(00000000000000000000.log ends within a batch)"
+    )
+    assert asked(lossy, "billing").missing == ("billing",), "it belongs to another partition"
+
+
+def test_all_groups_cannot_be_told_where_records_of_any_partition_are_lost(lossy: Path) -> None:
+    answer = asked(lossy)
+    assert answer.exit_code == 3
+    assert f"groups may be missing: {OFFSETS}-12 lacks offsets 3 to 4" in answer.cannot_tell[0]
+
+
+def test_why_offsets_membership_and_history_cannot_be_told(lossy: Path) -> None:
+    with replayed(Console(quiet=True), inputs=[str(lossy)]) as state:
+        gaps = Untold(state).gaps_of("my-group")
+        assert Untold(state).gaps_of("group").reasons == []
+    assert gaps.membership == "my-group: the last records"
+    assert gaps.offsets is not None
+    assert "its offsets may be missing or replaced" in gaps.offsets
+    assert gaps.history is not None
+    assert len(gaps.reasons) == 3
+    assert asked(lossy, "my-group").exit_code == 3
+    assert asked(lossy, "group").exit_code == 0
+
+
+@pytest.mark.parametrize(("end", "is_told"), [(3, True), (4, False)])
+def test_losses_behind_the_instant_do_not_matter(lossy: Path, end: int, *, is_told: bool) -> None:
+    manifest = json.loads((lossy / "manifest.json").read_text("utf-8"))
+    manifest["replay"]["as_of"] = {"time": None, "offsets": {f"{OFFSETS}-12": end}}
+    (lossy / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    with replayed(Console(quiet=True), inputs=[str(lossy)]) as state:
+        assert (Untold(state).gaps_of("my-group").offsets is None) is is_told
 
 
 def test_a_dump_without_the_offsets_topic_tells_of_no_group(tmp_path: Path) -> None:
@@ -114,7 +189,7 @@ def test_at_an_offset_before_complete_from_nothing_can_be_told(
     assert bool(answer.missing) is is_told
     assert answer.exit_code == (1 if is_told else 3)
     if not is_told:
-        assert "before offset 100 is only partly in the dump" in answer.cannot_tell[0]
+        assert "history before offset 100 was compacted" in answer.cannot_tell[0]
         assert f"{OFFSETS} 12 at" in asked(workspace).cannot_tell[0]
 
 

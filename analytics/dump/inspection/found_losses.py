@@ -1,0 +1,184 @@
+"""The losses of one copy of a partition, by its files, their batches and the checkpoints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analytics.dump.damage import TailKind
+from analytics.dump.inspection.losses import OPEN_END, Loss, filled_up, inside, merged
+from analytics.dump.model import COMPACTED_TOPICS
+from analytics.dump.slices import log_start
+from analytics.dump.survey import COMPACTION, MISSING_SEGMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from analytics.dump.damage import Damage
+    from analytics.dump.model import Filled, SegmentFile
+    from analytics.dump.survey import PartitionSurvey
+    from analytics.dump.tally import SegmentSurvey
+
+_NO_FILE = "a segment file is missing or cut off"
+_NO_REASON = "neither the cleaner nor a missing file explains the gap"
+_SINGLE_FILES = "only single files of it are given"
+
+
+def losses_of(survey: PartitionSurvey) -> list[Loss]:
+    """Return the losses of one copy, in order."""
+    explained = [
+        *_head(survey),
+        *(loss for file in survey.logs for loss in _damages(survey, file)),
+        *_unreadable(survey),
+        *_tail(survey),
+    ]
+    gaps = filled_up(_gaps(survey), [(each.first, each.end) for each in explained])
+    # What lies below the log start the broker did not know either.
+    return inside([*explained, *gaps], log_start(survey.partition), OPEN_END)
+
+
+def losses_told(
+    survey: PartitionSurvey, surveys: Iterable[PartitionSurvey], filled: Iterable[Filled]
+) -> list[Loss]:
+    """Return the losses of the line that a copy leads, to which other copies gave what it lacks.
+
+    Args:
+        survey: The leading copy.
+        surveys: Of all copies.
+        filled: What copies gave to others.
+    """
+    own, key = losses_of(survey), survey.partition.key
+    given = [each for each in filled if (each.topic, each.partition, each.line) == (*key, "")]
+    left = filled_up(own, [(each.first_offset, each.end_offset) for each in given])
+    for other in surveys:
+        ranges = [
+            (each.first_offset, each.end_offset)
+            for each in given
+            if each.copy == other.partition.copy
+        ]
+        if not ranges or other.partition.key != key:
+            continue
+        found = losses_of(other)
+        left += [piece for each in ranges for piece in inside(found, *each)]
+        # The end of the log is now as far as this copy tells it.
+        if any(each.is_open for each in own) and not any(each.is_open for each in left):
+            left += [each for each in found if each.is_open]
+    return merged(left)
+
+
+def complete_from(survey: PartitionSurvey, losses: Sequence[Loss]) -> int | None:
+    """Return the offset from which on every record is present; None where nothing tells."""
+    if survey.complete_from is None:
+        return None
+    ends = [survey.end_offset if each.is_open else each.end for each in losses]
+    return max([survey.complete_from, *ends])
+
+
+def _gaps(survey: PartitionSurvey) -> Iterator[Loss]:
+    words = {MISSING_SEGMENT: _NO_FILE}
+    for gap in survey.gaps:
+        # What lies behind the last batch is judged by `_tail`.
+        if gap.kind != COMPACTION and gap.first_offset < survey.end_offset:
+            yield Loss(gap.first_offset, gap.end_offset, words.get(gap.kind, _NO_REASON))
+    more = sum(log.hole_count - len(log.holes) for log in survey.logs)
+    last = [log for log in survey.logs if log.hole_count > len(log.holes)]
+    dirty = survey.partition.first_dirty_offset
+    if more and (dirty is None or (last[-1].last_hole_end or 0) > dirty):
+        start = last[0].holes[-1].end if last[0].holes else last[0].segment.base_offset
+        yield Loss(start, last[-1].last_hole_end or start, _NO_REASON)
+
+
+def _head(survey: PartitionSurvey) -> Iterator[Loss]:
+    """Yield what lies before the first file of a log that nothing removes the beginning of."""
+    partition = survey.partition
+    if partition.topic not in COMPACTED_TOPICS or not partition.logs:
+        return
+    begins = partition.logs[0].base_offset
+    if begins and not partition.log_start_offset:
+        why = f"the first file begins at offset {begins:,}" if partition.whole else _SINGLE_FILES
+        yield Loss(0, begins, why)
+
+
+def _damages(survey: PartitionSurvey, file: SegmentSurvey) -> Iterator[Loss]:
+    """Yield the offsets that may have stood where a file's bytes are damaged."""
+    for damage in file.damages:
+        first, end = _around(survey, file, damage)
+        yield Loss(first, end, f"damaged bytes in {_name(file.segment)}")
+
+
+def _around(survey: PartitionSurvey, file: SegmentSurvey, damage: Damage) -> tuple[int, int]:
+    """Return the end of the batch before a damage, and the begin of the batch behind it."""
+    base = file.segment.base_offset
+    if file.first_offset is None or file.first_position is None or file.end_position is None:
+        return base, _next_begin(survey, file.segment)
+    if damage.position < file.first_position:
+        return base, file.first_offset
+    if damage.position >= file.end_position:
+        return file.end_offset or base, _next_begin(survey, file.segment)
+    for hole in file.holes:
+        if hole.from_position <= damage.position and damage.end <= hole.to_position:
+            return hole.first, hole.end
+    if file.hole_count > len(file.holes):
+        start = file.holes[-1].end if file.holes else base
+        return start, file.last_hole_end or start
+    return 0, 0  # No offset is missing between the batches around it.
+
+
+def _unreadable(survey: PartitionSurvey) -> Iterator[Loss]:
+    read = {file.segment.name: file for file in survey.logs}
+    for segment in survey.partition.logs:
+        file = read.get(segment.name)
+        if file is None or file.unreadable:
+            first = file.end_offset if file and file.end_offset is not None else None
+            start = segment.base_offset if first is None else first
+            yield Loss(start, _next_begin(survey, segment), f"{_name(segment)} cannot be read")
+
+
+def _tail(survey: PartitionSurvey) -> Iterator[Loss]:
+    """Yield what lies behind the last batch, where anything tells that something does."""
+    partition, end = survey.partition, survey.end_offset
+    if not partition.logs:
+        yield Loss(0, OPEN_END, "its directory holds no segment file")
+        return
+    if not partition.whole:
+        yield Loss(end, OPEN_END, _SINGLE_FILES, end + 1)
+    for file in survey.logs:
+        if file.tail and file.tail.kind is TailKind.TRUNCATED:
+            first = file.segment.base_offset if file.end_offset is None else file.end_offset
+            why = f"{_name(file.segment)} ends within a batch"
+            yield Loss(first, _next_begin(survey, file.segment), why, first + 1)
+    for base in partition.lost_segments:
+        covered = any(
+            file.segment.base_offset < base < (file.end_offset or 0) for file in survey.logs
+        )
+        if not covered and partition.whole:
+            following = _following(survey, base)
+            yield Loss(base, following, f"{base:020d}.log is missing", base + 1)
+    yield from _noted_ends(survey.partition.noted_ends, survey.partition.leader_epochs, end)
+
+
+def _noted_ends(
+    noted: Sequence[tuple[int, str]], epochs: Sequence[tuple[int, int]], end: int
+) -> Iterator[Loss]:
+    epoch_starts = [(offset, "leader-epoch-checkpoint") for _, offset in epochs[-1:]]
+    reached, source = max([*noted, *epoch_starts], default=(0, ""))
+    if reached > end:
+        why = f"{source} says that the log reached offset {reached:,}"
+        yield Loss(end, OPEN_END, why, reached)
+
+
+def _next_begin(survey: PartitionSurvey, segment: SegmentFile) -> int:
+    """Return where the first readable batch behind a file begins."""
+    return _following(survey, segment.base_offset)
+
+
+def _following(survey: PartitionSurvey, base: int) -> int:
+    begins = [
+        log.first_offset
+        for log in survey.logs
+        if log.segment.base_offset > base and log.first_offset is not None
+    ]
+    return min(begins, default=OPEN_END)
+
+
+def _name(segment: SegmentFile) -> str:
+    return segment.name.rpartition("/")[2]

@@ -1,0 +1,181 @@
+"""The losses of internal partitions as they matter at an instant, from a manifest.
+
+At the end of the dump what compaction removed is no loss: it left the last record of every key. At
+an earlier instant it may have removed what was in force then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
+from analytics.dump.model import COMPACTED_TOPICS
+from analytics.dump.survey import COMPACTION
+from analytics.replay.log.lines import FollowedLine
+from analytics.workspace import Workspace
+
+Key = tuple[str, int]
+Row = Mapping[str, Any]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DELETED = "records were deleted up to the log start"
+_CLEANED = "history before offset {:,} was compacted"
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where the records end that count at an instant.
+
+    Attributes:
+        offsets: By partition the end offsets asked for.
+        later: By partition the first offset of a record that is later than the time asked for.
+        is_end: Everything counts.
+    """
+
+    offsets: Mapping[Key, int] = field(default_factory=dict)
+    later: Mapping[Key, int] = field(default_factory=dict)
+    is_end: bool = True
+
+    def of(self, key: Key) -> int | None:
+        """Return where a partition ends; None is its end in the dump."""
+        ends = (self.offsets.get(key), self.later.get(key))
+        return min((each for each in ends if each is not None), default=None)
+
+
+def losses_at(
+    manifest: Row, ends: Ends, lines: Iterable[FollowedLine] = ()
+) -> dict[Key, list[Loss]]:
+    """Return by partition what is lost of what counts at an instant; nothing of whole ones.
+
+    Args:
+        manifest: Of a workspace with decoded tables.
+        ends: Where the records end that count then.
+        lines: The lines that are followed instead of the surviving ones.
+    """
+    followed = {(each.topic, each.partition): each for each in lines}
+    copies = {(each["topic"], each["partition"], each["copy"]): each for each in _copies(manifest)}
+    found = {}
+    for row in leading(manifest):
+        key = row["topic"], row["partition"]
+        losses = losses_of_row(row)
+        line = followed.get(key)
+        if line is not None:
+            own = copies.get((*key, line.copy), {})
+            losses = [
+                *inside(losses, 0, line.diverges_at),
+                *inside(losses_of_row(own), line.diverges_at, OPEN_END),
+            ]
+        end = ends.of(key)
+        if not ends.is_end:
+            losses = [*losses, *_removed_since(manifest, row, end)]
+        kept = inside(losses, 0, OPEN_END if end is None else end)
+        if kept:
+            found[key] = kept
+    return found
+
+
+def losses_of_row(row: Row) -> list[Loss]:
+    """Return the losses of a partition of a manifest."""
+    if "losses" in row:
+        return losses_of_rows(row["losses"])
+    # Written by an older release.
+    gaps = [gap for gap in row.get("gaps", ()) if gap["kind"] != COMPACTION]
+    losses = [Loss(gap["first_offset"], gap["end_offset"], "a gap") for gap in gaps]
+    damaged = [each["offset"] for each in row.get("damages", ()) if each["offset"] is not None]
+    return merged([*losses, *(Loss(each, each + 1, "damaged bytes") for each in damaged)])
+
+
+def cleaned_until(row: Row) -> int:
+    """Return the offset of a partition up to which compaction may have removed records."""
+    if row["topic"] not in COMPACTED_TOPICS:
+        return 0
+    dirty = row.get("first_dirty_offset")
+    return int((row.get("complete_from") if dirty is None else dirty) or 0)
+
+
+def leading(manifest: Row) -> Iterator[Row]:
+    """Yield the partitions of a manifest, each once: the copy whose line is decoded."""
+    return (each for each in manifest["partitions"] if each.get("is_leading", True))
+
+
+def first_later(
+    source: Workspace, manifest: Row, timestamp_ms: int | None, wanted: Collection[str]
+) -> dict[Key, int]:
+    """Return by partition the first offset of a record that is later than a time.
+
+    Only of partitions of which anything is lost or compacted: of others nobody asks.
+
+    Args:
+        source: The workspace with the decoded tables.
+        manifest: Its manifest.
+        timestamp_ms: The time; None is the end of the dump.
+        wanted: Topics.
+    """
+    asked = {
+        (each["topic"], each["partition"])
+        for each in leading(manifest)
+        if each["topic"] in wanted and (each.get("complete_from") or losses_of_row(each))
+    }
+    if timestamp_ms is None or not asked:
+        return {}
+    time = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    first: dict[Key, int] = {}
+    for name, topic in sorted(_tables(manifest, {topic for topic, _ in asked})):
+        path = source.path(f"decoded/{name}")
+        if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+            continue
+        records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+        stamp = pa.scalar(time, records.schema.field("timestamp").type)
+        numbers = [partition for of, partition in asked if of == topic]
+        rows = records.to_table(
+            columns=["partition", "offset"],
+            filter=(pc.field("topic") == topic)
+            & pc.field("partition").isin(numbers)
+            & (pc.field("timestamp") > stamp),
+        )
+        for each in rows.group_by("partition").aggregate([("offset", "min")]).to_pylist():
+            key, offset = (topic, each["partition"]), each["offset_min"]
+            first[key] = min(offset, first.get(key, offset))
+    return first
+
+
+def _tables(manifest: Row, topics: Collection[str]) -> set[tuple[str, str]]:
+    return {
+        (each["table"], each["topic"])
+        for each in manifest["record_types"]
+        if each["topic"] in topics and each["table"] and each["records"]
+    }
+
+
+def _copies(manifest: Row) -> Iterator[Row]:
+    return (each for each in manifest["partitions"] if each.get("copy") is not None)
+
+
+def _removed_since(manifest: Row, row: Row, end: int | None) -> Iterator[Loss]:
+    """Yield what was removed after the instant and may have counted then."""
+    deleted = _first_kept(manifest, row)
+    if deleted:
+        yield Loss(0, deleted, _DELETED)
+    cleaned = cleaned_until(row)
+    if end is not None and end < cleaned:
+        yield Loss(0, end, _CLEANED.format(cleaned))
+
+
+def _first_kept(manifest: Row, row: Row) -> int:
+    """Return the offset below which records were deleted that counted before the end of the dump.
+
+    Those from the first file's start on are still there, unless they were left out.
+    """
+    first, start = row.get("first_offset"), row.get("log_start_offset")
+    if first is None or not start:
+        return 0
+    kept = manifest["options"].get("keep_below_log_start", False)
+    return int(min(first, start) if kept else start)
