@@ -190,9 +190,8 @@ def _remove(history: History, removal: Removal, number: int) -> None:
 
 def _happening(removal: Removal) -> Happening:
     was = frozenset[int | None]() if removal.was is None else frozenset({removal.was})
-    # Where nothing was in force, only what was pending went: that may be left out.
-    only_pending = removal.removes_pending and removal.was is None
-    return Happening(removal.key, removal.what, removal.at, was, NOTHING, not only_pending)
+    # Where nothing was in force, or nobody knows what: that it went may be left out.
+    return Happening(removal.key, removal.what, removal.at, was, NOTHING, removal.was is not None)
 
 
 def two_lines(
@@ -217,19 +216,24 @@ def two_lines(
     dead = history_of([*common, *lost])
     history = history_of(common)
     told = set(history.happenings)
+    common_past = {key: life.past for key, life in history.lives.items()}
     for key, span in elected.items():
-        was, became = before.get(key), after.get(key)
+        became = after.get(key)
         life = history.lives[key]
-        if was != became:
-            happening = Happening(key, LOST, span, frozenset({was}), frozenset({became}))
-            history.happenings.append(happening)
         life.past = [*dead.lives[key].past, (span, frozenset({became}), True)]
         life.values = frozenset({became})
     # The surviving line goes on from what its leader had.
     on = history_of([*common, *surviving])
+    for key, span in elected.items():
+        was, value = before.get(key), after.get(key)
+        if was != value:
+            later = on.lives[key].past[len(common_past.get(key, [])) :]
+            went_on = _resumed(later, was, value)
+            history.happenings.append(Happening(key, LOST, span, frozenset({was}), went_on))
     for key, life in on.lives.items():
-        went_on = [each for each in life.past if each not in history.lives[key].past]
-        history.lives[key].past += went_on
+        history.lives[key].past += [
+            each for each in life.past if each not in history.lives[key].past
+        ]
         history.lives[key].values = life.values
         history.lives[key].staged = life.staged
     history.happenings += [each for each in on.happenings if each not in told]
@@ -237,3 +241,25 @@ def two_lines(
         replace(each, on_lost_line=True) for each in dead.happenings if each not in told
     ]
     return history
+
+
+def _resumed(
+    later: Sequence[tuple[Span, Values, bool]], was: int | None, value: int | None
+) -> Values:
+    """Return what an offset became by an election: where its group went on, or what is in force.
+
+    Args:
+        later: What was committed on the surviving line since.
+        was: What was in force on the lost line.
+        value: What was in force on the surviving one.
+    """
+    found: set[int | None] = set()
+    for _, values, is_certain in later:
+        found |= values
+        if is_certain:
+            break
+    else:
+        found.add(value)
+    return frozenset(
+        value if each is None or was is None or each >= was else each for each in found
+    )

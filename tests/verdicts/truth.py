@@ -17,6 +17,7 @@ from typing import Any
 
 from tests.verdicts.happened import (
     EXPIRED,
+    LOST,
     NOTHING,
     OF_CAUSES,
     Happening,
@@ -81,6 +82,11 @@ class Truth:
         }
 
     @cached_property
+    def groups_lost(self) -> frozenset[str]:
+        """Groups that only a line of history had which did not survive."""
+        return frozenset(self.told["groups_lost"])
+
+    @cached_property
     def ever(self) -> frozenset[Key]:
         """Offsets that somebody committed, or began to."""
         return self._keys("ever")
@@ -100,8 +106,31 @@ class Truth:
 
     @cached_property
     def end(self) -> dict[Key, int | None]:
-        """What the coordinators answered last; None where only something pending is there."""
+        """What the coordinators answered last."""
         return {(row[0], row[1], row[2]): row[3] for row in self.told["end"]}
+
+    @cached_property
+    def end_values(self) -> dict[Key, Values]:
+        """The same, and of groups of which all is known what was gone in the end."""
+        gone = {key: NOTHING for key in self.ever if key[0] in self.witnessed}
+        return {**gone, **{key: frozenset({offset}) for key, offset in self.end.items()}}
+
+    @cached_property
+    def elected(self) -> int:
+        """Before when nothing was lost by an election."""
+        return min(each.at[0] for each in self.happenings if each.what == LOST)
+
+    def with_happenings(self, happenings: list[Happening]) -> Truth:
+        """Return the same with other happenings."""
+        other = Truth(self.dump, self.told)
+        other.__dict__.update(self.__dict__, happenings=happenings)
+        return other
+
+    def with_end(self, end: dict[Key, int | None]) -> Truth:
+        """Return the same with another end; what was open or deleted then is not known."""
+        other = Truth(self.dump, {**self.told, "staged": self.told["ever"]})
+        other.__dict__.update(happenings=self.happenings, end=end)
+        return other
 
 
 def read_truth(dump: str) -> Truth:
@@ -143,7 +172,8 @@ def truth_of(folder: Path) -> dict[str, Any]:
                 "what": each.what,
                 "at": list(each.at),
                 "was": _sorted(each.was),
-                "became": _sorted(each.became),
+                # Where a Streams group went on nobody told.
+                "became": [] if _is_untold(each, witnessed) else _sorted(each.became),
                 "certain": each.is_certain,
                 "on_lost_line": each.on_lost_line,
             }
@@ -154,9 +184,16 @@ def truth_of(folder: Path) -> dict[str, Any]:
         ],
         "end": [[*key, value] for key, value in sorted(end.items())],
         "ever": sorted(map(list, history.lives)),
+        "groups_lost": _groups_lost(folder),
         "staged": sorted(list(key) for key, life in history.lives.items() if life.staged),
         "deleted_records": _below_the_log_start(folder, end),
     }
+
+
+def _groups_lost(folder: Path) -> list[str]:
+    """Return groups that only a line of history had which did not survive."""
+    about = json.loads((folder / "about.json").read_text("utf-8"))
+    return list(about.get("groups_with_records_only_on_the_dead_disk", ()))
 
 
 def _below_the_log_start(folder: Path, end: Offsets) -> list[list[Any]]:
@@ -179,6 +216,10 @@ def _cleaned_away(history: History, end: Offsets, last: int) -> None:
             gone = Happening(key, EXPIRED, at, life.values, NOTHING, is_certain=False)
             history.happenings.append(gone)
             life.becomes(NOTHING, at, life.since)
+
+
+def _is_untold(happening: Happening, witnessed: set[str]) -> bool:
+    return happening.what == LOST and happening.key[0] not in witnessed
 
 
 def _sorted(values: Values) -> list[int | None]:
@@ -288,7 +329,7 @@ def _failover(folder: Path, acts: list[Act]) -> History:
         for each in json.loads((folder / "tools" / "divergence.json").read_text("utf-8"))
         if each["relation"] in {"diverged", "survivor is a prefix"}
     }
-    homes = {key: f"__consumer_offsets-{java_hash(key[0]) % 10}" for key in {*before, *after}}
+    homes = {key: f"__consumer_offsets-{home_of(key[0], 10)}" for key in {*before, *after}}
     return two_lines(
         [act for act in acts if act.answered < alone],
         [act for act in acts if alone <= act.answered < elected],
@@ -303,13 +344,14 @@ def _failover(folder: Path, acts: list[Act]) -> History:
     )
 
 
-def java_hash(text: str) -> int:
-    """Return the hash that Kafka finds a group's partition by: of Java, without its sign."""
-    units = text.encode("utf-16-be")
+def home_of(group: str, partitions: int) -> int:
+    """Return the offsets partition of a group, as Kafka computes it of Java's hash."""
+    units = group.encode("utf-16-be")
     value = 0
     for at in range(0, len(units), 2):
         value = (31 * value + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
-    return value & 0x7FFFFFFF
+    signed = value - (1 << 32) if value >> 31 else value
+    return (0 if signed == -(1 << 31) else abs(signed)) % partitions
 
 
 def write_truth(folder: Path) -> Path:

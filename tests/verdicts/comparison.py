@@ -1,0 +1,144 @@
+"""A dump with some of its evidence taken away: replayed, asked, and held against the truth."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.verdicts.asking import Answer, ask, call
+from tests.verdicts.evidence import (
+    EVIDENCE,
+    IN_TURN,
+    METADATA,
+    OF_THE_FAILOVER,
+    OFFSETS,
+    copied,
+    partitions,
+    rows_instead,
+    segments,
+)
+from tests.verdicts.happened import Values
+from tests.verdicts.held import Held, Told, hold_timeline, iso
+from tests.verdicts.states import hold_list, hold_offsets, hold_removals
+from tests.verdicts.truth import Truth, home_of
+from tests.verdicts.witness import Key
+
+ROWS = "rows instead of logs"
+ASSUMING = "rows, with --assume no-transactions"
+AS_OF = "as of"
+FAILOVER = "kafka-4.3.1-failover"
+DEAD_ALONE = "with the dead broker's disk alone"
+
+
+def evidences(dump: Path, truth: Truth) -> list[str]:
+    """Return what can be taken away from a dump, and an instant that it is asked about."""
+    names = list(EVIDENCE)
+    if not any(len(segments(each)) > 1 for each in partitions(dump, OFFSETS)):
+        names.remove("lost segments")
+    if not partitions(dump, METADATA):
+        names.remove("no metadata log")
+    names += OF_THE_FAILOVER if truth.dump == FAILOVER else [ROWS]
+    return [*names, f"{AS_OF} {iso(sorted(truth.instants)[2])}"]
+
+
+def prepared(dump: Path, evidence: str, folder: Path) -> tuple[Path, list[str]]:
+    """Return what commands are given, and options that go with it."""
+    if evidence.startswith(AS_OF):
+        return dump, ["--as-of", evidence.removeprefix(AS_OF).strip()]
+    copy = copied(dump, folder)
+    if evidence == ROWS:
+        rows = rows_instead(copy, folder / "rows")
+        for each in copy.iterdir():
+            if each != rows.parent:
+                shutil.rmtree(each)
+        return rows, []
+    take = {**EVIDENCE, **OF_THE_FAILOVER}[evidence]
+    if take is not None:
+        take(copy)
+    return copy, []
+
+
+def compared(dump: Path, truth: Truth, evidence: str, scratch: Path) -> dict[str, Held]:
+    """Replay a dump without some of its evidence and hold what commands say against the truth.
+
+    A workspace that is already there is asked.
+    """
+    workspace = scratch / "workspace"
+    if not (workspace / "manifest.json").exists():
+        source, options = prepared(dump, evidence, scratch / "dump")
+        replayed = call("replay", source, *options, "--out", workspace)
+        assert replayed.code in {0, 3}, (evidence, replayed)
+    known, offsets = _known(truth, evidence)
+    return hold_workspace(workspace, known, offsets)
+
+
+def by_evidence(dump: Path, evidence: str, helds: Mapping[str, Held]) -> dict[str, list[Held]]:
+    """Return what is held by what was taken away from the partition that a group is in."""
+    names = IN_TURN.get(evidence)
+    if names is None:
+        return {evidence: list(helds.values())}
+    numbers = {int(each.name.rpartition("-")[2]) for each in partitions(dump, OFFSETS)}
+    count = max(numbers) + 1
+    return {
+        name: [
+            held.of(lambda group, turn=turn: home_of(group, count) % len(names) == turn)  # type: ignore[misc]
+            for held in helds.values()
+        ]
+        for turn, name in enumerate(names)
+    }
+
+
+def hold_workspace(workspace: Path, truth: Truth, offsets: Mapping[Key, Values]) -> dict[str, Held]:
+    """Ask a workspace what every command says, and hold it against the truth."""
+    timeline = ask("timeline", workspace, "--group", "*")
+    describe = ask("describe", workspace, "--offsets")
+    listed = ask("list", workspace)
+    judged = ask("expiration", workspace)
+    return {
+        "timeline": hold_timeline(truth, told_of(timeline)),
+        "describe": hold_offsets(offsets, rows_of(describe), is_untold=describe.is_untold),
+        "list": hold_list(truth, rows_of(listed), is_untold=listed.is_untold),
+        "expiration": hold_removals(
+            truth, judged.told.get("removals", []), is_untold=judged.is_untold
+        ),
+    }
+
+
+def told_of(answer: Answer) -> Told:
+    """Return the verdicts of a timeline."""
+    rows = answer.told.get("verdicts", [])
+    said = " ".join(map(str, answer.told.get("cannot_tell", ()))) + answer.said
+    return Told(rows, answer.is_untold, said)
+
+
+def rows_of(answer: Answer) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of an answer."""
+    rows: Sequence[Mapping[str, Any]] = answer.told.get("rows", [])
+    return rows
+
+
+def _known(truth: Truth, evidence: str) -> tuple[Truth, Mapping[Key, Values]]:
+    """Return what is true at the end of what is left, and what was in force then."""
+    if evidence.startswith(AS_OF):
+        at = next(each for each in truth.instants if evidence.endswith(iso(each)))
+        return until(truth, at), truth.instants[at]
+    if evidence == DEAD_ALONE:
+        at = max(each for each in truth.instants if each < truth.elected)
+        lost = until(truth, at)
+        line = [replace(each, on_lost_line=False) for each in lost.happenings]
+        return lost.with_happenings(line), truth.instants[at]
+    return truth, truth.end_values
+
+
+def until(truth: Truth, at: int) -> Truth:
+    """Return what was true at an instant: what was under way then need not be told."""
+    past = [each for each in truth.happenings if each.at[0] <= at]
+    certain = [replace(each, is_certain=each.is_certain and each.at[1] <= at) for each in past]
+    in_force = {
+        key: next(iter(values)) if len(values) == 1 else None
+        for key, values in truth.instants[at].items()
+    }
+    return truth.with_happenings(certain).with_end(in_force)
