@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError
+from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG
 from jobs.stored_tables import StoredTables
 from reports.describe.against import AROUND, Comparison, compare
 from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of
@@ -20,7 +21,6 @@ from reports.describe.saved_output import SavedOutput, read_saved_output
 from reports.describe.source import Source, only_groups
 from reports.describe.streams_groups import read_partitions
 from reports.describe.views import rows_of
-from reports.timeline.topic_lives import METADATA_LOG
 
 if TYPE_CHECKING:
     from jobs.console import Console

@@ -1,10 +1,8 @@
-"""Commits that only a line of history has which did not survive, read with Arrow."""
+"""Lines of the offsets topic that did not survive, and what they had committed, read with Arrow."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,104 +12,108 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.decode.selection import names_wanted
+from analytics.evaluate.offset_verdicts.elections import Evidence
+from analytics.evaluate.offset_verdicts.lost_lines import (
+    RECORDS,
+    LostLine,
+    last_on_line,
+    still_open,
+    transaction_ends,
+)
 from analytics.workspace import DECODED, DIVERGED
+from jobs.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
 OFFSETS_TOPIC = "__consumer_offsets"
-_NO_PRODUCER = -1
-_KEY = ("group_id", "topic", "partition")
 Row = Mapping[str, Any]
 
 
-def lost_commits(state: Replayed) -> list[dict[str, Any]]:
-    """Return what was committed last on each lost line, where it was not removed there.
+def lost_lines(state: Replayed, evidence: Mapping[int, Evidence]) -> list[LostLine]:
+    """Return the lines that did not survive, with what the groups asked about had there.
 
-    Returns:
-        `group_id`, `topic`, `partition`, `committed_offset`, `at` (when the leader of the surviving
-        line was elected; None where the dump does not say), `copy`, `coordinator_partition` and
-        `record_offset` (in the lost line).
+    Args:
+        state: A replayed workspace.
+        evidence: Of elections, by partition of the offsets topic.
     """
     followed = {(each.topic, each.partition, each.copy) for each in state.lines}
-    lines = [
-        each
-        for each in state.tables.read("divergences").to_pylist()
-        if (each["topic"], each["partition"], each["copy"]) not in followed
+    every = StoredTables(state.tables.workspace)
+    rows = every.read("divergences", where=pc.field("topic") == OFFSETS_TOPIC).to_pylist()
+    # What a clean election leaves behind no coordinator ever answered.
+    lost = [
+        row
+        for row in rows
+        if row["unclean"] is not False
+        and (row["topic"], row["partition"], row["copy"]) not in followed
     ]
-    return [
-        row for line in lines if line["topic"] == OFFSETS_TOPIC for row in _last_of(state, line)
-    ]
+    return [_line(state, row, evidence.get(row["partition"], Evidence())) for row in lost]
 
 
-def _last_of(state: Replayed, line: Row) -> Iterator[dict[str, Any]]:
-    records = _records(state, line, "offset_commit", ("key", "value", "producer_id"))
-    if records is None or not records.num_rows:
-        return
+def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:
+    lost, shared = f"{DIVERGED}/{row['copy']}/{DECODED}", DECODED
+    start = row["diverges_at"]
+    ends = transaction_ends(_markers(state, row, lost, pc.field("offset") >= start))
+    before = pc.field("offset") < start
+    pending = _commits(state, row, shared, before & (pc.field("producer_id") >= 0))
+    ends_before = transaction_ends(_markers(state, row, shared, before))
+    commits = pa.concat_tables(
+        [
+            still_open(pending, ends_before),
+            _commits(state, row, lost, pc.field("offset") >= start),
+        ]
+    )
+    elected_at = evidence.elected_at(row["surviving_leader_epoch"]) or row["elected_at"]
+    return LostLine(
+        copy=row["copy"],
+        partition=row["partition"],
+        diverges_at=start,
+        leader_epoch=row["surviving_leader_epoch"],
+        elected_at=elected_at,
+        last=last_on_line(commits, ends),
+    )
+
+
+def _commits(state: Replayed, line: Row, folder: str, where: pc.Expression) -> pa.Table:
+    columns = ("timestamp", "key", "value", "producer_id")
+    records = _records(state, line, f"{folder}/offset_commit", columns, where)
+    if records is None:
+        return RECORDS.empty_table()
     group, topic, partition = (
         pc.struct_field(records["key"], name) for name in ("group", "topic", "partition")
     )
     rows = pa.table(
-        {
-            **dict(zip(_KEY, (group, topic, partition), strict=True)),
-            "committed_offset": pc.struct_field(records["value"], "offset"),
-            "record_offset": records["offset"],
-            "producer_id": pc.fill_null(records["producer_id"], _NO_PRODUCER),
-        }
-    )
+        [
+            *(group, topic, partition, pc.struct_field(records["value"], "offset")),
+            *(records["offset"], records["timestamp"], records["producer_id"]),
+        ],
+        names=RECORDS.names,
+    ).cast(RECORDS)
     wanted = state.tables.selection
     names = names_wanted(
         pc.unique(rows["group_id"]).to_pylist(), wanted.groups, wanted.exclude_groups
     )
     rows = rows.filter(pc.is_in(rows["group_id"], pa.array(names, pa.string())))
-    in_effect = _in_effect(rows, _markers(state, line))
-    last = in_effect.group_by(list(_KEY)).aggregate([("record_offset", "max")])
-    is_last = pc.is_in(in_effect["record_offset"], last["record_offset_max"].combine_chunks())
-    for row in in_effect.filter(is_last).to_pylist():
-        if row["committed_offset"] is not None:
-            yield {
-                **{name: row[name] for name in (*_KEY, "committed_offset", "record_offset")},
-                "at": line["elected_at"],
-                "copy": line["copy"],
-                "coordinator_partition": line["partition"],
-            }
+    topics = names_wanted(pc.unique(rows["topic"]).to_pylist(), wanted.topics)
+    return rows.filter(pc.is_in(rows["topic"], pa.array(topics, pa.string())))
 
 
-def _in_effect(rows: pa.Table, markers: Mapping[int, list[tuple[int, str]]]) -> pa.Table:
-    """Leave out what was pending in a transaction that the line has no COMMIT of."""
-    committed = []
-    for producer, offset in zip(
-        rows["producer_id"].to_pylist(), rows["record_offset"].to_pylist(), strict=True
-    ):
-        ends = markers.get(producer, [])
-        place = bisect_right(ends, offset, key=lambda end: end[0])
-        is_ended = place < len(ends) and ends[place][1] == "COMMIT"
-        committed.append(producer == _NO_PRODUCER or is_ended)
-    return rows.drop_columns(["producer_id"]).filter(pa.array(committed, pa.bool_()))
+def _markers(state: Replayed, line: Row, folder: str, where: pc.Expression) -> list[dict[str, Any]]:
+    columns = ("producer_id", "control_type")
+    records = _records(state, line, f"{folder}/control_markers", columns, where)
+    return [] if records is None else records.to_pylist()
 
 
-def _markers(state: Replayed, line: Row) -> dict[int, list[tuple[int, str]]]:
-    """Return where transactions end in a lost line, and how, by producer."""
-    records = _records(state, line, "control_markers", ("producer_id", "control_type"))
-    found: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for row in records.to_pylist() if records is not None else ():
-        if row["control_type"] in {"COMMIT", "ABORT"}:
-            found[row["producer_id"]].append((row["offset"], row["control_type"]))
-    return found
-
-
-def _records(state: Replayed, line: Row, name: str, columns: tuple[str, ...]) -> pa.Table | None:
-    """Return records of a lost line at the instant in order; None where the workspace has none."""
+def _records(
+    state: Replayed, line: Row, name: str, columns: Sequence[str], where: pc.Expression
+) -> pa.Table | None:
+    """Return records of a partition at the instant in order; None where the workspace has none."""
     source = state.source
-    path = source.path(f"{DIVERGED}/{line['copy']}/{DECODED}/{name}")
+    path = source.path(name)
     if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
         return None
     records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
-    where = (
-        (pc.field("topic") == line["topic"])
-        & (pc.field("partition") == line["partition"])
-        & (pc.field("offset") >= line["diverges_at"])
-    )
+    where &= (pc.field("topic") == line["topic"]) & (pc.field("partition") == line["partition"])
     end = state.as_of["offsets"].get(f"{line['topic']}-{line['partition']}")
     if end is not None:
         where &= pc.field("offset") < end

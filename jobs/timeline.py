@@ -1,4 +1,4 @@
-"""The command `timeline`: everything that happened to a group, and first what became of offsets."""
+"""The command `timeline`: everything that happened to a group, its losses first."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from jobs.options import end_offsets_option, inputs_argument, out_option
 EPILOG = """
 \b
 Examples:
-  groupscope timeline examples/kafka-4.3.1-failover --group billing
-  groupscope timeline examples/kafka-4.3.1-failover --group 'parcel-*' --from 2026-11-21T09:00:00Z
+  groupscope timeline examples/kafka-4.3.1-failover --group parcel-router
+  groupscope timeline examples/kafka-4.3.1-failover --group 'billing-*' --from 2026-11-21T09:20:00Z
 """
 
 
 @click.command(epilog=EPILOG)
 @inputs_argument
 @out_option
-@click.option("--from", "time_from", type=Instant(), metavar="TIME", help="From then on.")
-@click.option("--to", "time_to", type=Instant(), metavar="TIME", help="Up to then.")
+@click.option("--from", "time_from", type=Instant(), metavar="TIME", help="Events from then on.")
+@click.option(
+    "--to", "time_to", type=Instant(), metavar="TIME", help="Events and verdicts up to then."
+)
 @end_offsets_option
 @table_option("events", beside=("verdicts",))
 @asking_options
@@ -32,12 +34,18 @@ Examples:
 def timeline(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Tell everything that happened to a group.
 
-    First a verdict for each topic: why an offset went back or vanished, or that it never did. Then
-    every event in order, with the record that says so: generations and epochs, members, offsets,
-    transactions, share partitions, elections, topics and settings.
+    First a verdict for everything that happened to an offset, the worst first: when, what it was
+    and became, and its cost: how many records were read again, or skipped where the number is
+    negative. Verdicts are of the whole history up to --to, whatever --from says. An offset to
+    which nothing happened says since when that is known.
+
+    Then every event in order, with the record that says so: generations and epochs, members,
+    offsets, transactions, share partitions, elections, topics and settings.
+
+    The exit code is 3 where a part of the history cannot be judged.
     """
     if not options["groups"]:
-        raise click.UsageError("a timeline is that of groups: name some with --group")
+        raise click.UsageError("--group is required: name the groups whose timeline you want")
     # Arrow is heavy: --help answers without it.
     from jobs.timeline_run import timeline_of_inputs  # noqa: PLC0415
 

@@ -17,8 +17,8 @@ HEADS = {
     "group_id": "GROUP",
     "event": "EVENT",
     "subject": "SUBJECT",
-    "detail": "DETAIL",
     "record": "RECORD",
+    "detail": "DETAIL",
 }
 EVIDENCE = (
     *("log", "coordinator_partition", "record_offset", "leader_epoch", "copy", "segment"),

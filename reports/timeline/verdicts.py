@@ -1,207 +1,111 @@
-"""What became of a group's offsets, topic by topic: the first thing a timeline says.
-
-A verdict is about the last thing that took an offset away or back in the time asked about; where
-nothing did, it says how the offset stands.
-"""
+"""Verdicts on offsets as rows for people: partitions of which all is equal are one row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
+
+from reports.layout.section import Section, raw_section
+from reports.printed_times import times
 from reports.quantities import ranges
-from reports.timeline.topic_lives import DELETED, RECREATED, TopicLives
 
-LOST = "lost by an election"
-
-EXPLAINED = {
-    "expiration": "expired",
-    "group_deleted": "group deleted",
-    "offsets_deleted": "offset deleted",
-    "topic_deleted": DELETED,
-    "topic_recreated": RECREATED,
-    "committed_while_empty": "committed while the group was Empty",
-    "rewound_by_member": "rewound by a member",
-    "lost_by_election": LOST,
-    "unknown": "cannot tell",
-}
-"""The causes of `offset_history` in words."""
-
-GOES_FORWARD = "in force, never went back"
-PENDING = "pending in a transaction"
-NEVER_COMMITTED = "never committed"
-BELOW_LOG_START = "below the log start"
-CANNOT_TELL = "cannot tell"
-
+NAME = "verdicts"
 HEADS = {
     "group_id": "GROUP",
     "topic": "TOPIC",
     "partitions": "PARTITIONS",
     "verdict": "VERDICT",
     "at": "AT",
-    "advance": "ADVANCE",
+    "was": "WAS",
+    "became": "BECAME",
+    "cost": "COST",
     "confidence": "CONFIDENCE",
     "record": "RECORD",
     "reason": "REASON",
 }
-"""The columns of verdicts by topic; ADVANCE is that of all the partitions together."""
+"""The columns of verdicts; COST is records read again, or skipped where it is negative."""
 
-_SHARED = ("group_id", "topic", "verdict", "confidence", "reason")
-VERDICT_COLUMNS = (
-    *("group_id", "topic", "partition"),
-    *("verdict", "at", "was", "became", "now", "advance", "confidence", "record", "reason"),
+_COLUMNS = (
+    *(("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32())),
+    ("verdict", pa.string()),
+    ("at", pa.timestamp("us", "UTC")),
+    *((name, pa.int64()) for name in ("was", "became", "cost")),
+    *((name, pa.string()) for name in ("confidence", "record", "reason")),
 )
-"""Of a verdict on one partition."""
-_SAID = VERDICT_COLUMNS[3:]
+_RAW = pa.schema(_COLUMNS)
+_MERGED = pa.schema(
+    [
+        *(
+            ("partitions", pa.string()) if name == "partition" else (name, kind)
+            for name, kind in _COLUMNS
+        ),
+        ("went_wrong", pa.bool_()),
+    ]
+)
+_NO_LOSS = "no loss found"
+_HARMLESS = (_NO_LOSS, "never committed", "pending")
+_EQUAL = [name for name in HEADS if name != "partitions"]
 
 Row = Mapping[str, Any]
-Place = tuple[str, str, int]
 
 
-@dataclass(frozen=True)
-class Known:
-    """What verdicts are made of; rows are those of the tables of the same names.
+def verdict_section(rows: Iterable[Row]) -> Section:
+    """Return verdicts as rows for people, in the order given.
 
-    Attributes:
-        setbacks: Rows of `offset_history` that took an offset away or back, in log order.
-        committed: Of `committed_offsets`.
-        pending: Of `pending_offsets`.
-        given: Partitions that members own or shall own: group, topic, partition.
-        seen: Partitions of which `offset_history` has any row.
-        log_starts: Log start offsets of data partitions, by topic and partition.
-        topics: What became of topics.
-        lost: Commits that only a line has which did not survive: `committed_offset`, `at` (of the
-            election), `copy`, and where their records are.
-        untold: Why a commit may have been there of which nothing is left, by group.
+    Args:
+        rows: As the table `offset_verdicts` has them.
     """
+    told = merged(rows)
+    marked = [each | {"went_wrong": not each["verdict"].startswith(_HARMLESS)} for each in told]
+    table = pa.Table.from_pylist(marked, schema=_MERGED)
+    place = table.column_names.index("at")
+    return Section(
+        table.set_column(place, "at", times(table["at"])),
+        HEADS,
+        name=NAME,
+        key=NAME,
+        problem="went_wrong",
+        spare=["record", "confidence"],
+    )
 
-    setbacks: Sequence[Row] = ()
-    committed: Sequence[Row] = ()
-    pending: Sequence[Row] = ()
-    given: Iterable[Place] = ()
-    seen: frozenset[Place] = frozenset()
-    log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    lost: Sequence[Row] = ()
-    topics: TopicLives = field(default_factory=TopicLives)
-    untold: Mapping[str, str] = field(default_factory=dict)
+
+def raw_verdicts(rows: Sequence[Row]) -> Section:
+    """Return verdicts for programs: a row for each partition."""
+    return raw_section(pa.Table.from_pylist(list(rows), schema=_RAW), NAME)
 
 
-def verdicts(known: Known) -> list[dict[str, Any]]:
-    """Return one row for each partition of a group.
+def merged(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Put partitions of a topic together whose verdicts are equal in every column shown.
 
-    Returns:
-        `group_id`, `topic`, `partition`, `verdict`; and where they mean something `at`, `was`,
-        `became`, `now` (offsets), `advance`, `confidence`, `record` and `reason`, else None.
+    Since when no loss is found is said of a whole topic: it holds since the latest of the times of
+    its partitions.
     """
-    now = {_place(row): row["committed_offset"] for row in known.committed}
-    found: dict[Place, dict[str, Any]] = {
-        _place(row): _standing(known, row) for row in known.committed
-    }
-    # These came after everything that the group itself did.
-    of_no_use = {place for place, row in found.items() if row["verdict"] != GOES_FORWARD}
-    for row in known.pending:
-        found.setdefault(
-            _place(row), {"verdict": PENDING, "at": row["commit_timestamp"], **_record(row)}
-        )
-    for row in known.setbacks:
-        place = _place(row)
-        if place not in of_no_use:
-            found[place] = _setback(row, now.get(place))
-    for row in known.lost:
-        place = _place(row)
-        if place not in of_no_use and _is_lost(row, now.get(place), found.get(place)):
-            found[place] = _lost(row, now.get(place))
-    for place in set(known.given) - found.keys() - known.seen:
-        reason = known.untold.get(place[0])
-        found[place] = {
-            "verdict": CANNOT_TELL if reason else NEVER_COMMITTED,
-            "reason": reason,
-        }
+    together: dict[tuple[Any, ...], list[Row]] = {}
+    for row in _with_common_times(list(rows)):
+        together.setdefault(tuple(row[name] for name in _EQUAL), []).append(row)
+    return [_one(equal) for equal in together.values()]
+
+
+def _with_common_times(rows: Sequence[Row]) -> list[Row]:
+    latest: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        topic = row["group_id"], row["topic"]
+        if _is_since(row) and (topic not in latest or latest[topic]["at"] < row["at"]):
+            latest[topic] = row
     return [
-        dict(zip(("group_id", "topic", "partition"), place, strict=True))
-        | {name: found[place].get(name) for name in _SAID}
-        for place in sorted(found)
+        {**row, "verdict": latest[row["group_id"], row["topic"]]["verdict"], "at": None}
+        if _is_since(row)
+        else row
+        for row in rows
     ]
 
 
-def by_topic(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Put partitions together that share a topic, verdict, confidence and reason."""
-    together: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        shared = tuple(row[name] for name in _SHARED)
-        together.setdefault(shared, []).append(row)
-    return [_merged(dict(zip(_SHARED, key, strict=True)), of) for key, of in together.items()]
+def _is_since(row: Row) -> bool:
+    return bool(row["verdict"].startswith(_NO_LOSS) and row["at"] is not None)
 
 
-def _merged(shared: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
-    # The last of them stands for all, where a record is named.
-    last = max(rows, key=lambda row: row["at"] or datetime.min.replace(tzinfo=UTC))
-    advances = [row["advance"] for row in rows if row["advance"] is not None]
-    return shared | {
-        "partitions": ranges(row["partition"] for row in rows if row["partition"] is not None),
-        "at": last["at"],
-        "record": last["record"],
-        "advance": sum(advances) if advances else None,
-    }
-
-
-def _standing(known: Known, row: Row) -> dict[str, Any]:
-    offset = row["committed_offset"]
-    topic = known.topics.since(row) or {}
-    if "verdict" in topic:
-        return {**topic, "now": offset}
-    start = known.log_starts.get((row["topic"], row["partition"]))
-    if start is not None and offset < start:
-        reason = "what was committed is deleted: a consumer goes where auto.offset.reset says"
-        return {"verdict": BELOW_LOG_START, "now": offset, "reason": reason}
-    return {"verdict": GOES_FORWARD, "now": offset, **topic}
-
-
-def _setback(row: Row, now: int | None) -> dict[str, Any]:
-    cause = row["cause"] or "unknown"
-    return {
-        "verdict": EXPLAINED.get(cause, cause),
-        "at": row["effective_timestamp"],
-        "was": row["previous_offset"],
-        "became": row["committed_offset"],
-        "now": now,
-        "advance": row["advance"],
-        "confidence": row["confidence"],
-        **_record(row),
-    }
-
-
-def _is_lost(row: Row, now: int | None, told: dict[str, Any] | None) -> bool:
-    """Return whether the group has not come that far again, and nothing befell it since."""
-    if now is not None and now >= row["committed_offset"]:
-        return False
-    if told is None or told["verdict"] == GOES_FORWARD:
-        return True
-    return bool(row["at"] and told["at"] and told["at"] < row["at"])
-
-
-def _lost(row: Row, now: int | None) -> dict[str, Any]:
-    copy, was = row["copy"], row["committed_offset"]
-    return {
-        "verdict": LOST,
-        "at": row["at"],
-        "was": was,
-        "became": now,
-        "now": now,
-        "advance": None if now is None else now - was,
-        "confidence": "high",
-        **_record(row),
-        "reason": f"only copy {copy} has what was committed: --prefer-copy {copy}",
-    }
-
-
-def _record(row: Row) -> dict[str, str]:
-    # What took effect with a marker is found at the marker.
-    offset = row.get("effective_offset", row["record_offset"])
-    return {"record": f"__consumer_offsets-{row['coordinator_partition']}@{offset}"}
-
-
-def _place(row: Row) -> Place:
-    return row["group_id"], row["topic"], row["partition"]
+def _one(rows: Sequence[Row]) -> dict[str, Any]:
+    numbers = [row["partition"] for row in rows if row["partition"] is not None]
+    return {name: rows[0][name] for name in _EQUAL} | {"partitions": ranges(numbers)}

@@ -1,4 +1,4 @@
-"""Which commits a lost line has: the last of each offset, with transactions as they ended."""
+"""What is read of a lost line: its records, and what was pending where the lines part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jobs.console import Console
-from jobs.lost_commits import lost_commits
+from jobs.lost_commits import lost_lines
 from jobs.replayed import replayed
 from tests.support.written_workspace import write_workspace
 
@@ -48,20 +48,26 @@ def commit(at: int, topic: str, offset: int | None, **more: Any) -> dict[str, An
     return record(at, **more, key=key, value=value)
 
 
-def lost(folder: Path, commits: list[dict[str, Any]], markers: list[dict[str, Any]]) -> Any:
-    workspace = write_workspace(folder, {"divergences": [LINE]})
+def write(folder: Path, commits: list[dict[str, Any]], markers: list[dict[str, Any]]) -> None:
     for name, schema, rows in (
         ("offset_commit", COMMITS, commits),
         ("control_markers", MARKERS, markers),
     ):
-        path = workspace / "diverged" / "broker-1" / "decoded" / name
+        path = folder / "decoded" / name
         path.mkdir(parents=True)
         pq.write_table(pa.Table.from_pylist(rows, schema), path / "part-00000.parquet")
+
+
+def last(workspace: Path) -> dict[str, int | None]:
+    """Return what the one lost line had last, by topic."""
     with replayed(Console(quiet=True), inputs=[str(workspace)], groups=("bill*",)) as state:
-        return {row["topic"]: row["committed_offset"] for row in lost_commits(state)}
+        (line,) = lost_lines(state, {})
+    assert (line.copy, line.elected_at) == ("broker-1", NOON)
+    return {row["topic"]: row["committed_offset"] for row in line.last}
 
 
-def test_the_last_commit_of_each_offset_counts_unless_the_line_removed_it(tmp_path: Path) -> None:
+def test_the_last_change_of_each_offset_counts(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "space", {"divergences": [LINE]})
     commits = [
         commit(99, "before", 1),
         commit(100, "orders", 7),
@@ -71,25 +77,29 @@ def test_the_last_commit_of_each_offset_counts_unless_the_line_removed_it(tmp_pa
         commit(104, "others", 5, group="shipping"),
         commit(105, "elsewhere", 5, home=5),
     ]
-    assert lost(tmp_path / "space", commits, []) == {"orders": 8}
+    write(workspace / "diverged" / "broker-1", commits, [])
+    assert last(workspace) == {"orders": 8, "gone": None}
 
 
-def test_what_was_pending_counts_only_with_its_commit_marker(tmp_path: Path) -> None:
-    commits = [
-        commit(100, "orders", 1),
-        commit(101, "orders", 2, producer=7),
-        commit(103, "orders", 3, producer=7),
-        commit(105, "orders", 4, producer=7),
+def test_what_was_pending_where_lines_part_may_be_committed_on_the_lost_one(tmp_path: Path) -> None:
+    shared = [
+        commit(90, "orders", 1, producer=7),
+        commit(91, "invoices", 1, producer=8),
+        commit(93, "parcels", 1, producer=8),
+        commit(94, "refunds", 1, producer=9),
+        commit(120, "later", 1, producer=7),
     ]
-    markers = [
-        record(102, 7, control_type="COMMIT"),
-        record(104, 7, control_type="ABORT"),
-    ]
-    assert lost(tmp_path / "space", commits, markers) == {"orders": 2}
-    assert lost(tmp_path / "none", commits, []) == {"orders": 1}
-
-
-def test_a_workspace_without_lost_lines_has_none(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path / "space", {"divergences": [LINE]})
-    with replayed(Console(quiet=True), inputs=[str(workspace)]) as state:
-        assert lost_commits(state) == []
+    write(workspace, shared, [record(92, 8, control_type="COMMIT")])
+    ends = [
+        record(102, 7, control_type="COMMIT"),
+        record(103, 8, control_type="COMMIT"),
+        record(104, 9, control_type="ABORT"),
+    ]
+    write(workspace / "diverged" / "broker-1", [], ends)
+    assert last(workspace) == {"orders": 1, "parcels": 1}
+
+
+def test_a_workspace_without_records_of_lost_lines_has_lost_none(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "space", {"divergences": [LINE]})
+    assert last(workspace) == {}

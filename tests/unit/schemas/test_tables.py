@@ -36,8 +36,8 @@ OF_KIND = {
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "
     "load_faults membership_changes offset_history share_partition_epochs",
     "evaluation": "assignment_alternatives assignment_balance findings group_churn lag "
-    "offset_expiration offset_removals rebalance_storms rebalances retention_what_if share_backlog "
-    "topic_usage",
+    "offset_expiration offset_removals offset_verdicts rebalance_storms rebalances "
+    "retention_what_if share_backlog topic_usage",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

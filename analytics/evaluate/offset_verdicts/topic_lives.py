@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-RECREATED = "topic re-created under another id"
-DELETED = "topic deleted"
-HIGH, MEDIUM = "high", "medium"
+from analytics.evaluate.offset_verdicts.words import HIGH, MEDIUM, RECREATED, TOPIC_DELETED
 
 METADATA_LOG, DIRECTORY = "metadata_log", "partition_metadata"
 
@@ -55,6 +53,22 @@ class TopicLives:
             return _recreated(None, MEDIUM, f"{_was(commit)}, and its directories have {now}")
         return self._by_commits(commit, others)
 
+    def not_known(self, topic: str) -> str | None:
+        """Return why it cannot be told whether a topic was deleted or re-created, else None."""
+        sources = {row["source"] for rows in self.rows.values() for row in rows}
+        beside = any(
+            row["source"] == DIRECTORY
+            for name, rows in self.rows.items()
+            if not name.startswith("__")
+            for row in rows
+        )
+        if METADATA_LOG in sources or beside:
+            return None
+        return (
+            f"cannot tell whether topic {topic} was deleted or re-created: the dump has no "
+            f"metadata log and no data directories"
+        )
+
     def _by_commits(self, commit: Row, others: Iterable[str]) -> Finding | None:
         """Judge by when commits of whichever group named which id."""
         place, at = (commit["topic"], commit["topic_id"]), commit["commit_timestamp"]
@@ -75,7 +89,7 @@ def _by_id(commit: Row, told: list[Row], there: list[Row]) -> Finding | None:
     if any(row["deleted_at"] is None for row in own):
         return None
     if own and not there:
-        return {"verdict": DELETED, "at": own[0]["deleted_at"], "confidence": HIGH}
+        return {"verdict": TOPIC_DELETED, "at": own[0]["deleted_at"], "confidence": HIGH}
     for row in there:
         reason = f"{_was(commit)}, and is {row['topic_id']}"
         if own or _is_after(row["created_at"], commit["commit_timestamp"]):
@@ -96,7 +110,7 @@ def _by_time(commit: Row, told: list[Row]) -> Finding | None:
         if row["deleted_at"] is None:
             reason = f"it was deleted, and is {row['topic_id']}; the commit names no id"
             return _recreated(row["created_at"], MEDIUM, reason)
-    return {"verdict": DELETED, "at": begun[0]["deleted_at"], "confidence": MEDIUM}
+    return {"verdict": TOPIC_DELETED, "at": begun[0]["deleted_at"], "confidence": MEDIUM}
 
 
 def _is_after(time: datetime | None, at: datetime | None) -> bool:

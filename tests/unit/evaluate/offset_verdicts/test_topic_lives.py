@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from reports.timeline.topic_lives import DELETED, RECREATED, TopicLives
-from reports.timeline.verdicts import Known, verdicts
+from analytics.evaluate.offset_verdicts.topic_lives import TopicLives
+from analytics.evaluate.offset_verdicts.verdicts import Known, verdicts
+from analytics.evaluate.offset_verdicts.words import RECREATED, TOPIC_DELETED
+from tests.support.offset_changes import history
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 OLD, NEW = "CR5CrWzdSPKR1lSAstXFdw", "vIB_tJT3R_6WKBINnepBgQ"
@@ -38,6 +40,7 @@ def commit(topic_id: str | None, at: int = 5) -> dict[str, Any]:
         "topic_id": topic_id,
         "committed_offset": 100,
         "commit_timestamp": minute(at),
+        "coordinator_partition": 0,
     }
 
 
@@ -49,11 +52,11 @@ def since(topic_id: str | None, *lives: dict[str, Any], **known: Any) -> dict[st
     ("topic_id", "lives", "verdict", "at", "confidence"),
     [
         (OLD, [life(OLD, 0, 10), life(NEW, 12)], RECREATED, minute(12), "high"),
-        (OLD, [life(OLD, 0, 10)], DELETED, minute(10), "high"),
+        (OLD, [life(OLD, 0, 10)], TOPIC_DELETED, minute(10), "high"),
         (OLD, [life(NEW, 12)], RECREATED, minute(12), "high"),
         (None, [life(OLD, 0, 10), life(NEW, 12)], RECREATED, minute(12), "medium"),
         (None, [life(OLD, None, 10), life(NEW, 12)], RECREATED, minute(12), "medium"),
-        (None, [life(OLD, 0, 10)], DELETED, minute(10), "medium"),
+        (None, [life(OLD, 0, 10)], TOPIC_DELETED, minute(10), "medium"),
         (NEW, [life(OLD, 0, 2), life(NEW, 3)], None, None, None),
         (None, [life(OLD, 0, 2), life(NEW, 3)], None, None, None),
         # One that moved to a metadata log has its first record there when it moved.
@@ -106,11 +109,32 @@ def test_a_commit_without_an_id_is_not_judged_by_ids() -> None:
     assert since(None, life(OLD, source="record"), life(NEW, source="record")) == {}
 
 
-def test_an_offset_of_a_former_topic_is_neither_in_force_nor_held_against_the_log_of_the_next() -> (
-    None
-):
+def test_an_offset_of_a_former_topic_is_not_held_against_the_log_of_the_next() -> None:
     topics = TopicLives({"orders": [life(OLD, 0, 10), life(NEW, 12)]})
-    known = Known(committed=[commit(OLD)], log_starts={("orders", 0): 500}, topics=topics)
+    known = Known(
+        history(), committed=[commit(OLD)], log_starts={("orders", 0): 500}, topics=topics
+    )
     (row,) = verdicts(known)
-    assert (row["verdict"], row["at"], row["now"]) == (RECREATED, minute(12), 100)
+    assert (row["verdict"], row["at"], row["was"]) == (RECREATED, minute(12), 100)
     assert row["reason"] == f"committed for id {OLD}, and is {NEW}"
+
+
+@pytest.mark.parametrize(
+    ("sources", "is_known"),
+    [
+        (["record"], False),
+        (["record", "metadata_log"], True),
+        (["partition_metadata"], True),
+    ],
+)
+def test_without_metadata_log_and_directories_nobody_knows_what_became_of_a_topic(
+    sources: list[str], is_known: bool
+) -> None:
+    topics = TopicLives({"orders": [life(OLD, source=each) for each in sources]})
+    assert (topics.not_known("orders") is None) == is_known
+
+
+def test_directories_of_internal_topics_say_nothing_of_others() -> None:
+    inside = {"topic": "__consumer_offsets", "topic_id": NEW, "source": "partition_metadata"}
+    reason = TopicLives({"__consumer_offsets": [inside]}).not_known("orders") or ""
+    assert reason.startswith("cannot tell whether topic orders was deleted or re-created")

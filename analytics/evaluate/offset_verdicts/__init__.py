@@ -1,0 +1,1 @@
+"""What happened to each offset of a group: losses, deletions, steps back, and what is unknown."""

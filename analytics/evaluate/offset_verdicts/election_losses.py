@@ -1,0 +1,143 @@
+"""Offsets that went back, vanished or came back because another broker's log was elected.
+
+`was` is what the lost line had last. `became` is the first commit after the election where that is
+before `was`: there the group has resumed. Else it is what the surviving line had in force when the
+election made it the truth. `cost` is `was` less `became`: so many records, at least, were read
+again, or skipped where it is negative. It is 0 where a member kept its position, and null where
+nothing tells from where the group read on. What is equal on both lines is no loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analytics.evaluate.offset_verdicts.history import COMMITS, OffsetHistory
+from analytics.evaluate.offset_verdicts.lost_lines import LostLine
+from analytics.evaluate.offset_verdicts.words import (
+    HIGH,
+    LOST,
+    Row,
+    Verdict,
+    place_of,
+    record_of,
+    verdict_row,
+)
+
+
+def election_losses(
+    lines: Iterable[LostLine], history: OffsetHistory, shown_from: Mapping[int, int]
+) -> list[Verdict]:
+    """Return a verdict for each place that a lost line had changed last.
+
+    Args:
+        lines: Of lines that did not survive.
+        history: Of the line that did.
+        shown_from: By internal partition, the offset before which compaction took records.
+    """
+    found = (
+        _Loss(line, last, history, shown_from.get(line.partition, 0)).verdict()
+        for line, last in _longest(lines)
+    )
+    return [each for each in found if each is not None]
+
+
+def _longest(lines: Iterable[LostLine]) -> list[tuple[LostLine, Row]]:
+    """Return the last change of each place; of copies that lost the same line, the longer one's."""
+    found: dict[tuple[Any, ...], tuple[LostLine, Row]] = {}
+    for line in lines:
+        for last in line.last:
+            key = (place_of(last), line.partition, line.leader_epoch)
+            if key not in found or found[key][1]["record_offset"] < last["record_offset"]:
+                found[key] = (line, last)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Became:
+    """What an offset became, what that cost (None where it cannot be told), and what says so."""
+
+    offset: int | None
+    cost: int | None
+    why: str
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """What a lost line had last of one place, and what the surviving line has instead."""
+
+    line: LostLine
+    last: Row
+    history: OffsetHistory
+    shown_from: int
+
+    def verdict(self) -> Verdict | None:
+        """Return the verdict; None where both lines have the same offset, or none."""
+        place, line, was = place_of(self.last), self.line, self.last["committed_offset"]
+        base = _commit(self.history.before(place, line.diverges_at))
+        after = _commit(self.history.first_from(place, line.diverges_at))
+        if was == (None if base is None else base["committed_offset"]):
+            return None
+        became = self._deleted(base) if was is None else self._became(was, base, after)
+        return verdict_row(
+            place,
+            LOST,
+            at=line.elected_at,
+            was=was,
+            became=became.offset,
+            cost=became.cost,
+            confidence=HIGH,
+            record=record_of({**self.last, "coordinator_partition": line.partition}),
+            reason=became.why,
+        )
+
+    def _deleted(self, base: Row | None) -> _Became:
+        copy = self.line.copy
+        why = f"it was deleted, which only copy {copy} has ({_ask(copy)}): the offset came back"
+        return _Became(None if base is None else base["committed_offset"], None, why)
+
+    def _became(self, was: int, base: Row | None, after: Row | None) -> _Became:
+        only_there = f"only copy {self.line.copy} has it ({_ask(self.line.copy)})"
+        first = None if after is None else after["committed_offset"]
+        if base is None and self.shown_from > self.line.diverges_at:
+            why = f"{only_there}; what was in force after the election was compacted"
+            return _Became(first, None, why)
+        answered = None if base is None else base["committed_offset"]
+        had = "no offset" if answered is None else str(answered)
+        why = f"{only_there}; the surviving log had {had}"
+        if first is None or first == answered:
+            return _Became(answered, _cost(was, answered), why)
+        why = f"{why}, and the next commit was {first}"
+        if (answered or 0) <= first < was:
+            return _Became(first, _cost(was, first), why)
+        if _is_same_member(base, after):
+            return _Became(answered, 0, f"{why}: the member kept its position")
+        known = _is_other_member(base, after)
+        return _Became(answered, _cost(was, answered) if known else None, why)
+
+
+def _commit(change: Row | None) -> Row | None:
+    return change if change is not None and change["event"] in COMMITS else None
+
+
+def _cost(was: int, became: int | None) -> int | None:
+    return None if became is None else was - became
+
+
+def _ask(copy: str) -> str:
+    return f"--prefer-copy {copy}"
+
+
+def _is_same_member(before: Row | None, after: Row | None) -> bool:
+    """Return whether one member owned the partition all along, and read no committed offset."""
+    if before is None or after is None or after["member_id"] is None:
+        return False
+    return bool(before["member_id"] == after["member_id"] and before["epoch"] == after["epoch"])
+
+
+def _is_other_member(before: Row | None, after: Row | None) -> bool:
+    """Return whether another member has the partition, which began where the group stood."""
+    if before is None or after is None or before["member_id"] is None:
+        return False
+    return after["member_id"] not in (None, before["member_id"])

@@ -1,0 +1,169 @@
+"""Elections of coordinators that may have lost commits, and whether the dump can show it.
+
+An unclean election makes another log the truth. What was lost is in the log of the leader before:
+where that log is in the dump and ends before the election, nothing of it is hidden. Where it is not
+there, or followed the new leader afterwards and was cut back to its log, nothing tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analytics.decode.elections import Leadership
+
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Election:
+    """A leader of one internal partition.
+
+    Attributes:
+        leader_epoch: Its epoch.
+        leader: The broker; None for nobody.
+        at: When it was elected; None where not known.
+        takes_over_from: The last leader before where that was another broker and the election was
+            unclean, else None.
+    """
+
+    leader_epoch: int
+    leader: int | None
+    at: datetime | None
+    takes_over_from: int | None = None
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """The last election of which the dump cannot tell whether it lost commits.
+
+    Attributes:
+        at: When it was; None where not known.
+        reason: Why it cannot be told.
+    """
+
+    at: datetime | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A broker's log of one internal partition.
+
+    Attributes:
+        node_id: The broker; None where the dump does not say.
+        last_epoch: The last leader epoch in it; None where it has none.
+    """
+
+    node_id: int | None
+    last_epoch: int | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the dump has of one internal partition.
+
+    Attributes:
+        elections: In order, as the metadata log has them; empty where there is none.
+        is_replicated: Whether it ever had more than one replica; None where not known.
+        copies: Its logs.
+        epochs: Leader epochs that its surviving log names, and when the first record of each was
+            written (None where there is no such record).
+        lost: Leader epochs of lost lines: the last of the line, and the one that replaced it (None
+            where nobody wrote in it).
+    """
+
+    elections: Sequence[Election] = ()
+    is_replicated: bool | None = None
+    copies: Sequence[Copy] = ()
+    epochs: Mapping[int, datetime | None] = field(default_factory=dict)
+    lost: Sequence[tuple[int | None, int | None]] = ()
+
+    def unjudged(self) -> Unjudged | None:
+        """Return the last election of which nothing tells what it lost; None where all are told."""
+        if self.is_replicated is False:
+            return None
+        known = [self._why(each) for each in self.elections]
+        untold = [each for each in known if each is not None]
+        beside = self._outside_the_metadata_log()
+        if beside is not None and (not untold or beside.at is None):
+            return beside
+        return max((*untold, *([beside] if beside else [])), key=_when, default=None)
+
+    def elected_at(self, leader_epoch: int | None) -> datetime | None:
+        """Return when the leader of an epoch was elected, by the metadata log."""
+        return next((e.at for e in self.elections if e.leader_epoch == leader_epoch), None)
+
+    def _why(self, election: Election) -> Unjudged | None:
+        former = election.takes_over_from
+        if former is None or self._is_shown_by_a_line(election.leader_epoch):
+            return None
+        logs = [each for each in self.copies if each.node_id == former]
+        if any((each.last_epoch or 0) < election.leader_epoch for each in logs):
+            return None
+        what = "was cut back to the new leader's afterwards" if logs else "is not in the dump"
+        reason = (
+            f"an unclean election may have lost commits: the log of broker {former}, the leader "
+            f"before, {what}"
+        )
+        return Unjudged(election.at, reason)
+
+    def _outside_the_metadata_log(self) -> Unjudged | None:
+        """Judge the elections that no metadata log tells of."""
+        if not self.epochs and not self.elections:
+            reason = "an unclean election may have lost commits: no leader epochs are recorded"
+            return Unjudged(None, reason)
+        untold = {
+            epoch: at
+            for epoch, at in self.epochs.items()
+            if epoch > 0 and not self._is_told(epoch) and not self._is_shown_by_a_line(epoch)
+        }
+        if self.elections and self.elections[0].leader_epoch > 0:
+            untold.setdefault(self.elections[0].leader_epoch, self.elections[0].at)
+        if not untold:
+            return None
+        why = "the dump has no metadata log"
+        if self.elections:
+            why = "the metadata log does not tell of all of them"
+        reason = f"leaders changed, and an unclean election may have lost commits: {why}"
+        return Unjudged(untold[max(untold)], reason)
+
+    def _is_told(self, epoch: int) -> bool:
+        """Return whether the metadata log tells how a leader was elected."""
+        return bool(
+            self.elections
+            and self.elections[0].leader_epoch < epoch <= self.elections[-1].leader_epoch
+        )
+
+    def _is_shown_by_a_line(self, epoch: int) -> bool:
+        return any(
+            (before is None or before < epoch) and (after is None or epoch <= after)
+            for before, after in self.lost
+        )
+
+
+def _when(unjudged: Unjudged) -> float:
+    return float("inf") if unjudged.at is None else unjudged.at.timestamp()
+
+
+def elections_of(led: Iterable[Leadership], until: datetime | None) -> list[Election]:
+    """Return the elections of a partition up to an instant.
+
+    Args:
+        led: Its leader epochs, in order.
+        until: The last instant that counts; None for all.
+    """
+    found: list[Election] = []
+    before: int | None = None
+    for each in led:
+        at = None if each.since is None else datetime.fromtimestamp(each.since / 1000, UTC)
+        if until is not None and at is not None and at > until:
+            break
+        leader = None if each.leader == NOBODY else each.leader
+        is_loss = each.is_unclean and leader is not None and before not in (None, leader)
+        found.append(Election(each.epoch, leader, at, before if is_loss else None))
+        before = leader if leader is not None else before
+    return found

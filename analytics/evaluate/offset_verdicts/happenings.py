@@ -1,0 +1,121 @@
+"""What took an offset away or back, or put it under another topic, by the log that survived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow.compute as pc
+
+from analytics.evaluate.offset_verdicts.history import COMMITS, DELETE, OffsetHistory
+from analytics.evaluate.offset_verdicts.words import (
+    CANNOT_TELL,
+    HIGH,
+    OF_CAUSE,
+    RECREATED,
+    TOPIC_DELETED,
+    Place,
+    Row,
+    Verdict,
+    record_of,
+    verdict_row,
+)
+
+LOST_BY_ELECTION = "lost_by_election"
+_OTHER_RECORDS = (TOPIC_DELETED, RECREATED)
+"""After these the same offset is another record: nothing is read again."""
+
+
+def happenings(history: OffsetHistory) -> list[Verdict]:
+    """Return a verdict for each deletion, step back, and commit for a topic created again."""
+    rows = history.rows
+    deleted = pc.equal(rows["event"], DELETE)
+    found = [_deletion(history, index) for index in history.where(deleted)]
+    went_back = pc.and_(pc.invert(deleted), pc.less(rows["advance"], 0))
+    found += [_step_back(history, index) for index in history.where(went_back)]
+    return found + list(_born_again(history))
+
+
+def _deletion(history: OffsetHistory, index: int) -> Verdict:
+    row, after = history.at(index), history.next_commit(index)
+    verdict, was = OF_CAUSE.get(row["cause"] or "unknown", CANNOT_TELL), row["previous_offset"]
+    became = None if after is None else after["committed_offset"]
+    is_read_again = was is not None and became is not None and became < was
+    reason = "it was deleted, and the dump does not show by what" if verdict == CANNOT_TELL else ""
+    if became is not None:
+        reason = f"{reason}; then {became} was committed".removeprefix("; ")
+    return _row(
+        history.place_of(index),
+        row,
+        verdict,
+        became=became,
+        cost=was - became if is_read_again and verdict not in _OTHER_RECORDS else None,
+        reason=reason or None,
+    )
+
+
+def _step_back(history: OffsetHistory, index: int) -> Verdict:
+    row = history.at(index)
+    verdict = OF_CAUSE.get(row["cause"] or "unknown", CANNOT_TELL)
+    reason = None
+    if verdict == CANNOT_TELL:
+        reason = "it went back, and the dump does not show who committed it"
+    if row["cause"] == LOST_BY_ELECTION:
+        reason = "an unclean election of the topic's partition may have cost it these records"
+    return _row(
+        history.place_of(index),
+        row,
+        verdict,
+        became=row["committed_offset"],
+        cost=None if verdict in _OTHER_RECORDS else -row["advance"],
+        reason=reason,
+    )
+
+
+def _born_again(history: OffsetHistory) -> Iterator[Verdict]:
+    """Yield commits that did not go back, but name another id of the topic than the one before."""
+    rows = history.rows.select(["group_id", "topic", "partition", "topic_id"])
+    ids = rows.group_by(["group_id", "topic", "partition"]).aggregate(
+        [("topic_id", "count_distinct")]
+    )
+    several = ids.filter(pc.greater(ids["topic_id_count_distinct"], 1)).to_pylist()
+    for each in several:
+        place = each["group_id"], each["topic"], each["partition"]
+        before: Row | None = None
+        for index in history.of(place):
+            row = history.at(index)
+            if before is not None and _is_for_another_id(before, row) and row["advance"] >= 0:
+                ids_said = f"id {before['topic_id']} became {row['topic_id']}"
+                yield _row(
+                    place,
+                    row,
+                    RECREATED,
+                    became=row["committed_offset"],
+                    cost=None,
+                    reason=ids_said,
+                    confidence=HIGH,
+                )
+            before = row if row["event"] in COMMITS else None
+
+
+def _is_for_another_id(before: Row, row: Row) -> bool:
+    ids = before["topic_id"], row["topic_id"]
+    return row["advance"] is not None and None not in ids and ids[0] != ids[1]
+
+
+def _row(place: Place, change: Row, verdict: str, **said: object) -> Verdict:
+    return verdict_row(
+        place,
+        verdict,
+        at=change["effective_timestamp"],
+        was=change["previous_offset"],
+        record=record_of(change, change["effective_offset"]),
+        **{"confidence": change["confidence"], **said},
+    )
+
+
+def incomplete(history: OffsetHistory) -> dict[Place, Row]:
+    """Return the last change of each place before which records are lost."""
+    if "complete" not in history.rows.column_names:
+        return {}
+    gaps: Iterable[int] = history.where(pc.invert(pc.fill_null(history.rows["complete"], True)))  # noqa: FBT003
+    return {history.place_of(index): history.at(index) for index in gaps}

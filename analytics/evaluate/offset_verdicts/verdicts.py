@@ -1,0 +1,213 @@
+"""The verdicts on each offset of a group: everything that happened to it, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from analytics.evaluate.offset_verdicts.election_losses import election_losses
+from analytics.evaluate.offset_verdicts.elections import Unjudged
+from analytics.evaluate.offset_verdicts.happenings import happenings, incomplete
+from analytics.evaluate.offset_verdicts.history import OffsetHistory
+from analytics.evaluate.offset_verdicts.lost_lines import LostLine
+from analytics.evaluate.offset_verdicts.topic_lives import TopicLives
+from analytics.evaluate.offset_verdicts.words import (
+    BELOW_LOG_START,
+    CANNOT_TELL,
+    NEVER_COMMITTED,
+    NO_LOSS_SINCE,
+    PENDING,
+    Place,
+    Row,
+    Verdict,
+    place_of,
+    rank,
+    record_of,
+    verdict_row,
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What verdicts are made of, all of it up to one instant.
+
+    Attributes:
+        history: Changes of offsets of the groups asked about.
+        committed: Rows of `committed_offsets`: what is in force at the instant.
+        pending: Rows of `pending_offsets`.
+        given: Partitions that members own or shall own, and the internal partition of the group.
+        lines: Lines of the offsets topic that did not survive.
+        unjudged: By internal partition, the last election that may have lost commits unseen.
+        shown_from: By internal partition, the offset before which compaction took records.
+        log_starts: Log start offsets of data partitions, by topic and partition.
+        topics: What became of topics.
+        until: The instant; None for the end of the dump.
+    """
+
+    history: OffsetHistory
+    committed: Sequence[Row] = ()
+    pending: Sequence[Row] = ()
+    given: Mapping[Place, int] = field(default_factory=dict)
+    lines: Sequence[LostLine] = ()
+    unjudged: Mapping[int, Unjudged] = field(default_factory=dict)
+    shown_from: Mapping[int, int] = field(default_factory=dict)
+    log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    topics: TopicLives = field(default_factory=TopicLives)
+    until: datetime | None = None
+
+    @cached_property
+    def incomplete(self) -> dict[Place, Row]:
+        """The last change of each place before which records are lost."""
+        return incomplete(self.history)
+
+    def untold_election(self, home: int) -> Unjudged | None:
+        """Return the last election of an internal partition that may have lost commits unseen."""
+        found = self.unjudged.get(home)
+        return None if found is None or _is_later(found.at, self.until) else found
+
+
+def verdicts(known: Known) -> list[Verdict]:
+    """Return a verdict for everything that happened to each offset, the worst first.
+
+    An offset to which nothing happened has one verdict: no loss found since a time, or never
+    committed. Where a part of its history cannot be judged, that is a verdict too.
+    """
+    found = [
+        *happenings(known.history),
+        *election_losses(known.lines, known.history, known.shown_from),
+        *_standing(known),
+    ]
+    found = [each for each in found if not _is_later(each["at"], known.until)]
+    befallen = {place_of(each) for each in found}
+    found += _not_told(known, {place_of(each) for each in found})
+    found += [_pending(each) for each in known.pending]
+    found += _no_losses(known, befallen)
+    found += _never_committed(known, {place_of(each) for each in found})
+    return in_order(found)
+
+
+def in_order(found: Iterable[Verdict]) -> list[Verdict]:
+    """Return verdicts, the worst first."""
+    return sorted(found, key=_order)
+
+
+def _order(row: Verdict) -> tuple[object, ...]:
+    word, cost = rank(row)
+    at = row["at"].timestamp() if row["at"] else 0
+    number = -1 if row["partition"] is None else row["partition"]
+    return word, row["group_id"], cost, row["topic"] or "", number, at
+
+
+def _standing(known: Known) -> Iterator[Verdict]:
+    """Yield what became of the records that offsets in force point at."""
+    for row in known.committed:
+        place, offset = place_of(row), row["committed_offset"]
+        topic = known.topics.since(row) or {}
+        if "verdict" in topic:
+            yield verdict_row(place, **{"was": offset, "reason": None, **topic})
+            continue
+        start = known.log_starts.get((row["topic"], row["partition"]))
+        if start is not None and offset < start:
+            yield verdict_row(
+                place,
+                BELOW_LOG_START,
+                was=offset,
+                cost=offset - start,
+                reason=f"the log begins at {start}: a consumer goes where auto.offset.reset says",
+            )
+
+
+def _not_told(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
+    """Yield what cannot be told of an offset that has a history."""
+    told = dict.fromkeys([*known.history.places, *befallen])
+    homes = {place_of(row): row["coordinator_partition"] for row in known.committed}
+    for place in told:
+        if place in known.incomplete:
+            row = known.incomplete[place]
+            yield verdict_row(
+                place, CANNOT_TELL, at=row["effective_timestamp"], reason=row["missing"]
+            )
+        span = known.history.of(place)
+        home = homes.get(place)
+        if home is None and span:
+            home = known.history.at(span.start)["coordinator_partition"]
+        unjudged = None if home is None else known.untold_election(home)
+        if unjudged is not None:
+            yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
+    for row in known.committed:
+        if row.get("complete") is False:
+            yield verdict_row(
+                place_of(row), CANNOT_TELL, was=row["committed_offset"], reason=row["missing"]
+            )
+
+
+def _no_losses(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
+    """Yield since when nothing befell an offset, where nothing did."""
+    for row in known.committed:
+        place = place_of(row)
+        if place in befallen or row.get("complete") is False:
+            continue
+        unjudged = known.untold_election(row["coordinator_partition"])
+        times = [_whole_since(known, place, row), *([unjudged.at] if unjudged else [])]
+        if any(each is None for each in times):
+            continue
+        since = max(each for each in times if each is not None)
+        topic = known.topics.since(row) or {}
+        yield verdict_row(
+            place,
+            f"{NO_LOSS_SINCE} {_iso(since)}",
+            at=since,
+            reason=topic.get("reason") or known.topics.not_known(row["topic"]),
+        )
+
+
+def _whole_since(known: Known, place: Place, row: Row) -> datetime | None:
+    """Return the time of the first change from which on a history has no gap.
+
+    Compaction leaves the last record of each key: from that on nothing is missing. What it left
+    behind where nothing was compacted has all changes.
+    """
+    if place in known.incomplete:
+        since: datetime | None = known.incomplete[place]["effective_timestamp"]
+        return since
+    start = known.shown_from.get(row["coordinator_partition"], 0)
+    change = known.history.before(place, start) or known.history.first_from(place, 0)
+    at: datetime | None = (row if change is None else change).get("effective_timestamp")
+    return at or row["commit_timestamp"]
+
+
+def _pending(row: Row) -> Verdict:
+    offset, producer = row["committed_offset"], row.get("producer_id")
+    whose = "" if producer is None else f" of producer {producer}"
+    return verdict_row(
+        place_of(row),
+        PENDING,
+        at=row["commit_timestamp"],
+        record=record_of(row),
+        reason=f"{offset} is committed when the transaction{whose} is",
+    )
+
+
+def _never_committed(known: Known, told: set[Place]) -> Iterator[Verdict]:
+    for place in sorted(known.given.keys() - told - known.history.places.keys()):
+        home = known.given[place]
+        reason, at = None, None
+        if known.shown_from.get(home):
+            reason = (
+                f"history before offset {known.shown_from[home]} of __consumer_offsets-{home} was "
+                f"compacted, perhaps with a commit and its tombstone"
+            )
+        elif unjudged := known.untold_election(home):
+            reason, at = unjudged.reason, unjudged.at
+        word = NEVER_COMMITTED if reason is None else CANNOT_TELL
+        yield verdict_row(place, word, at=at, reason=reason)
+
+
+def _is_later(at: datetime | None, until: datetime | None) -> bool:
+    return at is not None and until is not None and at > until
+
+
+def _iso(at: datetime) -> str:
+    return at.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

@@ -1,0 +1,111 @@
+"""What a workspace has of the elections of coordinators, read with Arrow."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from analytics.decode.elections import leaderships
+from analytics.evaluate.offset_verdicts.elections import Copy, Evidence, elections_of
+from analytics.workspace import DECODED
+from jobs.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from jobs.replayed import Replayed
+
+OFFSETS_TOPIC = "__consumer_offsets"
+Row = dict[str, Any]
+
+
+def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, Evidence]:
+    """Return what tells of the elections of each partition of the offsets topic.
+
+    Args:
+        state: A replayed workspace.
+        until: The last instant that counts; None for all.
+    """
+    registered = _registered(state)
+    replicas = {
+        number: max(len(row["value"]["replicas"] or ()) for row in rows)
+        for number, rows in registered.items()
+    }
+    nodes = {each["name"]: each.get("node_id") for each in state.manifest["copies"]}
+    epochs = _epochs(state)
+    every = StoredTables(state.tables.workspace)
+    lost = every.read("divergences", where=pc.field("topic") == OFFSETS_TOPIC).to_pylist()
+    found: dict[int, Evidence] = {}
+    of_topic = [each for each in state.manifest["partitions"] if each["topic"] == OFFSETS_TOPIC]
+    for number in {each["partition"] for each in of_topic}:
+        logs = [each for each in of_topic if each["partition"] == number]
+        found[number] = Evidence(
+            elections=elections_of(leaderships(registered.get(number, ())), until),
+            is_replicated=replicas[number] > 1 if replicas.get(number) else None,
+            copies=[Copy(nodes.get(each.get("copy")), _last_epoch(each)) for each in logs],
+            epochs=epochs.get(number, {}),
+            lost=[
+                (each["lost_leader_epoch"], each["surviving_leader_epoch"])
+                for each in lost
+                if each["partition"] == number
+            ],
+        )
+    return found
+
+
+def _last_epoch(log: Row) -> int | None:
+    named = [each["epoch"] for each in log.get("leader_epochs") or ()]
+    return max(named, default=None)
+
+
+def _epochs(state: Replayed) -> dict[int, dict[int, datetime | None]]:
+    """Return the leader epochs of each surviving log, and when their first records were written."""
+    found: dict[int, dict[int, datetime | None]] = defaultdict(dict)
+    for each in state.manifest["partitions"]:
+        if each["topic"] == OFFSETS_TOPIC and each.get("is_leading", True):
+            for epoch in each.get("leader_epochs") or ():
+                found[each["partition"]][epoch["epoch"]] = None
+    every = StoredTables(state.tables.workspace)
+    of_topic = pc.field("topic") == OFFSETS_TOPIC
+    for row in every.read("coordinator_epochs", where=of_topic).to_pylist():
+        found[row["partition"]][row["leader_epoch"]] = row["elected_at"] or row["from_timestamp"]
+    return found
+
+
+def _registered(state: Replayed) -> dict[int, list[Row]]:
+    """Return what the metadata log says of each partition of the offsets topic."""
+    every = StoredTables(state.tables.workspace)
+    of_topic = pc.field("topic") == OFFSETS_TOPIC
+    ids = every.read("topics", ["topic_id"], of_topic)["topic_id"].to_pylist()
+    found: dict[int, list[Row]] = defaultdict(list)
+    for name in ("partition_record", "partition_change_record"):
+        for row in _records(state, name, ids):
+            found[row["value"]["partition_id"]].append(row)
+    return found
+
+
+def _records(state: Replayed, name: str, ids: Sequence[str | None]) -> list[Row]:
+    source = state.source
+    path = source.path(f"{DECODED}/{name}")
+    if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+        return []
+    records = ds.dataset(path, filesystem=source.filesystem, format="parquet").to_table(
+        columns=["offset", "timestamp", "segment", "value"],
+        filter=pc.field("value", "topic_id").isin([each for each in ids if each is not None]),
+    )
+    rows: list[Row] = _in_time(state, records).to_pylist()
+    return rows
+
+
+def _in_time(state: Replayed, records: pa.Table) -> pa.Table:
+    time = state.as_of["time"]
+    if time is None:
+        return records
+    stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
+    kept = pc.less_equal(records["timestamp"], stamp)
+    return records.filter(pc.fill_null(kept, True))  # noqa: FBT003

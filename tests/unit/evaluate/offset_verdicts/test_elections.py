@@ -1,0 +1,102 @@
+"""Which elections of coordinators may have lost commits that nothing in the dump shows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from analytics.decode.elections import Leadership
+from analytics.evaluate.offset_verdicts.elections import (
+    NOBODY,
+    Copy,
+    Election,
+    Evidence,
+    elections_of,
+)
+from tests.support.offset_changes import minute
+
+CLEAN = Election(0, 1, minute(0))
+NONE_LEADS = Election(1, None, minute(1))
+UNCLEAN = Election(2, 2, minute(2), takes_over_from=1)
+ELECTIONS = (CLEAN, NONE_LEADS, UNCLEAN)
+EPOCHS: dict[int, datetime | None] = {0: minute(0), 2: minute(3)}
+SURVIVOR = Copy(2, 2)
+
+
+def untold(**evidence: Any) -> tuple[datetime | None, str] | None:
+    found = Evidence(
+        **{"elections": ELECTIONS, "epochs": EPOCHS, "copies": [SURVIVOR], **evidence}
+    ).unjudged()
+    return None if found is None else (found.at, found.reason)
+
+
+def test_without_the_log_of_the_leader_before_nothing_tells_what_was_lost() -> None:
+    at, reason = untold() or (None, "")
+    assert at == minute(2)
+    assert reason.endswith("the log of broker 1, the leader before, is not in the dump")
+
+
+def test_the_log_of_the_leader_before_tells() -> None:
+    assert untold(copies=[SURVIVOR, Copy(1, 0)]) is None
+    assert untold(copies=[SURVIVOR], lost=[(0, 2)]) is None
+
+
+def test_a_log_that_followed_the_new_leader_was_cut_back() -> None:
+    _, reason = untold(copies=[SURVIVOR, Copy(1, 2)]) or (None, "")
+    assert "was cut back to the new leader's afterwards" in reason
+
+
+def test_clean_elections_lose_nothing() -> None:
+    assert untold(elections=(CLEAN, NONE_LEADS, Election(2, 2, minute(2)))) is None
+
+
+def test_one_replica_cannot_lose_by_election() -> None:
+    assert untold(is_replicated=False) is None
+
+
+def test_without_a_metadata_log_any_change_of_the_leader_may_have_been_unclean() -> None:
+    at, reason = untold(elections=()) or (None, "")
+    assert at == minute(3)
+    assert reason.endswith("the dump has no metadata log")
+    assert untold(elections=(), epochs={0: minute(0)}) is None
+    assert untold(elections=(), lost=[(0, 2)]) is None
+
+
+def test_records_without_leader_epochs_tell_of_no_election() -> None:
+    at, reason = untold(elections=(), epochs={}) or (minute(9), "")
+    assert at is None
+    assert reason.endswith("no leader epochs are recorded")
+
+
+def test_what_was_before_or_after_the_metadata_log_it_does_not_tell() -> None:
+    begins_later = (Election(2, 2, None), Election(3, 2, minute(5)))
+    assert untold(elections=begins_later) is not None
+    ends_earlier = untold(elections=(CLEAN,))
+    assert ends_earlier is not None
+    assert ends_earlier[0] == minute(3)
+
+
+def led(epoch: int, leader: int, at: int, *, unclean: bool = False) -> Leadership:
+    return Leadership(epoch, leader, int(minute(at).timestamp() * 1000), unclean)
+
+
+LED = (led(0, 1, 0), led(1, NOBODY, 2), led(2, 2, 3, unclean=True))
+
+
+def test_an_unclean_leader_takes_over_from_the_last_one() -> None:
+    found = elections_of(LED, None)
+    assert [(each.leader_epoch, each.leader) for each in found] == [(0, 1), (1, None), (2, 2)]
+    assert [each.takes_over_from for each in found] == [None, None, 1]
+    assert found[2].at == minute(3)
+
+
+def test_a_leader_that_comes_back_takes_over_from_nobody() -> None:
+    found = elections_of((*LED[:2], led(2, 1, 3, unclean=True)), None)
+    assert [each.takes_over_from for each in found] == [None] * 3
+
+
+@pytest.mark.parametrize(("until", "count"), [(1, 1), (2, 2), (9, 3)])
+def test_elections_after_the_time_asked_about_do_not_count(until: int, count: int) -> None:
+    assert len(elections_of(LED, minute(until))) == count

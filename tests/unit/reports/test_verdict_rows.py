@@ -1,0 +1,53 @@
+"""Verdicts as people read them: partitions are one row only where all that is shown is equal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from reports.timeline.verdicts import HEADS, merged, verdict_section
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def row(partition: int | None, minutes: int = 0, **more: Any) -> dict[str, Any]:
+    empty = dict.fromkeys(HEADS)
+    return empty | {
+        "group_id": "billing",
+        "topic": "orders",
+        "partition": partition,
+        "verdict": "expired",
+        "at": NOON + timedelta(minutes=minutes),
+        **more,
+    }
+
+
+def test_partitions_whose_verdicts_are_equal_are_one_row() -> None:
+    (one,) = merged([row(0), row(1), row(3)])
+    assert one["partitions"] == "0-1, 3"
+
+
+def test_what_differs_in_anything_shown_is_a_row_of_its_own() -> None:
+    rows = [row(0, cost=65), row(1, cost=65), row(2, cost=66), row(3, minutes=1, cost=65)]
+    assert [(each["partitions"], each["cost"]) for each in merged(rows)] == [
+        ("0-1", 65),
+        ("2", 66),
+        ("3", 65),
+    ]
+
+
+def test_was_became_and_cost_are_shown_and_times_are_printed() -> None:
+    section = verdict_section([row(0, was=180, became=5, cost=175)])
+    assert {"WAS", "BECAME", "COST"} <= set(section.heads.values())
+    assert section.rows["at"].to_pylist() == ["2026-11-21T12:00:00.000Z"]
+
+
+def test_since_when_no_loss_is_found_is_said_of_a_whole_topic() -> None:
+    rows = [
+        row(number, minutes=number, verdict=f"no loss found since 12:0{number}")
+        for number in (0, 2, 1)
+    ]
+    (one,) = merged(rows)
+    assert (one["partitions"], one["verdict"], one["at"]) == (
+        *("0-2", "no loss found since 12:02", None),
+    )
