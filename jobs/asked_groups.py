@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.selection import is_name
+from analytics.decode.selection import is_name, names_wanted
 from jobs.cannot_tell import Untold
 from jobs.refused_partitions import refused_partitions
 from jobs.stored_tables import StoredTables
@@ -29,10 +29,11 @@ class AskedGroups:
     Attributes:
         found: Rows of the table `groups`.
         cannot_tell: What the dump does not hold the answer to, one sentence each.
-        missing: Groups that were asked for by name, and are known not to have been there.
+        missing: What was asked for, by name or pattern, and is known not to have been there.
         maybe_missing: Which groups may be missing from an answer about all groups.
         instant: The instant asked about, in words.
         refused: Which partitions of theirs a broker refuses to load.
+        why_missing: By group, a sentence that says more than that it is not there.
     """
 
     found: pa.Table
@@ -41,6 +42,7 @@ class AskedGroups:
     maybe_missing: str | None
     instant: str = ""
     refused: tuple[str, ...] = ()
+    why_missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -51,19 +53,25 @@ class AskedGroups:
 
     def without_missing(self, names: Iterable[str]) -> AskedGroups:
         """Return the same, with groups of these names not missing: something is known of them."""
-        known = set(names)
-        return replace(self, missing=tuple(each for each in self.missing if each not in known))
+        known = list(dict.fromkeys(names))
+        missing = tuple(each for each in self.missing if not names_wanted(known, (each,)))
+        return replace(self, missing=missing)
 
     def tell(self, console: Console) -> None:
         """Say what the rows do not show."""
         for each in self.cannot_tell:
             console.error(f"cannot tell: {each}")
         for each in self.missing:
-            console.error(f"group {each} does not exist at {self.instant}")
+            console.error(self.why_missing.get(each) or self._not_there(each))
         for each in self.refused:
             console.warn(each)
         if self.maybe_missing:
             console.warn(f"cannot tell: {self.maybe_missing}")
+
+    def _not_there(self, asked: str) -> str:
+        if is_name(asked):
+            return f"group {asked} does not exist at {self.instant}"
+        return f"no group matches {asked!r} at {self.instant}"
 
 
 def asked_groups(
@@ -92,13 +100,25 @@ def asked_groups(
         for name in found["group_id"].to_pylist()
         if name not in unknown and (reason := _gap(untold, name, with_offsets=with_offsets))
     ]
+    unmatched = [
+        each
+        for each in replayed.tables.selection.groups
+        if not is_name(each) and not names_wanted(there, (each,))
+    ]
+    maybe = untold.of_all() if unmatched else []
+    cannot_tell += [
+        f"whether a group matches {each!r}: {reason}" for each in unmatched for reason in maybe
+    ]
     are_all_named = names and len(names) == len(replayed.tables.selection.groups)
     is_said = are_all_named or not replayed.tables.selection.groups
     return AskedGroups(
         found,
         tuple(cannot_tell),
-        tuple(name for name in names if name not in there and name not in unknown),
-        None if is_said else untold.absent(),
+        (
+            *(name for name in names if name not in there and name not in unknown),
+            *(each for each in unmatched if not maybe),
+        ),
+        None if is_said or maybe else untold.absent(),
         replayed.instant,
         _refused(replayed, found),
     )

@@ -20,7 +20,7 @@ class Console:
     Attributes:
         quiet: Only errors.
         verbose: Also what was recognised, what was assumed, and Spark's own words.
-        progress: A progress bar is wanted; it is drawn only on a terminal.
+        progress: Progress is to be shown; it is only on a terminal.
     """
 
     quiet: bool = False
@@ -63,7 +63,7 @@ class Console:
 
     @property
     def draws_progress(self) -> bool:
-        """Whether a progress bar may be drawn: wanted, and stderr is a terminal."""
+        """Whether progress may be shown: it is wanted, and stderr is a terminal."""
         return self.progress and not self.quiet and sys.stderr.isatty()
 
 

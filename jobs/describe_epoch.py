@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.selection import is_name
+from analytics.decode.selection import is_name, names_wanted
 from jobs.asked_groups import AskedGroups
 from jobs.cannot_tell import Untold
 from reports.describe.source import Source
@@ -43,11 +43,15 @@ def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[Asked
         bare: What a source has beside groups, members and assignments.
     """
     rows = replayed.tables.read("group_epochs").to_pylist()
-    names = [each for each in replayed.tables.selection.groups if is_name(each)]
-    names += sorted({row["group_id"] for row in rows} - set(names))
+    wanted = replayed.tables.selection.groups
+    names = [each for each in wanted if is_name(each)]
+    there = {row["group_id"] for row in rows}
+    names += sorted(there - set(names))
+    names += [each for each in wanted if not is_name(each) and not names_wanted(there, (each,))]
     untold = Untold(replayed)
     found: list[Row] = []
-    cannot_tell, missing = [], []
+    cannot_tell: list[str] = []
+    missing: dict[str, str] = {}
     for name in names:
         lives = [row for row in rows if row["group_id"] == name]
         had = [row for row in lives if row["epoch"] == epoch]
@@ -58,7 +62,7 @@ def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[Asked
         if reason:
             cannot_tell.append(reason)
         else:
-            missing.append(_why_not(name, epoch, lives, replayed))
+            missing[name] = _why_not(name, epoch, lives, replayed)
     owned = _owned(replayed, found, epoch)
     groups = pa.Table.from_pylist(found, _schema_of(_GROUPS))
     source = replace(
@@ -67,7 +71,8 @@ def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[Asked
         members=_members(found, _present(replayed, found, epoch), owned),
         assignments=pa.Table.from_pylist(owned, _schema_of(_ASSIGNMENTS)),
     )
-    return AskedGroups(groups, tuple(cannot_tell), tuple(missing), None), source
+    asked = AskedGroups(groups, tuple(cannot_tell), tuple(missing), None, why_missing=missing)
+    return asked, source
 
 
 def _why_unknown(name: str, epoch: int, lives: Sequence[Row]) -> str | None:
@@ -82,13 +87,13 @@ def _why_unknown(name: str, epoch: int, lives: Sequence[Row]) -> str | None:
 
 
 def _why_not(name: str, epoch: int, lives: Sequence[Row], replayed: Replayed) -> str:
+    if not is_name(name) and not lives:
+        return f"no group matches {name!r} at {replayed.instant}"
     if not lives:
         return f"group {name} does not exist at {replayed.instant}"
     known = sorted({row["epoch"] for row in lives})
     if epoch > known[-1]:
-        return (
-            f"group {name} had not reached epoch {epoch} at {replayed.instant}: it had {known[-1]}"
-        )
+        return f"group {name} has no epoch {epoch} at {replayed.instant}: its latest is {known[-1]}"
     return f"group {name}: epoch {epoch} left no record, as one that was given up before it began"
 
 

@@ -70,7 +70,7 @@ def _said(name: str, callback: Callable[..., None], text: str) -> Callable[[Any]
 output_options = in_order(
     _said("--quiet", _quiet, "Say nothing but errors on stderr."),
     _said("--verbose", _verbose, "Say more: what was recognised and assumed, and Spark's words."),
-    _said("--no-progress", _no_progress, "Draw no progress bar, not even on a terminal."),
+    _said("--no-progress", _no_progress, "Show no progress, not even on a terminal."),
     _said("--no-color", _no_color, "Use no color, not even on a terminal."),
 )
 """`--quiet`, `--verbose`, `--no-progress`, `--no-color`: they set up the run's `Console`."""

@@ -1,14 +1,13 @@
-"""A progress bar for Spark's work: drawn on a terminal, from what Spark's own tracker says."""
+"""How far Spark's work is: one line on a terminal, from what Spark's own tracker says."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-import click
 
 from jobs.console import Console
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SECONDS_BETWEEN_LOOKS = 0.2
+_TO_END_OF_LINE = "\x1b[K"
 
 
 @contextmanager
@@ -37,22 +37,34 @@ def progress(spark: SparkSession, console: Console, label: str) -> Iterator[None
 
 
 def _watch(tracker: StatusTracker, label: str, done: threading.Event) -> None:
+    """Rewrite one line until the work is done, and take it away.
+
+    Spark finds out on the way how many tasks there are: nobody knows how much is still to come.
+    """
     stages: set[int] = set()
-    with click.progressbar(
-        length=1, label=label, file=sys.stderr, show_pos=True, show_percent=False, width=30
-    ) as bar:
-        while True:
-            last_look = done.wait(SECONDS_BETWEEN_LOOKS)
-            stages.update(tracker.getActiveStageIds())
-            tasks, finished = _counts(tracker, stages)
-            if tasks:
-                bar.length = tasks
-                bar.update(finished - bar.pos)
-            if last_look:
-                return
+    began = time.monotonic()
+    is_done = False
+    while not is_done:
+        is_done = done.wait(SECONDS_BETWEEN_LOOKS)
+        stages.update(tracker.getActiveStageIds())
+        finished, running = _counts(tracker, stages)
+        line = line_of(label, finished, running, time.monotonic() - began)
+        _rewrite(line)
+    _rewrite("")
+
+
+def _rewrite(line: str) -> None:
+    sys.stderr.write(f"\r{line}{_TO_END_OF_LINE}")
+    sys.stderr.flush()
+
+
+def line_of(label: str, finished: int, running: int, seconds: float) -> str:
+    """Return what is known: tasks that are done, those under way, and the time it took so far."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{label}: {finished:,} tasks done, {running:,} running  {minutes}:{rest:02d}"
 
 
 def _counts(tracker: StatusTracker, stages: set[int]) -> tuple[int, int]:
-    """Return how many tasks the stages have, and how many of them are finished."""
+    """Return how many tasks of the stages are finished, and how many are under way."""
     infos = [info for info in map(tracker.getStageInfo, stages) if info is not None]
-    return sum(info.numTasks for info in infos), sum(info.numCompletedTasks for info in infos)
+    return sum(info.numCompletedTasks for info in infos), sum(info.numActiveTasks for info in infos)

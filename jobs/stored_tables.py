@@ -16,6 +16,7 @@ from analytics.errors import WorkspaceError
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
 from schemas import table
 
+_NO_COLUMN = "No match for FieldRef"
 EVERYTHING = Selection()
 _FOLDERS = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
 
@@ -105,6 +106,8 @@ def reading(path: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         why = str(error).partition("\n")[0]
+        if _NO_COLUMN in why:
+            why = "it lacks a column: another version of groupscope wrote it"
         raise WorkspaceError(
             f"{path} cannot be read: {why:.200} (make the workspace again)"
         ) from error

@@ -62,3 +62,26 @@ def test_an_output_folder_that_cannot_be_written_is_named(
     assert result.returncode == 3
     assert f"{out} cannot be written" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("describe",), ("list",), ("describe", "--members"), ("describe", "--epoch", "1")]
+)
+def test_a_pattern_that_matches_no_group_is_said(
+    groupscope: Groupscope, failover_workspace: Path, arguments: tuple[str, ...]
+) -> None:
+    command, *more = arguments
+    result = groupscope(command, failover_workspace, *more, "--group", "zzz*")
+    assert result.returncode == 1
+    assert "no group matches 'zzz*' at the end of the dump" in result.stderr
+
+
+def test_an_epoch_that_a_group_never_had_is_one_sentence(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    result = groupscope(
+        *("describe", failover_workspace, "--group", "parcel-router", "--epoch", "99")
+    )
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.endswith("parcel-router has no epoch 99 at the end of the dump: its latest is 3")

@@ -81,7 +81,8 @@ def test_a_terminal_sees_how_many_tasks_are_done(
     with progress(spark, Console(), "working"):
         assert spark.sparkContext.parallelize(range(6), 6).mapPartitions(slow).count() == 6
     assert "working" in terminal.text
-    assert "6/6" in terminal.text
+    assert "6 tasks done, 0 running" in terminal.text
+    assert terminal.text.endswith("\r\x1b[K"), "nothing of it stays"
 
 
 def test_nothing_is_drawn_where_there_is_no_terminal(
