@@ -66,7 +66,7 @@ def describe_source(
         shares=_named(_alive(shares, gone), console),
         ends=end_offsets_at(replayed, end_offsets),
         coordinators=coordinators(replayed),
-        inputs=_inputs(replayed),
+        inputs=subtopology_inputs(replayed),
     )
 
 
@@ -98,7 +98,7 @@ def _named(rows: pa.Table, console: Console) -> pa.Table:
     return rows.set_column(place, "topic", pc.coalesce(rows["topic"], rows["topic_id"]))
 
 
-def _inputs(replayed: Replayed) -> dict[str, dict[str, tuple[str, ...]]]:
+def subtopology_inputs(replayed: Replayed) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return the topics that each subtopology of a streams group reads."""
     records = records_at(replayed, "streams_group_topology", ["key", "value"])
     latest: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from analytics.errors import InputUnreadableError
+from analytics.evaluate.lag.end_offset_samples import SAMPLES
 from jobs.instant import EPOCH
 from jobs.stored_tables import StoredTables
 
@@ -33,6 +35,7 @@ SCHEMA = pa.schema(
     ]
 )
 _NEEDED = ("topic", "partition", "log_end_offset")
+_PRINTED = re.compile(rb"[\w.-]+:\d+:\d*", re.ASCII)
 Row = Mapping[str, Any]
 
 
@@ -51,6 +54,13 @@ def end_offsets_at(replayed: Replayed, path: str | None) -> pa.Table:
     Raises:
         InputUnreadableError: The side file is none.
     """
+    rows = _known_ends(replayed, path)
+    columns = {name: [each.get(name) for each in rows] for name in SCHEMA.names}
+    return pa.table(columns, schema=SCHEMA)
+
+
+def _known_ends(replayed: Replayed, path: str | None) -> list[dict[str, Any]]:
+    """Return the last that is known of each partition; without `timestamp` where it is of now."""
     rows = _samples_at(read_end_offsets(path), replayed) if path is not None else []
     if replayed.is_end:
         beside = {(each["topic"], each["partition"]): each for each in _beside_the_dump(replayed)}
@@ -59,8 +69,22 @@ def end_offsets_at(replayed: Replayed, path: str | None) -> pa.Table:
             if found is not None and each["log_start_offset"] is None:
                 each["log_start_offset"] = found["log_start_offset"]
         rows += beside.values()
-    columns = {name: [each.get(name) for each in rows] for name in SCHEMA.names}
-    return pa.table(columns, schema=SCHEMA)
+    return rows
+
+
+def end_offset_samples(replayed: Replayed, path: str | None, as_of: datetime) -> pa.Table:
+    """Return all that is known of where logs ended, up to the instant (`SAMPLES`).
+
+    Args:
+        replayed: Says the instant.
+        path: A side file.
+        as_of: When the instant is: what has no time of its own was sampled then.
+    """
+    given = read_end_offsets(path) if path is not None else []
+    rows = [each for each in given if each["timestamp"] and each["timestamp"] <= as_of]
+    now = [each for each in _known_ends(replayed, path) if not each.get("timestamp")]
+    rows += [{**each, "timestamp": as_of} for each in now]
+    return pa.Table.from_pylist(rows, schema=SAMPLES)
 
 
 def read_end_offsets(path: str) -> list[dict[str, Any]]:
@@ -75,14 +99,30 @@ def read_end_offsets(path: str) -> list[dict[str, Any]]:
             rows = pq.read_table(io.BytesIO(data)).to_pylist()
         elif data.lstrip()[:1] in (b"[", b"{"):
             rows = _json_rows(data)
+        elif _PRINTED.fullmatch(data.lstrip().partition(b"\n")[0].strip()):
+            rows = _printed_rows(data)
         else:
             rows = pyarrow.csv.read_csv(io.BytesIO(data)).to_pylist()
         return [_row(each) for each in rows]
     except (pa.ArrowException, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputUnreadableError(
             f"{path}: {error!s:.200}; looked for CSV, JSON or Parquet with topic, partition, "
-            f"log_start_offset, log_end_offset and, if it has several samples, timestamp"
+            f"log_start_offset, log_end_offset and, if it has several samples, timestamp; or for "
+            f"what kafka-get-offsets prints"
         ) from error
+
+
+def _printed_rows(data: bytes) -> list[dict[str, Any]]:
+    """Return what kafka-get-offsets printed: ``topic:partition:offset``, a line each.
+
+    Of a partition that it could not ask for it prints no offset: there is nothing to be known.
+    """
+    rows = []
+    for line in data.decode().splitlines():
+        topic, partition, offset = line.strip().rsplit(":", 2) if line.strip() else ("", "", "")
+        if offset:
+            rows.append({"topic": topic, "partition": partition, "log_end_offset": offset})
+    return rows
 
 
 def _json_rows(data: bytes) -> list[dict[str, Any]]:

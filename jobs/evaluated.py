@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import fs
 from pyspark.sql import functions as F
 
 from analytics.decode.selection import Selection
@@ -22,17 +21,18 @@ from analytics.replay.graph import Step, needed_for, resolve
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.rules import replay_rules
 from analytics.replay.state import STATE
-from analytics.workspace import EVALUATIONS, Part, Workspace
+from analytics.workspace import Workspace
 from jobs.decoded_frames import decoded_frames
 from jobs.instant import EPOCH
 from jobs.progress import progress
 from jobs.replay_coverage import coverage_of, log_starts, topics_beside
+from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.selected_frames import selected_frames
 from jobs.session import spark_session
 from jobs.stored_tables import folder_of
 from jobs.table_frames import table_frame
 from jobs.workload import is_small_workspace
-from jobs.written_tables import collected, write_rows
+from jobs.written_tables import collected
 from schemas import table, tables
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def evaluate(
         found = {name: collected(made[name], name) for name in wanted.makes}
     if out is not None:
         kept = {name: rows for name, rows in found.items() if name in tables()}
-        _keep(Workspace(out), kept, replayed)
+        keep_evaluations(Workspace(out), kept, replayed)
     return found
 
 
@@ -156,34 +156,3 @@ def _instant(said: Mapping[str, Any]) -> AsOf:
         topic, _, number = place.rpartition("-")
         offsets[topic, int(number)] = end
     return AsOf(offsets, round((time - EPOCH).total_seconds() * 1000) if time else None)
-
-
-def _keep(space: Workspace, found: Mapping[str, pa.Table], replayed: Replayed) -> None:
-    """Write tables into the workspace, beside the evaluations that are there."""
-    staging = space.prepare()
-    try:
-        parts = [part for part in _kept(space) if part.table.rpartition("/")[2] not in found]
-        parts += [write_rows(staging, name, rows) for name, rows in found.items()]
-        manifest = dict(replayed.manifest)
-        if space.root != replayed.tables.workspace.root:
-            # State and history are elsewhere: nobody shall look for them here.
-            manifest.pop("replay")
-        said = {"as_of": replayed.as_of, "kafka_version": replayed.release}
-        manifest[EVALUATIONS] = {
-            **manifest.get(EVALUATIONS, {}),
-            **{name: {**said, "rows": rows.num_rows} for name, rows in found.items()},
-        }
-        staging.publish(parts, [EVALUATIONS], manifest)
-    except BaseException:
-        staging.discard()
-        raise
-
-
-def _kept(space: Workspace) -> list[Part]:
-    """Return the files of evaluations that are there."""
-    selector = fs.FileSelector(space.path(EVALUATIONS), allow_not_found=True, recursive=True)
-    return [
-        Part(f"{EVALUATIONS}/{each.path.split('/')[-2]}", each.path, 0)
-        for each in space.filesystem.get_file_info(selector)
-        if each.path.endswith(".parquet")
-    ]

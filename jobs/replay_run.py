@@ -24,13 +24,14 @@ from jobs.followed_lines import followed_lines, lines_said, sentences
 from jobs.instant import END, BeforeEnd, as_of_said, moment, shown
 from jobs.progress import progress
 from jobs.replay_coverage import coverage_of, log_starts, topics_beside
+from jobs.runs.staged_tables import staged_file, write_rows
 from jobs.selected_frames import selected_frames
 from jobs.session import spark_session
 from jobs.stored_tables import folder_of
 from jobs.table_frames import table_frame
 from jobs.topic_ids import read_topic_ids
 from jobs.workload import is_small_workspace
-from jobs.written_tables import collected, staged_file, write_frame, write_rows
+from jobs.written_tables import collected, write_frame
 from schemas import table
 
 if TYPE_CHECKING:

@@ -50,17 +50,29 @@ class StoredTables:
         Raises:
             WorkspaceError: The workspace has no such table.
         """
+        with reading(self.workspace.path(folder_of(name))):
+            return self._scanner(name, columns, where).to_table()
+
+    def batches(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield a table of any size, some rows at a time, in the order of its key.
+
+        Raises:
+            WorkspaceError: The workspace has no such table.
+        """
+        with reading(self.workspace.path(folder_of(name))):
+            for each in self._scanner(name, columns, None).to_batches():
+                yield pa.Table.from_batches([each])
+
+    def _scanner(
+        self, name: str, columns: Sequence[str] | None, where: pc.Expression | None
+    ) -> ds.Scanner:
         if not self._is_there(name):
             raise WorkspaceError(f"{self.workspace.location} has no table {name}: replay it again")
-        with reading(self.workspace.path(folder_of(name))):
-            selected = self._selected(name)
-        conditions = [each for each in (where, *selected) if each is not None]
-        wanted = None
-        for each in conditions:
+        wanted = where
+        for each in self._selected(name):
             wanted = each if wanted is None else wanted & each
         names = columns or [column.name for column in table(name).columns]
-        with reading(self.workspace.path(folder_of(name))):
-            return self._dataset(name).to_table(columns=list(names), filter=wanted)
+        return self._dataset(name).scanner(columns=list(names), filter=wanted)
 
     def _selected(self, name: str) -> list[pc.Expression]:
         columns = {column.name for column in table(name).columns}

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark.sql import functions as F
 
-from analytics.workspace import Part
-from jobs.stored_tables import folder_of
+from jobs.runs.staged_tables import part_of, staged_path
 from schemas import table, tables
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from analytics.workspace import Staging
+    from analytics.workspace import Part, Staging
 
 
 def collected(frame: DataFrame, name: str) -> pa.Table:
@@ -28,14 +27,6 @@ def collected(frame: DataFrame, name: str) -> pa.Table:
     return rows.sort_by([(column, "ascending") for column in key])
 
 
-def write_rows(staging: Staging, name: str, rows: pa.Table) -> Part:
-    """Write a table that is here."""
-    filesystem, path = staging.workspace.filesystem, _path(staging, name)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-    pq.write_table(rows, path, filesystem=filesystem)
-    return _part(name, path, rows.num_rows)
-
-
 def write_frame(staging: Staging, name: str, frame: DataFrame) -> Part:
     """Write a table of any size: Spark sorts it, and no more than a row group of it is ever here.
 
@@ -45,7 +36,7 @@ def write_frame(staging: Staging, name: str, frame: DataFrame) -> Part:
     order = [F.asc_nulls_last(column) for column in table(name).key]
     ordered = frame.repartition(1).sortWithinPartitions(*order)
     ordered.write.parquet(f"{staging.location}/{name}")
-    filesystem, path = staging.workspace.filesystem, _path(staging, name)
+    filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
     folder = fs.FileSelector(staging.workspace.path(f"{staging.name}/{name}"))
     (written,) = (
         each.path for each in filesystem.get_file_info(folder) if each.path.endswith(".parquet")
@@ -54,17 +45,4 @@ def write_frame(staging: Staging, name: str, frame: DataFrame) -> Part:
         with pq.ParquetWriter(path, source.schema_arrow, filesystem=filesystem) as target:
             for number in range(source.num_row_groups):
                 target.write_table(source.read_row_group(number))
-        return _part(name, path, source.metadata.num_rows)
-
-
-def staged_file(staging: Staging, name: str) -> str:
-    """Return where in the workspace a table is until it is published."""
-    return f"{staging.name}/{name}.parquet"
-
-
-def _path(staging: Staging, name: str) -> str:
-    return staging.workspace.path(staged_file(staging, name))
-
-
-def _part(name: str, path: str, rows: int) -> Part:
-    return Part(folder_of(name), path, rows)
+        return part_of(name, path, source.metadata.num_rows)

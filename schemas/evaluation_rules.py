@@ -53,6 +53,54 @@ class RebalanceRules:
     coordinator_changes: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class BurrowRules:
+    """By what Burrow judges a partition (`rules/lag.json`, under Burrow's own names).
+
+    Attributes:
+        intervals: Commits in a window.
+        min_distance: A commit closer to the one before, in seconds, takes its place.
+        allowed_lag: A lag up to this is none.
+        expire_group: A group without a commit for so many seconds is forgotten.
+    """
+
+    intervals: int = 10
+    min_distance: int = 0
+    allowed_lag: int = 0
+    expire_group: int = 604_800
+
+    @property
+    def min_distance_ms(self) -> int:
+        """Return the distance in milliseconds."""
+        return self.min_distance * 1000
+
+
+@dataclass(frozen=True)
+class LagRules:
+    """How lag is judged (`rules/lag.json`).
+
+    Attributes:
+        burrow: Burrow's rules.
+        stuck_minutes: After so long without progress a partition with lag is stuck.
+        verdicts: What each verdict means, worst first.
+    """
+
+    burrow: BurrowRules
+    stuck_minutes: float
+    verdicts: Mapping[str, str]
+
+
+@cache
+def lag_rules() -> LagRules:
+    """Return the rules as they are shipped: Burrow's defaults, and our own."""
+    document = _document("lag")
+    said = document["burrow"]
+    burrow = BurrowRules(
+        said["intervals"], said["min-distance"], said["allowed-lag"], said["expire-group"]
+    )
+    return LagRules(burrow, document["stuck"]["minutes"], document["verdicts"])
+
+
 @cache
 def balance_rules() -> BalanceRules:
     """Return the rules as they are shipped."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Bytes = NDArray[np.uint8] | memoryview
     """What a loop reads: an array where it is compiled."""
+    Numbers = NDArray[np.int64] | memoryview
+    """The same, where it reads numbers of 64 bits."""
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -58,7 +60,11 @@ class Loop(Generic[Given, Result]):
         self._fields = 0
 
     def __call__(
-        self, fields: int, data: NDArray[np.uint8], *args: Given.args, **kwargs: Given.kwargs
+        self,
+        fields: int,
+        data: NDArray[np.uint8 | np.int64],
+        *args: Given.args,
+        **kwargs: Given.kwargs,
     ) -> Result:
         """Run the loop, which will read about so many fields."""
         if self.pays(fields):

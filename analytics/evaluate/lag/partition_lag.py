@@ -1,0 +1,93 @@
+"""The lag of each partition, and what that one number hides.
+
+Kafka's tools print end - committed, whatever lies between: records that retention has deleted
+meanwhile, an offset beyond the end, an offset that was committed for another topic of that name.
+Here each is a number of its own, and nothing is clamped:
+
+    lag = lost_offsets + records_to_read - offsets_beyond_end
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.lag.read_partitions import NEVER_COMMITTED
+
+NO_END: Final = "where the log ends at that instant is not known"
+FROM_START: Final = "never committed: counted from the log start"
+NO_START: Final = "never committed, and where the log starts is not known"
+OTHER_LOG: Final = "committed for another topic of that name: the offset belongs to another log"
+
+_ZERO: Final = pa.scalar(0, pa.int64())
+_NONE: Final = pa.scalar(None, pa.int64())
+
+
+def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
+    """Add where logs start and end, and the lag.
+
+    Args:
+        rows: As `read_partitions` returns them.
+        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` at the instant.
+        topics: The table `topics`: `topic`, `topic_id`, `deleted_at`.
+
+    Returns:
+        The rows with `log_start_offset`, `log_end_offset`; `lag` (Kafka's number; of a partition
+        that was never committed what its log holds; below zero only where the commit is beyond the
+        end); `lost_offsets`, `records_to_read`, `offsets_beyond_end`; `is_other_log`; and `reason`,
+        why a number is null or counted otherwise.
+    """
+    rows = rows.join(ends, ["topic", "partition"])
+    start, end = rows["log_start_offset"], rows["log_end_offset"]
+    is_never = pc.equal(rows["kind"], NEVER_COMMITTED)
+    is_other = _is_other_log(rows, topics)
+    committed = pc.if_else(
+        pc.less(rows["committed_offset"], _ZERO), _NONE, rows["committed_offset"]
+    )
+    position = pc.if_else(is_other, _NONE, pc.if_else(is_never, start, committed))
+    readable_from = pc.max_element_wise(position, start, skip_nulls=True)
+    readable_from = pc.if_else(pc.is_valid(position), readable_from, _NONE)
+    columns = {
+        "lag": pc.subtract(end, position),
+        "lost_offsets": _at_least_0(pc.subtract(start, position)),
+        "records_to_read": _at_least_0(pc.subtract(end, readable_from)),
+        "offsets_beyond_end": _at_least_0(pc.subtract(position, pc.max_element_wise(end, start))),
+        "is_other_log": is_other,
+        "reason": pc.case_when(
+            pc.make_struct(
+                is_other,
+                pc.is_null(end),
+                pc.and_(is_never, pc.is_null(start)),
+                is_never,
+            ),
+            OTHER_LOG,
+            NO_END,
+            NO_START,
+            FROM_START,
+            pa.scalar(None, pa.string()),
+        ),
+    }
+    for name, column in columns.items():
+        rows = rows.append_column(name, column)
+    return rows
+
+
+def _at_least_0(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(pc.less(numbers, _ZERO), _ZERO, numbers)
+
+
+def _is_other_log(rows: pa.Table, topics: pa.Table) -> pa.ChunkedArray:
+    """Return whether an offset was committed for an id that the topic of that name has no more.
+
+    (KIP-516). False where either id is not known, or several are.
+    """
+    there = topics.filter(
+        pc.and_(pc.is_null(topics["deleted_at"]), pc.is_valid(topics["topic_id"]))
+    )
+    ids = there.group_by("topic").aggregate([("topic_id", "count_distinct"), ("topic_id", "max")])
+    one = ids.filter(pc.equal(ids["topic_id_count_distinct"], 1))
+    named = pc.index_in(rows["topic"], one["topic"].combine_chunks())
+    now = one["topic_id_max"].combine_chunks().take(named.combine_chunks())
+    return pc.fill_null(pc.not_equal(rows["topic_id"], now), fill_value=False)

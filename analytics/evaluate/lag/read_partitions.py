@@ -1,0 +1,161 @@
+"""Which partitions a group reads, has committed, or should be reading: one row for each.
+
+A group's members own partitions, its commits name partitions, and its subscriptions name topics.
+These three need not agree, and what they disagree on is what a lag hides: nobody reads what is
+committed and unassigned; what was never committed has no offset to be behind of; what is committed
+for a topic that the group no longer subscribes to grows for ever and matters to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ASSIGNED: Final = "assigned"
+UNASSIGNED: Final = "unassigned"
+NEVER_COMMITTED: Final = "never_committed"
+STALE: Final = "stale"
+
+KEY: Final = ("group_id", "topic", "partition")
+_OWNED: Final = pa.schema(
+    [
+        ("group_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("member_id", pa.string()),
+    ]
+)
+_OF_COMMIT: Final = ("committed_offset", "topic_id", "commit_timestamp", "complete", "missing")
+_LAGGING_TYPES: Final = ("classic", "simple", "consumer", "streams")
+"""Share groups commit nothing: their backlog is another question."""
+
+
+@dataclass(frozen=True)
+class GroupTables:
+    """State tables at the instant; each has the columns of its contract.
+
+    Attributes:
+        groups: `groups`.
+        members: `members`.
+        assignments: `assignments`.
+        committed: `committed_offsets`.
+        topics: `topics`.
+        inputs: Of streams groups, the topics that each subtopology reads.
+    """
+
+    groups: pa.Table
+    members: pa.Table
+    assignments: pa.Table
+    committed: pa.Table
+    topics: pa.Table
+    inputs: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+
+
+def read_partitions(tables: GroupTables) -> pa.Table:
+    """Return a row for each partition that a group owns, has committed or subscribes to.
+
+    Returns:
+        `group_id`, `topic`, `partition`; `kind` (`assigned`, `unassigned`, `never_committed` or
+        `stale`); `member_id`, `client_id`, `client_host` of the owner (null when nobody owns it);
+        `committed_offset`, `topic_id`, `commit_timestamp`, `complete` and `missing` of the commit
+        in force (null where there is none).
+    """
+    groups = tables.groups.filter(pc.is_in(tables.groups["group_type"], pa.array(_LAGGING_TYPES)))
+    names = groups["group_id"].combine_chunks()
+    owned = _owned(tables, names)
+    committed = tables.committed.filter(pc.is_in(tables.committed["group_id"], names))
+    committed = committed.select([*KEY, *_OF_COMMIT])
+    rows = owned.join(committed, list(KEY), join_type="full outer")
+    subscribed = _subscribed(tables.members, names)
+    awaited = _partitions_of(subscribed, tables.topics).join(
+        rows.select(list(KEY)), list(KEY), join_type="left anti"
+    )
+    rows = pa.concat_tables([rows, awaited], promote_options="default")
+    rows = rows.join(subscribed, ["group_id", "topic"])
+    rows = rows.append_column("kind", _kinds(rows, tables.members)).drop_columns(["is_subscribed"])
+    owners = tables.members.select(["group_id", "member_id", "client_id", "client_host"])
+    rows = rows.join(owners, ["group_id", "member_id"])
+    return rows.sort_by([(name, "ascending") for name in (*KEY, "member_id")])
+
+
+def _owned(tables: GroupTables, names: pa.Array) -> pa.Table:
+    """Return the partitions that members own; of streams tasks those that active ones read."""
+    given = tables.assignments.filter(
+        pc.and_(
+            pc.is_in(tables.assignments["group_id"], names),
+            pc.equal(tables.assignments["kind"], "current"),
+        )
+    )
+    named = given.filter(pc.is_valid(given["topic"])).select(_OWNED.names)
+    tasks = given.filter(
+        pc.and_kleene(pc.is_valid(given["subtopology_id"]), pc.equal(given["role"], "active"))
+    )
+    read = [
+        (task["group_id"], topic, task["partition"], task["member_id"])
+        for task in tasks.select(
+            ["group_id", "subtopology_id", "partition", "member_id"]
+        ).to_pylist()
+        for topic in tables.inputs.get(task["group_id"], {}).get(task["subtopology_id"], ())
+    ]
+    columns = list(zip(*read, strict=True)) or [()] * len(_OWNED)
+    of_tasks = pa.table(
+        [pa.array(each, one.type) for each, one in zip(columns, _OWNED, strict=True)],
+        schema=_OWNED,
+    )
+    return pa.concat_tables([named, of_tasks])
+
+
+def _subscribed(members: pa.Table, names: pa.Array) -> pa.Table:
+    """Return `group_id`, `topic`, `is_subscribed` (true): what members subscribe to by name."""
+    members = members.filter(pc.is_in(members["group_id"], names))
+    topics = members["subscribed_topics"].combine_chunks()
+    of_member = pc.list_parent_indices(topics)
+    columns = {
+        "group_id": members["group_id"].combine_chunks().take(of_member),
+        "topic": pc.list_flatten(topics),
+    }
+    rows = pa.table(columns).group_by(["group_id", "topic"]).aggregate([])
+    return rows.append_column("is_subscribed", pa.repeat(pa.scalar(value=True), rows.num_rows))
+
+
+def _partitions_of(subscribed: pa.Table, topics: pa.Table) -> pa.Table:
+    """Return every partition of the topics that groups subscribe to, where its count is known."""
+    there = topics.filter(
+        pc.and_(pc.is_null(topics["deleted_at"]), pc.is_valid(topics["partitions"]))
+    )
+    sizes = there.group_by("topic").aggregate([("partitions", "max")])
+    wanted = subscribed.join(sizes, "topic", join_type="inner")
+    counts = wanted["partitions_max"].to_numpy().tolist()
+    rows = pa.array([row for row, count in enumerate(counts) for _ in range(count)], pa.int64())
+    numbers = pa.array([number for count in counts for number in range(count)], pa.int32())
+    named = wanted.select(["group_id", "topic"]).take(rows)
+    return named.append_column("partition", numbers)
+
+
+def _kinds(rows: pa.Table, members: pa.Table) -> pa.ChunkedArray:
+    """Return what each row is; `is_subscribed` is null where no member names the topic."""
+    is_committed = pc.is_valid(rows["committed_offset"])
+    # A member whose subscription cannot be read, or is a pattern, may subscribe to any topic.
+    is_vague = pc.or_(
+        pc.is_null(members["subscribed_topics"]), pc.is_valid(members["subscribed_regex"])
+    )
+    vague = pc.unique(members.filter(is_vague)["group_id"])
+    clear = pc.unique(members["group_id"])
+    is_clear = pc.and_not(
+        pc.is_in(rows["group_id"], clear.drop_null()), pc.is_in(rows["group_id"], vague)
+    )
+    is_stale = pc.and_(is_clear, pc.is_null(rows["is_subscribed"]))
+    return pc.case_when(
+        pc.make_struct(pc.invert(is_committed), pc.is_valid(rows["member_id"]), is_stale),
+        NEVER_COMMITTED,
+        ASSIGNED,
+        STALE,
+        UNASSIGNED,
+    )

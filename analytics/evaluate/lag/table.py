@@ -1,0 +1,141 @@
+"""The table `lag`: how far behind every partition is that a group reads, and whether it moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.lag.burrow_status import StatusFold, status_history
+from analytics.evaluate.lag.burrow_window import NAMES, NOT_EVALUABLE
+from analytics.evaluate.lag.partition_lag import partition_lag
+from analytics.evaluate.lag.progress import ProgressFold
+from analytics.evaluate.lag.read_partitions import KEY, GroupTables, read_partitions
+from analytics.evaluate.lag.time_lag import time_lags
+from analytics.evaluate.lag.verdicts import verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+    from schemas.evaluation_rules import LagRules
+
+NO_COMMIT: Final = "no commit is in force"
+NO_SAMPLES: Final = "Burrow's rules need end offsets at the times of the commits (--end-offsets)"
+FORGOTTEN: Final = "Burrow forgets a group without a commit for {} s"
+_UNTOLD: Final = NAMES[NOT_EVALUABLE]
+
+
+@dataclass(frozen=True)
+class LagQuestion:
+    """What lag is evaluated from.
+
+    Attributes:
+        tables: State tables at the instant.
+        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` at the instant.
+        samples: Where logs ended, and when.
+        as_of: The instant.
+        rules: How lag is judged.
+    """
+
+    tables: GroupTables
+    ends: pa.Table
+    samples: EndOffsetSamples
+    as_of: datetime
+    rules: LagRules
+
+
+@dataclass(frozen=True)
+class Lag:
+    """What was found.
+
+    Attributes:
+        rows: The table `lag`, worst verdict first.
+        statuses: The table `status_history`.
+    """
+
+    rows: pa.Table
+    statuses: pa.Table
+
+
+def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
+    """Return how far behind groups are at the instant, and how their status came about.
+
+    Args:
+        asked: The question.
+        commits: Rows of `offset_history` up to the instant, in the order of the log.
+    """
+    as_of_ms = round(asked.as_of.timestamp() * 1000)
+    fold, moved = StatusFold(asked.rules.burrow, asked.samples), ProgressFold()
+    changes = []
+    for each in commits:
+        moved.add(each)
+        changes.append(fold.add(each))
+    changes.append(fold.finish(as_of_ms))
+    statuses = status_history(changes, fold)
+    rows = partition_lag(read_partitions(asked.tables), asked.ends, asked.tables.topics)
+    rows = rows.join(moved.progress(), list(KEY)).join(_last(statuses), list(KEY))
+    rows = _judged(rows, asked)
+    for name, column in _columns(time_lags(rows, asked.samples, as_of_ms)):
+        rows = rows.append_column(name, column)
+    rows = rows.append_column("verdict", verdicts(rows, asked.rules, asked.as_of))
+    return Lag(_worst_first(rows, asked.rules), statuses)
+
+
+def _columns(rows: pa.Table) -> Iterable[tuple[str, pa.ChunkedArray]]:
+    return zip(rows.column_names, rows.columns, strict=True)
+
+
+def _last(statuses: pa.Table) -> pa.Table:
+    """Return the status that each partition still has: `status`, `status_since`."""
+    still = statuses.filter(pc.is_null(statuses["to_timestamp"]))
+    return still.select([*KEY, "status", "from_timestamp"]).rename_columns(
+        [*KEY, "status", "status_since"]
+    )
+
+
+def _judged(rows: pa.Table, asked: LagQuestion) -> pa.Table:
+    """Say why Burrow's status cannot be told where it cannot; Burrow asks only for commits."""
+    is_committed = pc.and_not(pc.is_valid(rows["committed_offset"]), rows["is_other_log"])
+    expire = asked.rules.burrow.expire_group
+    newest = rows.group_by("group_id").aggregate([("last_commit_at", "max")])
+    last = (
+        newest["last_commit_at_max"]
+        .combine_chunks()
+        .take(pc.index_in(rows["group_id"], newest["group_id"].combine_chunks()).combine_chunks())
+    )
+    oldest = pa.scalar(asked.as_of - timedelta(seconds=expire), last.type)
+    is_forgotten = pc.fill_null(pc.less(last, oldest), fill_value=False)
+    status = pc.if_else(
+        pc.and_not(is_committed, is_forgotten), pc.fill_null(rows["status"], _UNTOLD), _UNTOLD
+    )
+    is_untold = pc.equal(status, _UNTOLD)
+    why = pc.case_when(
+        pc.make_struct(pc.invert(is_committed), is_forgotten, is_untold),
+        NO_COMMIT,
+        FORGOTTEN.format(expire),
+        NO_SAMPLES,
+        pa.scalar(None, pa.string()),
+    )
+    # What the first sample showed may have been so before.
+    first = pc.cast(asked.samples.first_times(rows), rows["status_since"].type)
+    is_from_first = pc.fill_null(pc.less_equal(rows["status_since"], first), fill_value=True)
+    since = pc.if_else(pc.or_(is_untold, is_from_first), None, rows["status_since"])
+    for name, column in (
+        ("status", status),
+        ("status_since", since),
+        ("reason", pc.coalesce(rows["reason"], why)),
+    ):
+        rows = rows.set_column(rows.column_names.index(name), name, column)
+    return rows
+
+
+def _worst_first(rows: pa.Table, rules: LagRules) -> pa.Table:
+    rank = pc.index_in(rows["verdict"], pa.array(list(rules.verdicts)))
+    order = [("rank", "ascending"), ("lag", "descending")]
+    rows = rows.append_column("rank", rank)
+    return rows.sort_by([*order, *((name, "ascending") for name in KEY)]).drop_columns(["rank"])

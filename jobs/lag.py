@@ -1,0 +1,73 @@
+"""The command `lag`: how far behind groups are, what they have lost, whether they move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.asking_options import asking_options
+from jobs.cli.rows_options import table_option
+from jobs.console import Console, pass_console
+from jobs.options import end_offsets_option, inputs_argument, out_option
+
+EPILOG = """
+\b
+Examples:
+  groupscope lag examples/kafka-4.3.1-failover --by group
+  groupscope lag examples/kafka-4.3.1-failover --group 'parcel-*' --history
+"""
+BY = ("partition", "group", "topic", "member")
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option(
+    "--by",
+    type=click.Choice(BY),
+    default=BY[0],
+    show_default=True,
+    help="Add lag up by this; --by topic also names the topics that no group reads.",
+)
+@click.option(
+    "--history", "through_history", is_flag=True, help="Show when each status changed, too."
+)
+@click.option(
+    "--min-lag", type=int, metavar="N", help="Only partitions that are at least so far behind."
+)
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    metavar="STATUS",
+    help="Only partitions with this status or verdict; repeatable.",
+)
+@end_offsets_option
+@table_option("lag", beside=("status_history",))
+@asking_options
+@pass_console
+def lag(
+    console: Console,
+    /,
+    output_format: str,
+    by: str,
+    through_history: bool,  # noqa: FBT001 - a flag of the command line
+    min_lag: int | None,
+    statuses: tuple[str, ...],
+    end_offsets: str | None,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Show how far behind groups are.
+
+    For each partition Kafka's own lag, and what it hides: records that were deleted unread, offsets
+    beyond the end or of another topic, partitions that nobody owns. Burrow's status by Burrow's
+    rules, and a verdict where it is blind. docs/lag.md explains both.
+    """
+    # Arrow is heavy: --help answers without it.
+    from jobs.runs.lag import Wanted, lag_of  # noqa: PLC0415
+
+    wanted = Wanted(by, through_history, min_lag, statuses, end_offsets)
+    answer, code = lag_of(console, wanted, output_format, **options)
+    click.echo(answer)
+    return code

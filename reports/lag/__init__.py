@@ -1,0 +1,1 @@
+"""Lag as it is shown: partitions, sums, and how statuses changed."""

@@ -1,0 +1,98 @@
+"""The command `lag` on the bundled failover: Kafka's numbers, and who stands still."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Groupscope
+
+
+def rows_of(groupscope: Groupscope, *arguments: str | Path) -> list[dict[str, Any]]:
+    result = groupscope(*arguments, "--format", "json", "--quiet")
+    assert result.returncode == 0, result.stderr
+    found: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
+    return found
+
+
+def test_lag_is_what_describe_says(groupscope: Groupscope, failover_workspace: Path) -> None:
+    """`describe` is held against the broker's own tool; both must say the same."""
+    expected = {
+        (row["group_id"], row["topic"], row["partition"]): row["lag"]
+        for row in rows_of(groupscope, "describe", failover_workspace)
+        if row.get("lag") is not None and row["group_type"] != "share"
+    }
+    found = {
+        (row["group_id"], row["topic"], row["partition"]): row["lag"]
+        for row in rows_of(groupscope, "lag", failover_workspace)
+    }
+    assert len(found) > 60
+    assert found == expected
+
+
+def test_who_commits_without_moving_is_found_and_nobody_else(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    rows = rows_of(groupscope, "lag", failover_workspace, "--status", "commits_without_progress")
+
+    assert {row["group_id"] for row in rows} == {"emergency-router"}
+    assert all(row["unchanged_commits"] == row["commits"] - 1 for row in rows)
+
+
+def test_sums_put_the_worst_first(groupscope: Groupscope, failover_workspace: Path) -> None:
+    rows = rows_of(groupscope, "lag", failover_workspace, "--by", "group")
+
+    assert rows[0]["verdict"] == "beyond_end"
+    assert rows[-1]["verdict"] == "caught_up"
+
+
+def test_samples_with_times_make_burrows_rules_evaluable(
+    groupscope: Groupscope, failover_workspace: Path, tmp_path: Path
+) -> None:
+    samples = tmp_path / "ends.csv"
+    lines = ["topic,partition,log_start_offset,log_end_offset,timestamp"]
+    lines += [f"parcels,{each},0,200,2026-11-21T09:15:00Z" for each in range(6)]
+    samples.write_text("\n".join(lines), encoding="utf-8")
+    options = ("--group", "emergency-router", "--end-offsets", samples)
+    rows = rows_of(groupscope, "lag", failover_workspace, *options)
+
+    assert {row["status"] for row in rows if row["lag"]} <= {"STOP", "STALL", "OK", "WARN"}
+    assert all(row["time_lag_bound"] == "at_least" for row in rows if row["lag"])
+
+
+def test_what_kafka_get_offsets_prints_is_taken(
+    groupscope: Groupscope, failover_workspace: Path, tmp_path: Path
+) -> None:
+    printed = tmp_path / "offsets.txt"
+    printed.write_text("parcels:0:1000\nparcels:1:\n", encoding="utf-8")
+    options = ("--group", "emergency-router", "--end-offsets", printed)
+    ends = {
+        row["partition"]: row["log_end_offset"]
+        for row in rows_of(groupscope, "lag", failover_workspace, *options)
+    }
+    assert ends[0] == 1000
+
+
+@pytest.mark.parametrize("by", ["group", "topic", "member"])
+def test_csv_has_one_table(groupscope: Groupscope, failover_workspace: Path, by: str) -> None:
+    result = groupscope("lag", failover_workspace, "--by", by, "--format", "csv", "--quiet")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+
+    assert rows
+    assert {"lag", "verdict", "stale_lag"} <= rows[0].keys()
+
+
+def test_share_groups_read_their_topics_too(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    result = groupscope("lag", failover_workspace, "--by", "topic", "--format", "json", "--quiet")
+    answer = json.loads(result.stdout)
+
+    assert "pickup-jobs" not in {row["topic"] for row in answer["rows"]}
+    assert answer["unread_topics"] == []

@@ -1,0 +1,271 @@
+"""Lag at an instant: Kafka's number, what it hides, and what nobody reads."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.partition_lag import FROM_START, NO_END, OTHER_LOG
+from analytics.evaluate.lag.read_partitions import GroupTables
+from analytics.evaluate.lag.summaries import summed, unread_topics
+from analytics.evaluate.lag.table import Lag, LagQuestion, evaluate_lag
+from schemas.evaluation_rules import lag_rules
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TIME = pa.timestamp("us", "UTC")
+
+
+def table(names_and_types: dict[str, pa.DataType], rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, pa.schema(list(names_and_types.items())))
+
+
+def asked(
+    *,
+    committed: list[dict[str, Any]] | None = None,
+    owned: list[tuple[str, str, int, str]] | None = None,
+    subscribed: dict[str, list[str] | None] | None = None,
+    topics: list[dict[str, Any]] | None = None,
+    ends: dict[tuple[str, int], tuple[int | None, int | None]] | None = None,
+    samples: list[tuple[str, int, datetime, int]] | None = None,
+) -> LagQuestion:
+    """Make a question about one group `g` that members `m` and others are in."""
+    text, number, long = pa.string(), pa.int32(), pa.int64()
+    everyone = [
+        {"group_id": "g", "group_type": "classic"},
+        {"group_id": "s", "group_type": "share"},
+    ]
+    return LagQuestion(
+        GroupTables(
+            groups=table({"group_id": text, "group_type": text}, everyone),
+            members=table(
+                {
+                    **dict.fromkeys(("group_id", "member_id", "client_id", "client_host"), text),
+                    "subscribed_topics": pa.list_(text),
+                    "subscribed_regex": text,
+                },
+                [
+                    {"group_id": "g", "member_id": name, "client_id": f"c-{name}"}
+                    | {"subscribed_topics": each}
+                    for name, each in (subscribed or {}).items()
+                ],
+            ),
+            assignments=table(
+                {
+                    **dict.fromkeys(("group_id", "topic", "member_id"), text),
+                    **dict.fromkeys(("kind", "role", "subtopology_id"), text),
+                    "partition": number,
+                },
+                [
+                    {"group_id": group, "topic": topic, "partition": place, "member_id": member}
+                    | {"kind": "current"}
+                    for group, topic, place, member in owned or ()
+                ],
+            ),
+            committed=table(
+                {
+                    **dict.fromkeys(("group_id", "topic", "topic_id", "missing"), text),
+                    "partition": number,
+                    "committed_offset": long,
+                    "commit_timestamp": TIME,
+                    "complete": pa.bool_(),
+                },
+                [{"group_id": "g", "complete": True, **each} for each in committed or ()],
+            ),
+            topics=table(
+                {"topic": text, "topic_id": text, "partitions": number, "deleted_at": TIME},
+                topics or [],
+            ),
+        ),
+        ends=table(
+            {"topic": text, "partition": number, "log_start_offset": long, "log_end_offset": long},
+            [
+                {"topic": topic, "partition": place}
+                | {"log_start_offset": start, "log_end_offset": end}
+                for (topic, place), (start, end) in (ends or {}).items()
+            ],
+        ),
+        samples=EndOffsetSamples.of(
+            pa.Table.from_pylist(
+                [
+                    {"topic": topic, "partition": place, "timestamp": at, "log_end_offset": end}
+                    for topic, place, at, end in samples or ()
+                ],
+                SAMPLES,
+            )
+        ),
+        as_of=NOW,
+        rules=lag_rules(),
+    )
+
+
+def only(found: Lag) -> dict[str, Any]:
+    (row,) = found.rows.to_pylist()
+    return dict(row)
+
+
+def commit(offset: int, **more: Any) -> dict[str, Any]:
+    return {"topic": "t", "partition": 0, "committed_offset": offset, **more}
+
+
+def test_lag_is_the_end_minus_the_committed_offset() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(7)], ends={("t", 0): (0, 10)}), ()))
+
+    assert (row["lag"], row["records_to_read"], row["lost_offsets"]) == (3, 3, 0)
+    assert (row["kind"], row["verdict"]) == ("unassigned", "unread")
+
+
+def test_what_retention_deleted_is_told_apart_from_what_is_left_to_read() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(7)], ends={("t", 0): (9, 10)}), ()))
+
+    assert (row["lag"], row["records_to_read"], row["lost_offsets"]) == (3, 1, 2)
+    assert row["verdict"] == "lost_records"
+
+
+def test_an_offset_beyond_the_end_is_a_negative_lag_and_never_clamped() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(12)], ends={("t", 0): (0, 10)}), ()))
+
+    assert (row["lag"], row["offsets_beyond_end"], row["verdict"]) == (-2, 2, "beyond_end")
+
+
+def test_an_offset_of_a_topic_that_was_made_again_has_no_lag() -> None:
+    topics = [
+        {"topic": "t", "topic_id": "old", "partitions": 1, "deleted_at": NOW},
+        {"topic": "t", "topic_id": "new", "partitions": 1},
+    ]
+    question = asked(committed=[commit(7, topic_id="old")], topics=topics, ends={("t", 0): (0, 10)})
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["lag"], row["verdict"], row["reason"]) == (None, "other_topic", OTHER_LOG)
+
+
+def test_without_an_end_nothing_is_said_about_lag() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(7)]), ()))
+
+    assert (row["lag"], row["lost_offsets"], row["time_lag_bound"]) == (None, None, "unknown")
+    assert (row["status"], row["reason"], row["verdict"]) == ("NOT_EVALUABLE", NO_END, "idle")
+
+
+def test_what_was_never_committed_is_counted_from_the_log_start() -> None:
+    question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["lag"], row["committed_offset"], row["reason"]) == (6, None, FROM_START)
+    assert (row["kind"], row["member_id"], row["verdict"]) == (
+        *("never_committed", "m"),
+        "never_committed",
+    )
+
+
+def test_partitions_that_are_subscribed_and_nobodys_are_there_too() -> None:
+    question = asked(
+        owned=[("g", "t", 0, "m")],
+        subscribed={"m": ["t"]},
+        topics=[{"topic": "t", "topic_id": "id", "partitions": 3}],
+    )
+    rows = evaluate_lag(question, ()).rows.to_pylist()
+
+    assert sorted((row["partition"], row["member_id"]) for row in rows) == [
+        *((0, "m"), (1, None)),
+        (2, None),
+    ]
+
+
+def test_a_topic_that_the_group_no_longer_subscribes_to_is_stale() -> None:
+    question = asked(committed=[commit(7)], subscribed={"m": ["other"]}, ends={("t", 0): (0, 10)})
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["kind"], row["verdict"], row["lag"]) == ("stale", "stale", 3)
+
+
+def test_a_subscription_that_cannot_be_read_may_be_to_any_topic() -> None:
+    question = asked(
+        committed=[commit(7)], subscribed={"m": ["other"], "n": None}, ends={("t", 0): (0, 10)}
+    )
+
+    assert only(evaluate_lag(question, ()))["kind"] == "unassigned"
+
+
+def test_an_offset_that_a_lost_record_may_have_changed_cannot_be_told() -> None:
+    lost = commit(7, complete=False, missing="records below 12 are missing")
+    row = only(evaluate_lag(asked(committed=[lost], ends={("t", 0): (0, 10)}), ()))
+
+    assert row["verdict"] == "cannot_tell"
+
+
+def test_stale_lag_is_apart_in_sums_and_unknown_lag_is_counted() -> None:
+    question = asked(
+        committed=[commit(7), commit(1, topic="gone"), commit(5, partition=1)],
+        owned=[("g", "t", 0, "m")],
+        subscribed={"m": ["t"]},
+        ends={("t", 0): (0, 10), ("gone", 0): (0, 100)},
+    )
+    (row,) = summed(evaluate_lag(question, ()).rows, "group", lag_rules()).to_pylist()
+
+    assert (row["lag"], row["stale_lag"], row["unknown_lag"], row["partitions"]) == (3, 99, 1, 3)
+
+
+def test_topics_that_no_group_is_known_to_read() -> None:
+    text = pa.string()
+    topics = table(
+        {"topic": text, "deleted_at": TIME},
+        [{"topic": each} for each in ("t", "shared", "quiet", "__consumer_offsets")]
+        + [{"topic": "gone", "deleted_at": NOW}],
+    )
+    committed, shared = (pa.chunked_array([[each]]) for each in ("t", "shared"))
+
+    assert unread_topics(topics, committed, shared) == ["quiet"]
+
+
+def minutes_ago(minutes: float) -> datetime:
+    return NOW - timedelta(minutes=minutes)
+
+
+def test_time_lag_is_interpolated_between_samples_of_the_end() -> None:
+    samples = [("t", 0, minutes_ago(20), 0), ("t", 0, minutes_ago(10), 100)]
+    question = asked(committed=[commit(50)], ends={("t", 0): (0, 100)}, samples=samples)
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"]) == (15 * 60_000, "exact")
+
+
+def test_before_the_first_sample_time_lag_is_a_bound() -> None:
+    samples = [("t", 0, minutes_ago(20), 60), ("t", 0, minutes_ago(10), 100)]
+    question = asked(committed=[commit(50)], ends={("t", 0): (0, 100)}, samples=samples)
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"]) == (20 * 60_000, "at_least")
+
+
+def test_the_end_now_tells_no_time_lag() -> None:
+    question = asked(
+        committed=[commit(50)], ends={("t", 0): (0, 100)}, samples=[("t", 0, NOW, 100)]
+    )
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"]) == (None, "unknown")
+
+
+def test_no_lag_is_no_time_lag() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(10)], ends={("t", 0): (0, 10)}), ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"], row["verdict"]) == (0, "exact", "caught_up")
+
+
+@given(
+    offset=st.integers(0, 50),
+    start=st.integers(0, 50),
+    length=st.integers(0, 50),
+)
+def test_lost_and_readable_and_beyond_make_up_the_lag(offset: int, start: int, length: int) -> None:
+    end = start + length
+    row = only(evaluate_lag(asked(committed=[commit(offset)], ends={("t", 0): (start, end)}), ()))
+
+    assert row["lag"] == end - offset
+    parts = row["lost_offsets"] + row["records_to_read"] - row["offsets_beyond_end"]
+    assert row["lag"] == parts
+    assert (row["lag"] < 0) == (row["offsets_beyond_end"] > 0)
