@@ -113,7 +113,12 @@ def _placement(state: Replayed) -> Placement:
     counts = [each for each in topics["partitions"].to_pylist() if each]
     groups = everything.read("groups", ["group_id", "coordinator_partition"]).to_pylist()
     places = [(each["group_id"], each["coordinator_partition"]) for each in groups]
-    return placement(places, max(counts, default=None), rebalance_rules())
+    present = {
+        each["partition"]
+        for each in state.manifest["partitions"]
+        if each["topic"] == _OFFSETS_TOPIC
+    }
+    return placement(places, max(counts, default=None), rebalance_rules(), len(present))
 
 
 def _tell_places(console: Console, places: Placement) -> None:

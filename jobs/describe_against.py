@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError
 from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG
+from jobs.cannot_tell import Untold
 from jobs.stored_tables import StoredTables
 from reports.describe.against import AROUND, Comparison, compare
 from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of
@@ -64,15 +65,29 @@ def compare_saved(path: str, source: Source, replayed: Replayed, console: Consol
     if "topic" in rows.column_names:
         rows = rows.filter(pc.is_in(rows["topic"], replayed.topics_wanted(rows["topic"])))
     rows = _shown_by_kafka(rows, view, source, saved, replayed.release)
-    refused: dict[str, str] = {}
+    refused = _untold(groups - set(rows["group"].to_pylist()), replayed)
+    saved.rows = [row for row in saved.rows if (row["group"] or "") not in refused]
     absent = set(rows["group"].to_pylist()) - groups
     if absent:
-        refused = refused_by_kafka(view, source, _topics_there(replayed))
-        refused = {group: why for group, why in refused.items() if group in absent}
+        found = refused_by_kafka(view, source, _topics_there(replayed))
+        refused |= {group: why for group, why in found.items() if group in absent}
         rows = rows.filter(pc.invert(pc.is_in(rows["group"], pa.array(refused, pa.string()))))
     around = AROUND | {"start_offset"} if _is_4_0(view, replayed.release) else AROUND
     result = compare(saved, view, rows.to_pylist(), around)
     return replace(result, refused=refused)
+
+
+def _untold(groups: Collection[str], replayed: Replayed) -> dict[str, str]:
+    """Return why groups that only the file has may be in what the dump lacks."""
+    if not groups:
+        return {}
+    untold = Untold(replayed)
+    found = {group: untold.of_group(group) for group in sorted(groups)}
+    return {
+        group: f"cannot tell: {why.removeprefix(f'{group}: ')}"
+        for group, why in found.items()
+        if why is not None
+    }
 
 
 def _topics_there(replayed: Replayed) -> frozenset[str] | None:

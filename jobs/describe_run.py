@@ -15,6 +15,7 @@ from jobs.describe_epoch import NEEDS as EPOCH_NEEDS
 from jobs.describe_epoch import groups_at_epoch
 from jobs.describe_source import NEEDS, bare_source, describe_source
 from jobs.replayed import replayed
+from jobs.unread_members import COLUMNS, with_unread
 from reports.describe.against import told
 from reports.describe.columns import (
     FAMILIES,
@@ -26,7 +27,6 @@ from reports.describe.columns import (
     View,
     contract_name,
 )
-from reports.describe.source import only_groups
 from reports.describe.views import rows_of, shown_columns
 from reports.row_formats import Section, shown
 
@@ -81,7 +81,7 @@ def describe_inputs(
         asked = asked_groups(state, wanted.group_type, with_offsets=wanted.what in (None, OFFSETS))
         source = describe_source(state, asked.found, wanted.end_offsets, console)
         if wanted.what != STATE and wanted.against is None:
-            asked = _with_unread(asked, source)
+            asked = with_unread(asked, source.members.select(COLUMNS))
         asked.tell(console)
         if wanted.against is not None:
             result = compare_saved(wanted.against, source, state, console)
@@ -102,20 +102,12 @@ def _describe_epoch(
 ) -> tuple[str, int]:
     with replayed(console, needs=EPOCH_NEEDS, **options) as state:
         asked, source = groups_at_epoch(state, epoch, bare_source(state))
-        asked = _with_unread(asked, source)
+        asked = with_unread(asked, source.members.select(COLUMNS))
         asked.tell(console)
         view = replace(wanted, what=wanted.what or MEMBERS, verbose=True)
         said = {**_said(state, asked), "epoch": epoch}
         sections = _sections(source, state, view, output_format)
         return shown(sections, output_format, said), asked.exit_code or state.exit_code
-
-
-def _with_unread(asked: AskedGroups, source: Source) -> AskedGroups:
-    """Say of which groups nobody can tell what their members own."""
-    members = only_groups(source.members, source.groups)
-    unread = members.filter(pc.is_valid(members["missing"])).select(["group_id", "missing"])
-    told = {f"{each['group_id']}: {each['missing']}": None for each in unread.to_pylist()}
-    return replace(asked, cannot_tell=(*asked.cannot_tell, *told))
 
 
 def _notice(console: Console, asked: AskedGroups, state: Replayed) -> None:

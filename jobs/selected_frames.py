@@ -78,7 +78,8 @@ def _with_names(
     keys = [frames[name].select(f"key.{column}") for name, column in named.items()]
     distinct = reduce(lambda all_, each: all_.union(each), keys).toDF("name").distinct()
     # Patterns are Python's, here as in a dump: each distinct name is matched once, on the driver.
-    wanted = names_wanted((row["name"] for row in distinct.toLocalIterator()), include, exclude)
+    every = {row["name"] for row in distinct.toLocalIterator()}
+    wanted = names_wanted(every, include, exclude, every)
     names = F.broadcast(spark.createDataFrame([(name,) for name in wanted], "name string"))
     return {
         name: frames[name].join(names, F.col(f"key.{column}") == F.col("name"), "left_semi")

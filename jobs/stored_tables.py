@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -92,8 +93,16 @@ class StoredTables:
             wanted = [each for each in include if each not in exclude]
         else:
             distinct = pc.unique(self._dataset(name).to_table(columns=["group_id"])["group_id"])
-            wanted = names_wanted(distinct.to_pylist(), include, exclude)
+            wanted = names_wanted(distinct.to_pylist(), include, exclude, self._groups)
         return group.isin(pa.array(wanted, pa.string()))
+
+    @cached_property
+    def _groups(self) -> frozenset[str]:
+        """All groups there are: one may be called what looks like a pattern."""
+        if not self._is_there("groups"):
+            return frozenset()
+        rows = self._dataset("groups").to_table(columns=["group_id"])
+        return frozenset(rows["group_id"].to_pylist())
 
     def _is_there(self, name: str) -> bool:
         path = self.workspace.path(folder_of(name))

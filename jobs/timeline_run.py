@@ -23,6 +23,8 @@ from jobs.instant import shown as iso
 from jobs.lost_commits import OFFSETS_TOPIC, lost_lines
 from jobs.replayed import replayed
 from jobs.stored_tables import StoredTables
+from jobs.unread_members import COLUMNS as UNREAD
+from jobs.unread_members import with_unread
 from reports.row_formats import Section, shown
 from reports.timeline.events import EVIDENCE, event_rows
 from reports.timeline.events import HEADS as EVENT_HEADS
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
 NEEDS = (
-    *("groups", "topics", "partition_leaders", "assignments"),
+    *("groups", "members", "topics", "partition_leaders", "assignments"),
     *("committed_offsets", "pending_offsets", "coordinator_epochs"),
     *("offset_history", "group_events", "divergences", "load_faults"),
 )
@@ -67,6 +69,7 @@ def timeline_of_inputs(
         asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(
             events["group_id"].to_pylist()
         )
+        asked = with_unread(asked, state.tables.read("members", UNREAD))
         asked.tell(console)
         said = {**state.said, "cannot_tell": list(asked.cannot_tell)}
         listed = Section(events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"])

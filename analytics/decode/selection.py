@@ -1,4 +1,7 @@
-"""Which records are wanted: groups and topics by name, ``glob*`` or ``/regex/``."""
+"""Which records are wanted: groups and topics by name, ``glob*`` or ``/regex/``.
+
+A name may look like a pattern: where something is called ``/re/``, that is meant by ``/re/``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import numpy as np
 from analytics.wire.text import string_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -78,16 +81,41 @@ class Selection:
 
 
 def names_wanted(
-    names: Iterable[str], include: Sequence[str], exclude: Sequence[str] = ()
+    names: Iterable[str],
+    include: Sequence[str],
+    exclude: Sequence[str] = (),
+    there: Collection[str] | None = None,
 ) -> list[str]:
-    """Return the names that match a pattern, or any where there is none, and none to exclude."""
-    including, excluding = [pattern(each) for each in include], [pattern(each) for each in exclude]
+    """Return the names that match a pattern, or any where there is none, and none to exclude.
+
+    Args:
+        names: To choose from.
+        include: Names and patterns.
+        exclude: Likewise.
+        there: All the names there are: what one of them is called is that one, and no pattern. None
+            where these are not known: then it is both.
+    """
+    including = [_Wanted(each, there or ()) for each in include]
+    excluding = [_Wanted(each, there or ()) for each in exclude]
     return [
         name
         for name in names
-        if (not including or any(each.fullmatch(name) for each in including))
-        and not any(each.fullmatch(name) for each in excluding)
+        if (not including or any(each.matches(name) for each in including))
+        and not any(each.matches(name) for each in excluding)
     ]
+
+
+class _Wanted:
+    """A name or a pattern."""
+
+    def __init__(self, text: str, there: Collection[str]) -> None:
+        self.name = text
+        self.pattern = None if text in there else pattern(text)
+
+    def matches(self, name: str) -> bool:
+        if name == self.name:
+            return True
+        return self.pattern is not None and self.pattern.fullmatch(name) is not None
 
 
 def _matches(column: Binary, include: Sequence[str], exclude: Sequence[str]) -> NDArray[np.bool_]:

@@ -64,6 +64,11 @@ class _Reader:
 _Read = Callable[[_Reader], Any]
 
 
+def is_newer(data: bytes) -> bool:
+    """Whether a message names a version above the newest: Kafka reads it as that one."""
+    return _Reader(data).number("h") > NEWEST_VERSION
+
+
 def parse_subscription(data: bytes) -> dict[str, Any] | None:
     """The fields of a subscription in the version the bytes name; null where they are none."""
     since_version: list[tuple[int, str, _Read, Any]] = [

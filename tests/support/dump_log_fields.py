@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.consumer_protocol import parse_assignment, parse_subscription
+from tests.support.consumer_protocol import is_newer, parse_assignment, parse_subscription
 
 ZERO_UUID = "A" * 22
 
@@ -122,13 +122,14 @@ class Comparison:
             self._embedded(f"{where}_decoded", expected, decoded)
             return
         self.tally.equal(where, base64.b64decode(expected), actual)
-        # The tool leaves the protocol metadata of a classic member as it is, and messages that end
-        # early.
+        # The tool leaves as it is: the protocol metadata of a classic member, messages that end
+        # early, and those of a version it does not know.
         if column == "metadata":
             readable = parse_subscription(actual)
         else:
             readable = EMBEDDED[column](actual) if column in EMBEDDED else None
-            readable = readable if readable and "fieldsWritten" in readable else None
+            if readable and not (is_newer(actual) or "fieldsWritten" in readable):
+                readable = None
         if readable is not None:
             self._embedded(f"{where}_decoded", readable, decoded)
             return

@@ -44,7 +44,10 @@ def home_of(group: str, partitions: int) -> int:
 
 
 def placement(
-    groups: Iterable[tuple[str, int]], partitions: int | None, rules: RebalanceRules
+    groups: Iterable[tuple[str, int]],
+    partitions: int | None,
+    rules: RebalanceRules,
+    present: int | None = None,
 ) -> Placement:
     """Verify where groups are, and find partitions that hold too many of them.
 
@@ -52,11 +55,12 @@ def placement(
         groups: Ids with the partition their records are in.
         partitions: How many partitions the topic has; None where that is not known.
         rules: From when on a partition is overloaded.
+        present: How many of the partitions the dump has; None: all. The others are not empty.
     """
     places = sorted(groups)
     loads = Counter(partition for _, partition in places)
     fullest = min(loads, key=lambda each: (-loads[each], each), default=None)
-    mean = len(places) / partitions if partitions else 0.0
+    mean = len(places) / (present or partitions) if partitions else 0.0
     limit = max(mean * rules.skew_times, mean + rules.skew_groups_above)
     misplaced = (
         (group, partition, home)

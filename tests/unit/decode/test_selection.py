@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.decode.selection import Selection, pattern
+from analytics.decode.selection import Selection, names_wanted, pattern
 from analytics.wire.columns import Binary, Group
 from analytics.wire.cursor import ByteBuffer
 
@@ -53,3 +53,15 @@ def test_a_key_without_a_group_is_always_wanted() -> None:
 def test_topics_select_offsets_only_where_the_key_names_one() -> None:
     key = Group({"group": names("g", "g"), "topic": names("orders", "audit")}, 2)
     assert Selection(topics=("ord*",)).wanted(key).tolist() == [True, False]
+
+
+def test_a_name_that_looks_like_a_pattern_is_a_name_where_it_is_there() -> None:
+    there = ["/re/", "re", "*", "star"]
+    assert names_wanted(there, ["/re/"], there=there) == ["/re/"]
+    assert names_wanted(there, ["*"], there=there) == ["*"]
+    assert names_wanted(there, ["st*"], there=there) == ["star"]
+    assert names_wanted(there, [], ["/re/", "*"], there=there) == ["re", "star"]
+
+
+def test_before_all_names_are_known_it_is_both() -> None:
+    assert names_wanted(["/re/", "re", "other"], ["/re/"]) == ["/re/", "re"]

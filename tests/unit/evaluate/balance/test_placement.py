@@ -36,6 +36,12 @@ def test_a_partition_with_many_more_groups_than_the_mean_is_overloaded() -> None
     assert placement(groups[-2:], 50, rebalance_rules()).overloaded == ()
 
 
+def test_partitions_that_the_dump_lacks_are_not_empty() -> None:
+    groups = [(f"g{number}", number % 2) for number in range(18)]
+    assert placement(groups, 50, rebalance_rules()).overloaded == (0, 1)
+    assert placement(groups, 50, rebalance_rules(), present=2).overloaded == ()
+
+
 def test_without_the_number_of_partitions_nothing_is_verified() -> None:
     found = placement([("group", 3)], None, rebalance_rules())
     assert (found.misplaced, found.overloaded, found.most) == ((), (), 1)
