@@ -82,10 +82,7 @@ class Untold:
         if nothing is not None:
             return GroupGaps(nothing, nothing, nothing)
         membership = self.incomplete(group)
-        # The partition it lies in; by its name alone only where the state does not have it.
-        home = self._where.get(group)
-        if home is None and self._partitions is not None:
-            home = home_of(group, self._partitions)
+        home = self.home(group)
         if home is None or home not in self.losses:
             return GroupGaps(membership=membership)
         lost = lacks(OFFSETS_TOPIC, home, self.losses[home])
@@ -94,6 +91,13 @@ class Untold:
             membership,
             f"{group}: its history may have gaps: {lost}",
         )
+
+    def home(self, group: str) -> int | None:
+        """Return the partition a group lies in, by its name where the state does not have it."""
+        home = self._where.get(group)
+        if home is None and self._partitions is not None:
+            home = home_of(group, self._partitions)
+        return home
 
     def of_group(self, group: str) -> str | None:
         """Return why nothing can be told of a group, None where something is.

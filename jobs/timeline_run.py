@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,20 @@ import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.selection import names_wanted
+from analytics.decode.selection import is_name, names_wanted
 from analytics.evaluate.offset_verdicts.history import OffsetHistory
 from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG, TopicLives
 from analytics.evaluate.offset_verdicts.verdicts import Known, in_order, verdicts
-from analytics.evaluate.offset_verdicts.words import CANNOT_TELL, LOST, PLACE, Verdict, verdict_row
-from jobs.asked_groups import asked_groups
+from analytics.evaluate.offset_verdicts.words import (
+    CANNOT_TELL,
+    LOST,
+    PLACE,
+    Verdict,
+    place_of,
+    verdict_row,
+)
+from jobs.asked_groups import AskedGroups, asked_groups
+from jobs.cannot_tell import Untold
 from jobs.cli.dump_time import first_time, last_time, resolved_time
 from jobs.coordinator_evidence import coordinator_evidence
 from jobs.end_offsets import end_offsets_at
@@ -63,8 +72,9 @@ def timeline_of_inputs(
         events = event_rows(state.tables.read("group_events"), since, until)
         known = _known(state, end_offsets, until)
         rows = verdicts(known)
-        rows = in_order([*rows, *_lost_groups(state, {row["group_id"] for row in rows}, until)])
-        asked = asked_groups(state)
+        told = {row["group_id"] for row in rows if row["topic"] is not None}
+        rows = in_order([*rows, *_lost_groups(state, told, until)])
+        asked = _with_unjudged(asked_groups(state), known)
         # One that was deleted, or lost, has a timeline nevertheless.
         asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(
             events["group_id"].to_pylist()
@@ -79,6 +89,22 @@ def timeline_of_inputs(
             return shown([raw_verdicts(rows), listed], output_format, said), code
         sections = [each for each in (verdict_section(rows), listed) if each.rows.num_rows]
         return shown(sections, output_format, said) or "Nothing happened in that time.", code
+
+
+def _with_unjudged(asked: AskedGroups, known: Known) -> AskedGroups:
+    """Say of a pattern that matches nothing that what it would match may have been lost."""
+    untold = [each for home in known.unjudged if (each := known.untold_election(home))]
+    patterns = [each for each in asked.missing if not is_name(each)]
+    if not untold or not patterns:
+        return asked
+    return replace(
+        asked,
+        missing=tuple(each for each in asked.missing if is_name(each)),
+        cannot_tell=(
+            *asked.cannot_tell,
+            *(f"whether a group matches {each!r}: {untold[0].reason}" for each in patterns),
+        ),
+    )
 
 
 def _check_window(
@@ -112,7 +138,8 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
     # Share groups commit nothing, and what streams groups read is not in their tasks.
     commit = pc.field("group_type").isin(["classic", "consumer"])
     given = tables.read("assignments", PLACE, commit & pc.field("topic").is_valid()).to_pylist()
-    homes = _homes(state)
+    untold = Untold(state)
+    homes = _homes(state, untold, history)
     # What the directories say, they say of the end of the dump.
     ends = [] if until is not None else end_offsets_at(state, end_offsets).to_pylist()
     committed = tables.read("committed_offsets").to_pylist()
@@ -125,11 +152,9 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
         history=history,
         committed=committed,
         pending=pending,
-        given={
-            (row["group_id"], row["topic"], row["partition"]): homes[row["group_id"]]
-            for row in given
-            if row["group_id"] in homes
-        },
+        given=[place_of(row) for row in given],
+        groups=homes,
+        gaps={each: why for each in homes if (why := untold.gaps_of(each).history)},
         lines=lost_lines(state, evidence),
         unjudged={number: each for number, each in unjudged.items() if each is not None},
         shown_from=_shown_from(state),
@@ -149,10 +174,13 @@ def _history(state: Replayed, until: datetime | None) -> pa.Table:
     return state.tables.read("offset_history", where=in_time)
 
 
-def _homes(state: Replayed) -> dict[str, int]:
-    """Return the partition of the offsets topic of each group."""
-    rows = state.tables.read("groups", ["group_id", "coordinator_partition"]).to_pylist()
-    return {row["group_id"]: row["coordinator_partition"] for row in rows}
+def _homes(state: Replayed, untold: Untold, history: OffsetHistory) -> dict[str, int]:
+    """Return the partition of the offsets topic of each group that is there, was, or is named."""
+    there = state.tables.read("groups", ["group_id"])["group_id"].to_pylist()
+    named = [each for each in state.tables.selection.groups if is_name(each)]
+    groups = dict.fromkeys([*there, *(place[0] for place in history.places), *named])
+    homes = {group: untold.home(group) for group in groups}
+    return {group: home for group, home in homes.items() if home is not None}
 
 
 def _shown_from(state: Replayed) -> dict[int, int]:

@@ -83,9 +83,20 @@ def merged(rows: Iterable[Row]) -> list[dict[str, Any]]:
     its partitions.
     """
     together: dict[tuple[Any, ...], list[Row]] = {}
-    for row in _with_common_times(list(rows)):
+    for row in _with_common_times(_said_once(list(rows))):
         together.setdefault(tuple(row[name] for name in _EQUAL), []).append(row)
     return [_one(equal) for equal in together.values()]
+
+
+def _said_once(rows: Sequence[Row]) -> list[Row]:
+    """Leave out what is said of a partition and of its whole group alike."""
+    names = ("group_id", "verdict", "at", "reason")
+    whole = {tuple(row[name] for name in names) for row in rows if row["topic"] is None}
+    return [
+        row
+        for row in rows
+        if row["topic"] is None or tuple(row[name] for name in names) not in whole
+    ]
 
 
 def _with_common_times(rows: Sequence[Row]) -> list[Row]:

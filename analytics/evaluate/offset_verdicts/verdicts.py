@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -37,7 +37,9 @@ class Known:
         history: Changes of offsets of the groups asked about.
         committed: Rows of `committed_offsets`: what is in force at the instant.
         pending: Rows of `pending_offsets`.
-        given: Partitions that members own or shall own, and the internal partition of the group.
+        given: Partitions that members own or shall own.
+        groups: The groups asked about, and their partition of the offsets topic.
+        gaps: Why the history of a group has gaps, where it has.
         lines: Lines of the offsets topic that did not survive.
         unjudged: By internal partition, the last election that may have lost commits unseen.
         shown_from: By internal partition, the offset before which compaction took records.
@@ -49,7 +51,9 @@ class Known:
     history: OffsetHistory
     committed: Sequence[Row] = ()
     pending: Sequence[Row] = ()
-    given: Mapping[Place, int] = field(default_factory=dict)
+    given: Collection[Place] = ()
+    groups: Mapping[str, int] = field(default_factory=dict)
+    gaps: Mapping[str, str] = field(default_factory=dict)
     lines: Sequence[LostLine] = ()
     unjudged: Mapping[int, Unjudged] = field(default_factory=dict)
     shown_from: Mapping[int, int] = field(default_factory=dict)
@@ -85,6 +89,7 @@ def verdicts(known: Known) -> list[Verdict]:
     found += [_pending(each) for each in known.pending]
     found += _no_losses(known, befallen)
     found += _never_committed(known, {place_of(each) for each in found})
+    found += _not_told_of_groups(known)
     return in_order(found)
 
 
@@ -121,18 +126,14 @@ def _standing(known: Known) -> Iterator[Verdict]:
 
 def _not_told(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
     """Yield what cannot be told of an offset that has a history."""
-    told = dict.fromkeys([*known.history.places, *befallen])
     homes = {place_of(row): row["coordinator_partition"] for row in known.committed}
-    for place in told:
+    for place in dict.fromkeys([*known.history.places, *befallen]):
         if place in known.incomplete:
             row = known.incomplete[place]
             yield verdict_row(
                 place, CANNOT_TELL, at=row["effective_timestamp"], reason=row["missing"]
             )
-        span = known.history.of(place)
-        home = homes.get(place)
-        if home is None and span:
-            home = known.history.at(span.start)["coordinator_partition"]
+        home = homes.get(place, known.groups.get(place[0]))
         unjudged = None if home is None else known.untold_election(home)
         if unjudged is not None:
             yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
@@ -141,6 +142,16 @@ def _not_told(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
             yield verdict_row(
                 place_of(row), CANNOT_TELL, was=row["committed_offset"], reason=row["missing"]
             )
+
+
+def _not_told_of_groups(known: Known) -> Iterator[Verdict]:
+    """Yield why offsets of a group may have been lost of which nothing is left."""
+    for group, home in known.groups.items():
+        place = group, None, None
+        if unjudged := known.untold_election(home):
+            yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
+        if group in known.gaps:
+            yield verdict_row(place, CANNOT_TELL, reason=known.gaps[group])
 
 
 def _no_losses(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
@@ -191,15 +202,15 @@ def _pending(row: Row) -> Verdict:
 
 
 def _never_committed(known: Known, told: set[Place]) -> Iterator[Verdict]:
-    for place in sorted(known.given.keys() - told - known.history.places.keys()):
-        home = known.given[place]
-        reason, at = None, None
-        if known.shown_from.get(home):
+    for place in sorted(set(known.given) - told - known.history.places.keys()):
+        home = known.groups.get(place[0])
+        reason, at = known.gaps.get(place[0]), None
+        if reason is None and home is not None and known.shown_from.get(home):
             reason = (
                 f"history before offset {known.shown_from[home]} of __consumer_offsets-{home} was "
                 f"compacted, perhaps with a commit and its tombstone"
             )
-        elif unjudged := known.untold_election(home):
+        elif reason is None and home is not None and (unjudged := known.untold_election(home)):
             reason, at = unjudged.reason, unjudged.at
         word = NEVER_COMMITTED if reason is None else CANNOT_TELL
         yield verdict_row(place, word, at=at, reason=reason)

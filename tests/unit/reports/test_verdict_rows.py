@@ -51,3 +51,9 @@ def test_since_when_no_loss_is_found_is_said_of_a_whole_topic() -> None:
     assert (one["partitions"], one["verdict"], one["at"]) == (
         *("0-2", "no loss found since 12:02", None),
     )
+
+
+def test_what_is_said_of_a_whole_group_is_not_said_of_its_partitions_again() -> None:
+    whole = row(None, topic=None, verdict="cannot tell", reason="records are lost")
+    rows = [whole, row(0, verdict="cannot tell", reason="records are lost"), row(1)]
+    assert [each["partitions"] for each in merged(rows)] == ["", "1"]

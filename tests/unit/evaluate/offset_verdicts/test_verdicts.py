@@ -8,6 +8,7 @@ from analytics.evaluate.offset_verdicts.elections import Unjudged
 from analytics.evaluate.offset_verdicts.verdicts import Known, verdicts
 from tests.support.offset_changes import HOME, PLACE, change, history, in_force, minute
 
+GROUPS = {"billing": HOME}
 WHY = "an unclean election may have lost commits"
 
 
@@ -87,20 +88,28 @@ def test_what_a_transaction_holds_is_told_beside_what_is_in_force() -> None:
 
 
 def test_a_partition_of_a_member_without_any_commit_was_never_committed() -> None:
-    assert words(told(given={PLACE: HOME})) == ["never committed"]
+    assert words(told(given=[PLACE], groups=GROUPS)) == ["never committed"]
 
 
 def test_never_is_not_said_where_a_commit_may_be_gone() -> None:
-    (row,) = told(given={PLACE: HOME}, shown_from={HOME: 40})
+    (row,) = told(given=[PLACE], groups=GROUPS, shown_from={HOME: 40})
     assert row["verdict"] == "cannot tell"
     assert "compacted" in row["reason"]
-    (row,) = told(given={PLACE: HOME}, unjudged={HOME: Unjudged(minute(7), WHY)})
-    assert (row["verdict"], row["reason"]) == ("cannot tell", WHY)
+    rows = told(given=[PLACE], groups=GROUPS, unjudged={HOME: Unjudged(minute(7), WHY)})
+    assert {(row["verdict"], row["reason"]) for row in rows} == {("cannot tell", WHY)}
+    assert [row["topic"] for row in rows] == [None, "orders"]
+
+
+def test_what_is_lost_of_a_group_may_have_been_of_any_partition() -> None:
+    (row,) = told(groups=GROUPS, gaps={"billing": "records 5 to 9 are lost"})
+    assert (row["verdict"], row["topic"], row["reason"]) == (
+        *("cannot tell", None, "records 5 to 9 are lost"),
+    )
 
 
 def test_a_group_whose_offsets_are_gone_did_commit() -> None:
     gone = change(1, 5), change(2, None, previous=5, cause="expiration")
-    assert words(told(*gone, given={PLACE: HOME})) == ["expired"]
+    assert words(told(*gone, given=[PLACE], groups=GROUPS)) == ["expired"]
 
 
 def test_the_worst_comes_first() -> None:
