@@ -31,8 +31,8 @@ Examples:
 @click.option(
     "--assignor",
     type=click.Choice(list(ASSIGNORS)),
-    help="Which assignor; else the one that the case names. The first four are the clients', the "
-    "others the broker's.",
+    help="Which assignor; by default the one that the case names. The first four run in "
+    "clients, the others on the broker.",
 )
 @click.option(
     "--format",
@@ -40,7 +40,7 @@ Examples:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Of what goes to stdout.",
+    help="Format of the output.",
 )
 @output_options
 def assign(case: BinaryIO, assignor: str | None, style: str) -> int:
@@ -73,7 +73,7 @@ def _chosen(option: str | None, in_file: str | None, path: str) -> str:
         raise click.UsageError(f"{path} names no assignor: give --assignor")
     if name not in ASSIGNORS:
         known = ", ".join(ASSIGNORS)
-        raise click.UsageError(f"{path}: there is no assignor {name!r}; there are {known}")
+        raise click.UsageError(f"{path}: unknown assignor {name!r}; use one of {known}")
     return name
 
 
@@ -89,8 +89,8 @@ def _print_table(group: Group, assignment: Assignment, name: str) -> None:
     click.echo()
     click.echo(_summary(outcome, name))
     if outcome.unread:
-        why = "in transit, assigned in the rebalance that follows"
-        why = why if name == "cooperative-sticky" else "nobody reads"
+        why = "being handed over, assigned in the next rebalance"
+        why = why if name == "cooperative-sticky" else "without an owner"
         click.echo(f"{why}: {_partitions(_grouped(outcome.unread))}")
 
 

@@ -15,7 +15,7 @@ EPILOG = """
 \b
 Examples:
   groupscope balance examples/kafka-4.3.1-failover
-  groupscope balance examples/kafka-4.3.1-failover --group 'parcel-*' --history
+  groupscope balance examples/kafka-4.3.1-failover --group cod-settlement --history
 """
 
 

@@ -52,4 +52,4 @@ def make(dump: str) -> bool:
 
 
 if __name__ == "__main__" and not make(sys.argv[1]):
-    Console().warn("this Java keeps no archive of classes: commands will start slower")
+    Console().warn("this Java cannot keep an archive of classes; commands start more slowly")

@@ -30,4 +30,4 @@ def keep_traceback(error: Exception, arguments: Sequence[str]) -> str:
     words = str(error).splitlines()
     kind = type(error).__name__
     said = f"{kind}: {words[0]}" if words else kind
-    return f"an error of ours, not of the input: {said[:300]} (traceback in {file.name})"
+    return f"internal error, a bug in groupscope: {said[:300]} (traceback in {file.name})"

@@ -49,7 +49,7 @@ def _limit(
     "--max-undecoded",
     metavar="COUNT|N%",
     callback=_limit,
-    help="End with code 3 where more records than this could not be decoded.",
+    help="Exit with code 3 if more records than this could not be decoded.",
 )
 @summary_format_option
 @selection_options

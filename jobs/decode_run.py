@@ -110,7 +110,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
         console.detail(sentence)
     if found.workspaces and not (found.disks or found.raw_rows):
         raise InputNotRecognizedError(
-            f"{found.workspaces[0]}: is a workspace, which is decoded already; name a dump"
+            f"{found.workspaces[0]} is a workspace and decoded already; name the dump"
         )
     options = PlanOptions(
         topics=frozenset(topics) or None,

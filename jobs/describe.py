@@ -25,7 +25,7 @@ Examples:
 def _view(chosen: dict[str, bool]) -> str | None:
     named = [name for name in VIEWS if chosen[name]]
     if len(named) > 1:
-        raise click.UsageError(f"--{named[0]} and --{named[1]}: choose one")
+        raise click.UsageError(f"--{named[0]} and --{named[1]} exclude each other")
     return named[0] if named else None
 
 
@@ -33,18 +33,18 @@ def _view(chosen: dict[str, bool]) -> str | None:
 @inputs_argument
 @out_option
 @click.option("--offsets", is_flag=True, help="Committed offsets and lag.  [default]")
-@click.option("--members", is_flag=True, help="Who is in the groups, and what they own.")
-@click.option("--state", is_flag=True, help="The groups themselves: coordinator, state, epochs.")
+@click.option("--members", is_flag=True, help="Members and their assignments.")
+@click.option("--state", is_flag=True, help="Coordinator, state and epochs of each group.")
 @click.option(
     "--type",
     "group_type",
     type=click.Choice(GROUP_TYPES, case_sensitive=False),
-    help="Only groups of this type; classic has the simple ones with it.",
+    help="Only groups of this type; classic includes simple groups.",
 )
 @click.option(
     "--against",
     metavar="FILE",
-    help="Compare with what Kafka's own tool printed; code 1 where rows differ.",
+    help="Compare with a saved output of Kafka's tool; exit code 1 if rows differ.",
 )
 @click.option(
     "--epoch",
@@ -77,7 +77,7 @@ def describe(
 
     what = _view({name: options.pop(name) for name in VIEWS})
     if epoch is not None and (what == OFFSETS or against or not options["groups"]):
-        raise click.UsageError("--epoch needs --group, and goes with --members or --state")
+        raise click.UsageError("--epoch needs --group, and works with --members or --state only")
     wanted = Wanted(what, console.verbose, group_type, end_offsets, against, epoch)
     answer, code = describe_inputs(console, wanted, output_format, **options)
     if answer:

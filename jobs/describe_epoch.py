@@ -94,7 +94,7 @@ def _why_not(name: str, epoch: int, lives: Sequence[Row], replayed: Replayed) ->
     known = sorted({row["epoch"] for row in lives})
     if epoch > known[-1]:
         return f"group {name} has no epoch {epoch} at {replayed.instant}: its latest is {known[-1]}"
-    return f"group {name}: epoch {epoch} left no record, as one that was given up before it began"
+    return f"group {name}: epoch {epoch} left no record; a rebalance that is given up leaves none"
 
 
 def _owned(replayed: Replayed, found: Iterable[Row], epoch: int) -> list[dict[str, Any]]:

@@ -109,7 +109,7 @@ def _is_backwards(since: int | BeforeEnd | str | None, until: int | BeforeEnd | 
 @click.option(
     "--topic-partition",
     metavar="TOPIC-N",
-    help="Whose a segment is that lies outside a partition directory.",
+    help="The partition of a segment that is not in a partition directory.",
 )
 @click.option(
     "--strict-high-watermark",

@@ -32,12 +32,12 @@ Examples:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Of what goes to stdout.",
+    help="Format of the output.",
 )
 @click.option(
     "--check-crc",
     is_flag=True,
-    help="Sum over every batch, not only where lengths break: reads all bytes.",
+    help="Verify the checksum of every batch; reads all bytes.",
 )
 @input_options
 @output_options

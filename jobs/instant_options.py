@@ -29,7 +29,8 @@ def _ends(
         partition, _, offset = place.partition(":")
         if not (topic and partition.isdecimal() and offset.isdecimal()):
             raise click.BadParameter(
-                f"{text!r}: give TOPIC:PARTITION:OFFSET, as in __consumer_offsets:17:4711",
+                f"invalid offset {text!r}: write TOPIC:PARTITION:OFFSET, as in "
+                "__consumer_offsets:17:4711",
                 param=parameter,
             )
         if topic not in TOPICS:
@@ -43,7 +44,9 @@ def _ends(
 
 def _release(_ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is not None and not all(part.isdecimal() for part in value.split(".")):
-        raise click.BadParameter(f"{value!r}: give a release, as in 3.9 or 4.3.1", param=parameter)
+        raise click.BadParameter(
+            f"invalid release {value!r}: write it as 3.9 or 4.3.1", param=parameter
+        )
     return value
 
 
@@ -53,8 +56,8 @@ instant_options = in_order(
         type=Instant(),
         metavar="TIME",
         callback=asked_instant,
-        help="Count what was appended at or before this time; -24h is before the end of the dump.  "
-        "[default: end]",
+        help="Use only records appended at or before this time; -24h is before the end of the "
+        "dump.  [default: end]",
     ),
     click.option(
         "--as-of-offset",
@@ -62,13 +65,13 @@ instant_options = in_order(
         metavar="TOPIC:PARTITION:OFFSET",
         multiple=True,
         callback=_ends,
-        help="Count what lies below this offset of a partition; repeatable.",
+        help="Use only records below this offset of a partition; repeatable.",
     ),
     click.option(
         "--kafka-version",
         metavar="X.Y",
         callback=_release,
-        help="The release whose rules apply.  [default: inferred, and stated]",
+        help="The Kafka release whose rules apply.  [default: inferred, and stated]",
     ),
 )
 """`as_of: int | "end" | None`, `ends: dict[tuple[str, int], int]`, `kafka_version: str | None`."""

@@ -31,12 +31,12 @@ CANNOT_TELL = 3
 OUR_ERROR = 4
 INTERRUPTED = 130
 
-INTERRUPTION = "interrupted; nothing half-written is left as a result"
+INTERRUPTION = "interrupted; no unfinished result was left behind"
 
 EPILOG = """
 \b
 Exit codes: 0 done, 1 findings or differences, 2 called wrongly, 3 cannot tell or
-unreadable, 4 an error of ours, 130 interrupted. Results go to stdout, all else
+unreadable, 4 internal error, 130 interrupted. Results go to stdout, all else
 to stderr. Every option is also read from the environment: GROUPSCOPE_<OPTION>.
 
 \b

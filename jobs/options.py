@@ -68,10 +68,10 @@ def _said(name: str, callback: Callable[..., None], text: str) -> Callable[[Any]
 
 
 output_options = in_order(
-    _said("--quiet", _quiet, "Say nothing but errors on stderr."),
-    _said("--verbose", _verbose, "Say more: what was recognised and assumed, and Spark's words."),
-    _said("--no-progress", _no_progress, "Show no progress, not even on a terminal."),
-    _said("--no-color", _no_color, "Use no color, not even on a terminal."),
+    _said("--quiet", _quiet, "Print only errors on stderr."),
+    _said("--verbose", _verbose, "Print what was recognised and assumed, and Spark's log."),
+    _said("--no-progress", _no_progress, "Show no progress, even on a terminal."),
+    _said("--no-color", _no_color, "Use no color, even on a terminal."),
 )
 """`--quiet`, `--verbose`, `--no-progress`, `--no-color`: they set up the run's `Console`."""
 
@@ -85,12 +85,12 @@ input_options = in_order(
     click.option(
         "--topic-partition",
         metavar="TOPIC-N",
-        help="Whose a segment is that lies outside a partition directory.",
+        help="The partition of a segment that is not in a partition directory.",
     ),
     click.option(
         "--prefer-copy",
         metavar="NAME",
-        help="Follow this copy where copies disagree, instead of the line that survived.",
+        help="Where copies diverged, follow this one instead of the line that survived.",
     ),
     click.option(
         "--strict-high-watermark",
@@ -137,7 +137,8 @@ def _topics(
     for topic in _items(value):
         if topic not in TOPICS:
             raise click.BadParameter(
-                f"{topic!r} is no internal topic; there are {', '.join(TOPICS)}", param=parameter
+                f"{topic!r} is not an internal topic; use one of {', '.join(TOPICS)}",
+                param=parameter,
             )
     return tuple(dict.fromkeys(_items(value)))
 
@@ -151,7 +152,8 @@ def _partitions(
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not first <= last < MOST_PARTITIONS:
             raise click.BadParameter(
-                f"{item!r}: give numbers and ranges, as in 17 or 0-9,17", param=parameter
+                f"invalid partitions {item!r}: write numbers and ranges, as in 17 or 0-9,17",
+                param=parameter,
             )
         chosen.update(range(first, last + 1))
     return tuple(sorted(chosen))
@@ -159,8 +161,18 @@ def _partitions(
 
 group_options = in_order(
     _named("--group", "groups", "GROUP", "Only this group: a name, glob* or /regex/; repeatable."),
-    _named("--exclude-group", "exclude_groups", "GROUP", "Not this group; likewise."),
-    _named("--topic", "data_topics", "TOPIC", "Only offsets committed for this topic; likewise."),
+    _named(
+        "--exclude-group",
+        "exclude_groups",
+        "GROUP",
+        "Leave out this group: a name, glob* or /regex/; repeatable.",
+    ),
+    _named(
+        "--topic",
+        "data_topics",
+        "TOPIC",
+        "Only offsets of this topic: a name, glob* or /regex/; repeatable.",
+    ),
 )
 """`groups`, `exclude_groups`, `data_topics`, each a tuple; empty is all."""
 
@@ -199,7 +211,9 @@ end_offsets_option = click.option(
 # --- where results go --------------------------------------------------------------------------
 
 out_option = click.option(
-    "--out", metavar="DIR", help="The workspace; without it a temporary one is used."
+    "--out",
+    metavar="DIR",
+    help="Keep the workspace in this folder; by default a temporary one is used.",
 )
 """`--out` as `out: str | None`."""
 
@@ -209,7 +223,7 @@ summary_format_option = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Of the summary on stdout.",
+    help="Format of the summary.",
 )
 """`--format` of what a command that writes tables prints, as `output_format`."""
 
@@ -224,7 +238,7 @@ def _settings(
     for key, equals, _ in pairs:
         if not key or not equals:
             raise click.BadParameter(
-                "give KEY=VALUE, as in spark.driver.memory=8g", param=parameter
+                "write KEY=VALUE, as in spark.driver.memory=8g", param=parameter
             )
     return {key: setting for key, _, setting in pairs}
 
@@ -233,7 +247,7 @@ spark_options = in_order(
     click.option(
         "--master",
         metavar="URL",
-        help="Spark master; what spark-submit gives wins.  [default: local[*]]",
+        help="Spark master; that of spark-submit goes first.  [default: local[*]]",
     ),
     click.option(
         "--conf",

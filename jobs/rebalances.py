@@ -25,30 +25,38 @@ Examples:
 @inputs_argument
 @out_option
 @click.option(
-    "--from", "time_from", type=Instant(), metavar="TIME", help="Epochs that began from then on."
+    "--from",
+    "time_from",
+    type=Instant(),
+    metavar="TIME",
+    help="Only epochs that began at or after this time.",
 )
 @click.option(
-    "--to", "time_to", type=Instant(), metavar="TIME", help="Epochs that began up to then."
+    "--to",
+    "time_to",
+    type=Instant(),
+    metavar="TIME",
+    help="Only epochs that began at or before this time.",
 )
 @click.option(
     "--storm-epochs",
     type=click.IntRange(min=2),
     default=rebalance_rules().storm_epochs,
     show_default=True,
-    help="So many epochs make a storm,",
+    help="So many epochs within --storm-minutes are a storm.",
 )
 @click.option(
     "--storm-minutes",
     type=click.FloatRange(min=0, min_open=True),
     default=rebalance_rules().storm_minutes,
     show_default=True,
-    help="if they began within so many minutes.",
+    help="The minutes within which --storm-epochs are a storm.",
 )
 @table_option("epochs", beside=("storms", "churn", "standing"))
 @asking_options
 @pass_console
 def rebalances(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
-    """Show who came and went before each rebalance.
+    """Show which members joined and left before each rebalance.
 
     For every group: generations or group epochs per hour, who joined, left, restarted or changed
     its subscription before each, generations that left no record, what a failed coordinator had

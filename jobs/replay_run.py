@@ -148,9 +148,11 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     instant = AsOf(ends or {}, time_ms)
     release = kafka_version or manifest["kafka_version"].get("at_least")
     if release is None:
-        console.say(f"nothing shows which release wrote this: taken as Kafka {NEWEST}")
+        console.say(
+            f"nothing shows which release wrote this dump: the rules of Kafka {NEWEST} apply"
+        )
     elif kafka_version is None:
-        console.detail(f"taken as written by Kafka {release} or newer")
+        console.detail(f"Kafka {release} or newer wrote this dump")
     wanted = _Wanted(
         instant,
         release or NEWEST,
@@ -194,7 +196,7 @@ def _decoded(
     if found.workspaces:
         if len(inputs) > 1:
             raise InputNotRecognizedError(
-                f"{found.workspaces[0]}: is a workspace, and is replayed alone"
+                f"{found.workspaces[0]} is a workspace: give it as the only INPUT"
             )
         return decoded_workspace(Workspace(found.workspaces[0])), None
     result = decode_into(out, console, inputs=inputs, master=master, conf=conf, **selection)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jobs.console import Console
 
 CANNOT_TELL = 3
-HINT = "with --out DIR this work is kept, and DIR answers the next question at once"
+HINT = "hint: --out DIR keeps this work, and DIR then answers at once"
 _FILTERS = ("groups", "exclude_groups", "data_topics", "topics", "partitions")
 
 
@@ -257,13 +257,15 @@ def _workspace_of(found: Inputs, options: Mapping[str, Any]) -> Workspace | None
     if not found.workspaces:
         return None
     if len(found.given) > 1:
-        raise InputNotRecognizedError(f"{found.workspaces[0]}: is a workspace, and is asked alone")
+        raise InputNotRecognizedError(
+            f"{found.workspaces[0]} is a workspace: give it as the only INPUT"
+        )
     workspace = Workspace(found.workspaces[0])
     decoded_by = workspace.manifest().get("options", {})
     preferred = options.get("prefer_copy")
     if preferred is not None and preferred != decoded_by.get("prefer_copy"):
         raise InputNotRecognizedError(
-            f"{workspace.location}: --prefer-copy {preferred} chooses while a dump is decoded; "
+            f"{workspace.location} is decoded already: --prefer-copy {preferred} needs the dump; "
             f"name the dump, not the workspace"
         )
     return workspace

@@ -57,7 +57,7 @@ def restore(  # noqa: PLR0913 - one parameter an option
     prefer_copy: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
-    """Write what gives a group its offsets back.
+    """Write files and commands that give groups their offsets back.
 
     For each --group (a name, glob* or /regex/) a file that kafka-consumer-groups --reset-offsets
     --from-file takes, commands.sh with a dry run first, and refused.csv with what is not given

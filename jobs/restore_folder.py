@@ -56,13 +56,13 @@ def check_folder(out: str) -> list[str]:
     if not folder.exists():
         return []
     if not folder.is_dir():
-        raise OutputRefusedError(f"{out}: is a file, and no folder")
+        raise OutputRefusedError(f"{out} is a file, not a folder")
     if not any(folder.iterdir()):
         return []
     try:
         files = json.loads((folder / ABOUT).read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OutputRefusedError(
-            f"{out}: is not empty and was not written by restore; name another folder"
+            f"{out} is not empty and was not written by restore: choose another folder"
         ) from error
     return [str(name) for name in files if Path(str(name)).name == name]

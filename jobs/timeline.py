@@ -32,7 +32,7 @@ Examples:
 @asking_options
 @pass_console
 def timeline(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
-    """Tell everything that happened to a group.
+    """Show everything that happened to a group.
 
     First a verdict for everything that happened to an offset, the worst first: when, what it was
     and became, and its cost: how many records were read again, or skipped where the number is

@@ -64,5 +64,5 @@ def _json_rows(text: str) -> Iterator[Mapping[str, Any]]:
 def _named(row: Mapping[str, Any]) -> NamedTopic:
     topic_id, topic, partitions = row["topic_id"], row["topic"], row.get("partitions")
     if not (topic and isinstance(topic_id, str) and _ID.fullmatch(topic_id)):
-        raise ValueError(f"{topic_id!r} for {topic!r} is no topic id of 22 characters")
+        raise ValueError(f"{topic_id!r} for {topic!r} is not a topic id, which has 22 characters")
     return NamedTopic(topic, topic_id, int(partitions) if partitions not in (None, "") else None)

@@ -21,7 +21,7 @@ _options = in_order(
         type=click.Choice(FORMATS),
         default="text",
         show_default=True,
-        help="Of the rows on stdout.",
+        help="Format of the output.",
     ),
     click.option("--wide", is_flag=True, help="Let text be wider than 120 columns."),
     click.option(
@@ -33,7 +33,7 @@ _options = in_order(
         help="Sort rows by this column, numbers from the largest; -COLUMN turns the order round.",
     ),
     click.option(
-        "--only-problems", is_flag=True, help="Show only rows that say that something went wrong."
+        "--only-problems", is_flag=True, help="Show only rows in which something went wrong."
     ),
 )
 
@@ -80,14 +80,16 @@ def table_option(*names: str, beside: Sequence[str] = ()) -> Callable[[Decorated
     def tell(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
         if value is None and beside and ctx.params.get("output_format") == "csv":
             others = ", ".join(f"--table {name}" for name in beside)
-            ctx.ensure_object(Console).say(f"CSV of {names[0]}; for the others: {others}")
+            ctx.ensure_object(Console).say(
+                f"this CSV has the table {names[0]}; for others use {others}"
+            )
         return value
 
     return click.option(
         "--table",
         type=click.Choice([*names, *beside]),
         callback=tell,
-        help="Show only this table; CSV has one.",
+        help="Show only this table.",
     )
 
 

@@ -48,7 +48,7 @@ def test_a_damaged_file_of_a_workspace_is_named(
     assert result.returncode == 3
     assert str(file.parent) in result.stderr
     assert "cannot be read" in result.stderr
-    assert "an error of ours" not in result.stderr
+    assert "internal error" not in result.stderr
     assert result.stdout == ""
 
 

@@ -51,7 +51,7 @@ def test_a_table_and_a_summary(groupscope: Groupscope, case: Path) -> None:
 def test_what_waits_for_its_owner_is_told(groupscope: Groupscope, case: Path) -> None:
     ran = groupscope("assign", case, "--assignor", "cooperative-sticky")
     last = ran.stdout.splitlines()[-1]
-    assert last == "in transit, assigned in the rebalance that follows: orders: 4"
+    assert last == "being handed over, assigned in the next rebalance: orders: 4"
 
 
 def test_json_is_the_assignment_alone(groupscope: Groupscope, case: Path) -> None:

@@ -39,6 +39,6 @@ def test_a_run_that_is_interrupted_leaves_no_result(
     code, said = interrupted(signum, "decode", failover_dump, out=out)
     assert code == 130
     (line,) = [line for line in said.splitlines() if line]
-    assert line == "groupscope: interrupted; nothing half-written is left as a result"
+    assert line == "groupscope: interrupted; no unfinished result was left behind"
     assert not (out / "manifest.json").exists()
     assert not any(out.glob(".staging-*"))

@@ -1,0 +1,80 @@
+"""The examples that each help ends with work on the bundled dump, as they are written."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from analytics.decode.selection import names_wanted
+from jobs.main import cli
+
+if TYPE_CHECKING:
+    from tests.conftest import Groupscope
+
+DUMP = "examples/kafka-4.3.1-failover"
+ANSWERED_BY_A_WORKSPACE = ("describe", "list", "timeline")
+ANSWERED_AT_ONCE = ("inspect", "assign")
+"""The others need Spark: that their options are taken, and their groups are there, is tested."""
+
+
+def examples() -> Iterator[list[str]]:
+    context = click.Context(cli, info_name="groupscope")
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        text = (command.epilog or "").partition("Examples:")[2].replace("\\\n", " ")
+        yield from (shlex.split(line)[1:] for line in text.splitlines() if line.strip())
+
+
+EXAMPLES = list(examples())
+
+
+def of(*commands: str) -> list[list[str]]:
+    return [each for each in EXAMPLES if each[0] in commands]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=" ".join)
+def test_its_options_are_taken(example: list[str], repository: Path) -> None:
+    name, *arguments = example
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    there = [each.replace("examples/", f"{repository}/examples/") for each in arguments]
+    with command.make_context(name, list(there)) as context:
+        assert context.params
+    dumps = [each.partition("=")[2] or each for each in there if "examples/" in each]
+    assert dumps
+    assert all(Path(each).exists() for each in dumps)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=" ".join)
+def test_its_groups_are_there(example: list[str], groups: list[str]) -> None:
+    given = dict(pairwise(example))
+    if "--group" in given:
+        assert names_wanted(groups, (given["--group"],))
+
+
+@pytest.fixture(scope="module")
+def groups(groupscope: Groupscope, failover_workspace: Path) -> list[str]:
+    """Those that the bundled dump has."""
+    listed = groupscope("list", failover_workspace, "--format", "csv", "--wide")
+    return [line.partition(",")[0] for line in listed.stdout.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("example", of(*ANSWERED_BY_A_WORKSPACE, *ANSWERED_AT_ONCE), ids=" ".join)
+def test_it_answers(
+    example: list[str], groupscope: Groupscope, failover_workspace: Path, repository: Path
+) -> None:
+    if example[0] in ANSWERED_BY_A_WORKSPACE:
+        example = [str(failover_workspace) if each == DUMP else each for each in example]
+    result = groupscope(*example, cwd=repository)
+    # What an unclean election leaves open is cannot tell, and is said.
+    assert result.returncode == 0 or re.search("cannot tell", result.stderr), result.stderr
+    assert result.returncode in (0, 3)
+    assert len(result.stdout.splitlines()) > 1
