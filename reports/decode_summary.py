@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from reports.columns import columns
 from reports.missing_records import missing_records
+from schemas import record_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _MOST_GROUPS = 3
+_UNSELECTED = "unselected_type:"
 
 
 def shown(manifest: Mapping[str, Any], output_format: str) -> str:
@@ -80,7 +82,8 @@ def _sums(manifest: Mapping[str, Any]) -> list[str]:
     markers = sum(each["control_markers"] for each in accounts)
     left_out, undecoded = Counter[str](), Counter[str]()
     for each in accounts:
-        left_out.update(each["left_out"])
+        for rule, count in each["left_out"].items():
+            left_out[_rule(each["topic"], rule)] += count
         undecoded.update(each["undecoded"])
     lines = [f"{records:,} records: {decoded:,} decoded, {markers:,} control markers"]
     lost = Counter[str]()
@@ -91,8 +94,15 @@ def _sums(manifest: Mapping[str, Any]) -> list[str]:
         for line, count in sorted(lost.items())
         if line
     ]
-    lines += [f"  left out: {count:,} {rule}" for rule, count in sorted(left_out.items())]
-    lines += [f"  undecoded: {count:,} {reason}" for reason, count in sorted(undecoded.items())]
+    lines += [f"  skipped: {count:,} {rule}" for rule, count in sorted(left_out.items())]
+    lines += [f"  undecoded: {count:,} {why}" for why, count in sorted(undecoded.items())]
     if not all(each["reconciles"] for each in accounts):
-        lines.append("  the sums do NOT add up: this is an error of ours, please report it")
+        lines.append("  the sums do NOT add up: this is a bug in groupscope, please report it")
     return lines
+
+
+def _rule(topic: str, rule: str) -> str:
+    """Return a rule, with the name of the record type instead of its number."""
+    _, _, number = rule.partition(_UNSELECTED)
+    known = record_types(topic).get(int(number)) if number.isdecimal() else None
+    return known.table if known else rule

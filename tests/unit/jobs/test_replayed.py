@@ -166,7 +166,7 @@ def test_a_workspace_is_asked_alone_and_follows_the_copy_it_was_decoded_by(
     workspace: Path,
 ) -> None:
     with (
-        pytest.raises(InputNotRecognizedError, match="asked alone"),
+        pytest.raises(InputNotRecognizedError, match="give it as the only INPUT"),
         replayed(Console(), inputs=[str(workspace), str(workspace)]),
     ):
         pass
