@@ -87,7 +87,9 @@ def timeline_of_inputs(
         code = _CANNOT_TELL if is_untold else asked.exit_code or state.exit_code
         if output_format in {"json", "csv"}:
             return shown([raw_verdicts(rows), listed], output_format, said), code
-        sections = [each for each in (verdict_section(rows), listed) if each.rows.num_rows]
+        is_wide = getattr(output_format, "is_wide", False)
+        verdicts_told = verdict_section(rows, is_wide=is_wide)
+        sections = [each for each in (verdicts_told, listed) if each.rows.num_rows]
         return shown(sections, output_format, said) or "Nothing happened in that time.", code
 
 

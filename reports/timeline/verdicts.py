@@ -46,28 +46,29 @@ _MERGED = pa.schema(
 )
 _NO_LOSS = "no loss found"
 _HARMLESS = (_NO_LOSS, "never committed", "pending")
-_EQUAL = [name for name in HEADS if name != "partitions"]
 
 Row = Mapping[str, Any]
 
 
-def verdict_section(rows: Iterable[Row]) -> Section:
+def verdict_section(rows: Iterable[Row], *, is_wide: bool) -> Section:
     """Return verdicts as rows for people, in the order given.
 
     Args:
         rows: As the table `offset_verdicts` has them.
+        is_wide: Whether there is room for the record of each partition.
     """
-    told = merged(rows)
+    heads = {name: head for name, head in HEADS.items() if is_wide or name != "record"}
+    told = merged(rows, heads)
     marked = [each | {"went_wrong": not each["verdict"].startswith(_HARMLESS)} for each in told]
     table = pa.Table.from_pylist(marked, schema=_MERGED)
     place = table.column_names.index("at")
     return Section(
         table.set_column(place, "at", times(table["at"])),
-        HEADS,
+        heads,
         name=NAME,
         key=NAME,
         problem="went_wrong",
-        spare=["record", "confidence"],
+        spare=["confidence"],
     )
 
 
@@ -76,16 +77,21 @@ def raw_verdicts(rows: Sequence[Row]) -> Section:
     return raw_section(pa.Table.from_pylist(list(rows), schema=_RAW), NAME)
 
 
-def merged(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def merged(rows: Iterable[Row], columns: Iterable[str] = HEADS) -> list[dict[str, Any]]:
     """Put partitions of a topic together whose verdicts are equal in every column shown.
 
     Since when no loss is found is said of a whole topic: it holds since the latest of the times of
     its partitions.
+
+    Args:
+        rows: Verdicts.
+        columns: Those that are shown.
     """
+    equal = [name for name in columns if name != "partitions"]
     together: dict[tuple[Any, ...], list[Row]] = {}
     for row in _with_common_times(_said_once(list(rows))):
-        together.setdefault(tuple(row[name] for name in _EQUAL), []).append(row)
-    return [_one(equal) for equal in together.values()]
+        together.setdefault(tuple(row[name] for name in equal), []).append(row)
+    return [_one(each, equal) for each in together.values()]
 
 
 def _said_once(rows: Sequence[Row]) -> list[Row]:
@@ -117,6 +123,6 @@ def _is_since(row: Row) -> bool:
     return bool(row["verdict"].startswith(_NO_LOSS) and row["at"] is not None)
 
 
-def _one(rows: Sequence[Row]) -> dict[str, Any]:
+def _one(rows: Sequence[Row], columns: Iterable[str]) -> dict[str, Any]:
     numbers = [row["partition"] for row in rows if row["partition"] is not None]
-    return {name: rows[0][name] for name in _EQUAL} | {"partitions": ranges(numbers)}
+    return {name: rows[0][name] for name in columns} | {"partitions": ranges(numbers)}

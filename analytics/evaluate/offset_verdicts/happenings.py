@@ -38,17 +38,17 @@ def happenings(history: OffsetHistory) -> list[Verdict]:
 def _deletion(history: OffsetHistory, index: int) -> Verdict:
     row, after = history.at(index), history.next_commit(index)
     verdict, was = OF_CAUSE.get(row["cause"] or "unknown", CANNOT_TELL), row["previous_offset"]
-    became = None if after is None else after["committed_offset"]
-    is_read_again = was is not None and became is not None and became < was
+    first = None if after is None else after["committed_offset"]
+    is_read_again = was is not None and first is not None and first < was
     reason = "it was deleted, and the dump does not show by what" if verdict == CANNOT_TELL else ""
-    if became is not None:
-        reason = f"{reason}; then {became} was committed".removeprefix("; ")
+    if first is not None:
+        reason = f"{reason}; then {first} was committed".removeprefix("; ")
     return _row(
         history.place_of(index),
         row,
         verdict,
-        became=became,
-        cost=was - became if is_read_again and verdict not in _OTHER_RECORDS else None,
+        became=None,
+        cost=was - first if is_read_again and verdict not in _OTHER_RECORDS else None,
         reason=reason or None,
     )
 

@@ -37,7 +37,7 @@ def test_what_differs_in_anything_shown_is_a_row_of_its_own() -> None:
 
 
 def test_was_became_and_cost_are_shown_and_times_are_printed() -> None:
-    section = verdict_section([row(0, was=180, became=5, cost=175)])
+    section = verdict_section([row(0, was=180, became=5, cost=175)], is_wide=False)
     assert {"WAS", "BECAME", "COST"} <= set(section.heads.values())
     assert section.rows["at"].to_pylist() == ["2026-11-21T12:00:00.000Z"]
 
@@ -57,3 +57,11 @@ def test_what_is_said_of_a_whole_group_is_not_said_of_its_partitions_again() -> 
     whole = row(None, topic=None, verdict="cannot tell", reason="records are lost")
     rows = [whole, row(0, verdict="cannot tell", reason="records are lost"), row(1)]
     assert [each["partitions"] for each in merged(rows)] == ["", "1"]
+
+
+def test_records_are_shown_where_there_is_room_and_keep_partitions_apart() -> None:
+    rows = [row(0, record="__consumer_offsets-9@7"), row(1, record="__consumer_offsets-9@8")]
+    assert verdict_section(rows, is_wide=False).rows["partitions"].to_pylist() == ["0-1"]
+    wide = verdict_section(rows, is_wide=True)
+    assert "RECORD" in wide.heads.values()
+    assert wide.rows["partitions"].to_pylist() == ["0", "1"]
