@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.balance.placement import Placement, placement
 from analytics.evaluate.balance.tables import BALANCE, BALANCE_OF_HISTORY
-from jobs.asked_groups import asked_groups
+from jobs.asked_groups import AskedGroups, asked_groups
+from jobs.cannot_tell import Untold
 from jobs.evaluated import Evaluation, evaluate
 from jobs.replayed import replayed
 from jobs.stored_tables import StoredTables
@@ -44,15 +45,17 @@ def balance_inputs(
     steps = BALANCE_OF_HISTORY if through_history else BALANCE
     # What commits advanced takes longer to find out than all else together.
     optional = () if through_history else ("offset_history",)
-    wanted = Evaluation(steps, MAKES, {"balance_rules": balance_rules()}, optional)
+    given: dict[str, Any] = {"balance_rules": balance_rules(), "gaps": {}}
+    wanted = Evaluation(steps, MAKES, given, optional)
     with replayed(console, needs=(*wanted.needs(), "groups", "topics"), **options) as state:
-        asked = asked_groups(state)
+        asked = asked_groups(state, with_offsets=False)
         asked.tell(console)
+        given["gaps"] = _gaps(state, asked, through_history=through_history)
         found = evaluate(console, state, wanted, **options)
         places = _placement(state)
         _tell_places(console, places)
         balance, alternatives = (found[name] for name in MAKES)
-        untold = _untold(balance)
+        untold = [each for each in _untold(balance) if each not in asked.cannot_tell]
         for each in untold:
             console.error(f"cannot tell: {each}")
         said = {
@@ -106,6 +109,18 @@ def _untold(balance: pa.Table) -> list[str]:
     return list(told)
 
 
+def _gaps(state: Replayed, asked: AskedGroups, *, through_history: bool) -> dict[str, str]:
+    """Return the groups of which the dump lacks records that may matter, with why."""
+    untold = Untold(state)
+    found: dict[str, str] = {}
+    for group in asked.found["group_id"].to_pylist():
+        gaps = untold.gaps_of(group)
+        why = gaps.membership or (gaps.history if through_history else None)
+        if why is not None:
+            found[group] = why.removeprefix(f"{group}: ")
+    return found
+
+
 def _placement(state: Replayed) -> Placement:
     """Verify the place of every group that is there, whichever were asked for."""
     everything = StoredTables(state.tables.workspace)
@@ -124,8 +139,8 @@ def _placement(state: Replayed) -> Placement:
 def _tell_places(console: Console, places: Placement) -> None:
     for group, partition, home in places.misplaced:
         console.warn(
-            f"{group} lies in {_OFFSETS_TOPIC}-{partition} and belongs to {home}, where brokers "
-            "look for it"
+            f"{group} lies in {_OFFSETS_TOPIC}-{partition} but belongs to partition {home}: no "
+            "broker finds it"
         )
     if places.overloaded:
         console.warn(

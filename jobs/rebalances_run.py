@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
-from jobs.asked_groups import asked_groups
+from jobs.asked_groups import AskedGroups, asked_groups
+from jobs.cannot_tell import Untold
 from jobs.cli.dump_time import last_record_time, resolved_time
 from jobs.evaluated import Evaluation, evaluate
 from jobs.instant import EPOCH, BeforeEnd
@@ -63,7 +64,7 @@ def rebalances_of_inputs(
     rules = replace(rebalance_rules(), storm_epochs=storm_epochs, storm_minutes=storm_minutes)
     needs = Evaluation(REBALANCES, MAKES, {}).needs()
     with replayed(console, needs=(*needs, "topics"), **options) as state:
-        asked = asked_groups(state)
+        asked = _with_gaps(asked_groups(state, with_offsets=False), state)
         asked.tell(console)
         since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
         time = AskedTime(since, until, _now(state), rules)
@@ -77,6 +78,19 @@ def rebalances_of_inputs(
             "not_recorded": NOT_RECORDED,
         }
         return _answer(found, output_format, said, rules), asked.exit_code or state.exit_code
+
+
+def _with_gaps(asked: AskedGroups, state: Replayed) -> AskedGroups:
+    """Say of which groups generations and members may be missing.
+
+    Of all groups together it is said once which records their partitions lack.
+    """
+    if not state.tables.selection.groups:
+        return asked
+    untold = Untold(state)
+    gaps = [untold.gaps_of(group).history for group in asked.found["group_id"].to_pylist()]
+    told = dict.fromkeys([*asked.cannot_tell, *(each for each in gaps if each is not None)])
+    return replace(asked, cannot_tell=tuple(told))
 
 
 def _answer(

@@ -93,8 +93,8 @@ _FOR_BOTH = (
     Step("parts", subtopologies, ("cut",)),
     Step("state_of_groups", _state, _STATE),
     Step("topics_of_groups", _topics, ("counts", "expressions", "parts")),
-    Step("assignment_balance", assignment_balance, ("cases", "balance_rules")),
-    Step("assignment_alternatives", assignment_alternatives, ("cases",)),
+    Step("assignment_balance", assignment_balance, ("cases", "balance_rules", "gaps")),
+    Step("assignment_alternatives", assignment_alternatives, ("cases", "gaps")),
 )
 
 BALANCE = (
@@ -105,7 +105,7 @@ BALANCE = (
         ("state_of_groups", "topics_of_groups", "group_epochs", "offset_history"),
     ),
 )
-"""Groups at the instant. Beside state and history it takes `cut` and `balance_rules`."""
+"""Groups at the instant. Beside state and history it takes `cut`, `balance_rules` and `gaps`."""
 
 BALANCE_OF_HISTORY = (
     *_FOR_BOTH,

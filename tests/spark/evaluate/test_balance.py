@@ -65,6 +65,7 @@ def replayed(spark: SparkSession) -> dict[str, Any]:
     return {
         **made,
         "balance_rules": balance_rules(),
+        "gaps": {},
         "offset_history": empty(spark, "offset_history"),
     }
 
@@ -143,6 +144,7 @@ def test_sizes_in_other_releases_are_those_their_brokers_described(
     given = {
         **made,
         "balance_rules": balance_rules(),
+        "gaps": {},
         "offset_history": empty(spark, "offset_history"),
     }
     rows = resolve(BALANCE, given)["assignment_balance"].collect()
