@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobs.assumptions import assume_option
 from jobs.cli.rows_options import rows_options
 from jobs.instant_options import instant_options
 from jobs.options import (
@@ -15,6 +16,7 @@ from jobs.topic_ids import topic_ids_option
 
 asking_options = in_order(
     topic_ids_option,
+    assume_option,
     instant_options,
     rows_options,
     group_options,

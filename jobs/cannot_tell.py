@@ -20,7 +20,9 @@ from analytics.assignors.java_order import string_hash
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.losses import Loss, lacks
 from analytics.replay.log.losses_at import Ends, cleaned_until, first_later, leading, losses_at
+from jobs.assumptions import COMPLETE_ARCHIVE, assumed_in
 from jobs.stored_tables import StoredTables
+from jobs.undecided_offsets import undecided_of
 from reports.quantities import ranges
 
 if TYPE_CHECKING:
@@ -83,14 +85,12 @@ class Untold:
             return GroupGaps(nothing, nothing, nothing)
         membership = self.incomplete(group)
         home = self.home(group)
-        if home is None or home not in self.losses:
-            return GroupGaps(membership=membership)
-        lost = lacks(OFFSETS_TOPIC, home, self.losses[home])
-        return GroupGaps(
-            f"{group}: its offsets may be missing or replaced: {lost}",
-            membership,
-            f"{group}: its history may have gaps: {lost}",
-        )
+        offsets, history = undecided_of(self.replayed, group, home)
+        if home is not None and home in self.losses:
+            lost = lacks(OFFSETS_TOPIC, home, self.losses[home])
+            offsets = [f"{group}: its offsets may be missing or replaced: {lost}", *offsets]
+            history = [f"{group}: its history may have gaps: {lost}", *history]
+        return GroupGaps("; ".join(offsets) or None, membership, "; ".join(history) or None)
 
     def home(self, group: str) -> int | None:
         """Return the partition a group lies in, by its name where the state does not have it."""
@@ -118,6 +118,8 @@ class Untold:
     def _of_home(self, group: str, home: int) -> str | None:
         """Return why the partition of a group tells nothing of it."""
         if home not in self._present:
+            if self._is_archive_whole:
+                return None
             reason = f"{group} belongs to {OFFSETS_TOPIC}-{home}, of which this dump has no copy"
             if self._named_partitions is None and not self._homes:
                 reason += f" (if that topic has {self._partitions} partitions: nothing says)"
@@ -157,7 +159,7 @@ class Untold:
 
     def absent(self) -> str | None:
         """Return which groups may be missing because a partition has no copy."""
-        if self._partitions is None:
+        if self._partitions is None or self._is_archive_whole:
             return None
         missing = set(range(self._partitions)) - self._present
         asked = self._asked_partitions
@@ -165,6 +167,11 @@ class Untold:
         if not missing or not self._present:
             return None
         return f"groups of {OFFSETS_TOPIC} {ranges(missing)}: this dump has no copy of these"
+
+    @property
+    def _is_archive_whole(self) -> bool:
+        """Whether a person vouches for partitions without archived rows: they hold nothing."""
+        return COMPLETE_ARCHIVE in assumed_in(self.replayed.manifest)
 
     @cached_property
     def losses(self) -> Mapping[int, Sequence[Loss]]:

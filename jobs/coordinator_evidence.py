@@ -94,9 +94,10 @@ def _records(state: Replayed, name: str, ids: Sequence[str | None]) -> list[Row]
     path = source.path(f"{DECODED}/{name}")
     if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
         return []
+    known = pa.array([each for each in ids if each is not None], pa.string())
     records = ds.dataset(path, filesystem=source.filesystem, format="parquet").to_table(
         columns=["offset", "timestamp", "segment", "value"],
-        filter=pc.field("value", "topic_id").isin([each for each in ids if each is not None]),
+        filter=pc.field("value", "topic_id").isin(known),
     )
     rows: list[Row] = _in_time(state, records).to_pylist()
     return rows

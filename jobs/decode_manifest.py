@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.dump.changes import has_changed
 from analytics.dump.data_topics import data_offsets
+from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.dump.manifest import Findings, build_manifest, iso_time, surveys_of_slices
 from analytics.dump.raw_rows_encoding import BINARY
-from analytics.dump.survey import UNKNOWN
 from analytics.errors import InputUnreadableError
 from jobs.accounts import record_counts
 from jobs.version import VERSION
@@ -74,7 +74,7 @@ def decode_manifest(
         manifest["partitions"] += [
             _archived(each) for each in decoding.rows if not each.counts.left_out["in_a_log"]
         ]
-    return manifest
+    return with_archived_losses(manifest)
 
 
 def _has_changed(partition: PartitionCopy) -> bool:
@@ -98,11 +98,9 @@ def _archived(rows: RowsReport) -> dict[str, Any]:
         "records": rows.rows,
         "log_start_offset": None,
         "high_watermark": None,
-        "complete_from": None,
+        "complete_from": rows.gaps[-1].end_offset if rows.gaps else 0,
         "leader_epochs": [],
-        "gaps": [
-            {"first_offset": first, "end_offset": end, "kind": UNKNOWN} for first, end in rows.gaps
-        ],
+        "gaps": [gap._asdict() for gap in rows.gaps],
     }
 
 

@@ -15,6 +15,7 @@ from jobs.describe_epoch import NEEDS as EPOCH_NEEDS
 from jobs.describe_epoch import groups_at_epoch
 from jobs.describe_source import NEEDS, bare_source, describe_source
 from jobs.replayed import replayed
+from jobs.undecided_offsets import undecided_of_all
 from jobs.unread_members import COLUMNS, with_unread
 from reports.describe.against import told
 from reports.describe.columns import (
@@ -82,6 +83,9 @@ def describe_inputs(
         source = describe_source(state, asked.found, wanted.end_offsets, console)
         if wanted.what != STATE and wanted.against is None:
             asked = with_unread(asked, source.members.select(COLUMNS))
+        if wanted.what in {None, OFFSETS} and not state.tables.selection.groups:
+            undecided = [each for each in (undecided_of_all(state),) if each]
+            asked = replace(asked, cannot_tell=(*asked.cannot_tell, *undecided))
         asked.tell(console)
         if wanted.against is not None:
             result = compare_saved(wanted.against, source, state, console)

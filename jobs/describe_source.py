@@ -11,7 +11,7 @@ from jobs.coordinators import coordinators
 from jobs.end_offsets import end_offsets_at
 from jobs.records_at import records_at
 from jobs.stored_tables import StoredTables
-from reports.describe.source import Source, only_groups
+from reports.describe.source import Source, only_groups, without_untold
 
 if TYPE_CHECKING:
     from jobs.console import Console
@@ -36,7 +36,10 @@ _ASSIGNMENTS = (
     *("group_id", "member_id", "kind", "role", "subtopology_id", "topic", "topic_id"),
     "partition",
 )
-_COMMITTED = ("group_id", "topic", "partition", "committed_offset", "committed_leader_epoch")
+_COMMITTED = (
+    *("group_id", "topic", "partition", "committed_offset", "committed_leader_epoch"),
+    *("complete", "missing"),
+)
 _SHARES = (
     *("group_id", "topic", "topic_id", "partition", "phase", "leader_epoch", "start_offset"),
     "delivery_complete_count",
@@ -62,7 +65,7 @@ def describe_source(
         groups=groups,
         members=tables.read("members", _MEMBERS),
         assignments=_named(_alive(given, gone), console),
-        committed=tables.read("committed_offsets", _COMMITTED),
+        committed=without_untold(tables.read("committed_offsets", _COMMITTED)),
         shares=_named(_alive(shares, gone), console),
         ends=end_offsets_at(replayed, end_offsets),
         coordinators=coordinators(replayed),

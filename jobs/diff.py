@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.assumptions import assume_option
 from jobs.cli.rows_options import rows_options, table_option
 from jobs.console import Console, pass_console
 from jobs.instant import END, BeforeEnd, Instant
@@ -103,6 +104,7 @@ def _is_backwards(since: int | BeforeEnd | str | None, until: int | BeforeEnd | 
     "--kafka-version", metavar="X.Y", help="The release whose rules apply.  [default: inferred]"
 )
 @topic_ids_option
+@assume_option
 @rows_options
 @table_option(*TABLES)
 @group_options

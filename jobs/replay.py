@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from jobs.assumptions import assume_option
 from jobs.console import Console, pass_console
 from jobs.instant_options import instant_options
 from jobs.options import (
@@ -33,6 +34,7 @@ Examples:
 @out_option
 @instant_options
 @topic_ids_option
+@assume_option
 @summary_format_option
 @selection_options
 @input_options

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from analytics.dump.model import INTERNAL_TOPICS
+from analytics.dump.model import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from analytics.replay.coverage import Coverage
 from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
 from analytics.replay.topic_sources import PARTITION_METADATA
+from jobs.assumptions import NO_TRANSACTIONS, archived
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,7 @@ def coverage_of(
     instant: AsOf,
     source: Workspace | None = None,
     lines: Iterable[FollowedLine] = (),
+    assumed: Collection[str] = (),
 ) -> Coverage:
     """Return where the dump's edges are, as far as they matter at an instant.
 
@@ -33,6 +35,7 @@ def coverage_of(
         instant: The instant.
         source: That workspace, where the instant is a time: the records say what was later.
         lines: The lines that are followed instead of the surviving ones.
+        assumed: What a person vouches for where archived rows cannot tell.
     """
     later = {}
     if source is not None:
@@ -60,6 +63,9 @@ def coverage_of(
         cleaned_until=cleaned,
         data_topics=_topics_on_disk(manifest),
         losses=losses,
+        undecided=frozenset()
+        if NO_TRANSACTIONS in assumed
+        else archived(manifest, CONSUMER_OFFSETS),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection
 from analytics.dump.inputs import recognize
+from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.errors import InputNotRecognizedError
 from analytics.replay.as_of import AsOf, above_log_starts
 from analytics.replay.graph import Step, needed_for
@@ -16,6 +17,8 @@ from analytics.replay.rules import NEWEST, replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
 from analytics.replay.state import replay_tables
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Part, Workspace
+from jobs import assumptions
+from jobs.assumptions import COMPLETE_ARCHIVE, assumed_of
 from jobs.cli.dump_time import remarks, resolved
 from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
@@ -70,6 +73,7 @@ class _Wanted:
         filters: Options that leave records of a workspace out; empty leaves out nothing.
         needs: The tables that are made; None is all.
         lines: Followed instead of those that survived.
+        assumed: What archived rows do not tell and a person vouches for.
     """
 
     instant: AsOf
@@ -78,6 +82,7 @@ class _Wanted:
     filters: Mapping[str, tuple[Any, ...]]
     needs: Sequence[str] | None = None
     lines: Sequence[FollowedLine] = ()
+    assumed: Sequence[str] = ()
 
     @property
     def steps(self) -> list[Step]:
@@ -105,6 +110,7 @@ class _Wanted:
             "as_of": as_of_said(self.instant.timestamp_ms, self.instant.offsets),
             "lines": lines_said(self.lines),
             "kafka_version": self.release,
+            "assumed": list(self.assumed),
             "topic_ids": [list(each) for each in self.side_file],
             "filters": {name: list(each) for name, each in self.filters.items() if each},
             "rows": {part.table.rpartition("/")[2]: part.rows for part in parts},
@@ -120,6 +126,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     ends: Mapping[tuple[str, int], int] | None = None,
     kafka_version: str | None = None,
     topic_ids: str | None = None,
+    assume: Sequence[str] = (),
     needs: Sequence[str] | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
@@ -161,7 +168,11 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
         {} if result else {name: selection.get(name, ()) for name in _FILTERS},
         needs,
         followed_lines(manifest, None if time_ms is None else moment(time_ms)),
+        assumed_of(manifest, assume),
     )
+    manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in wanted.assumed)
+    for each in assumptions.sentences(wanted.assumed):
+        console.say(each)
     for each in sentences(wanted.lines, "" if time_ms is None else shown(moment(time_ms))):
         console.say(each)
     staging = Workspace(out).prepare()
@@ -231,7 +242,7 @@ def _replay(
         wanted.instant,
         replay_rules(wanted.release),
         steps=wanted.steps,
-        coverage=coverage_of(manifest, wanted.instant, source, wanted.lines),
+        coverage=coverage_of(manifest, wanted.instant, source, wanted.lines, wanted.assumed),
         other_topics=[topics_beside(spark, manifest, wanted.side_file)],
         keep=write,
         at_once=AT_ONCE,

@@ -19,6 +19,8 @@ from analytics.decode.selection import Selection, names_wanted
 from analytics.dump.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError
 from analytics.workspace import Workspace
+from jobs import assumptions
+from jobs.assumptions import assumed_in, assumed_of
 from jobs.cli.answered_instant import answered_instant
 from jobs.cli.dump_time import remarks, resolved
 from jobs.decoded_workspace import decoded_workspace
@@ -86,6 +88,7 @@ class Replayed:
             "input": list(self.given),
             "kafka_version": self.release,
             "lines": lines_said(self.lines),
+            "assumed": assumed_in(self.manifest),
         }
 
     def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
@@ -114,6 +117,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     kafka_version: str | None = None,
     topic_ids: str | None = None,
     has_hint: bool = True,
+    assume: Sequence[str] = (),
     **options: Any,  # noqa: ANN401 - options of decoding and of Spark, handed through
 ) -> Iterator[Replayed]:
     """Hand over a workspace with the tables that are needed, at the instant asked about.
@@ -130,6 +134,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         kafka_version: The release asked for.
         topic_ids: A side file.
         has_hint: Say that `--out` keeps the work, where there is none.
+        assume: What a person vouches for where archived rows cannot tell.
         **options: As `selection_options`, `input_options` and `spark_options` declare them.
 
     Raises:
@@ -151,7 +156,9 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             inputs = (out,)
     if ready is not None:
         as_of = resolved(as_of, ready.manifest())
-    asked = _Asked(as_of, ends or {}, kafka_version, topic_ids, options, tuple(needs), is_kept)
+    asked = _Asked(
+        as_of, ends or {}, kafka_version, topic_ids, assume, options, tuple(needs), is_kept
+    )
     if ready is not None and asked.is_answered_by(ready):
         manifest = ready.manifest()
         source = decoded_workspace(ready)
@@ -165,6 +172,8 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         ):
             console.warn(each)
         for each in sentences(result.lines, result.instant):
+            console.say(each)
+        for each in assumptions.sentences(assumed_in(manifest)):
             console.say(each)
         yield result
         return
@@ -180,6 +189,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             ends=ends,
             kafka_version=kafka_version,
             topic_ids=topic_ids,
+            assume=assume,
             # A workspace that stays holds all tables; others may be asked for later.
             needs=needs if out is None else None,
             **options,
@@ -204,6 +214,7 @@ class _Asked:
     ends: Mapping[tuple[str, int], int]
     kafka_version: str | None
     topic_ids: str | None
+    assume: Sequence[str]
     options: Mapping[str, Any]
     needs: tuple[str, ...]
     is_of_dump: bool = False
@@ -221,6 +232,7 @@ class _Asked:
             and self._is_instant_of(done)
             and release in (None, done["kafka_version"])
             and self._are_names_of(done)
+            and assumed_in(manifest) == assumed_of(manifest, self.assume)
             and self._are_filters_of(done)
             and StoredTables(workspace).has(*self.needs)
         )

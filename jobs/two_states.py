@@ -59,7 +59,7 @@ def two_states(
         second: The one it is compared with.
         needs: Names of the state tables that will be read.
         **options: As `group_options`, `input_options` (but `--prefer-copy`) and `spark_options`
-            declare them, with `kafka_version` and `topic_ids`.
+            declare them, with `kafka_version`, `topic_ids` and `assume`.
 
     Raises:
         GroupscopeError: An INPUT or Spark is not what it has to be.
@@ -103,7 +103,9 @@ def _of_one_dump(
     # Spark is heavy: where tables are ready it is not even imported.
     from jobs.decode_run import decode_into  # noqa: PLC0415
 
-    later = {name: options[name] for name in ("kafka_version", "topic_ids") if name in options}
+    later = {
+        name: options[name] for name in ("kafka_version", "topic_ids", "assume") if name in options
+    }
     session = {name: options[name] for name in ("master", "conf") if name in options}
     rest = {name: each for name, each in options.items() if name not in {*later, *session}}
     # The replays say where they work; this is beside them.

@@ -28,6 +28,7 @@ def shown(manifest: Mapping[str, Any], output_format: str) -> str:
             "kafka_version": replay["kafka_version"],
             "lines": replay.get("lines", []),
             "missing": missing_records(manifest),
+            "assumed": replay.get("assumed", []),
             "rows": [{"table": name, "rows": rows} for name, rows in replay["rows"].items()],
         }
         return json.dumps(answer, indent=1, ensure_ascii=False)

@@ -18,6 +18,7 @@ from analytics.decode.parts import PartWriter
 from analytics.decode.tables import Origin
 from analytics.decode.tasks import SliceReport
 from analytics.dump.raw_rows import raw_records
+from analytics.dump.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.spark_worker import on_worker
 from analytics.wire.failure import Reason
 
@@ -43,7 +44,7 @@ class RowsReport:
     """Where the archived rows of one partition went; times in milliseconds.
 
     Attributes:
-        gaps: Offsets without a row, and rows that could not be decoded, as (first, end): ascending.
+        gaps: Offsets without a row, and rows that could not be decoded, in order.
     """
 
     topic: str
@@ -51,7 +52,7 @@ class RowsReport:
     first_offset: int
     rows: int = 0
     end_offset: int = 0
-    gaps: list[tuple[int, int]] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
     first_timestamp: int | None = None
     last_timestamp: int | None = None
     counts: SliceReport = field(default_factory=lambda: SliceReport(-1))
@@ -205,7 +206,10 @@ def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
     offset = rows["offset"].to_numpy()
     ends = np.append(report.end_offset, offset[:-1] + 1)
     holes = np.flatnonzero(offset > ends)
-    report.gaps += zip(ends[holes].tolist(), offset[holes].tolist(), strict=True)
+    report.gaps += [
+        Gap(first, end, NOT_ARCHIVED)
+        for first, end in zip(ends[holes].tolist(), offset[holes].tolist(), strict=True)
+    ]
     report.rows += rows.num_rows
     report.end_offset = int(offset[-1]) + 1
     timed = rows["timestamp"].filter(pc.greater_equal(rows["timestamp"], 0))
@@ -216,25 +220,31 @@ def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
         report.last_timestamp = most if last is None else max(last, most)
 
 
-def _undecoded(decoded: Decoded) -> list[tuple[int, int]]:
+def _undecoded(decoded: Decoded) -> list[Gap]:
     """Return the offsets of records that could not be decoded and may have been any."""
     found = decoded.batches.get(UNDECODED_TABLE)
     if found is None:
         return []
     offsets = zip(found["offset"].to_pylist(), found["reason"].to_pylist(), strict=True)
-    return [(offset, offset + 1) for offset, reason in offsets if reason not in _NO_LOSS]
+    return [
+        Gap(offset, offset + 1, NOT_DECODED) for offset, reason in offsets if reason not in _NO_LOSS
+    ]
 
 
-def _joined(gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return gaps in order, those that touch as one; of too many the first ones become one."""
-    joined: list[tuple[int, int]] = []
-    for first, end in sorted(gaps):
-        if joined and first <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
-        else:
-            joined.append((first, end))
-    over = len(joined) - _MOST_GAPS
-    return [(joined[0][0], joined[over][1]), *joined[over + 1 :]] if over > 0 else joined
+def _joined(gaps: list[Gap]) -> list[Gap]:
+    """Return gaps in order, those that touch as one; of too many of a kind the first become one."""
+    joined: list[Gap] = []
+    for kind in (NOT_ARCHIVED, NOT_DECODED):
+        found: list[Gap] = []
+        for each in sorted(gap for gap in gaps if gap.kind == kind):
+            if found and each.first_offset <= found[-1].end_offset:
+                found[-1] = found[-1]._replace(end_offset=each.end_offset)
+            else:
+                found.append(each)
+        over = max(len(found) - _MOST_GAPS, 0)
+        joined += [found[0]._replace(end_offset=found[over].end_offset)] if found else []
+        joined += found[over + 1 :]
+    return sorted(joined)
 
 
 def _repetitions(rows: pa.RecordBatch) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

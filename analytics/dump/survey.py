@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COMPACTION = "compaction"
 MISSING_SEGMENT = "missing_segment"
 UNKNOWN = "unknown"
+NOT_ARCHIVED, NOT_DECODED = "not_archived", "not_decoded"
+"""Of archived rows: offsets that no row has, and rows that do not decode."""
 
 
 class Gap(NamedTuple):

@@ -27,6 +27,8 @@ class Coverage:
             there too.
         losses: By topic and partition, where records are missing, in order; the last ends at
             `complete_from`. Where none are named, all before `complete_from` may be missing.
+        undecided: Partitions of the offsets topic whose records are archived rows, which do not
+            show transactions.
     """
 
     complete_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -36,6 +38,7 @@ class Coverage:
     cleaned_until: Mapping[tuple[str, int], int] = field(default_factory=dict)
     data_topics: frozenset[str] | None = None
     losses: Mapping[tuple[str, int], Sequence[Loss]] = field(default_factory=dict)
+    undecided: frozenset[int] = frozenset()
 
     def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:
         """Return by partition where records are missing; partitions not named are whole."""

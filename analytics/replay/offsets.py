@@ -22,6 +22,7 @@ from analytics.replay.latest import (
     records_at,
     value_at,
 )
+from analytics.replay.log.archived_commits import removed_for_now, with_range
 from analytics.replay.log.losses import may_be_superseded, with_missing
 from analytics.replay.rules import ReplayRules
 from analytics.replay.stored_values import instant, present, uuid
@@ -49,9 +50,13 @@ def committed_offsets(
         gone: What `groups_gone` returns; nothing is answered for these groups.
         coverage: What the dump holds.
     """
-    latest = _of_groups_there(_in_force(decoded, rules), gone)
+    latest = _in_force(decoded, rules)
+    if coverage.undecided and not rules.tombstones_remove_everything:
+        latest = latest.unionByName(removed_for_now(_commits(decoded), coverage))
+    latest = _of_groups_there(latest, gone)
     found = records_among(decoded["offset_commit"], latest.select(KEY[0], "record_offset"))
-    return as_table(_with_completeness(_meaning(found, rules), coverage), "committed_offsets")
+    told = with_range(_meaning(found, rules), decoded["offset_commit"], rules, coverage)
+    return as_table(_with_completeness(told, coverage), "committed_offsets")
 
 
 def pending_offsets(
@@ -66,6 +71,7 @@ def pending_offsets(
         entries = _outliving_tombstones(entries, decoded, rules, F.col("last_value"))
     places = entries.select(KEY[0], F.col("last_value").alias("record_offset"))
     found = _meaning(records_at(decoded["offset_commit"], places), rules)
+    found = found.withColumn("undecided", F.lit(None).cast("string"))
     found = _with_completeness(found, coverage)
     return as_table(with_owner(found, decoded["transaction_log"]), "pending_offsets")
 
@@ -174,7 +180,7 @@ def _with_completeness(offsets: DataFrame, coverage: Coverage) -> DataFrame:
     that ended its transaction first may be lost.
     """
     lost = may_be_superseded(coverage, F.col("record_offset"))
-    return with_missing(offsets, F.concat_ws("; ", lost))
+    return with_missing(offsets, F.concat_ws("; ", "undecided", lost))
 
 
 def _meaning(found: DataFrame, rules: ReplayRules) -> DataFrame:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from reports.describe.assigned import partitions_text
 from reports.describe.columns import CONSUMER, number_of
-from reports.describe.source import Source, joined, lag, only_groups, sorted_by
+from reports.describe.source import Source, doubts, joined, lag, only_groups, sorted_by
 from reports.describe.state_rows import state_rows
 
 _OF_PARTITION = ["group_id", "topic", "partition"]
@@ -21,7 +21,7 @@ def offset_rows(source: Source, release: str) -> pa.Table:
     """Return a row for each partition that is owned or committed (``collectGroupsOffsets``)."""
     groups = source.groups_of(CONSUMER)
     committed = only_groups(source.committed, groups).select(
-        [*_OF_PARTITION, "committed_offset", "committed_leader_epoch"]
+        [*_OF_PARTITION, "committed_offset", "committed_leader_epoch", "missing"]
     )
     rows = joined(_owned(source, groups, release), committed, _OF_PARTITION, "full outer")
     rows = joined(rows, source.ends, ["topic", "partition"])
@@ -38,6 +38,7 @@ def offset_rows(source: Source, release: str) -> pa.Table:
                 "consumer_id": rows["member_id"],
                 "host": rows["client_host"],
                 "client_id": rows["client_id"],
+                **doubts(rows),
             }
         ),
         "group",

@@ -19,7 +19,7 @@ class Source:
         groups: The table `groups`.
         members: The table `members`.
         assignments: The table `assignments`; an id without a name stands for its topic.
-        committed: The table `committed_offsets`.
+        committed: The table `committed_offsets`, as `without_untold` leaves it.
         shares: The table `share_partitions`.
         ends: `topic`, `partition`, `log_start_offset`, `log_end_offset`, where they are known.
         coordinators: `host:port (id)` by partition of the offsets topic.
@@ -48,6 +48,19 @@ class Source:
 def only_groups(rows: pa.Table, groups: pa.Table) -> pa.Table:
     """Keep the rows whose `group_id` is one of the groups."""
     return rows.filter(pc.is_in(rows["group_id"], groups["group_id"].combine_chunks()))
+
+
+def without_untold(committed: pa.Table) -> pa.Table:
+    """Return committed offsets with null for those that the dump does not tell for sure."""
+    for name in ("committed_offset", "committed_leader_epoch"):
+        told = pc.if_else(committed["complete"], committed[name], None)
+        committed = committed.set_column(committed.column_names.index(name), name, told)
+    return committed
+
+
+def doubts(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """Return `complete` and `missing` of rows that committed offsets were joined to."""
+    return {"complete": pc.is_null(rows["missing"]), "missing": rows["missing"]}
 
 
 def joined(left: pa.Table, right: pa.Table, keys: list[str], how: str = "left outer") -> pa.Table:

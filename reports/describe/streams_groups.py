@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from reports.describe.assigned import tasks_text
 from reports.describe.columns import STREAMS
-from reports.describe.source import Source, joined, only_groups, sorted_by
+from reports.describe.source import Source, doubts, joined, only_groups, sorted_by
 
 _OF_PARTITION = ["group_id", "topic", "partition"]
 
@@ -23,7 +23,7 @@ def offset_rows(source: Source) -> pa.Table:
     """
     groups = source.groups_of(STREAMS)
     committed = only_groups(source.committed, groups).select(
-        [*_OF_PARTITION, "committed_offset", "committed_leader_epoch"]
+        [*_OF_PARTITION, "committed_offset", "committed_leader_epoch", "missing"]
     )
     rows = joined(read_partitions(source), committed, _OF_PARTITION, "full outer")
     rows = joined(rows, source.ends, ["topic", "partition"])
@@ -37,7 +37,10 @@ def offset_rows(source: Source) -> pa.Table:
                 "current_offset": rows["committed_offset"],
                 "leader_epoch": rows["committed_leader_epoch"],
                 "log_end_offset": rows["log_end_offset"],
-                "offset_lag": pc.subtract(rows["log_end_offset"], offset),
+                "offset_lag": pc.if_else(
+                    pc.is_null(rows["missing"]), pc.subtract(rows["log_end_offset"], offset), None
+                ),
+                **doubts(rows),
             }
         ),
         "group",

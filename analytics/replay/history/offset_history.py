@@ -33,6 +33,11 @@ from analytics.replay.history.offset_lives import (
 )
 from analytics.replay.history.shown_from import shown_from
 from analytics.replay.lives import GROUP_KEY
+from analytics.replay.log.archived_commits import (
+    MAY_BE_ABORTED,
+    MAY_HAVE_BEEN_ABORTED,
+    is_undecided,
+)
 from analytics.replay.log.losses import lost_between, with_missing
 from analytics.replay.rules import ReplayRules
 from analytics.replay.stored_values import instant, present, uuid
@@ -85,7 +90,8 @@ def offset_history(
         coverage: What the dump holds.
     """
     changes = _with_owner(_with_group(_changes(decoded, rules), around.moments), around.owners)
-    told = _meaning(_with_losses(_with_previous(changes, rules), coverage), coverage)
+    changes = _with_undecided(_with_previous(changes, rules), rules, coverage)
+    told = _meaning(_with_losses(changes, coverage), coverage)
     removals = around.removals.select(
         "coordinator_partition", "record_offset", F.struct("cause", "confidence").alias("removal")
     )
@@ -191,12 +197,29 @@ def _with_previous(changes: DataFrame, rules: ReplayRules) -> DataFrame:
     )
 
 
+def _with_undecided(changes: DataFrame, rules: ReplayRules, coverage: Coverage) -> DataFrame:
+    """Add `undecided`: why it is not known that a commit, or the one before it, took effect."""
+    if not coverage.undecided:
+        return changes.withColumn("undecided", F.lit(None).cast("string"))
+    own = is_undecided(coverage, F.col("topic_id"), is_commit=F.col("event") == COMMIT)
+    order = Window.partitionBy(*_SLICE, "topic", "partition").orderBy("position")
+    earlier = order.rowsBetween(Window.unboundedPreceding, -1)
+    before = F.coalesce(F.last("own").over(earlier), F.lit(col=False))
+    if not rules.tombstones_remove_everything:
+        # What is pending outlives a tombstone, and takes effect behind it.
+        is_removed = F.last("event").over(earlier) == DELETE
+        before |= is_removed & F.coalesce(F.max("own").over(earlier), F.lit(col=False))
+    return changes.withColumn("own", own).withColumn(
+        "undecided", F.when(F.col("own"), MAY_BE_ABORTED).when(before, MAY_HAVE_BEEN_ABORTED)
+    )
+
+
 def _with_losses(changes: DataFrame, coverage: Coverage) -> DataFrame:
     """Add `complete` and `missing`; where a record before may be lost nothing is `previous`."""
     since = F.coalesce("previous.known_since", F.lit(-1))
     lost = lost_between(coverage, F.least(since, F.col("record_offset")), F.col("position"))
     words = F.concat(F.lit("the change before this one may be lost: "), lost)
-    return with_missing(changes, words).withColumn(
+    return with_missing(changes, F.concat_ws("; ", "undecided", words)).withColumn(
         "previous", F.when(F.col("complete"), F.col("previous"))
     )
 
@@ -231,7 +254,8 @@ def _meaning(changes: DataFrame, coverage: Coverage) -> DataFrame:
         F.when(is_group_told, F.col("group.family")).alias("group_type"),
         F.when(_is_known(coverage), F.col("group_members")).alias("group_members"),
         F.when(in_transaction, F.col("producer_id")).alias("producer_id"),
-        _is_known(coverage).alias("is_known"),
+        (_is_known(coverage) & ~_may_be_aborted()).alias("is_known"),
+        _may_be_aborted().alias("may_be_aborted"),
         "complete",
         "missing",
     )
@@ -250,6 +274,10 @@ def _is_known(coverage: Coverage) -> Column:
     return told | (_no_loss_since(coverage, F.lit(-1)) & (record >= shown))
 
 
+def _may_be_aborted() -> Column:
+    return F.coalesce(F.col("undecided") == MAY_BE_ABORTED, F.lit(col=False))
+
+
 def _no_loss_since(coverage: Coverage, offset: Column) -> Column:
     since = F.coalesce(offset, F.lit(-1))
     return lost_between(coverage, since, F.col("record_offset")).isNull()
@@ -258,10 +286,14 @@ def _no_loss_since(coverage: Coverage, offset: Column) -> Column:
 def _with_cause(told: DataFrame) -> DataFrame:
     deleted = F.col("event") == DELETE
     back = ~deleted & (F.col("advance") < 0)
-    by = F.when(
-        deleted,
-        F.when(F.col("removal.cause").isin(*_DONE_BY_HAND), ADMIN_OR_SIMPLE).otherwise(UNKNOWN),
-    ).otherwise(origin(is_certain=F.col("is_known")))
+    by = (
+        F.when(
+            deleted,
+            F.when(F.col("removal.cause").isin(*_DONE_BY_HAND), ADMIN_OR_SIMPLE).otherwise(UNKNOWN),
+        )
+        .when(F.col("may_be_aborted"), UNKNOWN)
+        .otherwise(origin(is_certain=F.col("is_known")))
+    )
     unknown = ~F.col("complete") & (F.col("event") != TRANSACTION_ABORT)
     why = F.when(deleted, F.col("removal")).when(back, cause_of_step_back())
     return (

@@ -23,7 +23,7 @@ from reports.describe.columns import (
     View,
     columns_of,
 )
-from reports.describe.source import Source
+from reports.describe.source import Source, without_untold
 from reports.describe.views import rows_of, shown_columns
 
 TEXT, INT, LONG = pa.string(), pa.int32(), pa.int64()
@@ -49,6 +49,8 @@ COMMITTED = {
     "partition": INT,
     "committed_offset": LONG,
     "committed_leader_epoch": INT,
+    "complete": pa.bool_(),
+    "missing": TEXT,
 }
 SHARES = {
     **dict.fromkeys(("group_id", "topic", "topic_id", "phase"), TEXT),
@@ -93,6 +95,8 @@ def commit(name: str, topic: str, partition: int, offset: int) -> dict[str, Any]
         "partition": partition,
         "committed_offset": offset,
         "committed_leader_epoch": 2,
+        "complete": True,
+        "missing": None,
     }
 
 
@@ -230,6 +234,17 @@ def test_offsets_are_those_owned_and_those_committed() -> None:
         ("cron", "orders", 0): (120, 100, -20, None),
         ("modern", "orders", 0): (None, 100, None, "b"),
     }
+
+
+def test_an_offset_that_cannot_be_told_is_left_open_and_says_why() -> None:
+    doubtful = {"complete": False, "missing": "it may be 4, or none"}
+    stored = table(COMMITTED, {**commit("classic", "gone", 0, 4), **doubtful})
+    source = replace(SOURCE, committed=without_untold(stored))
+    found = rows_of(View(CONSUMER, OFFSETS), source, "4.3", verbose=True).to_pylist()
+    (row,) = [each for each in found if each["topic"] == "gone"]
+    told = ("current_offset", "leader_epoch", "lag", "complete", "missing")
+    assert [row[name] for name in told] == [None, None, None, *doubtful.values()]
+    assert {each["complete"] for each in found if each["topic"] != "gone"} == {True}
 
 
 def test_members_of_classic_and_consumer_groups() -> None:

@@ -1,0 +1,57 @@
+"""`--assume`: what a person vouches for where archived rows cannot tell; every answer says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+NO_TRANSACTIONS, COMPLETE_ARCHIVE = "no-transactions", "complete-archive"
+
+_WORDS = {
+    NO_TRANSACTIONS: "no commit in the archived rows was made in a transaction",
+    COMPLETE_ARCHIVE: "the archived rows are all there were but for what compaction removed",
+}
+
+
+def _in_one_order(
+    _ctx: click.Context, _parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(sorted(set(value)))
+
+
+assume_option = click.option(
+    "--assume",
+    type=click.Choice(sorted(_WORDS)),
+    multiple=True,
+    callback=_in_one_order,
+    help="Answer as if archived rows held no commit in a transaction, or were never incomplete; "
+    "repeatable.",
+)
+"""`--assume` as `assume: tuple[str, ...]`, in one order."""
+
+
+def archived(manifest: Mapping[str, Any], topic: str) -> frozenset[int]:
+    """Return the partitions of an internal topic whose records are archived rows."""
+    return frozenset(
+        each["partition"]
+        for each in manifest["partitions"]
+        if each["topic"] == topic and each.get("copy", "") is None
+    )
+
+
+def assumed_of(manifest: Mapping[str, Any], assume: Iterable[str]) -> list[str]:
+    """Return what is assumed of a dump: nothing where it has no archived rows."""
+    has_rows = any(each.get("copy", "") is None for each in manifest["partitions"])
+    return sorted(set(assume)) if has_rows else []
+
+
+def assumed_in(manifest: Mapping[str, Any]) -> list[str]:
+    """Return what was assumed when a workspace was replayed."""
+    return list(manifest.get("replay", {}).get("assumed", ()))
+
+
+def sentences(assumed: Iterable[str]) -> list[str]:
+    """Return what is assumed in words."""
+    return [f"assumed: {_WORDS[each]} (--assume {each})" for each in assumed]
