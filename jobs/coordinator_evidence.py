@@ -37,7 +37,7 @@ def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, E
         for number, rows in registered.items()
     }
     nodes = {each["name"]: each.get("node_id") for each in state.manifest["copies"]}
-    epochs = _epochs(state)
+    epochs = _epochs(state, until)
     every = StoredTables(state.tables.workspace)
     lost = every.read("divergences", where=pc.field("topic") == OFFSETS_TOPIC).to_pylist()
     found: dict[int, Evidence] = {}
@@ -48,7 +48,7 @@ def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, E
             elections=elections_of(leaderships(registered.get(number, ())), until),
             is_replicated=replicas[number] > 1 if replicas.get(number) else None,
             copies=[Copy(nodes.get(each.get("copy")), _last_epoch(each)) for each in logs],
-            epochs=epochs.get(number, {}),
+            epochs=epochs.get(number),
             lost=[
                 (each["lost_leader_epoch"], each["surviving_leader_epoch"])
                 for each in lost
@@ -63,17 +63,24 @@ def _last_epoch(log: Row) -> int | None:
     return max(named, default=None)
 
 
-def _epochs(state: Replayed) -> dict[int, dict[int, datetime | None]]:
-    """Return the leader epochs of each surviving log, and when their first records were written."""
+def _epochs(state: Replayed, until: datetime | None) -> dict[int, dict[int, datetime | None]]:
+    """Return the leader epochs of each surviving log, and when their leaders came.
+
+    Epochs in which nobody wrote are known of the end of the dump only.
+    """
     found: dict[int, dict[int, datetime | None]] = defaultdict(dict)
     for each in state.manifest["partitions"]:
         if each["topic"] == OFFSETS_TOPIC and each.get("is_leading", True):
-            for epoch in each.get("leader_epochs") or ():
-                found[each["partition"]][epoch["epoch"]] = None
+            named = [epoch["epoch"] for epoch in each.get("leader_epochs") or ()]
+            if named:
+                is_end = state.is_end and until is None
+                found[each["partition"]].update(dict.fromkeys(named) if is_end else {})
     every = StoredTables(state.tables.workspace)
     of_topic = pc.field("topic") == OFFSETS_TOPIC
     for row in every.read("coordinator_epochs", where=of_topic).to_pylist():
-        found[row["partition"]][row["leader_epoch"]] = row["elected_at"] or row["from_timestamp"]
+        first = row["from_timestamp"]
+        if until is None or first is None or first <= until:
+            found[row["partition"]][row["leader_epoch"]] = row["elected_at"] or first
     return found
 
 

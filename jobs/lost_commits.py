@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.decode.selection import names_wanted
-from analytics.evaluate.offset_verdicts.elections import Evidence
+from analytics.evaluate.offset_verdicts.elections import Evidence, Unjudged
 from analytics.evaluate.offset_verdicts.lost_lines import (
     RECORDS,
     LostLine,
@@ -21,6 +21,7 @@ from analytics.evaluate.offset_verdicts.lost_lines import (
     transaction_ends,
 )
 from analytics.workspace import DECODED, DIVERGED
+from jobs.instant import shown
 from jobs.stored_tables import StoredTables
 
 if TYPE_CHECKING:
@@ -37,17 +38,40 @@ def lost_lines(state: Replayed, evidence: Mapping[int, Evidence]) -> list[LostLi
         state: A replayed workspace.
         evidence: Of elections, by partition of the offsets topic.
     """
+    return [_line(state, row, evidence.get(row["partition"], Evidence())) for row in _lost(state)]
+
+
+def in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
+    """Return the partitions whose coordinator had a line at an instant that was lost later.
+
+    Args:
+        state: A replayed workspace.
+        until: The last instant asked about, within what was replayed.
+    """
+    found: dict[int, Unjudged] = {}
+    for row in _lost(state):
+        begins, ends = row["lost_from_timestamp"], row["elected_at"]
+        if (begins is None or begins <= until) and (ends is None or until < ends):
+            reason = (
+                f"copy {row['copy']} has what was in force then, which an election cost later: "
+                f"ask with --as-of {shown(until)}"
+            )
+            found[row["partition"]] = Unjudged(None, reason)
+    return found
+
+
+def _lost(state: Replayed) -> list[Row]:
+    """Return the lines of the offsets topic that were in force once and are not followed."""
     followed = {(each.topic, each.partition, each.copy) for each in state.lines}
     every = StoredTables(state.tables.workspace)
     rows = every.read("divergences", where=pc.field("topic") == OFFSETS_TOPIC).to_pylist()
     # What a clean election leaves behind no coordinator ever answered.
-    lost = [
+    return [
         row
         for row in rows
         if row["unclean"] is not False
         and (row["topic"], row["partition"], row["copy"]) not in followed
     ]
-    return [_line(state, row, evidence.get(row["partition"], Evidence())) for row in lost]
 
 
 def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:

@@ -29,7 +29,7 @@ from jobs.coordinator_evidence import coordinator_evidence
 from jobs.end_offsets import end_offsets_at
 from jobs.instant import BeforeEnd
 from jobs.instant import shown as iso
-from jobs.lost_commits import OFFSETS_TOPIC, lost_lines
+from jobs.lost_commits import OFFSETS_TOPIC, in_force_then, lost_lines
 from jobs.replayed import replayed
 from jobs.stored_tables import StoredTables
 from jobs.unread_members import COLUMNS as UNREAD
@@ -150,6 +150,7 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
         committed = history.last_in_force()
         pending = [row for row in pending if (row["commit_timestamp"] or until) <= until]
     unjudged = {number: each.unjudged() for number, each in evidence.items()}
+    unjudged |= {} if until is None else in_force_then(state, until)
     return Known(
         history=history,
         committed=committed,

@@ -114,6 +114,20 @@ def test_verdicts_are_of_the_whole_history_and_events_of_the_window(workspace: P
     assert {row["verdict"].split(" since ")[0] for row in before} == {"no loss found"}
 
 
+def test_while_a_line_was_in_force_that_was_lost_later_the_other_tells_nothing(
+    workspace: Path,
+) -> None:
+    result = asked(workspace, *PARCEL_ROUTER, "--to", "2026-11-21T09:18:30Z", "--format", "json")
+    assert result.return_value == 3
+    rows = json.loads(result.stdout)["verdicts"]
+    assert {row["verdict"] for row in rows} == {"cannot tell"}
+    (reason,) = {row["reason"] for row in rows}
+    assert reason == (
+        "copy broker-1 has what was in force then, which an election cost later: ask with --as-of "
+        "2026-11-21T09:18:30.000Z"
+    )
+
+
 @pytest.mark.parametrize(
     ("window", "message"),
     [

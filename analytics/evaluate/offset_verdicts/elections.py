@@ -8,7 +8,7 @@ there, or followed the new leader afterwards and was cut back to its log, nothin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,7 @@ class Evidence:
         is_replicated: Whether it ever had more than one replica; None where not known.
         copies: Its logs.
         epochs: Leader epochs that its surviving log names, and when the first record of each was
-            written (None where there is no such record).
+            written (None where there is no such record); None where records carry no epochs.
         lost: Leader epochs of lost lines: the last of the line, and the one that replaced it (None
             where nobody wrote in it).
     """
@@ -79,7 +79,7 @@ class Evidence:
     elections: Sequence[Election] = ()
     is_replicated: bool | None = None
     copies: Sequence[Copy] = ()
-    epochs: Mapping[int, datetime | None] = field(default_factory=dict)
+    epochs: Mapping[int, datetime | None] | None = None
     lost: Sequence[tuple[int | None, int | None]] = ()
 
     def unjudged(self) -> Unjudged | None:
@@ -113,12 +113,12 @@ class Evidence:
 
     def _outside_the_metadata_log(self) -> Unjudged | None:
         """Judge the elections that no metadata log tells of."""
-        if not self.epochs and not self.elections:
+        if self.epochs is None and not self.elections:
             reason = "an unclean election may have lost commits: no leader epochs are recorded"
             return Unjudged(None, reason)
         untold = {
             epoch: at
-            for epoch, at in self.epochs.items()
+            for epoch, at in (self.epochs or {}).items()
             if epoch > 0 and not self._is_told(epoch) and not self._is_shown_by_a_line(epoch)
         }
         if self.elections and self.elections[0].leader_epoch > 0:

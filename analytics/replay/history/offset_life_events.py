@@ -39,7 +39,7 @@ def offset_events_of_groups(history: DataFrame) -> DataFrame:
     detail = F.concat_ws(
         "; ",
         known,
-        words(F.col("cause"), " (", F.col("confidence"), ")"),
+        words(F.translate("cause", "_", " "), " (", F.col("confidence"), " confidence)"),
         F.concat(F.lit("owned by "), F.col("member_id")),
     )
     placed = history.withColumn("record_offset", F.col("effective_offset"))
@@ -93,6 +93,7 @@ def transaction_events(decoded: Decoded, rules: ReplayRules) -> DataFrame:
     ended = F.when(
         F.col("ended").isNotNull(), F.struct(done.alias("event"), F.col("ended").alias("place"))
     )
+    noun = F.when(F.col("offsets") == 1, " offset").otherwise(" offsets")
     rows = (
         taken.join(markers, ["coordinator_partition", "end_offset"], "left")
         .withColumn("step", F.explode(F.array_compact(F.array(opened, ended))))
@@ -111,5 +112,5 @@ def transaction_events(decoded: Decoded, rules: ReplayRules) -> DataFrame:
         at="at",
         event=F.col("event"),
         subject=words("producer ", F.col("producer_id")),
-        detail=words(F.col("offsets"), " offsets"),
+        detail=words(F.col("offsets"), noun),
     )

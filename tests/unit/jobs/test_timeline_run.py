@@ -66,6 +66,33 @@ def test_it_needs_no_table_but_those_it_names(tmp_path: Path) -> None:
     assert row["verdict"] == "no loss found since 2026-11-21T12:00:00.000Z"
 
 
+def test_without_a_metadata_log_a_change_of_the_leader_may_have_lost_commits(
+    tmp_path: Path,
+) -> None:
+    epochs = [{"epoch": each, "first_offset": 50 * each} for each in (0, 1)]
+    led = {"topic": "__consumer_offsets", "partition": 0, "records": 1}
+    workspace = space(
+        tmp_path / "space",
+        {
+            "committed_offsets": [committed()],
+            "coordinator_epochs": [
+                led
+                | {"leader_epoch": each, "from_offset": 50 * each, "from_timestamp": minutes(at)}
+                for each, at in ((0, -9), (1, 5))
+            ],
+        },
+    )
+    manifest = json.loads((workspace / "manifest.json").read_text())
+    manifest["partitions"][0]["leader_epochs"] = epochs
+    (workspace / "manifest.json").write_text(json.dumps(manifest))
+    *untold, since = told(workspace)
+    assert {(row["verdict"], row["at"]) for row in untold} == {
+        ("cannot tell", "2026-11-21T12:05:00.000Z")
+    }
+    assert all("the dump has no metadata log" in row["reason"] for row in untold)
+    assert since["verdict"] == "no loss found since 2026-11-21T12:05:00.000Z"
+
+
 def test_a_topic_that_was_created_again_is_told(tmp_path: Path) -> None:
     old, new = "CR5CrWzdSPKR1lSAstXFdw", "vIB_tJT3R_6WKBINnepBgQ"
     lives = [

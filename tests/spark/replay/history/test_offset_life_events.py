@@ -28,7 +28,7 @@ def test_of_a_step_back_the_owner_is_named_as_owner(spark: SparkSession) -> None
         (
             "offset_rewound",
             "sensors-0",
-            "from 50 to 46; rewound_by_member (high); owned by truck-0",
+            "from 50 to 46; rewound by member (high confidence); owned by truck-0",
         ),
-        ("offset_rewound", "sensors-1", "from 50 to 46; rewound_by_member (high)"),
+        ("offset_rewound", "sensors-1", "from 50 to 46; rewound by member (high confidence)"),
     }

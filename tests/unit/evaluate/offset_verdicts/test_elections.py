@@ -65,7 +65,7 @@ def test_without_a_metadata_log_any_change_of_the_leader_may_have_been_unclean()
 
 
 def test_records_without_leader_epochs_tell_of_no_election() -> None:
-    at, reason = untold(elections=(), epochs={}) or (minute(9), "")
+    at, reason = untold(elections=(), epochs=None) or (minute(9), "")
     assert at is None
     assert reason.endswith("no leader epochs are recorded")
 
