@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+WIDTH = 120
+"""A page's."""
 _GAP = "  "
+_NARROWEST, _BELOW = 24, 4
 _ABSENT = "-"
 
 
@@ -26,7 +30,10 @@ def printable(text: str) -> str:
 
 
 def columns(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Align rows under their heads; columns of numbers to the right."""
+    """Align rows under their heads; columns of numbers to the right.
+
+    Where they are wider than a page, the last column goes on in lines of its own.
+    """
     rows = [tuple(row) for row in rows]
     texts = [[cell(value) for value in row] for row in rows]
     numeric = [
@@ -37,10 +44,37 @@ def columns(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]
         max(len(text) for text in (head, *(row[place] for row in texts)))
         for place, head in enumerate(heads)
     ]
-    return [
-        _GAP.join(
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(line, widths, numeric, strict=True)
-        ).rstrip()
-        for line in (list(heads), *texts)
-    ]
+    room = WIDTH - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
+    if room >= widths[-1]:
+        return [_line(line, widths, numeric) for line in (list(heads), *texts)]
+    indent = WIDTH - room if room >= _NARROWEST else _BELOW
+    lines = [_line(list(heads), widths, numeric)] if room >= _NARROWEST else []
+    if not lines:
+        lines = [_line(list(heads[:-1]), widths, numeric), f"{' ' * _BELOW}{heads[-1]}"]
+    for line in texts:
+        first = _line(line[:-1], widths, numeric)
+        last = wrapped(line[-1], WIDTH - indent) or [""]
+        if room >= _NARROWEST:
+            lines.append(f"{first.ljust(indent)}{last.pop(0)}".rstrip())
+        else:
+            lines.append(first)
+        lines += [f"{' ' * indent}{each}" for each in last if each != _ABSENT]
+    return lines
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    return _GAP.join(
+        text.rjust(width) if right else text.ljust(width)
+        for text, width, right in zip(texts, widths, numeric, strict=False)
+    ).rstrip()
+
+
+def paragraph(text: str) -> list[str]:
+    """Return a sentence in lines that fit a page, the first with a dash."""
+    first, *rest = wrapped(text, WIDTH - len(_GAP)) or [""]
+    return [f"- {first}", *(f"  {each}" for each in rest)]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return a text in lines; what has no blank, such as a path, stays whole."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
+_WIDEST = 30
+"""Of a list of copies."""
+
 
 def topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
     """Return a topic's partitions, one line each, and what copies that do not lead have to say."""
@@ -53,7 +56,7 @@ def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ..
         remarks.insert(0, "CHANGED WHILE IT WAS READ")
     return (
         row["partition"],
-        " ".join(names),
+        _copies(names),
         row["first_offset"],
         row["end_offset"],
         "cannot tell" if row["complete_from"] is None else f"{row['complete_from']:,}",
@@ -63,6 +66,12 @@ def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ..
         row["last_timestamp"],
         "; ".join(remarks),
     )
+
+
+def _copies(names: Sequence[str]) -> str:
+    """Return the copies of a partition, the leading one first; of many how many more there are."""
+    together = " ".join(names)
+    return together if len(together) <= _WIDEST else f"{names[0]} and {len(names) - 1} more"
 
 
 def _remarks(row: Row) -> list[str]:

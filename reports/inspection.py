@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from reports.columns import cell, columns
+from reports.columns import cell, columns, paragraph
 from reports.inspected_topic import lost_gaps, topic_lines
 from reports.quantities import count, size_of
 
@@ -120,23 +120,16 @@ def _divergences(manifest: Row) -> list[str]:
     found = manifest.get("divergences", [])
     if not found:
         return []
-    heads = (
-        *("TOPIC", "PARTITION", "LOST-ON", "DIVERGES-AT", "LOST-RECORDS", "LOST-FROM", "LOST-TO"),
-        *("LOST-EPOCH", "SURVIVING-EPOCH", "SURVIVES-ON", "ELECTED-BY"),
-    )
+    heads = ("PARTITION", "LOST-ON", "DIVERGES-AT", "LOST", "LOST-FROM", "LOST-TO", "SURVIVES-ON")
     rows = [
         (
-            each["topic"],
-            each["partition"],
+            f"{each['topic']}-{each['partition']}",
             each["copy"],
             each["diverges_at"],
             each["lost_records"],
             each["lost_from_timestamp"],
             each["lost_to_timestamp"],
-            each["lost_leader_epoch"],
-            each["surviving_leader_epoch"],
-            each["surviving_copy"],
-            each["elected_at"],
+            _survivor(each),
         )
         for each in found
     ]
@@ -145,6 +138,15 @@ def _divergences(manifest: Row) -> list[str]:
         f"Lines of history that did not survive an election: {count(total, 'record')} lost",
         *columns(heads, rows),
     ]
+
+
+def _survivor(divergence: Row) -> str:
+    epochs = divergence["surviving_leader_epoch"], divergence["lost_leader_epoch"]
+    elected = divergence["elected_at"]
+    return (
+        f"{divergence['surviving_copy']}, leader epoch {epochs[0]} instead of {epochs[1]}"
+        f"{f', elected by {elected}' if elected else ''}"
+    )
 
 
 def _gaps(manifest: Row) -> list[str]:
@@ -190,18 +192,18 @@ def _record_types(manifest: Row) -> list[str]:
 
 
 def _notes(manifest: Row) -> list[str]:
-    rows = [f"- {each['where']}: {each['what']}" for each in manifest.get("notes", [])]
+    rows = [f"{each['where']}: {each['what']}" for each in manifest.get("notes", [])]
     ignored = [
-        f"- {row['copy']}: {row['topic']}-{row['partition']}/{each['name']}: {each['why']}"
+        f"{row['copy']}: {row['topic']}-{row['partition']}/{each['name']}: {each['why']}"
         for row in _of_logs(manifest)
         for each in row["ignored"]
     ]
-    rows = [cell(row) for row in _most([*rows, *ignored])]
+    rows = [line for row in _most([*rows, *ignored]) for line in paragraph(cell(row))]
     return ["Notes", *rows] if rows else []
 
 
 def _unanswerable(manifest: Row) -> list[str]:
-    rows = [f"- {each}" for each in manifest.get("unanswerable", [])]
+    rows = [line for each in manifest.get("unanswerable", []) for line in paragraph(each)]
     return ["Cannot tell", *rows] if rows else []
 
 

@@ -137,10 +137,11 @@ def _recognize_matches(
             _recognize_one(path, path, name, owner, found)
         except InputNotRecognizedError as error:
             refused.append(error)
-            found.said.append(f"{path}: matches {given}, but is nothing known; not read")
+            found.said.append(f"{path}: matches {given}, but is no known form of input; not read")
     if len(refused) == len(matches):
         raise InputNotRecognizedError(
-            f"{given}: matches {len(matches)} names, none of them known. The first: {refused[0]}"
+            f"{given}: matches {len(matches)} names, none of them a known form of input. "
+            f"The first: {refused[0]}"
         )
 
 

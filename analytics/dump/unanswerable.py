@@ -93,32 +93,41 @@ def unanswerable(
 
 def _history(by_key: Mapping[tuple[str, int], Sequence[PartitionSurvey]]) -> list[str]:
     """Return sentences about what lies before ``complete_from``."""
-    cleaned: dict[str, list[int]] = defaultdict(list)
+    cleaned: dict[str, dict[int, int | None]] = defaultdict(dict)
     broken: dict[str, list[int]] = defaultdict(list)
     unsure: dict[str, list[int]] = defaultdict(list)
     for (topic, partition), group in by_key.items():
         if all(each.gap_counts[COMPACTION] or _was_cleaned(each) for each in group):
-            cleaned[topic].append(partition)
+            starts = (each.complete_from for each in group if each.complete_from is not None)
+            cleaned[topic][partition] = min(starts, default=None)
         if all(each.gap_counts[MISSING_SEGMENT] for each in group):
             broken[topic].append(partition)
         if all(each.gap_counts[UNKNOWN] for each in group):
             unsure[topic].append(partition)
     sentences = [
-        f"every step before the cleaner last came by ({topic} {ranges(numbers)}): only the last "
-        f"value of each key is left there; each partition's complete_from says where that ends"
-        for topic, numbers in cleaned.items()
+        f"history before {_compacted(topic, found)} was compacted: only the last value of each key "
+        f"is left there"
+        for topic, found in cleaned.items()
     ]
     sentences += [
-        f"what happened in {topic} {ranges(numbers)} at offsets that lie in no file: a segment is "
+        f"what happened in {topic} {ranges(numbers)} at offsets that no file has: a segment is "
         f"missing or cut off"
         for topic, numbers in broken.items()
     ]
     sentences += [
-        f"what happened in {topic} {ranges(numbers)} at some offsets between batches: neither the "
-        f"cleaner's checkpoint nor a missing file accounts for them"
+        f"what happened in {topic} {ranges(numbers)} at some missing offsets: neither compaction "
+        f"nor a missing file explains these gaps"
         for topic, numbers in unsure.items()
     ]
     return sentences + _metadata_base(by_key)
+
+
+def _compacted(topic: str, starts: Mapping[int, int | None]) -> str:
+    """Return before which offsets history was compacted."""
+    if len(starts) == 1 and None not in starts.values():
+        ((partition, start),) = starts.items()
+        return f"offset {start} of {topic}-{partition}"
+    return f"the offset complete_from of each of {topic} {ranges(starts)}"
 
 
 def _was_cleaned(survey: PartitionSurvey) -> bool:

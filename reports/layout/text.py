@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.columns import WIDTH
 from reports.layout.cells import ABSENT, cells
 from reports.layout.choice import problems_of
 from reports.layout.fitting import GAP, Column, Fit, column_of, fit
 from reports.layout.section import Section
 from reports.layout.shortened import shortened
 
-WIDTH = 120
 MARK = "!"
 INDENT = 2
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"

@@ -145,7 +145,7 @@ def test_a_glob_that_matches_nothing_and_one_that_matches_nothing_known(tmp_path
     with pytest.raises(InputNotRecognizedError, match="no file or folder matches"):
         recognize([str(tmp_path / "x*")])
     (tmp_path / "xy").write_text("no")
-    with pytest.raises(InputNotRecognizedError, match="matches 1 names, none of them known"):
+    with pytest.raises(InputNotRecognizedError, match="matches 1 names, none of them a known form"):
         recognize([str(tmp_path / "x*")])
 
 

@@ -142,8 +142,8 @@ def test_what_was_cleaned_and_what_is_missing(tmp_path: Path) -> None:
     disk.partition(f"{OFFSETS}-1", {0: [written(0)], 6: [written(6)]})
     disk.checkpoint("cleaner-offset-checkpoint", {f"{OFFSETS}-0": 6})
     text = cannot_tell(disk.path)
-    assert "before the cleaner last came by (__consumer_offsets 0)" in text
-    assert "what happened in __consumer_offsets 1 at offsets that lie in no file" in text
+    assert "history before offset 6 of __consumer_offsets-0 was compacted" in text
+    assert "what happened in __consumer_offsets 1 at offsets that no file has" in text
 
 
 def test_a_metadata_log_without_its_beginning(tmp_path: Path) -> None:
