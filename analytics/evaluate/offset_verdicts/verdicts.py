@@ -192,12 +192,12 @@ def _whole_since(known: Known, place: Place, row: Row) -> datetime | None:
 def _pending(row: Row) -> Verdict:
     offset, producer = row["committed_offset"], row.get("producer_id")
     whose = "" if producer is None else f" of producer {producer}"
+    verdict, reason = PENDING, f"{offset} is committed when the transaction{whose} is"
+    if row.get("complete") is False:
+        verdict = CANNOT_TELL
+        reason = f"whether the transaction{whose} has committed {offset}: {row['missing']}"
     return verdict_row(
-        place_of(row),
-        PENDING,
-        at=row["commit_timestamp"],
-        record=record_of(row),
-        reason=f"{offset} is committed when the transaction{whose} is",
+        place_of(row), verdict, at=row["commit_timestamp"], record=record_of(row), reason=reason
     )
 
 

@@ -87,6 +87,15 @@ def test_what_a_transaction_holds_is_told_beside_what_is_in_force() -> None:
     assert words(told(pending=[pending])) == ["pending in a transaction"]
 
 
+def test_a_transaction_whose_marker_may_be_lost_is_not_said_to_be_pending() -> None:
+    lost = change(4, 21, producer_id=7, complete=False, missing="record 5 is lost")
+    (row,) = told(pending=[lost])
+    assert (row["verdict"], row["reason"]) == (
+        "cannot tell",
+        "whether the transaction of producer 7 has committed 21: record 5 is lost",
+    )
+
+
 def test_a_partition_of_a_member_without_any_commit_was_never_committed() -> None:
     assert words(told(given=[PLACE], groups=GROUPS)) == ["never committed"]
 
