@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from reports.describe.source import Source
 
 DIFFERENT = 1
+SPARE = ("client_host", "client_id")
+"""What text leaves out first where there is no room."""
 DOUBTS = ("complete", "missing")
 """Columns that say whether a row can be told, and why not."""
 
@@ -157,4 +159,4 @@ def _section(view: View, rows: pa.Table, names: Sequence[str], *, is_for_people:
     if is_for_people and "missing" in also and found["missing"].null_count < found.num_rows:
         remark = pc.binary_join_element_wise("cannot tell", found["missing"], ": ")
         found, heads = found.append_column("remark", remark), {**heads, **REMARK}
-    return Section(found, heads, also, name=f"{view.family}-groups")
+    return Section(found, heads, also, name=f"{view.family}-groups", spare=SPARE)

@@ -17,6 +17,8 @@ _WIDEST_NAME = 32
 """One long name among short ones takes no more; where most are long they may be as long."""
 _NAMES = {"group", "topic", "host", "client_host", "member", "process", "metadata", "client"}
 _LISTS = {"assignment", "assignments", "current_assignment", "target_assignment", "partitions"}
+_KEYS, _SHORTEST_KEY = {"group", "group_id", "topic"}, 24
+"""What rows are looked up by is cut last."""
 _TIME = r"^\d{4}-\d\d-\d\dT[\d:.]+Z$"
 
 
@@ -59,7 +61,8 @@ def column_of(name: str, head: str, cells: pa.ChunkedArray) -> Column:
     if name in _NAMES or name.endswith("_id"):
         usual = median(lengths.to_pylist())
         widest = max(len(head), min(widest, max(_WIDEST_NAME, round(2 * usual))))
-        return Column(head, widest, max(len(head), SHORTEST), is_wrapped=False)
+        shortest = min(widest, _SHORTEST_KEY) if name in _KEYS else SHORTEST
+        return Column(head, widest, max(len(head), shortest), is_wrapped=False)
     is_wrapped = name in _LISTS or pc.any(pc.match_substring(cells, " ")).as_py() is True
     narrowest = min(widest, max(len(head), _NARROWEST_WORDS if is_wrapped else SHORTEST))
     return Column(head, widest, narrowest, is_wrapped=is_wrapped)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-SHORTEST = 16
+SHORTEST = 12
 """So much of a name is always left."""
 
 

@@ -70,7 +70,7 @@ def test_a_workspace_answers_in_every_format(workspace: Path) -> None:
 
 
 def test_an_epoch_before_the_election_has_the_members_of_then(workspace: Path) -> None:
-    result = invoked("describe", workspace, "--group", LEFT_MEANWHILE, "--epoch", "1")
+    result = invoked("describe", workspace, "--group", LEFT_MEANWHILE, "--epoch", "1", "--wide")
     assert [line.split()[3] for line in result.stdout.splitlines()[1:]] == ["router-0", "router-1"]
     assert "parcels:0,1,2" in result.stdout
 

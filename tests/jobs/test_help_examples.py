@@ -77,4 +77,4 @@ def test_it_answers(
     # What an unclean election leaves open is cannot tell, and is said.
     assert result.returncode == 0 or re.search("cannot tell", result.stderr), result.stderr
     assert result.returncode in (0, 3)
-    assert len(result.stdout.splitlines()) > 1
+    assert result.stdout.strip()
