@@ -159,4 +159,8 @@ def _section(view: View, rows: pa.Table, names: Sequence[str], *, is_for_people:
     if is_for_people and "missing" in also and found["missing"].null_count < found.num_rows:
         remark = pc.binary_join_element_wise("cannot tell", found["missing"], ": ")
         found, heads = found.append_column("remark", remark), {**heads, **REMARK}
-    return Section(found, heads, also, name=f"{view.family}-groups", spare=SPARE)
+    problem = None
+    if "missing" in also:
+        problem = "is_untold"
+        found = found.append_column(problem, pc.is_valid(found["missing"]))
+    return Section(found, heads, also, name=f"{view.family}-groups", problem=problem, spare=SPARE)

@@ -19,6 +19,7 @@ from reports.layout.text import MARK, text_of
 __all__ = ["Section", "shown"]
 
 SCHEMA_VERSION = 1
+NO_PROBLEM = "No row is marked as a problem."
 
 
 def shown(sections: Sequence[Section], output_format: str, said: Mapping[str, Any]) -> str:
@@ -59,6 +60,8 @@ def shown(sections: Sequence[Section], output_format: str, said: Mapping[str, An
         )
         more = before.rows.num_rows - each.rows.num_rows
         tables.append("\n".join([*_title(each, wanted), text, *_more(more, wanted)]))
+    if wanted.only_problems and picked and not tables:
+        return NO_PROBLEM
     return "\n\n".join(tables)
 
 

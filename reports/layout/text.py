@@ -18,6 +18,7 @@ from reports.layout.shortened import shortened
 
 MARK = "!"
 INDENT = 2
+_NARROW = 40
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 _BREAKS = re.compile(r"(?<=[,;])(?=\S)")
 
@@ -41,7 +42,7 @@ def text_of(section: Section, *, is_wide: bool, is_colored: bool) -> str:
     else:
         found = fit(sizes, section.spare, room)
         last = next(reversed(sizes), None)
-        if found is None and last and sizes[last].is_wrapped:
+        if last and sizes[last].is_wrapped and _is_narrow(found, last, sizes[last].widest):
             below = last
             found = fit({n: each for n, each in sizes.items() if n != last}, section.spare, room)
     if found is None:
@@ -56,6 +57,11 @@ def text_of(section: Section, *, is_wide: bool, is_colored: bool) -> str:
         named = ", ".join(section.heads[name] for name in found.left_out)
         lines.append(f"left out to fit {WIDTH} columns: {named} (--wide shows all)")
     return "\n".join(lines)
+
+
+def _is_narrow(found: Fit | None, name: str, widest: int) -> bool:
+    """Return whether a sentence would become a tower of single words beside its row."""
+    return found is None or found.widths[name] < min(widest, _NARROW)
 
 
 def _marks(section: Section) -> list[bool]:

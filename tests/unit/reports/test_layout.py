@@ -65,7 +65,7 @@ def test_only_what_went_wrong() -> None:
     lines = lines_of(SECTION, OutputFormat(only_problems=True))
     assert "search" in lines[1]
     assert lines[2:] == ["(2 more rows not shown)"]
-    assert lines_of(OTHER, OutputFormat(only_problems=True)) == [""], "nothing can be wrong there"
+    assert lines_of(OTHER, OutputFormat(only_problems=True)) == ["No row is marked as a problem."]
     answer = json.loads(shown([SECTION], OutputFormat("json", only_problems=True), {}))
     assert ([row["group_id"] for row in answer["rows"]], answer["left_out"]) == (
         ["search"],
