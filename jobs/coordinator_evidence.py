@@ -47,7 +47,10 @@ def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, E
         found[number] = Evidence(
             elections=elections_of(leaderships(registered.get(number, ())), until),
             is_replicated=replicas[number] > 1 if replicas.get(number) else None,
-            copies=[Copy(nodes.get(each.get("copy")), _last_epoch(each)) for each in logs],
+            copies=[
+                Copy(nodes.get(each.get("copy")), _last_epoch(each), each.get("lacks"))
+                for each in logs
+            ],
             epochs=epochs.get(number),
             lost=[
                 (each["lost_leader_epoch"], each["surviving_leader_epoch"])

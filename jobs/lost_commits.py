@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
 OFFSETS_TOPIC = "__consumer_offsets"
+_TYPES = {
+    "group_metadata": "classic",
+    "consumer_group_metadata": "consumer",
+    "share_group_metadata": "share",
+    "streams_group_metadata": "streams",
+}
+"""Which records say of which type a group is."""
+
 Row = Mapping[str, Any]
 
 
@@ -95,7 +103,41 @@ def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:
         leader_epoch=row["surviving_leader_epoch"],
         elected_at=elected_at,
         last=last_on_line(commits, ends),
+        lacks=_lacks(state, row),
+        types=_types(state, row),
     )
+
+
+def _lacks(state: Replayed, line: Row) -> str | None:
+    """Return which records of a line, or of the surviving one, the dump lacks."""
+    sentences = [
+        f"copy {each['copy']}: {each['lacks']}"
+        for each in state.manifest["partitions"]
+        if (each["topic"], each["partition"]) == (line["topic"], line["partition"])
+        and each.get("lacks")
+        and (each.get("copy") == line["copy"] or each.get("is_leading", True))
+    ]
+    return "; ".join(sentences) or None
+
+
+def _types(state: Replayed, line: Row) -> dict[str, str]:
+    """Return the types of groups at the end of a line where the surviving one has others."""
+    folder, where = (
+        f"{DIVERGED}/{line['copy']}/{DECODED}",
+        pc.field("offset") >= line["diverges_at"],
+    )
+    last: dict[str, tuple[int, str]] = {}
+    for name, group_type in _TYPES.items():
+        records = _records(state, line, f"{folder}/{name}", ("key", "is_tombstone"), where)
+        for row in [] if records is None else records.to_pylist():
+            group = row["key"].get("group_id") or row["key"].get("group")
+            found = row["offset"], "" if row["is_tombstone"] else group_type
+            last[group] = max(last.get(group, found), found)
+    names = ["group_id", "group_type"]
+    now = {
+        row["group_id"]: row["group_type"] for row in state.tables.read("groups", names).to_pylist()
+    }
+    return {group: was for group, (_, was) in last.items() if was and now.get(group, was) != was}
 
 
 def _commits(state: Replayed, line: Row, folder: str, where: pc.Expression) -> pa.Table:

@@ -18,6 +18,7 @@ from analytics.evaluate.offset_verdicts.lost_lines import LostLine
 from analytics.evaluate.offset_verdicts.words import (
     HIGH,
     LOST,
+    LOW,
     Row,
     Verdict,
     place_of,
@@ -86,11 +87,16 @@ class _Loss:
             at=line.elected_at,
             was=was,
             became=became.offset,
-            cost=became.cost,
-            confidence=HIGH,
+            cost=None if line.lacks else became.cost,
+            confidence=LOW if line.lacks else HIGH,
             record=record_of({**self.last, "coordinator_partition": line.partition}),
-            reason=became.why,
+            reason="; ".join([became.why, *self._remarks()]),
         )
+
+    def _remarks(self) -> list[str]:
+        group_type = self.line.types.get(self.last["group_id"])
+        remarks = [] if group_type is None else [f"there it is a {group_type} group"]
+        return [*remarks, *([self.line.lacks] if self.line.lacks else [])]
 
     def _deleted(self, base: Row | None) -> _Became:
         copy = self.line.copy

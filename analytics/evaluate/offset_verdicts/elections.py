@@ -56,10 +56,12 @@ class Copy:
     Attributes:
         node_id: The broker; None where the dump does not say.
         last_epoch: The last leader epoch in it; None where it has none.
+        lacks: Which of its records the dump lacks, in a sentence; None where it is whole.
     """
 
     node_id: int | None
     last_epoch: int | None
+    lacks: str | None = None
 
 
 @dataclass(frozen=True)
@@ -98,17 +100,19 @@ class Evidence:
         return next((e.at for e in self.elections if e.leader_epoch == leader_epoch), None)
 
     def _why(self, election: Election) -> Unjudged | None:
-        former = election.takes_over_from
-        if former is None or self._is_shown_by_a_line(election.leader_epoch):
+        former, may = election.takes_over_from, "an unclean election may have lost commits"
+        if former is None:
             return None
         logs = [each for each in self.copies if each.node_id == former]
-        if any((each.last_epoch or 0) < election.leader_epoch for each in logs):
+        lacking = [each.lacks for each in logs if each.lacks is not None]
+        if lacking:
+            reason = f"{may}: in the log of broker {former}, the leader before, {lacking[0]}"
+            return Unjudged(election.at, reason)
+        ended_before = any((each.last_epoch or 0) < election.leader_epoch for each in logs)
+        if ended_before or self._is_shown_by_a_line(election.leader_epoch):
             return None
         what = "was cut back to the new leader's afterwards" if logs else "is not in the dump"
-        reason = (
-            f"an unclean election may have lost commits: the log of broker {former}, the leader "
-            f"before, {what}"
-        )
+        reason = f"{may}: the log of broker {former}, the leader before, {what}"
         return Unjudged(election.at, reason)
 
     def _outside_the_metadata_log(self) -> Unjudged | None:

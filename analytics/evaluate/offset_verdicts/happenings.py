@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.offset_verdicts.history import COMMITS, DELETE, OffsetHistory
+from analytics.evaluate.offset_verdicts.history import DELETE, OffsetHistory
 from analytics.evaluate.offset_verdicts.words import (
     CANNOT_TELL,
     HIGH,
@@ -73,33 +74,27 @@ def _step_back(history: OffsetHistory, index: int) -> Verdict:
 
 def _born_again(history: OffsetHistory) -> Iterator[Verdict]:
     """Yield commits that did not go back, but name another id of the topic than the one before."""
-    rows = history.rows.select(["group_id", "topic", "partition", "topic_id"])
-    ids = rows.group_by(["group_id", "topic", "partition"]).aggregate(
-        [("topic_id", "count_distinct")]
-    )
-    several = ids.filter(pc.greater(ids["topic_id_count_distinct"], 1)).to_pylist()
-    for each in several:
-        place = each["group_id"], each["topic"], each["partition"]
-        before: Row | None = None
-        for index in history.of(place):
-            row = history.at(index)
-            if before is not None and _is_for_another_id(before, row) and row["advance"] >= 0:
-                ids_said = f"id {before['topic_id']} became {row['topic_id']}"
-                yield _row(
-                    place,
-                    row,
-                    RECREATED,
-                    became=row["committed_offset"],
-                    cost=None,
-                    reason=ids_said,
-                    confidence=HIGH,
-                )
-            before = row if row["event"] in COMMITS else None
+    for index in history.where(_names_another_id(history)):
+        before, row = history.at(index - 1), history.at(index)
+        yield _row(
+            history.place_of(index),
+            row,
+            RECREATED,
+            became=row["committed_offset"],
+            cost=None,
+            reason=f"id {before['topic_id']} became {row['topic_id']}",
+            confidence=HIGH,
+        )
 
 
-def _is_for_another_id(before: Row, row: Row) -> bool:
-    ids = before["topic_id"], row["topic_id"]
-    return row["advance"] is not None and None not in ids and ids[0] != ids[1]
+def _names_another_id(history: OffsetHistory) -> pa.ChunkedArray:
+    """Return for each change whether it names another id of its topic than the one before."""
+    rows = history.rows
+    # What is known to go on from a commit has that commit before it: it is of the same place.
+    goes_on = pc.greater_equal(rows["advance"], 0)
+    ids = rows["topic_id"].combine_chunks()
+    before = pa.concat_arrays([pa.nulls(min(1, len(ids)), ids.type), ids[:-1]])
+    return pc.and_(goes_on, pc.not_equal(ids, before))
 
 
 def _row(place: Place, change: Row, verdict: str, **said: object) -> Verdict:

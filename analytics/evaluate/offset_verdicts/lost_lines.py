@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import pyarrow as pa
@@ -44,6 +44,8 @@ class LostLine:
         leader_epoch: Of the leader whose election made it a lost one; None where it is not known.
         elected_at: When that was; None where the dump does not say.
         last: What each place had at its end (`last_on_line`).
+        lacks: Which records of either line the dump lacks, in a sentence; None where none.
+        types: Of groups, where another one than the surviving line says: what they were there.
     """
 
     copy: str
@@ -52,6 +54,8 @@ class LostLine:
     leader_epoch: int | None
     elected_at: datetime | None
     last: tuple[Row, ...]
+    lacks: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 def transaction_ends(markers: Iterable[Row]) -> Ends:

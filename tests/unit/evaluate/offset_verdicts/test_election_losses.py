@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -97,6 +98,19 @@ def test_of_two_dead_copies_of_one_line_the_longer_one_counts() -> None:
     lines = [line(120, at=14, copy="broker-4"), line(140, at=15)]
     (row,) = election_losses(lines, history(change(5, 100)), {})
     assert row["was"] == 140
+
+
+def test_what_lines_lack_makes_a_loss_uncertain() -> None:
+    doubtful = replace(line(140), lacks="copy broker-1: __consumer_offsets-17 lacks offset 16")
+    (row,) = election_losses([doubtful], history(change(5, 100)), {})
+    assert (row["confidence"], row["cost"]) == ("low", None)
+    assert row["reason"].endswith("lacks offset 16")
+
+
+def test_a_group_that_was_of_another_type_there_is_said_to_be() -> None:
+    other = replace(line(140), types={"billing": "consumer"})
+    (row,) = election_losses([other], history(change(5, 100)), {})
+    assert row["reason"].endswith("there it is a consumer group")
 
 
 def test_what_compaction_took_from_the_surviving_line_is_not_made_up() -> None:

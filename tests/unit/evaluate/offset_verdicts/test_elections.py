@@ -48,6 +48,12 @@ def test_a_log_that_followed_the_new_leader_was_cut_back() -> None:
     assert "was cut back to the new leader's afterwards" in reason
 
 
+def test_a_log_of_the_leader_before_that_lacks_records_does_not_tell_all() -> None:
+    copies = [SURVIVOR, Copy(1, 0, "__consumer_offsets-9 lacks all from offset 7 on")]
+    _, reason = untold(copies=copies, lost=[(0, 2)]) or (None, "")
+    assert reason.endswith("the leader before, __consumer_offsets-9 lacks all from offset 7 on")
+
+
 def test_clean_elections_lose_nothing() -> None:
     assert untold(elections=(CLEAN, NONE_LEADS, Election(2, 2, minute(2)))) is None
 
