@@ -50,15 +50,21 @@ def replay(console: Console, /, out: str | None, output_format: str, **options: 
     """
     # Spark and Arrow are heavy: --help answers without them.
     from analytics.workspace import Workspace  # noqa: PLC0415
+    from jobs.cli.answered_instant import answered_instant  # noqa: PLC0415
+    from jobs.decoded_workspace import decoded_workspace  # noqa: PLC0415
     from jobs.refused_partitions import refused_partitions  # noqa: PLC0415
     from jobs.replay_run import replay_into  # noqa: PLC0415
+    from jobs.replayed import Replayed  # noqa: PLC0415
     from jobs.stored_tables import StoredTables  # noqa: PLC0415
     from reports.replay_summary import shown  # noqa: PLC0415
 
     with workspace_folder(out, console) as folder:
         result = replay_into(folder, console, **options)
-        tables = StoredTables(Workspace(folder))
+        space = Workspace(folder)
+        tables = StoredTables(space)
+        state = Replayed(tables, decoded_workspace(space), result.manifest, ())
+        instant = answered_instant(state)
         for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
             console.warn(each)
-    click.echo(shown(result.manifest, output_format))
+    click.echo(shown(result.manifest, instant, output_format))
     return result.exit_code

@@ -12,18 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def shown(manifest: Mapping[str, Any], output_format: str) -> str:
+def shown(manifest: Mapping[str, Any], as_of: Mapping[str, Any], output_format: str) -> str:
     """Return the summary in ``text`` or ``json``.
 
     Args:
         manifest: Of the workspace; its section ``replay`` is what is shown.
+        as_of: The instant as answers have it.
         output_format: ``text`` or ``json``.
     """
     replay = manifest["replay"]
     if output_format == "json":
         answer = {
             "schema_version": manifest["schema_version"],
-            "as_of": replay["as_of"],
+            "as_of": as_of,
             "input": manifest["created_from"],
             "kafka_version": replay["kafka_version"],
             "lines": replay.get("lines", []),
