@@ -94,6 +94,7 @@ SPARE = {
 }
 """Columns that text leaves out first where there is no room, by the table's name."""
 
+_COUNTS = ("epochs", "joined", "left", "restarted", "fenced", "subscription_changed")
 _MOST_NAMED = 2
 _COMPACTED = "compacted"
 _SECOND = 1000
@@ -117,6 +118,10 @@ def section(rows: pa.Table, heads: Mapping[str, str], name: str) -> Section:
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     shown = {name: _text(each) for name, each in row.items()}
     changes = [f"{did}: {_text(row[name])}" for name, did in WHO.items() if row.get(name)]
+    if row.get("complete") is False and "missing_before" in row:
+        changes.append(f"there may have been more: {row['missing']}")
+    if row.get("lost_records"):
+        shown |= {name: f">= {row[name]}" for name in _COUNTS}
     shown["changes"] = "; ".join(changes) or None
     if row.get("missing_is_compacted"):
         shown["missing_before"] = _COMPACTED

@@ -21,6 +21,9 @@ FLAPPING = Path("tests/data/rebalances/flapping-indexer/broker-1/__consumer_offs
 OF_STORY = ("__consumer_offsets-34", "__consumer_offsets-10", "__cluster_metadata-0")
 """Where idle-members and ledger-rr live, and what tells how many partitions topics have."""
 
+PARTITIONS_ARE_ABSENT = 3
+"""All groups are asked about, and most partitions of the topic are not in this dump."""
+
 Row = Mapping[str, Any]
 
 
@@ -43,7 +46,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def rebalances(groupscope: Groupscope, dump: Path, workspace: Path) -> dict[str, Any]:
     run = groupscope("rebalances", dump, "--out", workspace, "--format", "json", timeout=900)
-    assert run.returncode == 0, run.stderr
+    assert run.returncode == PARTITIONS_ARE_ABSENT, run.stderr
     answer: dict[str, Any] = json.loads(run.stdout)
     return answer
 
@@ -54,7 +57,7 @@ def history(
 ) -> dict[str, list[Row]]:
     assert rebalances["rows"]
     run = groupscope("balance", workspace, "--history", "--format", "json", timeout=900)
-    assert run.returncode == 0, run.stderr
+    assert run.returncode == PARTITIONS_ARE_ABSENT, run.stderr
     found: dict[str, list[Row]] = {}
     for row in sorted(json.loads(run.stdout)["rows"], key=lambda row: str(row["from_timestamp"])):
         found.setdefault(row["group_id"], []).append(row)

@@ -8,6 +8,9 @@ from pyspark.sql import functions as F
 
 from analytics.evaluate.rebalances.storms import CHURN
 from analytics.replay.contract import as_table
+from analytics.replay.coverage import WHOLE, Coverage
+from analytics.replay.history.shown_from import NEVER
+from analytics.replay.log.losses import lost_between
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,7 +23,11 @@ _SHORTEST = 60.0
 
 
 def group_churn(
-    rebalances: DataFrame, changes: DataFrame, storms: DataFrame, until: datetime | None
+    rebalances: DataFrame,
+    changes: DataFrame,
+    storms: DataFrame,
+    until: datetime | None,
+    coverage: Coverage = WHOLE,
 ) -> DataFrame:
     """Return the table `group_churn`.
 
@@ -29,11 +36,14 @@ def group_churn(
         changes: The table `membership_changes`, likewise.
         storms: The table `rebalance_storms`, likewise.
         until: The end of that time; None: when the last epoch of all began.
+        coverage: What the dump holds.
     """
     missing = F.coalesce("missing_before", F.lit(0))
     # Those before the first epoch began at a time that nobody knows: they have no part in the rate.
     before_first = F.min_by(missing, F.struct("at", "from_offset"))
+    anything = lost_between(coverage, F.lit(-1), F.lit(NEVER))
     counted = rebalances.groupBy("group_id").agg(
+        F.max(anything).alias("lost_records"),
         F.max_by("group_type", F.struct("life", "from_offset")).alias("group_type"),
         F.count(F.lit(1)).cast("int").alias("epochs"),
         F.sum(missing).cast("int").alias("missing"),
@@ -59,9 +69,9 @@ def group_churn(
     rate = (F.col("epochs") + F.col("missing_since")) / (seconds / _HOUR)
     numbers = (*CHURN, "storms")
     return as_table(
-        rows.withColumns({name: F.coalesce(name, F.lit(0)) for name in numbers}).withColumn(
-            "per_hour", F.when(seconds >= _SHORTEST, rate)
-        ),
+        rows.withColumns({name: F.coalesce(name, F.lit(0)) for name in numbers})
+        .withColumn("per_hour", F.when(seconds >= _SHORTEST, rate))
+        .withColumn("complete", F.col("lost_records").isNull()),
         "group_churn",
     )
 

@@ -13,7 +13,9 @@ from pyspark.sql import functions as F
 
 from analytics.evaluate.rebalances.storms import CHURN
 from analytics.replay.contract import as_table
+from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.group_records import CLASSIC
+from analytics.replay.log.losses import lost_between, with_missing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -22,16 +24,23 @@ _GROUP = ("coordinator_partition", "group_id")
 _EMPTY = "Empty"
 
 
-def rebalances(epochs: DataFrame, changes: DataFrame, generations: DataFrame) -> DataFrame:
+def rebalances(
+    epochs: DataFrame,
+    changes: DataFrame,
+    generations: DataFrame,
+    coverage: Coverage = WHOLE,
+) -> DataFrame:
     """Return the table `rebalances`.
 
     Args:
         epochs: The table `group_epochs`.
         changes: The table `membership_changes`.
         generations: Decoded `group_metadata`, cut at the instant.
+        coverage: What the dump holds.
     """
     life = Window.partitionBy(*_GROUP, "life").orderBy("from_offset")
-    before = F.lag(F.struct("epoch", "state", "leader_epoch", "from_timestamp")).over(life)
+    last = F.struct("epoch", "state", "leader_epoch", "from_timestamp", "from_offset")
+    before = F.lag(last).over(life)
     key = [*_GROUP, "life", "epoch"]
     again = _stored_again(generations)
     rows = (
@@ -42,8 +51,9 @@ def rebalances(epochs: DataFrame, changes: DataFrame, generations: DataFrame) ->
     )
     since = (F.unix_micros("from_timestamp") - F.unix_micros("before.from_timestamp")) / 1000
     nobody = F.array().cast("array<string>")
+    lost = lost_between(coverage, F.coalesce("before.from_offset", F.lit(-1)), F.col("from_offset"))
     return as_table(
-        rows.withColumns(
+        with_missing(rows, lost).withColumns(
             {
                 "at": F.col("from_timestamp"),
                 "since_previous_ms": since.cast("bigint"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from analytics.replay.as_of import Decoded
+    from analytics.replay.coverage import Coverage
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,10 @@ def _known(changes: DataFrame) -> DataFrame:
     return changes.where(~F.col("before_is_compacted"))
 
 
-def _epochs(epochs: DataFrame, changes: DataFrame, cut: Decoded, asked: AskedTime) -> DataFrame:
-    rows = rebalances(_begun(epochs), _known(changes), cut["group_metadata"])
+def _epochs(
+    epochs: DataFrame, changes: DataFrame, cut: Decoded, coverage: Coverage, asked: AskedTime
+) -> DataFrame:
+    rows = rebalances(_begun(epochs), _known(changes), cut["group_metadata"], coverage)
     return _within(rows, "at", asked).localCheckpoint()
 
 
@@ -77,8 +80,14 @@ def _storms(epochs: DataFrame, changes: DataFrame, asked: AskedTime) -> DataFram
     ).localCheckpoint()
 
 
-def _churn(epochs: DataFrame, changes: DataFrame, storms: DataFrame, asked: AskedTime) -> DataFrame:
-    return group_churn(epochs, changes, storms, asked.ends or asked.now)
+def _churn(
+    epochs: DataFrame,
+    changes: DataFrame,
+    storms: DataFrame,
+    coverage: Coverage,
+    asked: AskedTime,
+) -> DataFrame:
+    return group_churn(epochs, changes, storms, asked.ends or asked.now, coverage)
 
 
 def _standing(
@@ -98,13 +107,17 @@ def _standing(
 
 REBALANCES = (
     Step("changes_asked", _changes, ("membership_changes", "asked")),
-    Step("rebalances", _epochs, ("group_epochs", "membership_changes", "cut", "asked")),
+    Step("rebalances", _epochs, ("group_epochs", "membership_changes", "cut", "coverage", "asked")),
     Step("rebalance_storms", _storms, ("group_epochs", "changes_asked", "asked")),
-    Step("group_churn", _churn, ("rebalances", "changes_asked", "rebalance_storms", "asked")),
+    Step(
+        "group_churn",
+        _churn,
+        ("rebalances", "changes_asked", "rebalance_storms", "coverage", "asked"),
+    ),
     Step(
         "standing",
         _standing,
         ("groups", "members", "group_epochs", "assignment_history", "offset_history", "asked"),
     ),
 )
-"""Beside state and history it takes `cut` and `asked`."""
+"""Beside state and history it takes `cut`, `coverage` and `asked`."""

@@ -240,5 +240,6 @@ def test_rows_hold_together(history: Rows) -> None:
             if row.verdict == "cannot_tell":
                 continue
             assert row.min_partitions <= row.mean_partitions <= row.max_partitions
-            assert 0 <= row.score <= 100
+            assert (row.score is None) == (row.verdict == "unsettled")
+            assert row.score is None or 0 <= row.score <= 100
             assert not (row.forced and row.unassigned_partitions)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from analytics.dump.inspection.losses import Loss
 from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
+from analytics.replay.coverage import Coverage
 from analytics.replay.graph import resolve
 from schemas import table
 from schemas.evaluation_rules import rebalance_rules
@@ -63,6 +65,12 @@ EPOCHS = [
     epoch("late", 2, 10, group_type="consumer"),
     epoch("late", 3, 59, group_type="consumer"),
 ]
+
+
+DAMAGED = Coverage(
+    complete_from={("__consumer_offsets", 7): 8},
+    losses={("__consumer_offsets", 7): [Loss(5, 8, "damaged")]},
+)
 
 
 def change(group: str, number: int, what: str, member: str, **also: Any) -> dict[str, Any]:
@@ -144,6 +152,7 @@ def test_epochs_tell_what_led_to_them(spark: SparkSession) -> None:
                 spark, "assignment_history", [owned("m1", 0), owned("m2", 1)]
             ),
             "offset_history": rows_of(spark, "offset_history", [advance(0, 58), advance(1, 10)]),
+            "coverage": DAMAGED,
             "asked": AskedTime(None, minute(58.5), minute(60), rebalance_rules()),
         },
     )
@@ -166,7 +175,13 @@ def test_epochs_tell_what_led_to_them(spark: SparkSession) -> None:
     assert again.joined == []  # who was there when compaction's last record was written
     assert (again.missing_before, again.missing_is_compacted) == (None, True)
 
+    assert not rows["synced", 2].complete  # offsets 5 to 7 are lost, its own is 30
+    assert rows["synced", 2].missing == "__consumer_offsets-7 lacks offsets 5 to 7 (damaged)"
+    assert rows["emptied", 2].complete
+
     churn = {row.group_id: row for row in made["group_churn"].collect()}
+    assert not churn["synced"].complete
+    assert churn["synced"].lost_records == rows["synced", 2].missing
     assert (churn["unsynced"].epochs, churn["unsynced"].missing) == (2, 2)
     assert churn["unsynced"].per_hour == 4 / (58.5 / 60)
     assert (churn["first"].missing, churn["first"].per_hour) == (4, 1 / (57.5 / 60))

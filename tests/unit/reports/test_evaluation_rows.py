@@ -10,7 +10,7 @@ import pytest
 
 from reports.balance.rows import BALANCE_HEADS, balance_section
 from reports.expiration.rows import offset_section
-from reports.rebalances.rows import PEOPLES_HEADS, section
+from reports.rebalances.rows import CHURN_HEADS, PEOPLES_HEADS, section
 from reports.row_formats import shown
 from schemas import table
 
@@ -92,6 +92,14 @@ def test_who_came_and_went_is_one_sentence_and_long_lists_are_cut_short() -> Non
     row = told(epoch(joined=["a", "b", "c", "d"], left=["e"]))
     assert row["changes"] == "joined: a, b and 2 more; left or timed out: e"
     assert told(epoch())["changes"] is None
+
+
+def test_where_records_are_lost_counts_are_bounds() -> None:
+    row = told(epoch(joined=["a"], complete=False, missing="offsets 5 to 7 are lost"))
+    assert row["changes"] == "joined: a; there may have been more: offsets 5 to 7 are lost"
+    churn = rows_of("group_churn", group_id="g", epochs=3, joined=2, lost_records="some")
+    (only,) = section(churn, CHURN_HEADS, "churn").rows.to_pylist()
+    assert (only["epochs"], only["joined"]) == (">= 3", ">= 2")
 
 
 def test_epochs_fit_into_120_columns() -> None:
