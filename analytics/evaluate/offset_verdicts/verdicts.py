@@ -139,9 +139,7 @@ def _not_told(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
             yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
     for row in known.committed:
         if row.get("complete") is False:
-            yield verdict_row(
-                place_of(row), CANNOT_TELL, was=row["committed_offset"], reason=row["missing"]
-            )
+            yield verdict_row(place_of(row), CANNOT_TELL, reason=row["missing"])
 
 
 def _not_told_of_groups(known: Known) -> Iterator[Verdict]:

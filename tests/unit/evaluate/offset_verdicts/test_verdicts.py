@@ -58,6 +58,7 @@ def test_an_offset_that_a_lost_record_may_have_replaced_cannot_be_told() -> None
     committed = [row | doubtful for row in in_force([change(1, 5)])]
     (row,) = told(change(1, 5), committed=committed)
     assert (row["verdict"], row["reason"]) == ("cannot tell", "records 5 to 9 are lost")
+    assert row["was"] is None
 
 
 def test_what_happened_is_told_beside_what_cannot_be() -> None:
