@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -66,15 +67,26 @@ class OffsetHistory:
 
     def before(self, place: Place, offset: int) -> Change | None:
         """Return the last change that took effect before a record of the internal partition."""
-        span = self.of(place)
-        found = span.start + int(np.searchsorted(self._offsets[span.start : span.stop], offset))
-        return self.at(found - 1) if found > span.start else None
+        found = self._first_from(place, offset)
+        return self.at(found - 1) if found > self.of(place).start else None
 
     def first_from(self, place: Place, offset: int) -> Change | None:
         """Return the first change that took effect at a record or later."""
+        found = self._first_from(place, offset)
+        return self.at(found) if found < self.of(place).stop else None
+
+    def last_time_before(self, place: Place, offset: int) -> datetime | None:
+        """Return the time of the last change before a record, or else of the first one."""
         span = self.of(place)
-        found = span.start + int(np.searchsorted(self._offsets[span.start : span.stop], offset))
-        return self.at(found) if found < span.stop else None
+        if not span:
+            return None
+        found = max(self._first_from(place, offset) - 1, span.start)
+        at: datetime | None = self.rows["effective_timestamp"][found].as_py()
+        return at
+
+    def _first_from(self, place: Place, offset: int) -> int:
+        span = self.of(place)
+        return span.start + int(np.searchsorted(self._offsets[span.start : span.stop], offset))
 
     def next_commit(self, index: int) -> Change | None:
         """Return the first commit of the same place after a change."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from analytics.evaluate.offset_verdicts.words import HIGH, MEDIUM, RECREATED, TOPIC_DELETED
@@ -55,18 +56,21 @@ class TopicLives:
 
     def not_known(self, topic: str) -> str | None:
         """Return why it cannot be told whether a topic was deleted or re-created, else None."""
-        sources = {row["source"] for rows in self.rows.values() for row in rows}
-        beside = any(
-            row["source"] == DIRECTORY
-            for name, rows in self.rows.items()
-            if not name.startswith("__")
-            for row in rows
-        )
-        if METADATA_LOG in sources or beside:
+        if self._tells_of_topics:
             return None
         return (
             f"cannot tell whether topic {topic} was deleted or re-created: the dump has no "
             f"metadata log and no data directories"
+        )
+
+    @cached_property
+    def _tells_of_topics(self) -> bool:
+        """Whether there is a metadata log, or a directory of a topic that is not internal."""
+        return any(
+            row["source"] == METADATA_LOG
+            or (row["source"] == DIRECTORY and not name.startswith("__"))
+            for name, rows in self.rows.items()
+            for row in rows
         )
 
     def _by_commits(self, commit: Row, others: Iterable[str]) -> Finding | None:

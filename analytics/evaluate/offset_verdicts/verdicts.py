@@ -182,9 +182,7 @@ def _whole_since(known: Known, place: Place, row: Row) -> datetime | None:
         since: datetime | None = known.incomplete[place]["effective_timestamp"]
         return since
     start = known.shown_from.get(row["coordinator_partition"], 0)
-    change = known.history.before(place, start) or known.history.first_from(place, 0)
-    at: datetime | None = (row if change is None else change).get("effective_timestamp")
-    return at or row["commit_timestamp"]
+    return known.history.last_time_before(place, start) or row["commit_timestamp"]
 
 
 def _pending(row: Row) -> Verdict:
