@@ -46,9 +46,10 @@ Examples:
 def assign(case: BinaryIO, assignor: str | None, style: str) -> int:
     """Run an assignor on a case.
 
-    CASE.json says which topics there are and who wants them, "-" reads it from stdin. Try a change
-    before it is made: members to come or go, partitions to add, another assignor. The format is in
-    docs/assignors.md. A case that the assignor refuses prints {"error": ...} and ends with 3.
+    CASE.json names topics and the members that want them; "-" reads it from stdin. Try a change
+    before it is made: members to come or go, partitions to add, another assignor.
+    docs/assignors.md has the format. A case that the assignor refuses prints {"error": ...},
+    with exit code 3.
     """
     try:
         given = read_case(case.read())

@@ -34,9 +34,9 @@ Examples:
 def balance(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Show how evenly partitions are assigned, and why not.
 
-    For every group with members: how many partitions each has, whether it could be more even, what
-    nobody reads; then what the assignors that fit the group would make of the same members and
-    topics, and what that would move. Score and verdicts are explained in docs/balance.md.
+    For each group with members: how many partitions each member has, whether that could be more
+    even, and which partitions have no owner; then what other assignors would give the same
+    members, and how much they would move. docs/balance.md explains score and verdicts.
     """
     # Spark and Arrow are heavy: --help answers without them.
     from jobs.balance_run import balance_inputs  # noqa: PLC0415

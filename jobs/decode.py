@@ -60,9 +60,9 @@ def _limit(
 def decode(console: Console, /, out: str | None, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Write every record of a dump into tables.
 
-    One Parquet table a record type, and beside them control_markers, undecoded and manifest.json:
-    what was read, how far it can be trusted, where every record went. A line of history that did
-    not survive is decoded under diverged/.
+    Writes one Parquet table for each record type, and beside them control_markers, undecoded
+    and manifest.json: what was read, how far it can be trusted, and where every record went. A
+    line of history that did not survive an election is decoded under diverged/.
     """
     # Spark and Arrow are heavy: --help answers without them.
     from jobs.decode_run import decode_into  # noqa: PLC0415

@@ -69,8 +69,9 @@ def describe(
     """Describe groups as Kafka's own tools do.
 
     Prints the columns of kafka-consumer-groups, kafka-share-groups and kafka-streams-groups
-    --describe, with --verbose those that it adds to them. The end of a log and the lag are shown
-    where they are known for that instant. What the dump cannot tell is said on stderr, with code 3.
+    --describe; --verbose adds those that it adds there. The log end and the lag are shown where
+    they are known for that instant. What the dump cannot tell is said on stderr, with exit code
+    3.
     """
     # Arrow is heavy: --help answers without it.
     from jobs.describe_run import Wanted, describe_inputs  # noqa: PLC0415

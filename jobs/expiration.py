@@ -71,9 +71,9 @@ def expiration(
 ) -> int:
     """Show which offsets expire when, and under which rule.
 
-    Per group first, then every offset with the columns of kafka-consumer-groups and RULE,
-    EXPIRES-AT, STATUS; then what was removed, by what and whether rightly; then what other
-    retentions would cost now, or would have cost since the log tells all.
+    First each group, then each offset with the columns of kafka-consumer-groups and RULE,
+    EXPIRES-AT, STATUS; then what was removed, why, and whether rightly; then what other
+    retentions would remove now, or would have removed in the time that the log shows.
     """
     # Spark and Arrow are heavy: --help answers without them.
     from jobs.expiration_run import Wanted, expiration_of  # noqa: PLC0415

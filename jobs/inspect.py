@@ -45,9 +45,9 @@ Examples:
 def inspect(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Show what is in a dump.
 
-    Which brokers' copies and internal partitions there are, from when to when, what is missing,
-    damaged or cleaned away, where copies tell different histories, and what the dump can and
-    cannot answer. Reads headers and checkpoints alone; record types are those of a sample.
+    Lists the brokers' copies and internal partitions, the time they span, what is missing,
+    damaged or compacted, where copies diverged, and what the dump can and cannot answer. Reads
+    only headers and checkpoints; record types come from a sample.
     """
     # --help answers without numpy and all that stands on it.
     from jobs.inspect_run import inspect_inputs  # noqa: PLC0415

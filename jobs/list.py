@@ -35,8 +35,9 @@ def list_(
 ) -> int:
     """List the groups.
 
-    Prints what kafka-groups --list does, and with --state or --type what kafka-consumer-groups
-    --list does, of groups of all types. What the dump cannot tell is said on stderr, with code 3.
+    Prints what kafka-groups --list prints or, with --state or --type, what
+    kafka-consumer-groups --list prints, for groups of all types. What the dump cannot tell is
+    said on stderr, with exit code 3.
     """
     # Arrow is heavy: --help answers without it.
     from jobs.list_run import list_inputs  # noqa: PLC0415

@@ -203,7 +203,8 @@ GROUP_TYPES = ("classic", "simple", "consumer", "share", "streams")
 end_offsets_option = click.option(
     "--end-offsets",
     metavar="FILE",
-    help="CSV, JSON or Parquet: topic,partition,log_start_offset,log_end_offset[,timestamp].",
+    help="Ends of logs, as CSV, JSON or Parquet: topic, partition, log_start_offset, "
+    "log_end_offset and, of several samples, timestamp.",
 )
 """`--end-offsets` as `end_offsets: str | None`."""
 

@@ -44,9 +44,10 @@ Examples:
 def replay(console: Console, /, out: str | None, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Compute what the coordinators knew at an instant.
 
-    Writes into the workspace state/: committed and pending offsets, groups, members, assignments,
-    share partitions and their batches, topics, settings and partition leaders; and history/: how
-    they came to be. A dump is decoded first; the tables of a workspace are used as they are.
+    Writes into the workspace state/ (committed and pending offsets, groups, members,
+    assignments, share partitions and their batches, topics, settings, partition leaders) and
+    history/ (how they came to be). A dump is decoded first; the tables of a workspace are used
+    as they are.
     """
     # Spark and Arrow are heavy: --help answers without them.
     from analytics.workspace import Workspace  # noqa: PLC0415

@@ -25,12 +25,12 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @inputs_argument
-@click.option("--out", metavar="DIR", required=True, help="The folder of the files.")
+@click.option("--out", metavar="DIR", required=True, help="Write the files into this folder.")
 @click.option(
     "--against",
     metavar="INPUT",
     multiple=True,
-    help="The present: a dump or a workspace; repeatable.  [default: the end of INPUT]",
+    help="The present state: a dump or a workspace; repeatable.  [default: the end of INPUT]",
 )
 @click.option(
     "--include-live",

@@ -23,9 +23,15 @@ Examples:
 @click.command(epilog=EPILOG)
 @inputs_argument
 @out_option
-@click.option("--from", "time_from", type=Instant(), metavar="TIME", help="Events from then on.")
 @click.option(
-    "--to", "time_to", type=Instant(), metavar="TIME", help="Events and verdicts up to then."
+    "--from", "time_from", type=Instant(), metavar="TIME", help="Only events at or after this time."
+)
+@click.option(
+    "--to",
+    "time_to",
+    type=Instant(),
+    metavar="TIME",
+    help="Only events at or before this time, and verdicts of the history up to it.",
 )
 @end_offsets_option
 @table_option("events", beside=("verdicts",))

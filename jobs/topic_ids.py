@@ -19,7 +19,8 @@ _LOOKED_FOR = "a CSV with the header topic_id,topic[,partitions], or JSON object
 topic_ids_option = click.option(
     "--topic-ids",
     metavar="FILE",
-    help="CSV or JSON with topic_id,topic[,partitions]: names for ids the dump cannot name.",
+    help="Names for topic ids that the dump cannot name, as CSV or JSON: topic_id, topic and, if "
+    "known, partitions.",
 )
 """`--topic-ids` as `topic_ids: str | None`."""
 
