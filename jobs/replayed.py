@@ -274,10 +274,11 @@ def _workspace_of(found: Inputs, options: Mapping[str, Any]) -> Workspace | None
         )
     workspace = Workspace(found.workspaces[0])
     decoded_by = workspace.manifest().get("options", {})
-    preferred = options.get("prefer_copy")
-    if preferred is not None and preferred != decoded_by.get("prefer_copy"):
-        raise InputNotRecognizedError(
-            f"{workspace.location} is decoded already: --prefer-copy {preferred} needs the dump; "
-            f"name the dump, not the workspace"
-        )
+    for name in ("prefer_copy", "value_encoding"):
+        asked = options.get(name)
+        if asked is not None and asked != decoded_by.get(name):
+            raise InputNotRecognizedError(
+                f"{workspace.location} is decoded already: --{name.replace('_', '-')} {asked} "
+                f"needs the dump; name the dump, not the workspace"
+            )
     return workspace

@@ -37,6 +37,7 @@ def shown(manifest: Mapping[str, Any], as_of: Mapping[str, Any], output_format: 
         [
             *columns(("TABLE", "ROWS"), list(replay["rows"].items())),
             "",
+            *(f"assumed: {each}" for each in replay.get("assumed", ())),
             f"as of {_instant(replay['as_of'])}, by the rules of Kafka {replay['kafka_version']}",
             *(f"missing: {each}" for each in missing_records(manifest)),
         ]

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 PARTITION = ("topic", "partition")
 ORDER = (*PARTITION, "offset")
 _MOST_GAPS = 1000
-# An unknown type says nothing about the types that are known; all else may have been any record.
-_NO_LOSS = {str(Reason.UNKNOWN_RECORD_TYPE)}
+# A key that begins with this or more: no record type is so large, so that it may be any record.
+_GARBAGE = b"\x01"
 
 
 @dataclass
@@ -225,10 +225,15 @@ def _undecoded(decoded: Decoded) -> list[Gap]:
     found = decoded.batches.get(UNDECODED_TABLE)
     if found is None:
         return []
-    offsets = zip(found["offset"].to_pylist(), found["reason"].to_pylist(), strict=True)
-    return [
-        Gap(offset, offset + 1, NOT_DECODED) for offset, reason in offsets if reason not in _NO_LOSS
-    ]
+    # A type that a newer release writes says nothing about the types that are known.
+    is_new = pc.equal(found["reason"].cast(pa.string()), str(Reason.UNKNOWN_RECORD_TYPE))
+    is_new = pc.and_(
+        is_new, pc.less(found["key"].cast(pa.binary()), pa.scalar(_GARBAGE, pa.binary()))
+    )
+    lost = found["offset"].filter(pc.invert(pc.fill_null(is_new, fill_value=False)))
+    offset = np.unique(lost.drop_null().to_numpy())
+    runs = np.split(offset, np.flatnonzero(np.diff(offset) > 1) + 1) if offset.size else []
+    return [Gap(int(run[0]), int(run[-1]) + 1, NOT_DECODED) for run in runs]
 
 
 def _joined(gaps: list[Gap]) -> list[Gap]:

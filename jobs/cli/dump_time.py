@@ -57,9 +57,14 @@ def remarks(instant: int | str | None, ends: Ends, manifest: Row) -> Iterator[st
 
     Raises:
         CannotTellError: Nothing is known of the instant: it is before the first record, or in a
-            partition that the dump has no copy of.
+            partition that the dump has no copy of; or no record has a time.
     """
     first, last = first_time(manifest), last_time(manifest)
+    if isinstance(instant, int) and first is None and _has_no_times(manifest):
+        raise CannotTellError(
+            f"no record of this dump has a time: what was there at {shown(moment(instant))} is not "
+            f"known; --as-of-offset names an instant by offsets"
+        )
     if isinstance(instant, int) and first is not None and last is not None:
         asked = moment(instant)
         if asked < first:
@@ -96,6 +101,12 @@ def last_record_time(partitions: Iterable[Row]) -> str | None:
 def milliseconds(when: datetime) -> int:
     """Return a time as epoch milliseconds."""
     return round((when - EPOCH).total_seconds() * 1000)
+
+
+def _has_no_times(manifest: Row) -> bool:
+    """Return whether records were read and none has a time."""
+    rows = [each for each in _in_force(manifest) if "first_timestamp" in each]
+    return any(each.get("records") for each in rows)
 
 
 def _times(manifest: Row, name: str) -> list[datetime]:

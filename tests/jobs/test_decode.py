@@ -221,8 +221,15 @@ def test_rows_of_which_none_can_be_decoded_end_with_3_and_say_what_they_look_lik
 ) -> None:
     archived = rows_of_partition(failover_dump / "broker-3" / "__consumer_offsets-9")
     archive = write_parquet(tmp_path / "rows.parquet", archived, "hex")
-    result = groupscope("decode", archive)
+    result = groupscope("decode", archive, "--out", tmp_path / "out")
     assert result.returncode == 3
+    # Nobody may take it for an empty partition.
+    (partition,) = manifest_of(tmp_path / "out")["partitions"]
+    last = max(row["offset"] for row in archived)
+    assert (partition["losses"][0]["first_offset"], partition["losses"][-1]["end_offset"]) == (
+        0,
+        last + 1,
+    )
     assert (
         f"{len(archived)} of {len(archived)} archived rows could not be decoded: their keys and "
         f"values look like hex text: try --value-encoding hex"

@@ -65,6 +65,13 @@ def test_nothing_is_known_before_the_first_record() -> None:
     )
 
 
+def test_nothing_is_known_at_a_time_where_no_record_has_one() -> None:
+    times = {"first_timestamp": None, "last_timestamp": None}
+    timeless = [{**PARTITIONS[0], **times, "records": 7}]
+    with pytest.raises(CannotTellError, match="no record of this dump has a time"):
+        list(remarks(NOON, {}, {"options": {}, "partitions": timeless}))
+
+
 def test_after_the_last_record_the_answer_is_as_of_then() -> None:
     assert said(NOON) == []
     (remark,) = said(NOON + 1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.replay.as_of import AsOf
 from jobs.replay_coverage import coverage_of
 
@@ -40,6 +41,28 @@ def test_only_the_cleaners_checkpoint_tells_where_first_records_are_first(
 ) -> None:
     manifest = {"partitions": [CLEANED | changed], "absent_partitions": {}, "options": {}}
     assert coverage_of(manifest, AsOf()).cleaned_until == cleaned_until
+
+
+def test_archived_rows_are_whole_and_without_transactions_only_where_that_is_assumed() -> None:
+    gaps = [(0, 4, "not_archived"), (7, 8, "not_decoded"), (20, 21, "not_archived")]
+    names = ("first_offset", "end_offset", "kind")
+    row = {
+        "topic": OFFSETS,
+        "partition": 3,
+        "copy": None,
+        "files": [],
+        "complete_from": 21,
+        "gaps": [dict(zip(names, gap, strict=True)) for gap in gaps],
+    }
+    manifest = {"partitions": [row], "absent_partitions": {}, "options": {}}
+    told = coverage_of(with_archived_losses(manifest), AsOf())
+    assert (told.undecided, told.complete_from) == ({3}, {(OFFSETS, 3): 21})
+    whole = with_archived_losses(manifest, is_whole=True)
+    told = coverage_of(whole, AsOf(), assumed=["complete-archive", "no-transactions"])
+    # What a row that cannot be decoded held is still not known.
+    assert (told.undecided, told.complete_from) == (frozenset(), {(OFFSETS, 3): 8})
+    assert told.shown_from == {(OFFSETS, 3): 21}
+    assert with_archived_losses(whole) == with_archived_losses(manifest)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,23 @@ def replays(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return asked
 
 
+def test_a_workspace_replayed_under_an_assumption_does_not_answer_without_it(
+    tmp_path: Path, replays: list[dict[str, Any]]
+) -> None:
+    space = write_workspace(
+        tmp_path / "space",
+        {"groups": [group("billing")]},
+        partitions=[{"partition": 3, "end_offset": 9, "copy": None, "gaps": []}],
+        replay={"assumed": ["no-transactions"]},
+    )
+    with asking(space, assume=("no-transactions",)) as state:
+        assert state.said["assumed"] == ["no-transactions"]
+    for assume in [(), ("complete-archive", "no-transactions")]:
+        with pytest.raises(WorkspaceError, match="replayed"), asking(space, assume=assume):
+            pass
+    assert [each["assume"] for each in replays] == [(), ("complete-archive", "no-transactions")]
+
+
 @contextmanager
 def asking(workspace: Path, **options: Any) -> Iterator[Replayed]:
     with replayed(Console(quiet=True), inputs=[str(workspace)], **options) as found:
