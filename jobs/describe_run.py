@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 DIFFERENT = 1
 SPARE = ("client_host", "client_id")
 """What text leaves out first where there is no room."""
-DOUBTS = ("complete", "missing")
-"""Columns that say whether a row can be told, and why not."""
+EARLY = "assignment_fields_written"
+DOUBTS = ("complete", "missing", EARLY)
+"""Columns that say whether a row can be told, why not, and what only Kafka's tools cannot."""
 
 EMPTY = "Empty"
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
@@ -156,11 +157,22 @@ def _section(view: View, rows: pa.Table, names: Sequence[str], *, is_for_people:
     heads = {contract_name(name, view.family): HEADS[name] for name in names}
     also = [name for name in ("group_type", *DOUBTS) if name in rows.column_names]
     found = rows.select([*names, *also]).rename_columns([*heads, *also])
-    if is_for_people and "missing" in also and found["missing"].null_count < found.num_rows:
-        remark = pc.binary_join_element_wise("cannot tell", found["missing"], ": ")
-        found, heads = found.append_column("remark", remark), {**heads, **REMARK}
+    if is_for_people and "missing" in also:
+        remark = _remarks(found)
+        if remark.null_count < found.num_rows:
+            found, heads = found.append_column("remark", remark), {**heads, **REMARK}
     problem = None
     if "missing" in also:
         problem = "is_untold"
         found = found.append_column(problem, pc.is_valid(found["missing"]))
     return Section(found, heads, also, name=f"{view.family}-groups", problem=problem, spare=SPARE)
+
+
+def _remarks(rows: pa.Table) -> pa.ChunkedArray:
+    """Return why rows cannot be told, and which of them Kafka's tools fail on."""
+    remarks = pc.binary_join_element_wise("cannot tell", rows["missing"], ": ")
+    if EARLY not in rows.column_names:
+        return remarks
+    early = "the assignment lacks its last field: Kafka's tools fail on it"
+    is_early = pc.is_valid(rows[EARLY])
+    return pc.coalesce(remarks, pc.if_else(is_early, early, pa.scalar(None, pa.string())))

@@ -88,6 +88,7 @@ def member_rows(source: Source, release: str) -> pa.Table:
                 "upgraded": None if is_classic_group else _is_upgraded(member),
                 "complete": is_told,
                 "missing": member["missing"],
+                "assignment_fields_written": member["assignment_fields_written"],
             }
         )
     return sorted_by(pa.Table.from_pylist(rows, _MEMBERS), "group", "consumer_id")
@@ -143,5 +144,6 @@ _MEMBERS = pa.schema(
         ("upgraded", pa.string()),
         ("complete", pa.bool_()),
         ("missing", pa.string()),
+        ("assignment_fields_written", pa.int32()),
     ]
 )

@@ -63,6 +63,8 @@ def test_an_assignment_without_its_last_field_is_read(
     code, (row,) = members(groupscope, workspace, "short-bytes")
     assert (code, row["partition_count"], row["complete"]) == (0, 1, True)
     assert row["current_assignment"] == "orders:0"
+    text = groupscope("describe", workspace, "--members", "--group", "short-bytes").stdout
+    assert "Kafka's tools fail on it" in " ".join(text.split())
 
 
 def test_what_members_of_another_protocol_have_is_cannot_tell_and_not_nothing(
