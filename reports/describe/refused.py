@@ -33,7 +33,7 @@ def refused_by_kafka(
                 found[each["group_id"]] = (
                     f"the tool fails as topic {each['topic']}, which a member owns, does not exist"
                 )
-    if view.family == CONSUMER and view.what != "state":
+    if view.family == CONSUMER:
         for each in _unread_by_kafka(source):
             found[each] = "the tool fails as it cannot read what a member was given"
     for group in source.groups["group_id"].to_pylist():
