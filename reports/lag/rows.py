@@ -30,7 +30,7 @@ HEADS: Final = {
     "member_id": "CONSUMER-ID",
     "reason": "REASON",
 }
-_SPARE: Final = ("log_start_offset", "last_advance_at", "kind", "member_id")
+_SPARE: Final = ("log_start_offset", "last_advance_at", "kind", "member_id", "log_end_offset")
 _SUM_HEADS: Final = {
     "partitions": "#PARTITIONS",
     "verdict": "WORST-VERDICT",

@@ -133,3 +133,17 @@ def test_a_sentence_stands_below_its_row_where_there_is_no_room_beside_it() -> N
     assert lines[1].strip() == "REASON"
     assert lines[3].startswith("    the log is cut off")
     assert max(map(len, lines)) <= WIDTH
+
+
+def test_what_rows_are_looked_up_by_is_cut_last() -> None:
+    columns = {f"column_{number}": f"COLUMN-NUMBER-{number}" for number in range(5)}
+    rows = pa.table(
+        {"group_id": ["checkout-service-eu-1"], "host": ["h"], **{name: [1] for name in columns}}
+    )
+    heads = {"group_id": "GROUP", "host": "HOST-OF-THE-MEMBER", **columns}
+    lines = lines_of(Section(rows, heads, spare=["host"]))
+    assert lines[1].startswith("checkout-service-eu-1 ")
+    assert lines[2] == "left out to fit 120 columns: HOST-OF-THE-MEMBER (--wide shows all)"
+    lines = lines_of(Section(rows, heads))
+    assert lines[1].startswith("check"), "it is cut, and the table stays one"
+    assert len(lines) == 2
