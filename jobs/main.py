@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from analytics.libraries_later import withhold_libraries
 from jobs.commands import ENVIRONMENT_PREFIX, CommandGroup
 from jobs.crash import keep_traceback
 from jobs.installation import check_one_root
-from jobs.options import output_options
+from jobs.options import NO_COLOR, output_options
 from jobs.refusals import refusal
 from jobs.version import VERSION
 from reports.columns import printable
@@ -115,7 +116,10 @@ def _follows_an_interruption(error: BaseException) -> bool:
 
 
 def _told(message: str, code: int) -> int:
-    click.echo(f"{click.style('groupscope', fg='red')}: {printable(message)}", err=True)
+    # Click's context, which knows of --no-color, is gone by now.
+    is_plain = bool(os.environ.get(NO_COLOR)) or "--no-color" in sys.argv
+    line = f"{click.style('groupscope', fg='red')}: {printable(message)}"
+    click.echo(line, err=True, color=False if is_plain else None)
     return code
 
 
