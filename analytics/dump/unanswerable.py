@@ -32,7 +32,8 @@ _WHERE_NOTHING = {
 _ARCHIVED_ROWS = (
     (
         "which commits of archived rows were in transactions, and which of those were aborted: "
-        "such rows carry neither producer ids nor markers"
+        "such rows carry neither producer ids nor markers; only a commit that names its topic's id "
+        "was in none (--assume no-transactions answers as if there were no transactions)"
     ),
     (
         "which coordinator wrote an archived row, and whether an election lost any: such rows "
@@ -40,7 +41,8 @@ _ARCHIVED_ROWS = (
     ),
     (
         "whether the archived rows are all there were: one that was never archived leaves the "
-        "same hole as one that compaction removed"
+        "same hole as one that compaction removed, or as a marker (--assume complete-archive "
+        "answers as if none was left out)"
     ),
 )
 _WHOSE = {
