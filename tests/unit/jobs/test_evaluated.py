@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.workspace import Workspace
-from jobs.evaluated import _instant, _keep
+from jobs.evaluated import _instant
 from jobs.replayed import Replayed
+from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.stored_tables import StoredTables
 
 SAID = {"time": "2026-11-21T09:12:30.000Z", "offsets": {"__consumer_offsets-17": 4711}}
@@ -38,9 +39,9 @@ def read(folder: Path, name: str) -> list[str]:
 def test_a_question_keeps_what_others_left(tmp_path: Path) -> None:
     replayed = replayed_in(tmp_path / "out")
     space = replayed.tables.workspace
-    _keep(space, {"group_churn": rows("a"), "rebalances": rows("a", "a")}, replayed)
+    keep_evaluations(space, {"group_churn": rows("a"), "rebalances": rows("a", "a")}, replayed)
     again = Replayed(replayed.tables, space, space.manifest(), replayed.given)
-    _keep(space, {"rebalances": rows("b")}, again)
+    keep_evaluations(space, {"rebalances": rows("b")}, again)
     assert read(tmp_path / "out", "group_churn") == ["a"]
     assert read(tmp_path / "out", "rebalances") == ["b"]
     kept = space.manifest()["evaluations"]
@@ -55,7 +56,7 @@ def test_a_question_keeps_what_others_left(tmp_path: Path) -> None:
 def test_a_workspace_of_evaluations_alone_claims_no_state(tmp_path: Path) -> None:
     replayed = replayed_in(tmp_path / "asked")
     other = Workspace(str(tmp_path / "out"))
-    _keep(other, {"rebalances": rows("a")}, replayed)
+    keep_evaluations(other, {"rebalances": rows("a")}, replayed)
     assert "replay" not in other.manifest()
     assert read(tmp_path / "out", "rebalances") == ["a"]
 
