@@ -11,15 +11,17 @@ from analytics.decode.selection import is_name
 from analytics.evaluate.diff import groups as of_groups
 from analytics.evaluate.diff import offsets as of_offsets
 from analytics.evaluate.diff import share_partitions as of_shares
+from analytics.evaluate.diff.elections import lost_lines
 from analytics.evaluate.diff.groups import changed_groups, changed_members
 from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
 from jobs.asked_groups import CANNOT_TELL, DONE, NOT_THERE
-from jobs.cannot_tell import Untold
+from jobs.cannot_tell import OFFSETS_TOPIC, Untold
 from jobs.cli.answered_instant import answered_instant
+from jobs.followed_lines import followed_copies, lines_said
 from jobs.stored_tables import StoredTables
 from jobs.two_states import Side, two_states
-from jobs.untold_groups import lost_share_partitions, untold_groups, untold_of_two
+from jobs.untold_groups import SHARE_TOPIC, lost_share_partitions, untold_groups, untold_of_two
 from reports.diff.sections import Difference, told
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 NEEDS = ("groups", "members", "committed_offsets", "share_partitions", "topics")
 DIFFERENT = 1
-_GROUPS = (*of_groups.GROUP_COLUMNS, "coordinator_partition", "complete", "missing")
+_GROUPS = (*of_groups.GROUP_COLUMNS, "complete", "missing")
 
 
 def diff_sides(
@@ -60,6 +62,7 @@ def diff_sides(
             "as_of": {"from": answered_instant(before), "to": answered_instant(after)},
             "input": [*before.given, *(each for each in after.given if each not in before.given)],
             "kafka_version": {"from": before.release, "to": after.release},
+            "lines": {"from": lines_said(before.lines), "to": lines_said(after.lines)},
             "cannot_tell": reasons,
         }
         answer = told(difference, output_format, said)
@@ -90,23 +93,31 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
     homes = pc.unique(
         pa.chunked_array([c for each in shares for c in each["coordinator_partition"].chunks])
     ).to_pylist()
+    lost = _lost_lines(before, after, OFFSETS_TOPIC)
     return Difference(
         [
-            changed_groups(old, new, untold),
             changed_offsets(
                 *both("committed_offsets", of_offsets.COLUMNS),
                 untold,
                 topics_born_again(_topics(before), _topics(after)),
+                lost,
             ),
-            changed_members(*both("members", of_groups.MEMBER_COLUMNS), untold),
+            changed_groups(old, new, untold, lost),
             changed_share_partitions(
                 *shares,
                 untold,
+                _lost_lines(before, after, SHARE_TOPIC),
                 lost_share_partitions(before, homes),
                 lost_share_partitions(after, homes),
             ),
+            changed_members(*both("members", of_groups.MEMBER_COLUMNS), untold),
         ]
     )
+
+
+def _lost_lines(before: Replayed, after: Replayed, topic: str) -> pa.Table:
+    divergences = before.manifest.get("divergences", ())
+    return lost_lines(divergences, followed_copies(before), followed_copies(after), topic)
 
 
 def _names(state: Replayed) -> list[str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine, lines_at
 from jobs.cli.dump_time import last_time
 from jobs.instant import shown
 from reports.quantities import ranges
+
+if TYPE_CHECKING:
+    from jobs.replayed import Replayed
 
 Row = Mapping[str, Any]
 
@@ -28,6 +31,19 @@ def followed_lines(manifest: Row, at: datetime | None) -> tuple[FollowedLine, ..
     if manifest["options"].get("prefer_copy") or (at and last and at >= last):
         return ()
     return lines_at(manifest.get("divergences", ()), at)
+
+
+def followed_copies(state: Replayed) -> set[tuple[str, int, str]]:
+    """Return topic, partition and copy of the lost lines a state is of, chosen or then in force."""
+    preferred = state.manifest["options"].get("prefer_copy")
+    return {
+        *((each.topic, each.partition, each.copy) for each in state.lines),
+        *(
+            (each["topic"], each["partition"], each["copy"])
+            for each in state.manifest.get("divergences", ())
+            if each["copy"] == preferred
+        ),
+    }
 
 
 def lines_said(lines: Iterable[FollowedLine]) -> list[dict[str, Any]]:

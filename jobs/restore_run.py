@@ -11,8 +11,11 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.diff.paired import UNTOLD
 from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
-from jobs.asked_groups import asked_groups
+from analytics.evaluate.restore.refusals import UNSURE
+from jobs.asked_groups import CANNOT_TELL, DONE, asked_groups
+from jobs.cannot_tell import OFFSETS_TOPIC
 from jobs.cli.answered_instant import answered_instant
+from jobs.followed_lines import lines_said, sentences
 from jobs.restore_folder import check_folder, write_folder
 from jobs.restore_state import (
     GROUPS,
@@ -80,14 +83,17 @@ def restore_into(
             "input": list(past.given),
             "against": {"as_of": answered_instant(present), "input": list(present.given)},
             "kafka_version": past.release,
+            "lines": lines_said(past.lines),
             "include_live": wanted.include_live,
             "cannot_tell": list(asked.cannot_tell),
         }
         title = f"Committed offsets of {', '.join(past.given)} as of {past.instant}"
+        followed = _followed(past)
+        counts = counts_of(plan)
         write_folder(
             wanted.out,
-            _files(plan, groups, title),
-            {"schema_version": SCHEMA_VERSION, **said, "counts": counts_of(plan)},
+            _files(plan, groups, "; ".join([title, *followed])),
+            {"schema_version": SCHEMA_VERSION, **said, "counts": counts},
         )
         answer = told(
             [each.said for each in groups],
@@ -96,7 +102,18 @@ def restore_into(
             said,
             with_offsets=console.verbose,
         )
-        return answer, asked.exit_code or past.exit_code or present.exit_code
+        if wanted.output_format not in ("json", "csv"):
+            answer = "\n".join([answer, *followed])
+        unsure = CANNOT_TELL if any(each in counts["reasons"] for each in UNSURE) else DONE
+        return answer, asked.exit_code or unsure or past.exit_code or present.exit_code
+
+
+def _followed(past: Replayed) -> list[str]:
+    """Say which lines the offsets are from, where these did not survive."""
+    homes = past.tables.read("groups", ["coordinator_partition"])["coordinator_partition"]
+    wanted = set(homes.to_pylist())
+    lines = [each for each in past.lines if each.topic == OFFSETS_TOPIC]
+    return list(sentences((each for each in lines if each.partition in wanted), past.instant))
 
 
 def _planned(

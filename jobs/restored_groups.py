@@ -106,7 +106,7 @@ def _restored(
     now: Mapping[str, Any] | None,
     file: str | None,
 ) -> RestoredGroup:
-    said = {"group": name, **verdicts, "present_state": now["state"] if now else _NOBODY}
+    said = {"group_id": name, **verdicts, "present_state": now["state"] if now else _NOBODY}
     if file is None:
         return RestoredGroup({**said, "file": None, "note": None}, None)
     notes = []

@@ -28,12 +28,14 @@ class Kind:
         title: As people read it.
         heads: Columns that text shows, by name.
         also: Columns that formats for programs have besides.
+        spare: Columns that text leaves out where it would become too wide.
     """
 
     name: str
     title: str
     heads: Mapping[str, str]
     also: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
 
     @property
     def table(self) -> str:
@@ -45,60 +47,55 @@ def _both(*names: str) -> tuple[str, ...]:
     return tuple(f"{side}_{name}" for name in names for side in _BOTH)
 
 
-GROUPS = Kind(
-    "group",
-    "groups",
-    {
-        "group": "GROUP",
-        "change": "CHANGE",
-        "from_type": "FROM-TYPE",
-        "to_type": "TO-TYPE",
-        "from_state": "FROM-STATE",
-        "to_state": "TO-STATE",
-        "from_epoch": "FROM-EPOCH",
-        "to_epoch": "TO-EPOCH",
-        "from_members": "FROM-#MEMBERS",
-        "to_members": "TO-#MEMBERS",
-        "reason": "REASON",
-    },
-    _both("protocol_type", "assignment_epoch", "protocol"),
-)
+_ELECTION = {"cause": "CAUSE", "copy": "ONLY-ON", "elected_at": "ELECTED-AT"}
+"""What an election took, the copy that alone has it, and when the election was."""
+
 OFFSETS = Kind(
     "offset",
     "committed offsets",
     {
-        "group": "GROUP",
+        "group_id": "GROUP",
         "topic": "TOPIC",
         "partition": "PARTITION",
         "change": "CHANGE",
-        "from_offset": "FROM-OFFSET",
-        "to_offset": "TO-OFFSET",
+        "from_committed_offset": "FROM-OFFSET",
+        "to_committed_offset": "TO-OFFSET",
         "difference": "DIFFERENCE",
-        "from_leader_epoch": "FROM-LEADER-EPOCH",
-        "to_leader_epoch": "TO-LEADER-EPOCH",
+        "from_committed_leader_epoch": "FROM-LEADER-EPOCH",
+        "to_committed_leader_epoch": "TO-LEADER-EPOCH",
+        **_ELECTION,
         "reason": "REASON",
     },
-    _both("commit_timestamp"),
+    (*_both("commit_timestamp", "coordinator_partition", "record_offset"), "note"),
+    _both("committed_leader_epoch"),
 )
-MEMBERS = Kind(
-    "member",
-    "members",
+GROUPS = Kind(
+    "group",
+    "groups",
     {
-        "group": "GROUP",
+        "group_id": "GROUP",
         "change": "CHANGE",
-        "consumer_id": "CONSUMER-ID",
-        "previous_consumer_id": "PREVIOUS-CONSUMER-ID",
-        "group_instance_id": "GROUP-INSTANCE-ID",
-        "client_id": "CLIENT-ID",
-        "host": "HOST",
+        "from_group_type": "FROM-TYPE",
+        "to_group_type": "TO-TYPE",
+        "from_state": "FROM-STATE",
+        "to_state": "TO-STATE",
+        "from_epoch": "FROM-EPOCH",
+        "to_epoch": "TO-EPOCH",
+        "from_member_count": "FROM-#MEMBERS",
+        "to_member_count": "TO-#MEMBERS",
+        **_ELECTION,
         "reason": "REASON",
     },
+    _both(
+        "protocol_type", "assignment_epoch", "protocol", "coordinator_partition", "record_offset"
+    ),
+    _both("epoch", "member_count"),
 )
 SHARE_PARTITIONS = Kind(
     "share_partition",
     "share partitions",
     {
-        "group": "GROUP",
+        "group_id": "GROUP",
         "topic": "TOPIC",
         "partition": "PARTITION",
         "change": "CHANGE",
@@ -107,28 +104,38 @@ SHARE_PARTITIONS = Kind(
         "difference": "DIFFERENCE",
         "from_state_epoch": "FROM-STATE-EPOCH",
         "to_state_epoch": "TO-STATE-EPOCH",
+        **_ELECTION,
         "reason": "REASON",
     },
     (
         "topic_id",
         *_both("phase", "available_count", "acknowledged_count", "archiving_count"),
         *_both("archived_count", "max_delivery_count", "delivery_complete_count"),
+        *_both("coordinator_partition", "record_offset"),
     ),
+    _both("state_epoch"),
 )
-KINDS = (GROUPS, OFFSETS, MEMBERS, SHARE_PARTITIONS)
+MEMBERS = Kind(
+    "member",
+    "members",
+    {
+        "group_id": "GROUP",
+        "change": "CHANGE",
+        "member_id": "CONSUMER-ID",
+        "previous_member_id": "PREVIOUS-CONSUMER-ID",
+        "group_instance_id": "GROUP-INSTANCE-ID",
+        "client_id": "CLIENT-ID",
+        "client_host": "HOST",
+        "reason": "REASON",
+    },
+    spare=("group_instance_id", "client_id", "client_host"),
+)
+KINDS = (OFFSETS, GROUPS, SHARE_PARTITIONS, MEMBERS)
 TABLES = tuple(kind.table for kind in KINDS)
 """What `--table` calls them."""
 
-_SHORT = {
-    "group_id": "group",
-    "member_id": "consumer_id",
-    "previous_member_id": "previous_consumer_id",
-    "client_host": "host",
-    **{f"{side}_committed_{name}": f"{side}_{name}" for name in ("offset",) for side in _BOTH},
-    **{f"{side}_committed_leader_epoch": f"{side}_leader_epoch" for side in _BOTH},
-    **{f"{side}_group_type": f"{side}_type" for side in _BOTH},
-    **{f"{side}_member_count": f"{side}_members" for side in _BOTH},
-}
+_LOSSES = ("went back", "vanished")
+"""Changes that come first: something is gone that was there."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +180,7 @@ def told(difference: Difference, output_format: str, said: Mapping[str, Any]) ->
     ]
     if output_format in ("json", "csv"):
         return shown(sections, output_format, {**said, "counts": counts})
-    there = [_without_empty(each) for each in sections if each.rows.num_rows]
+    there = [_for_people(each) for each in sections if each.rows.num_rows]
     return shown(there, output_format, said) or NO_DIFFERENCE
 
 
@@ -183,15 +190,27 @@ def in_words(changes: Mapping[str, int]) -> str:
 
 
 def _section(kind: Kind, rows: pa.Table) -> Section:
-    rows = _with_times_as_text(rows.rename_columns([_SHORT.get(n, n) for n in rows.column_names]))
-    if "note" in rows.column_names:
-        reason, note = rows["reason"], rows["note"]
-        both = pc.coalesce(pc.binary_join_element_wise(reason, note, "; "), reason, note)
-        rows = rows.set_column(rows.column_names.index("reason"), "reason", both)
+    rows = _losses_first(_with_times_as_text(rows))
     named = pa.chunked_array([pa.repeat(pa.scalar(kind.name), rows.num_rows)])
+    problems = pa.array([*_LOSSES, CANNOT_TELL])
     return Section(
-        rows.append_column("kind", named), kind.heads, ("kind", *kind.also), name=kind.table
+        rows.append_column("kind", named).append_column(
+            "is_problem", pc.is_in(rows["change"], problems)
+        ),
+        kind.heads,
+        ("kind", *kind.also),
+        name=kind.table,
+        problem="is_problem",
+        spare=kind.spare,
     )
+
+
+def _losses_first(rows: pa.Table) -> pa.Table:
+    """Put first what is gone, then what cannot be told; the order stays as it is within these."""
+    is_lost = pc.is_in(rows["change"], pa.array(_LOSSES))
+    is_unsure = pc.equal(rows["change"], CANNOT_TELL)
+    rest = pc.invert(pc.or_(is_lost, is_unsure))
+    return pa.concat_tables([rows.filter(each) for each in (is_lost, is_unsure, rest)])
 
 
 def _with_times_as_text(rows: pa.Table) -> pa.Table:
@@ -201,11 +220,16 @@ def _with_times_as_text(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _without_empty(section: Section) -> Section:
-    """Leave out columns in which no row has anything; who reads text has little room."""
+def _for_people(section: Section) -> Section:
+    """Say a note beside the reason, and leave out columns in which no row has anything."""
+    rows = section.rows
+    if "note" in rows.column_names:
+        reason, note = rows["reason"], rows["note"]
+        both = pc.coalesce(pc.binary_join_element_wise(reason, note, "; "), reason, note)
+        rows = rows.set_column(rows.column_names.index("reason"), "reason", both)
     heads = {
         name: head
         for name, head in section.heads.items()
-        if section.rows[name].null_count < section.rows.num_rows
+        if rows[name].null_count < section.rows.num_rows
     }
-    return replace(section, heads=heads)
+    return replace(section, rows=rows, heads=heads)

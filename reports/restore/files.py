@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-REFUSED_HEADS = (*("group", "topic", "partition", "offset", "present_offset", "reason", "detail"),)
-_REFUSED_COLUMNS = (
+REFUSED_COLUMNS = (
     *("group_id", "topic", "partition", "committed_offset", "present_offset", "reason", "detail"),
 )
 
@@ -28,8 +27,8 @@ def offsets_text(rows: pa.Table) -> str:
 
 def refused_text(rows: pa.Table) -> str:
     """Return `refused.csv`, with a header."""
-    columns = (rows[name].to_pylist() for name in _REFUSED_COLUMNS)
-    return _csv(REFUSED_HEADS, zip(*columns, strict=True))
+    columns = (rows[name].to_pylist() for name in REFUSED_COLUMNS)
+    return _csv(REFUSED_COLUMNS, zip(*columns, strict=True))
 
 
 def _csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

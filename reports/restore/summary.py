@@ -12,7 +12,7 @@ from reports.quantities import count
 from reports.row_formats import Section, shown
 
 GROUP_HEADS = {
-    "group": "GROUP",
+    "group_id": "GROUP",
     "restore": "RESTORE",
     "unchanged": "UNCHANGED",
     "refused": "REFUSED",
@@ -21,11 +21,11 @@ GROUP_HEADS = {
     "note": "NOTE",
 }
 OFFSET_HEADS = {
-    "group": "GROUP",
+    "group_id": "GROUP",
     "topic": "TOPIC",
     "partition": "PARTITION",
     "verdict": "VERDICT",
-    "new_offset": "NEW-OFFSET",
+    "committed_offset": "NEW-OFFSET",
     "present_offset": "PRESENT-OFFSET",
     "difference": "DIFFERENCE",
     "reason": "REASON",
@@ -33,7 +33,7 @@ OFFSET_HEADS = {
 }
 _SCHEMA = pa.schema(
     [
-        ("group", pa.string()),
+        ("group_id", pa.string()),
         ("restore", pa.int64()),
         ("unchanged", pa.int64()),
         ("refused", pa.int64()),
@@ -68,13 +68,7 @@ def told(
         ("kind",),
         name="groups",
     )
-    offsets = plan.rename_columns(
-        [
-            {"group_id": "group", "committed_offset": "new_offset"}.get(n, n)
-            for n in plan.column_names
-        ]
-    )
-    by_offset = Section(_kind(offsets, "offset"), OFFSET_HEADS, ("kind",), name="offsets")
+    by_offset = Section(_kind(plan, "offset"), OFFSET_HEADS, ("kind",), name="offsets")
     counts = counts_of(plan)
     if output_format in ("json", "csv"):
         return shown([by_group, by_offset], output_format, {**said, "counts": counts})

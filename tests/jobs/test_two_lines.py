@@ -82,8 +82,8 @@ def groups(answer: dict[str, Any]) -> set[str]:
 def changed(rows: list[dict[str, Any]], kind: str, change: str) -> set[Any]:
     found = [row for row in rows if (row["kind"], row["change"]) == (kind, change)]
     if kind == "group":
-        return {row["group"] for row in found}
-    return {(row["group"], row["topic"], row["partition"]) for row in found}
+        return {row["group_id"] for row in found}
+    return {(row["group_id"], row["topic"], row["partition"]) for row in found}
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,9 @@ def test_the_two_lines_differ_in_every_offset_and_group_that_the_election_lost(
     assert answer["counts"]["offset"]["went back"] == 9
     assert answer["counts"]["offset"]["vanished"] == 10
     types = {
-        row["group"]: (row["from_type"], row["to_type"]) for row in rows if row["kind"] == "group"
+        row["group_id"]: (row["from_group_type"], row["to_group_type"])
+        for row in rows
+        if row["kind"] == "group"
     }
     assert types["emergency-router"] == ("consumer", "classic")
     # The records under these offsets are others, though the numbers are equal.
@@ -158,12 +160,12 @@ def test_filters_and_formats(dead: Path, alive: Path) -> None:
     result = invoked("diff", dead, alive, "--group", "night-*", "--format", "csv")
     rows = list(csv.DictReader(result.stdout.splitlines()))
     assert {row["kind"] for row in rows} == {"group", "offset"}
-    assert {row["group"] for row in rows} == {"night-audit"}
+    assert {row["group_id"] for row in rows} == {"night-audit"}
     assert {row["change"] for row in rows} == {"vanished"}
     text = invoked("diff", dead, alive, "--group", "night-*").stdout
     assert "committed offsets: 3 vanished" in text
     markdown = invoked("diff", dead, alive, "--group", "night-*", "--format", "markdown").stdout
-    assert markdown.startswith("## groups: 1 vanished\n\n| GROUP |")
+    assert markdown.startswith("## committed offsets: 3 vanished\n\n|")
 
 
 def test_what_is_compared_has_to_be_said(alive: Path) -> None:
@@ -195,7 +197,7 @@ def given_back(folder: Path) -> dict[Key, int]:
 def refused(folder: Path) -> dict[Key, str]:
     lines = (folder / "refused.csv").read_text("utf-8").splitlines()
     return {
-        (row["group"], row["topic"], int(row["partition"])): row["reason"]
+        (row["group_id"], row["topic"], int(row["partition"])): row["reason"]
         for row in csv.DictReader(lines)
     }
 

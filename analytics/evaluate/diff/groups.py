@@ -7,6 +7,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.diff.elections import with_elections
 from analytics.evaluate.diff.paired import (
     APPEARED,
     CHANGED,
@@ -24,8 +25,8 @@ COMPARED = (
     *("group_type", "protocol_type", "state", "epoch", "assignment_epoch", "protocol"),
     "member_count",
 )
-GROUP_COLUMNS = ("group_id", *COMPARED)
-"""Of the table `groups`, what is compared."""
+GROUP_COLUMNS = ("group_id", *COMPARED, "coordinator_partition", "record_offset")
+"""Of the table `groups`, what is compared, and where it is from."""
 
 MEMBER_KEY = ("group_id", "member_id")
 MEMBER_COLUMNS = (*MEMBER_KEY, "group_instance_id", "client_id", "client_host")
@@ -34,25 +35,31 @@ MEMBER_COLUMNS = (*MEMBER_KEY, "group_instance_id", "client_id", "client_host")
 JOINED, LEFT, RESTARTED = "joined", "left", "restarted"
 
 
-def changed_groups(before: pa.Table, after: pa.Table, untold: pa.Table) -> pa.Table:
+def changed_groups(before: pa.Table, after: pa.Table, untold: pa.Table, lost: pa.Table) -> pa.Table:
     """Return the groups that differ in type, state, epochs, assignor or number of members.
+
+    Groups of which one state does not tell all may differ, and are among them.
 
     Args:
         before: `GROUP_COLUMNS` of the first state.
         after: Those of the second.
         untold: Groups of which one state does not tell all (`UNTOLD`).
+        lost: Lines of the offsets topic that the second state lost (`LOST_LINES`).
 
     Returns:
-        `group_id`, `change`, the other columns of both states, `reason`.
+        `group_id`, `change`, the other columns of both states, `reason`, and of what an election
+        took `cause`, `copy`, `elected_at`.
     """
     rows = paired(before.select(GROUP_COLUMNS), after.select(GROUP_COLUMNS), ["group_id"])
+    doubts = untold.rename_columns(["group_id", "doubt"])
+    rows = rows.join(doubts, ["group_id"], join_type="left outer")
     vanished, appeared = presence(rows)
     change = chosen(
         (vanished, VANISHED),
         (appeared, APPEARED),
         (reduce(pc.or_, (differs(rows, name) for name in COMPARED)), CHANGED),
     )
-    return in_order(with_change(rows, change, untold), "group_id")
+    return in_order(with_elections(with_change(rows, change, untold), lost), "group_id")
 
 
 def changed_members(before: pa.Table, after: pa.Table, untold: pa.Table) -> pa.Table:

@@ -5,34 +5,50 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.diff.paired import differs, in_order, paired, with_moves
+from analytics.evaluate.diff.elections import with_elections
+from analytics.evaluate.diff.paired import (
+    differs,
+    in_order,
+    one_reason,
+    paired,
+    replaced,
+    with_moves,
+)
 
 KEY = ("group_id", "topic", "partition")
-COLUMNS = (*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp")
-"""Of the table `committed_offsets`, what is compared."""
+_PLACE = ("coordinator_partition", "record_offset")
+COLUMNS = (
+    *(*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp"),
+    *(*_PLACE, "missing"),
+)
+"""Of the table `committed_offsets`, what is compared, and what says how sure that is."""
 
 EPOCH_CHANGED = "leader epoch changed"
 """The same offset, read under another leader epoch: perhaps another record."""
 
 
 def changed_offsets(
-    before: pa.Table, after: pa.Table, untold: pa.Table, born_again: pa.Table
+    before: pa.Table, after: pa.Table, untold: pa.Table, born_again: pa.Table, lost: pa.Table
 ) -> pa.Table:
-    """Return the committed offsets that differ.
+    """Return the committed offsets that differ, or may differ.
 
     Args:
         before: `COLUMNS` of the first state.
         after: Those of the second.
         untold: Groups of which one state does not tell all (`UNTOLD`).
         born_again: As `topics_born_again` returns it.
+        lost: Lines of the offsets topic that the second state lost (`LOST_LINES`).
 
     Returns:
         `KEY`, `change`, the other columns of both states, `difference` (records, null where one
-        offset is absent), `note` (the topic is another one of the same name), `reason`.
+        offset is absent), `note` (the topic is another one of the same name), `reason`, and of
+        what an election took `cause`, `copy`, `elected_at`.
     """
     rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
+    rows = replaced(rows, "doubt", one_reason(rows["from_missing"], rows["to_missing"]))
     epoch_changed = (differs(rows, "committed_leader_epoch"), EPOCH_CHANGED)
     rows = with_moves(rows, "committed_offset", epoch_changed, untold)
+    rows = with_elections(rows, lost)
     return in_order(rows.join(born_again, ["topic"], join_type="left outer"), *KEY)
 
 

@@ -45,7 +45,8 @@ def with_change(rows: pa.Table, change: pa.ChunkedArray, untold: pa.Table) -> pa
     """Keep the rows that differ, and say what became of them.
 
     Args:
-        rows: As `paired` returns them, with `group_id`.
+        rows: As `paired` returns them, with `group_id`; where they have `doubt`, it says why a
+            state may have had something else, and rows that look alike may differ too.
         change: What became of each row; null where nothing did.
         untold: As `UNTOLD`: where one state does not tell all of a group, no difference is sure.
 
@@ -53,10 +54,11 @@ def with_change(rows: pa.Table, change: pa.ChunkedArray, untold: pa.Table) -> pa
         The rows that differ with `change` and `reason` (null where the change is sure).
     """
     rows = rows.append_column("change", change)
-    rows = rows.filter(pc.is_valid(rows["change"])).join(
-        untold, ["group_id"], join_type="left outer"
-    )
-    return told(rows, rows["reason"])
+    if "doubt" not in rows.column_names:
+        rows = rows.append_column("doubt", pa.nulls(rows.num_rows, pa.string()))
+    may_differ = pc.or_(pc.is_valid(rows["change"]), pc.is_valid(rows["doubt"]))
+    rows = rows.filter(may_differ).join(untold, ["group_id"], join_type="left outer")
+    return told(rows, pc.coalesce(rows["reason"], rows["doubt"])).drop_columns(["doubt"])
 
 
 def told(rows: pa.Table, reason: pa.ChunkedArray) -> pa.Table:
@@ -64,6 +66,16 @@ def told(rows: pa.Table, reason: pa.ChunkedArray) -> pa.Table:
     unsure = pc.is_valid(reason)
     rows = replaced(rows, "reason", reason)
     return replaced(rows, "change", pc.if_else(unsure, CANNOT_TELL, rows["change"]))
+
+
+def one_reason(before: pa.ChunkedArray, after: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return what either state lacks, in words; null where neither lacks anything."""
+    first = pc.binary_join_element_wise("from", before, ": ")
+    second = pc.binary_join_element_wise("to", after, ": ")
+    both = pc.if_else(
+        pc.equal(before, after), before, pc.binary_join_element_wise(first, second, "; ")
+    )
+    return pc.coalesce(both, first, second)
 
 
 def presence(rows: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:

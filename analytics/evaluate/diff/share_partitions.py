@@ -8,10 +8,12 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.diff.elections import with_elections
 from analytics.evaluate.diff.paired import (
     CHANGED,
     differs,
     in_order,
+    one_reason,
     paired,
     replaced,
     told,
@@ -23,7 +25,10 @@ COMPARED = (
     *("phase", "state_epoch", "available_count", "acknowledged_count", "archiving_count"),
     *("archived_count", "max_delivery_count", "delivery_complete_count"),
 )
-COLUMNS = (*KEY, "topic", "start_offset", *COMPARED, "coordinator_partition", "missing")
+COLUMNS = (
+    *(*KEY, "topic", "start_offset", *COMPARED),
+    *("coordinator_partition", "record_offset", "missing"),
+)
 """Of the table `share_partitions`, what is compared or shown."""
 
 _HOME = "__share_group_state"
@@ -33,6 +38,7 @@ def changed_share_partitions(
     before: pa.Table,
     after: pa.Table,
     untold: pa.Table,
+    lost: pa.Table,
     lost_before: Collection[int] = (),
     lost_after: Collection[int] = (),
 ) -> pa.Table:
@@ -42,26 +48,26 @@ def changed_share_partitions(
         before: `COLUMNS` of the first state.
         after: Those of the second.
         untold: Groups of which one state does not tell all (`UNTOLD`).
+        lost: Lines of the share state topic that the second state lost (`LOST_LINES`).
         lost_before: Partitions of the share state topic of which the first state knows nothing.
         lost_after: Those of which the second knows nothing.
 
     Returns:
         `KEY`, `topic`, `change`, the other columns of both states, `difference` (offsets),
-        `reason`.
+        `reason`, and of what an election took `cause`, `copy`, `elected_at`.
     """
     rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
+    rows = replaced(rows, "doubt", one_reason(rows["from_missing"], rows["to_missing"]))
     changed = reduce(pc.or_, (differs(rows, name) for name in ("start_offset", *COMPARED)))
     rows = with_moves(rows, "start_offset", (changed, CHANGED), untold)
     reason = pc.coalesce(
         rows["reason"],
-        rows["from_missing"],
-        rows["to_missing"],
         _without_home(rows, "from", "to", lost_after),
         _without_home(rows, "to", "from", lost_before),
     )
     rows = told(rows, reason)
     rows = replaced(rows, "topic", pc.coalesce(rows["to_topic"], rows["from_topic"]))
-    return in_order(rows, *KEY)
+    return in_order(with_elections(rows, lost), *KEY)
 
 
 def _without_home(rows: pa.Table, there: str, absent: str, lost: Collection[int]) -> pa.Array:

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.diff.paired import in_order
+from analytics.evaluate.diff.paired import in_order, replaced
 from analytics.evaluate.restore.data_logs import Logs, data_limits, with_limits
 from analytics.evaluate.restore.refusals import (
     PENDING_TRANSACTION,
@@ -18,7 +18,9 @@ from analytics.evaluate.restore.refusals import (
 )
 
 KEY = ("group_id", "topic", "partition")
-COMMITTED = (*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp", "via")
+COMMITTED = (
+    *(*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp", "via", "missing"),
+)
 """Of the table `committed_offsets`, what is read."""
 
 RESTORE: Final = "restore"
@@ -76,8 +78,8 @@ def restore_plan(
         transaction. Of what was pending alone then the offset is null.
     """
     rows = then.committed.select(COMMITTED)
-    present = now.committed.select([*KEY, "committed_offset", "commit_timestamp"])
-    names = [*KEY, "present_offset", "present_timestamp"]
+    present = now.committed.select([*KEY, "committed_offset", "commit_timestamp", "missing"])
+    names = [*KEY, "present_offset", "present_timestamp", "present_missing"]
     rows = rows.join(present.rename_columns(names), list(KEY), join_type="left outer")
     rows = _with_groups(rows, then.untold, now.untold, unfit)
     rows = _with_topics(rows, then, now)
@@ -135,6 +137,8 @@ def _with_groups(rows: pa.Table, then: pa.Table, now: pa.Table, unfit: pa.Table)
         rows = rows.join(
             table.rename_columns(["group_id", name]), ["group_id"], join_type="left outer"
         )
+    for name, missing in (("untold_then", "missing"), ("untold_now", "present_missing")):
+        rows = replaced(rows, name, pc.coalesce(rows[name], rows[missing]))
     return rows
 
 

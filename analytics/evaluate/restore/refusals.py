@@ -23,6 +23,9 @@ UNFIT_GROUP = "unfit_group"
 SHARE_GROUP = "share_group"
 UNFIT_NAME = "unfit_name"
 
+UNSURE = (INCOMPLETE, PRESENT_UNKNOWN, DATA_UNCERTAIN)
+"""Reasons that say that the dump cannot tell."""
+
 LEGAL_TOPIC = r"^[a-zA-Z0-9._-]{1,249}$"
 """``Topic.validate``; another name would not come through the file."""
 

@@ -57,7 +57,7 @@ def test_refused_offsets_keep_their_reasons() -> None:
         "detail": ["the log ends"],
     }
     assert refused_text(pa.table(columns)).splitlines() == [
-        "group,topic,partition,offset,present_offset,reason,detail",
+        "group_id,topic,partition,committed_offset,present_offset,reason,detail",
         '"a,b",t,0,5,,moved_on,the log ends',
     ]
 

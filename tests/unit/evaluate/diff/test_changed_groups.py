@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from analytics.evaluate.diff.elections import LOST_LINES
 from analytics.evaluate.diff.groups import (
     GROUP_COLUMNS,
     MEMBER_COLUMNS,
@@ -16,6 +17,7 @@ from analytics.evaluate.diff.paired import UNTOLD
 from analytics.evaluate.diff.share_partitions import COLUMNS, changed_share_partitions
 
 NOTHING = UNTOLD.empty_table()
+NO_ELECTION = LOST_LINES.empty_table()
 _NUMBERS = {"epoch", "assignment_epoch", "member_count", "partition", "coordinator_partition"}
 
 
@@ -54,15 +56,19 @@ def test_groups_appear_vanish_and_change_their_type_state_or_epoch() -> None:
         ("older", "classic", "Stable", 2),
         ("new", "classic", "Empty", 1),
     )
-    found = changed_groups(before, after, NOTHING).to_pylist()
+    found = changed_groups(before, after, NOTHING, NO_ELECTION).to_pylist()
     assert [(row["group_id"], row["change"]) for row in found] == [
         ("gone", "vanished"),
         ("new", "appeared"),
         ("older", "changed"),
         ("typed", "changed"),
     ]
-    unsure = changed_groups(before, after, untold("gone")).to_pylist()
-    assert (unsure[0]["change"], unsure[0]["reason"]) == ("cannot tell", "to: lost")
+    for name in ("gone", "same"):
+        unsure = changed_groups(before, after, untold(name), NO_ELECTION).to_pylist()
+        assert [(row["group_id"], row["reason"]) for row in unsure if row["reason"]] == [
+            (name, "to: lost")
+        ]
+        assert {row["change"] for row in unsure if row["reason"]} == {"cannot tell"}
 
 
 def test_members_join_leave_and_come_back_under_their_instance_id() -> None:
@@ -109,7 +115,7 @@ def test_share_partitions_move_go_back_and_change_their_state() -> None:
             share(4, 6, missing="its snapshot is not in the dump"),
         ],
     )
-    found = changed_share_partitions(before, after, NOTHING).to_pylist()
+    found = changed_share_partitions(before, after, NOTHING, NO_ELECTION).to_pylist()
     assert {row["partition"]: row["change"] for row in found} == {
         0: "moved",
         1: "went back",
@@ -118,6 +124,6 @@ def test_share_partitions_move_go_back_and_change_their_state() -> None:
         4: "cannot tell",
         5: "vanished",
     }
-    lost = changed_share_partitions(before, after, NOTHING, lost_after=[7]).to_pylist()
+    lost = changed_share_partitions(before, after, NOTHING, NO_ELECTION, lost_after=[7]).to_pylist()
     assert lost[-1]["change"] == "cannot tell"
     assert "__share_group_state-7" in lost[-1]["reason"]

@@ -25,6 +25,7 @@ COMMITTED = pa.schema(
         ("committed_leader_epoch", pa.int32()),
         ("commit_timestamp", pa.timestamp("us", tz="UTC")),
         ("via", pa.string()),
+        ("missing", pa.string()),
     ]
 )
 PENDING = pa.schema(
@@ -56,7 +57,7 @@ A, T = "A" * 22, ("g", "t", 0)
 
 def offsets(*rows: tuple[str, str, int, int], epoch: int | None = None) -> pa.Table:
     named = [
-        dict(zip(COMMITTED.names, (*row, epoch, COMMITTED_AT, "plain"), strict=True))
+        dict(zip(COMMITTED.names, (*row, epoch, COMMITTED_AT, "plain", None), strict=True))
         for row in rows
     ]
     return pa.Table.from_pylist(named, schema=COMMITTED)
@@ -127,6 +128,17 @@ def test_an_offset_that_went_back_or_vanished_is_given_back() -> None:
         ("restore", None),
         ("restore", None),
     ]
+
+
+def test_an_offset_that_a_lost_record_may_have_changed_is_refused() -> None:
+    def lacking(committed: pa.Table) -> pa.Table:
+        return committed.set_column(7, "missing", pa.array(["a segment is missing"]))
+
+    (row,) = judged(replace(THEN, committed=lacking(offsets((*T, 50)))))
+    assert (row["verdict"], row["reason"]) == ("refused", "incomplete")
+    assert row["detail"] == "cannot tell what it was: a segment is missing"
+    (row,) = judged(now=replace(NOW, committed=lacking(offsets((*T, 50)))))
+    assert (row["verdict"], row["reason"]) == ("refused", "present_unknown")
 
 
 def test_an_offset_that_is_there_already_is_left_alone() -> None:
