@@ -37,6 +37,7 @@ from reports.expiration.rows import (
     what_if_section,
 )
 from reports.layout.section import raw_section
+from reports.quantities import count as counted
 from reports.row_formats import shown
 from schemas.expiration_rules import AuditRules, audit_rules
 
@@ -197,14 +198,16 @@ def _untold(made: Mapping[str, pa.Table]) -> list[str]:
     found = []
     removals = made["offset_removals"]
     for reason, count in _reasons(removals):
-        found.append(f"whether {count} offsets were removed rightly: {reason}")
+        found.append(f"whether {counted(count, 'offset')} were removed rightly: {reason}")
     notes = made["offset_expiration"]["note"]
     doubts = notes.filter(pc.fill_null(pc.starts_with(notes, DOUBT), fill_value=False))
     for note, count in Counter(doubts.to_pylist()).items():
-        found.append(f"whether {count} offsets are protected: {note.removeprefix(DOUBT)}")
+        found.append(
+            f"whether and when {counted(count, 'offset')} will expire: {note.removeprefix(DOUBT)}"
+        )
     what_if = made["retention_what_if"]
     for reason, count in _reasons(what_if):
-        found.append(f"what {count} groups would have lost: {reason}")
+        found.append(f"what {counted(count, 'group')} would have lost: {reason}")
     return found
 
 
@@ -223,12 +226,12 @@ def _answer(
             offset_section(expiration, described, for_people=False),
             raw_section(removals, "removals"),
             raw_section(what_if, "what_if"),
-            group_section(expiration),
+            group_section(expiration, for_people=False),
         ]
         return shown(sections, output_format, said)
     parts = ["\n".join([said["rules_said"], *said["retention"], *said["findings"]])]
     sections = [
-        group_section(expiration),
+        group_section(expiration, for_people=True),
         offset_section(expiration, described, for_people=True),
         removal_section(removals),
         what_if_section(what_if),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -35,8 +36,12 @@ OFFSET_HEADS = {
     "next_cleanup_at": "CLEANUP-BY",
     "status": "STATUS",
     "blocked_by": "BLOCKED-BY",
+    "note": "NOTE",
 }
-SPARE = ("client_id", "host", "base_timestamp", "log_end_offset", "consumer_id", "next_cleanup_at")
+SPARE = (
+    *("client_id", "host", "base_timestamp", "log_end_offset", "consumer_id", "next_cleanup_at"),
+    *("blocked_by", "lag"),
+)
 """What text leaves out first where there is no room."""
 WHAT_IF_HEADS = {
     "retention_minutes": "RETENTION-MINUTES",
@@ -45,7 +50,9 @@ WHAT_IF_HEADS = {
     "lost_now": "LOST-NOW",
     "lost_once": "LOST-ONCE",
     "first_lost_at": "FIRST-LOST-AT",
+    "next_expires_at": "NEXT-EXPIRES-AT",
     "longest_idle": "LONGEST-IDLE",
+    "observed": "OBSERVED",
     "verdict": "VERDICT",
     "reason": "REASON",
 }
@@ -59,10 +66,22 @@ REMOVAL_HEADS = {
     "last": "LAST-REMOVED-AT",
     "reason": "REASON",
 }
+STATUSES = ("overdue", "due", "blocked", "cannot_tell", "scheduled", "protected")
+"""Worst first."""
+WHAT_IF_VERDICTS = (
+    *("would_lose_now", "would_have_lost", "cannot_tell", "not_lost_in_period", "safe"),
+)
+REMOVAL_VERDICTS = ("early", "late", "cannot_tell", "on_time", "not_applicable")
+PROBLEMS = frozenset(
+    {
+        *("overdue", "due", "blocked", "cannot_tell"),
+        *("would_lose_now", "would_have_lost", "early", "late"),
+    }
+)
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
-def group_section(expiration: pa.Table) -> Section:
+def group_section(expiration: pa.Table, *, for_people: bool) -> Section:
     """Return a row a group: how many offsets, by which rules, when the next one goes."""
     groups: dict[str, list[Row]] = {}
     for row in readable(expiration):
@@ -76,11 +95,20 @@ def group_section(expiration: pa.Table) -> Section:
                 (each["expires_at"] for each in offsets if each["expires_at"]), default=None
             ),
             "statuses": _counted(each["status"] for each in offsets),
+            "is_problem": any(each["status"] in PROBLEMS for each in offsets),
+            "worst": min((each["status"] for each in offsets), key=STATUSES.index),
         }
         for group, offsets in sorted(groups.items())
     ]
+    if for_people:
+        rows = _worst_first(rows, "worst", STATUSES)
     return Section(
-        table_of(rows, GROUP_HEADS), GROUP_HEADS, name="groups", key="groups", title="Groups"
+        table_of(rows, [*GROUP_HEADS, "is_problem"]),
+        GROUP_HEADS,
+        name="groups",
+        key="groups",
+        title="Groups",
+        problem="is_problem",
     )
 
 
@@ -103,20 +131,62 @@ def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: boo
             {
                 **row,
                 **{name: owner.get(name) for name in ("lag", "consumer_id", "host", "client_id")},
+                "is_problem": row["status"] in PROBLEMS,
             }
         )
+    heads = dict(OFFSET_HEADS)
+    if for_people:
+        rows = _worst_first(rows, "status", STATUSES)
+        if not any(row["note"] for row in rows):
+            del heads["note"]
     names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))
     also = [] if for_people else [name for name in names if name not in OFFSET_HEADS]
     return Section(
-        table_of(rows, names), OFFSET_HEADS, also, name="offsets", title="Offsets", spare=SPARE
+        table_of(rows, [*names, "is_problem"]),
+        heads,
+        also,
+        name="offsets",
+        title="Offsets",
+        problem="is_problem",
+        spare=SPARE,
     )
 
 
 def what_if_section(what_if: pa.Table) -> Section:
-    """Return a row a retention and group."""
-    rows = [{**row, "longest_idle": duration(row["longest_idle_ms"])} for row in readable(what_if)]
-    table = table_of(rows, [*what_if.column_names, "longest_idle"])
-    return Section(table, WHAT_IF_HEADS, name="what_if", key="what_if", title="What if")
+    """Return a row a retention and group, those first that lose offsets."""
+    rows = [
+        {
+            **row,
+            "longest_idle": duration(row["longest_idle_ms"]),
+            "observed": _observed(row),
+            "is_problem": row["verdict"] in PROBLEMS,
+        }
+        for row in readable(what_if)
+    ]
+    rows = _worst_first(rows, "verdict", WHAT_IF_VERDICTS)
+    for row in rows:
+        if row["verdict"] == "not_lost_in_period":
+            row["verdict"] = f"not lost in the {row['observed']} observed"
+        row["verdict"] = row["verdict"].replace("_", " ")
+    names = [*what_if.column_names, "longest_idle", "observed", "is_problem"]
+    return Section(
+        table_of(rows, names),
+        WHAT_IF_HEADS,
+        name="what_if",
+        key="what_if",
+        title="What if",
+        problem="is_problem",
+        spare=("first_lost_at", "longest_idle", "observed"),
+    )
+
+
+def _observed(row: Row) -> str | None:
+    if row["observed_from"] is None or row["observed_to"] is None:
+        return None
+    period = datetime.fromisoformat(row["observed_to"]) - datetime.fromisoformat(
+        row["observed_from"]
+    )
+    return duration(period // timedelta(milliseconds=1))
 
 
 def removal_section(removals: pa.Table) -> Section:
@@ -131,16 +201,24 @@ def removal_section(removals: pa.Table) -> Section:
             "count": len(gone),
             "first": _first(each["removed_at"] for each in gone),
             "last": max((each["removed_at"] for each in gone if each["removed_at"]), default=None),
+            "is_problem": key[3] in PROBLEMS,
         }
         for key, gone in sorted(acts.items())
     ]
+    rows = _worst_first(rows, "verdict", REMOVAL_VERDICTS)
     return Section(
-        table_of(rows, REMOVAL_HEADS),
+        table_of(rows, [*REMOVAL_HEADS, "is_problem"]),
         REMOVAL_HEADS,
         name="removals",
         key="removals",
         title="Removed",
+        problem="is_problem",
     )
+
+
+def _worst_first(rows: list[dict[str, Any]], name: str, order: Sequence[str]) -> list[Any]:
+    ranks = {word: rank for rank, word in enumerate(order)}
+    return sorted(rows, key=lambda row: ranks.get(row[name], len(ranks)))
 
 
 def readable(rows: pa.Table) -> list[dict[str, Any]]:

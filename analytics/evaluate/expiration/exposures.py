@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 TOPIC_KEY = (*GROUP_KEY, "topic")
 
 
-def exposures(log: OffsetLog, removals: DataFrame, as_of_ms: int) -> DataFrame:
+def exposures(log: OffsetLog, removals: DataFrame, now_ms: Column) -> DataFrame:
     """Return every stretch in which an offset was exposed to its retention.
 
     Args:
         log: The log up to the instant.
         removals: `offset_removals`: what is an expiration among them ends no offset here.
-        as_of_ms: The instant, in epoch milliseconds.
+        now_ms: The instant of a row's `coordinator_partition`, in epoch milliseconds.
 
     Returns:
-        `KEY`, `from_ms`, `to_ms` (bigint), `to_offset` (offset in the coordinator's partition at
-        which it ended), `base_ms` (what the retention counts from), `expire_ms` (the offset's own
-        expire time; null where it has none) and `is_now` (boolean: it goes on at the instant, and
-        the offset is still there).
+        `KEY`, `commit_position` (where the commit took effect), `from_ms`, `to_ms` (bigint),
+        `to_offset` (offset in the coordinator's partition at which it ended), `base_ms` (what the
+        retention counts from), `expire_ms` (the offset's own expire time; null where it has none)
+        and `is_now` (boolean: it goes on at the instant, and the offset is still there).
     """
     lives = _lives(log, removals)
     topics = lives.select(*TOPIC_KEY).distinct().localCheckpoint()
@@ -53,8 +53,9 @@ def exposures(log: OffsetLog, removals: DataFrame, as_of_ms: int) -> DataFrame:
     is_there = is_open & ~F.col("was_removed")
     return pieces.select(
         *KEY,
+        "commit_position",
         F.coalesce(F.unix_millis("from_at"), F.col("commit_ms")).alias("from_ms"),
-        F.when(is_open, as_of_ms).otherwise(F.unix_millis("to_at")).alias("to_ms"),
+        F.when(is_open, now_ms).otherwise(F.unix_millis("to_at")).alias("to_ms"),
         "to_offset",
         F.coalesce(base, "commit_ms").alias("base_ms"),
         F.when(has_expire_time(), F.col("expire_ms")).alias("expire_ms"),
@@ -80,11 +81,12 @@ def _lives(log: OffsetLog, removals: DataFrame) -> DataFrame:
     order = Window.partitionBy(*KEY).orderBy("position")
     return (
         events.withColumn("from_offset", F.col("position"))
+        .withColumn("commit_position", F.col("position"))
         .withColumn("from_at", F.col("at"))
         .withColumn("to_offset", F.coalesce(F.lead("position").over(order), F.lit(FOREVER)))
         .withColumn("to_at", F.lead("at").over(order))
         .where(F.col("event") == COMMITTED)
-        .select(*KEY, *SPAN, "commit_ms", "expire_ms", "was_removed")
+        .select(*KEY, *SPAN, "commit_position", "commit_ms", "expire_ms", "was_removed")
     )
 
 

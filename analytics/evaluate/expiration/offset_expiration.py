@@ -30,15 +30,16 @@ from schemas.expiration_rules import rule_name
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED = (
+PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED, UNTOLD = (
     "protected",
     "scheduled",
     "due",
     "overdue",
     "blocked",
+    "cannot_tell",
 )
 CANNOT_TELL = "cannot tell: "
-"""How the note of a row begins whose status rests on what no record shows."""
+"""How the note of a row begins whose status is `UNTOLD`."""
 
 
 def offset_expiration(
@@ -47,6 +48,7 @@ def offset_expiration(
     retention: Retention,
     as_of_ms: int,
     *,
+    groups: DataFrame | None = None,
     instants: Mapping[int, int] | None = None,
     ends: DataFrame | None = None,
 ) -> DataFrame:
@@ -57,11 +59,12 @@ def offset_expiration(
         log: The log up to the instant.
         retention: Of the coordinators.
         as_of_ms: The instant, in epoch milliseconds.
+        groups: The state table `groups`, which says what is not known of whom; None: all is known.
         instants: That of partitions of `__consumer_offsets` that have another one.
         ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` of data partitions, as far
             as they are known; None where none is.
     """
-    placed = in_force(committed, log)
+    placed = _with_missing(in_force(committed, log), committed, groups, log)
     # Computed here: one expression of all that follows would be thousands of lines of code.
     known = with_expiry(with_retention(placed, retention), log.era).localCheckpoint()
     now = F.coalesce(of_partition(instants or {}), F.lit(as_of_ms))
@@ -75,8 +78,12 @@ def offset_expiration(
     from_then = F.greatest(F.col("expires_ms"), F.unix_millis(in_force_since))
     next_cleanup = F.when(~F.col("is_kept"), from_then + F.col("check_interval_ms"))
     judged = judged.withColumn("cleanup_ms", next_cleanup)
+    judged = judged.withColumn("note", _note(streams_keep=log.replay.streams_readiness_is_recorded))
+    is_told = ~F.coalesce(F.startswith("note", F.lit(CANNOT_TELL)), F.lit(col=False))
+    judged = judged.withColumn("is_told", is_told)
     status = (
-        F.when(F.col("is_kept"), PROTECTED)
+        F.when(~F.col("is_told"), UNTOLD)
+        .when(F.col("is_kept"), PROTECTED)
         .when(~F.col("is_due"), SCHEDULED)
         .when(F.col("is_blocked"), BLOCKED)
         .when(F.col("now_ms") > F.col("cleanup_ms"), OVERDUE)
@@ -88,11 +95,10 @@ def offset_expiration(
             "rule", F.when(F.col("is_blocked"), rule_name("pending")).otherwise(F.col("rule"))
         )
         .withColumn("rules", F.lit(log.era.name))
-        .withColumn("base_timestamp", as_time(F.col("base_ms")))
-        .withColumn("expires_at", as_time(F.col("expires_ms")))
-        .withColumn("next_cleanup_at", as_time(F.col("cleanup_ms")))
-        .withColumn("blocked_by", F.when(F.col("is_blocked"), _producers()))
-        .withColumn("note", _note(streams_keep=log.replay.streams_readiness_is_recorded))
+        .withColumn("base_timestamp", F.when(F.col("is_told"), as_time(F.col("base_ms"))))
+        .withColumn("expires_at", F.when(F.col("is_told"), as_time(F.col("expires_ms"))))
+        .withColumn("next_cleanup_at", F.when(F.col("is_told"), as_time(F.col("cleanup_ms"))))
+        .withColumn("blocked_by", F.when(F.col("is_told") & F.col("is_blocked"), _producers()))
     )
     return as_table(_with_ends(rows, ends), "offset_expiration")
 
@@ -127,6 +133,23 @@ def in_force(committed: DataFrame, log: OffsetLog) -> DataFrame:
     return with_transactions(placed, log.pending)
 
 
+def _with_missing(
+    placed: DataFrame, committed: DataFrame, groups: DataFrame | None, log: OffsetLog
+) -> DataFrame:
+    """Add `missing`: what the dump lacks that the expiry of an offset rests on; null where none."""
+    own = committed.select(*KEY, F.when(~F.col("complete"), F.col("missing")).alias("own_missing"))
+    placed = placed.join(own, list(KEY), "left")
+    missing = F.col("own_missing")
+    # Where the era heeds nothing of the group, nothing rests on what is not known of it.
+    if groups is not None and log.era.heeds:
+        of_group = groups.select(
+            "group_id", F.when(~F.col("complete"), F.col("missing")).alias("group_missing")
+        )
+        placed = placed.join(F.broadcast(of_group), "group_id", "left")
+        missing = F.coalesce(missing, F.col("group_missing"))
+    return placed.withColumn("missing", missing).drop("own_missing", "group_missing")
+
+
 def _producers() -> Column:
     listed = F.array_join(F.col("blocking_producers").cast("array<string>"), ", ")
     return F.concat(F.lit("open transaction of producer "), listed)
@@ -146,7 +169,8 @@ def _note(*, streams_keep: bool) -> Column:
     rests_on_heartbeat = (F.col("condition") == STREAMS_GROUP) & F.col("is_kept")
     rests_on_heartbeat &= (otherwise <= F.col("now_ms")) & F.lit(not streams_keep)
     return (
-        F.when(rests_on_heartbeat, CANNOT_TELL + MAY_NOT_BE_KEPT)
+        F.when(F.col("missing").isNotNull(), F.concat(F.lit(CANNOT_TELL), "missing"))
+        .when(rests_on_heartbeat, CANNOT_TELL + MAY_NOT_BE_KEPT)
         .when(is_over & may_rebalance, "kept while the group rebalances, which no record shows")
         .when(
             F.col("effective_at") > due,

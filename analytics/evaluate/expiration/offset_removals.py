@@ -10,19 +10,25 @@ from analytics.evaluate.expiration.coordinator_beginnings import with_beginning
 from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
 from analytics.evaluate.expiration.offset_log import OffsetLog, modern_since, with_transactions
 from analytics.evaluate.expiration.removal_verdicts import (
+    CANNOT_TELL,
     is_unparsed_expire_time,
     with_verdict,
 )
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
 from analytics.replay.contract import as_table
+from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.history.removal_causes import (
     EXPIRATION,
+    LOW,
     MEDIUM,
     SHORTEST_RETENTION_MS,
+    TOPIC_DELETED,
+    UNKNOWN,
     with_removal_cause,
     with_topic_absence,
 )
 from analytics.replay.history.removed_offsets import removed_offsets
+from analytics.replay.log.losses import OFFSETS, lost_between
 from schemas.expiration_rules import AuditRules
 
 if TYPE_CHECKING:
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
 OFFSET_DELETE_SINCE = ("2.4-3.9", "current")
 
 
-def offset_removals(
+def offset_removals(  # noqa: PLR0913 - each is a fact of its own
     log: OffsetLog,
     topics: DataFrame,
     retention: Retention,
@@ -40,6 +46,7 @@ def offset_removals(
     audit: AuditRules,
     present: DataFrame | None = None,
     starts: DataFrame | None = None,
+    coverage: Coverage = WHOLE,
 ) -> DataFrame:
     """Return the table `offset_removals`.
 
@@ -53,6 +60,7 @@ def offset_removals(
         audit: How much later than one check interval is on time.
         present: What `topics_present` returns.
         starts: `coordinator_starts`; None where there is no metadata log.
+        coverage: Where records are lost.
     """
     removed = removed_offsets(
         log.events(), log.pending, log.groups, log.protections, topics, log.protects
@@ -77,13 +85,37 @@ def offset_removals(
         "confidence", F.when(may_be_bug, MEDIUM).otherwise(F.col("confidence"))
     )
     rows = (
-        with_verdict(with_beginning(judged, log.decoded, starts), audit)
+        _with_losses(with_verdict(with_beginning(judged, log.decoded, starts), audit), coverage)
         .withColumn("last_offset", F.col("removed.committed_offset"))
         .withColumn("last_commit_timestamp", as_time(F.col("commit_ms")))
         .withColumn("removed_at", F.col("at"))
         .withColumn("record_offset", F.col("position"))
     )
     return as_table(rows, "offset_removals")
+
+
+def _with_losses(judged: DataFrame, coverage: Coverage) -> DataFrame:
+    """Judge nothing where a lost record may have changed the offset or its group before it went."""
+    if not coverage.losses_of_topic(OFFSETS):
+        return judged
+    never = F.lit(-1)
+    commit, group = F.coalesce("removed.position", never), F.coalesce("group_from", never)
+    lost = lost_between(coverage, F.least(commit, group), F.col("position"))
+    untold = lost.isNotNull() & (F.col("cause") != TOPIC_DELETED)
+    may_not_be_it = lost_between(coverage, commit, F.col("position")).isNotNull()
+    told: dict[str, str | Column] = {
+        "cause": UNKNOWN,
+        "confidence": LOW,
+        "verdict": CANNOT_TELL,
+        "reason": F.concat(F.lit("what was there before it may be lost: "), lost),
+    }
+    for name, other in told.items():
+        judged = judged.withColumn(name, F.when(untold, other).otherwise(F.col(name)))
+    for name in ("rule", "expected_at"):
+        judged = judged.withColumn(name, F.when(~untold, F.col(name)))
+    return judged.withColumn("removed", F.when(~may_not_be_it, F.col("removed"))).withColumn(
+        "commit_ms", F.when(~may_not_be_it, F.col("commit_ms"))
+    )
 
 
 def _with_expiry(removed: DataFrame, log: OffsetLog, retention: Retention) -> DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F
 
+from analytics.evaluate.expiration.observed_history import ObservedHistory
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
 from analytics.evaluate.expiration.offset_log import OffsetLog, offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
@@ -85,7 +86,11 @@ def _instants(cut: Decoded, asked: ExpirationQuestion) -> Mapping[int, int]:
 
 
 def _expiration(
-    committed: DataFrame, log: OffsetLog, instants: Mapping[int, int], asked: ExpirationQuestion
+    committed: DataFrame,
+    groups: DataFrame,
+    log: OffsetLog,
+    instants: Mapping[int, int],
+    asked: ExpirationQuestion,
 ) -> DataFrame:
     ends = None
     if asked.ends:
@@ -94,7 +99,13 @@ def _expiration(
             "topic string, partition int, log_start_offset bigint, log_end_offset bigint",
         )
     return offset_expiration(
-        committed, log, asked.retention, asked.as_of_ms, instants=instants, ends=ends
+        committed,
+        log,
+        asked.retention,
+        asked.as_of_ms,
+        groups=groups,
+        instants=instants,
+        ends=ends,
     ).localCheckpoint()
 
 
@@ -113,7 +124,14 @@ def _removals(
         audit=asked.audit,
         present=topics_present(topics.sparkSession, coverage),
         starts=coordinator_starts(metadata, topics),
+        coverage=coverage,
     ).localCheckpoint()
+
+
+def _observed(
+    instants: Mapping[int, int], coverage: Coverage, asked: ExpirationQuestion
+) -> ObservedHistory:
+    return ObservedHistory(asked.as_of_ms, instants, asked.complete_from, coverage)
 
 
 def _what_if(
@@ -121,6 +139,7 @@ def _what_if(
     removals: DataFrame,
     groups: DataFrame,
     log: OffsetLog,
+    observed: ObservedHistory,
     asked: ExpirationQuestion,
 ) -> DataFrame:
     return retention_what_if(
@@ -128,10 +147,9 @@ def _what_if(
         removals,
         groups,
         log,
+        observed,
         retention=asked.retention,
         minutes=asked.minutes,
-        as_of_ms=asked.as_of_ms,
-        complete_from=asked.complete_from,
     )
 
 
@@ -142,13 +160,17 @@ EXPIRATION = (
     Step(
         "offset_expiration",
         _expiration,
-        ("committed_offsets", "offset_log", "expiration_instants", _ASKED),
+        ("committed_offsets", "groups", "offset_log", "expiration_instants", _ASKED),
     ),
     Step("offset_removals", _removals, ("topics", "offset_log", "metadata", "coverage", _ASKED)),
+    Step("observed_history", _observed, ("expiration_instants", "coverage", _ASKED)),
     Step(
         "retention_what_if",
         _what_if,
-        ("offset_expiration", "offset_removals", "groups", "offset_log", _ASKED),
+        (
+            *("offset_expiration", "offset_removals", "groups", "offset_log", "observed_history"),
+            _ASKED,
+        ),
     ),
 )
 """Of the state tables, decoded tables cut at the instant (`cut`), `rules` and the question."""

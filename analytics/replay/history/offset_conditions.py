@@ -44,15 +44,19 @@ def with_condition(
         of consumers with members; other_protocol_type, consumer_group, streams_group,
         share_group), `state_ms` (bigint: when a classic group took its state; null where not
         known), `member_count` (of classic groups), `group_since` (timestamp: since when the group
-        was what it was), `kept_by` (what keeps the offset, null where nothing does) and
-        `kept_until` (timestamp: when what kept it before ended, null where nothing did).
+        was what it was), `group_from` (bigint: offset of the record that made it so; null where
+        none did), `kept_by` (what keeps the offset, null where nothing does) and `kept_until`
+        (timestamp: when what kept it before ended, null where nothing did).
     """
     here = (F.col("span_from") < F.col("place")) & (F.col("place") <= F.col("span_to"))
     there = places.select(*GROUP_KEY, "place").distinct()
     found = (
         there.join(_conditions(groups), list(GROUP_KEY))
         .where(here)
-        .select(*GROUP_KEY, "place", "condition", "state_ms", "member_count", "group_since")
+        .select(
+            *(*GROUP_KEY, "place", "condition", "state_ms", "member_count", "group_since"),
+            F.col("span_from").alias("group_from"),
+        )
     )
     located = places.join(found, [*GROUP_KEY, "place"], "left").fillna(SIMPLE, ["condition"])
     listed = F.array(*(F.lit(why) for why in protects))

@@ -60,6 +60,6 @@ def test_a_protection_that_no_record_shows_is_not_sure(
         Console(quiet=True), WANTED, inputs=[str(workspace)], groups=("billing",)
     )
     assert exit_code == code
-    said = "whether 1 offsets are protected: no record shows it"
+    said = "whether and when 1 offset will expire: no record shows it"
     assert (said in answer) == (code == 3)
     assert (said in capsys.readouterr().err) == (code == 3)

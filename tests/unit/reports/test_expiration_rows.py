@@ -1,0 +1,80 @@
+"""Tables about expiry as people get them: what is lost first, in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+
+from reports.expiration.rows import group_section, offset_section, what_if_section
+from reports.row_formats import shown
+from schemas import table
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+TYPES = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+def rows_of(name: str, rows: list[dict[str, object]]) -> pa.Table:
+    schema = pa.schema([(each.name, TYPES[each.type]) for each in table(name).columns])
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def what_if(group: str, verdict: str, **row: object) -> dict[str, object]:
+    whole = {"retention_minutes": 1440, "group_id": group, "offsets": 1, "lost_now": 0}
+    period = {"observed_from": NOON, "observed_to": NOON + timedelta(minutes=10)}
+    return {**whole, "lost_once": 0, "verdict": verdict, **period, **row}
+
+
+def test_a_what_if_names_the_period_it_speaks_for_and_begins_with_what_is_lost() -> None:
+    rows = rows_of(
+        "retention_what_if",
+        [
+            what_if("a", "safe"),
+            what_if("b", "not_lost_in_period", reason="nothing keeps its offsets"),
+            what_if("c", "would_lose_now", lost_now=1),
+        ],
+    )
+    section = what_if_section(rows)
+    assert section.rows["verdict"].to_pylist() == [
+        "would lose now",
+        "not lost in the 10 min observed",
+        "safe",
+    ]
+    assert section.rows["is_problem"].to_pylist() == [True, False, False]
+    assert "not lost in the 10 min observed" in shown([section], "text", {})
+
+
+def offset(group: str, status: str, note: str | None = None) -> dict[str, object]:
+    place = {"topic": "t", "partition": 0, "committed_offset": 1, "rule": "empty_group"}
+    return {"group_id": group, **place, "status": status, "note": note}
+
+
+def test_what_is_due_comes_first_and_a_doubt_stands_in_its_line() -> None:
+    rows = rows_of(
+        "offset_expiration",
+        [
+            offset("a", "protected"),
+            offset("b", "cannot_tell", "cannot tell: a record is lost"),
+            offset("c", "overdue"),
+        ],
+    )
+    nobody = pa.Table.from_pylist([], pa.schema([]))
+    section = offset_section(rows, nobody, for_people=True)
+    assert section.rows["group_id"].to_pylist() == ["c", "b", "a"]
+    assert "cannot tell: a record is lost" in shown([section], "text", {})
+    groups = group_section(rows, for_people=True)
+    assert groups.rows["group_id"].to_pylist() == ["c", "b", "a"]
+    sure = offset_section(rows.slice(0, 1), nobody, for_people=True)
+    assert "note" not in sure.heads
+
+
+def test_programs_get_the_words_of_the_contract() -> None:
+    rows = rows_of("offset_expiration", [offset("a", "protected"), offset("c", "overdue")])
+    section = offset_section(rows, pa.Table.from_pylist([], pa.schema([])), for_people=False)
+    assert section.rows["group_id"].to_pylist() == ["a", "c"]
+    assert "is_problem" not in section.names
