@@ -120,7 +120,7 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     changes = [f"{did}: {_text(row[name])}" for name, did in WHO.items() if row.get(name)]
     if row.get("complete") is False and "missing_before" in row:
         changes.append(f"there may have been more: {row['missing']}")
-    if row.get("lost_records"):
+    if row.get("incomplete_because"):
         shown |= {name: f">= {row[name]}" for name in _COUNTS}
     shown["changes"] = "; ".join(changes) or None
     if row.get("missing_is_compacted"):

@@ -48,8 +48,17 @@ def changed_offsets(
     rows = replaced(rows, "doubt", one_reason(rows["from_missing"], rows["to_missing"]))
     epoch_changed = (differs(rows, "committed_leader_epoch"), EPOCH_CHANGED)
     rows = with_moves(rows, "committed_offset", epoch_changed, untold)
-    rows = with_elections(rows, lost)
+    rows = with_elections(_only_known(rows), lost)
     return in_order(rows.join(born_again, ["topic"], join_type="left outer"), *KEY)
+
+
+def _only_known(rows: pa.Table) -> pa.Table:
+    """Leave out an offset that a lost record may have changed: `reason` says what it may be."""
+    for side in ("from", "to"):
+        name = f"{side}_committed_offset"
+        known = pc.is_null(rows[f"{side}_missing"])
+        rows = replaced(rows, name, pc.if_else(known, rows[name], pa.scalar(None, pa.int64())))
+    return rows
 
 
 def topics_born_again(before: pa.Table, after: pa.Table) -> pa.Table:

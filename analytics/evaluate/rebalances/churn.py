@@ -43,7 +43,7 @@ def group_churn(
     before_first = F.min_by(missing, F.struct("at", "from_offset"))
     anything = lost_between(coverage, F.lit(-1), F.lit(NEVER))
     counted = rebalances.groupBy("group_id").agg(
-        F.max(anything).alias("lost_records"),
+        F.max(anything).alias("incomplete_because"),
         F.max_by("group_type", F.struct("life", "from_offset")).alias("group_type"),
         F.count(F.lit(1)).cast("int").alias("epochs"),
         F.sum(missing).cast("int").alias("missing"),
@@ -71,7 +71,7 @@ def group_churn(
     return as_table(
         rows.withColumns({name: F.coalesce(name, F.lit(0)) for name in numbers})
         .withColumn("per_hour", F.when(seconds >= _SHORTEST, rate))
-        .withColumn("complete", F.col("lost_records").isNull()),
+        .withColumn("complete", F.col("incomplete_because").isNull()),
         "group_churn",
     )
 

@@ -181,7 +181,7 @@ def test_epochs_tell_what_led_to_them(spark: SparkSession) -> None:
 
     churn = {row.group_id: row for row in made["group_churn"].collect()}
     assert not churn["synced"].complete
-    assert churn["synced"].lost_records == rows["synced", 2].missing
+    assert churn["synced"].incomplete_because == rows["synced", 2].missing
     assert (churn["unsynced"].epochs, churn["unsynced"].missing) == (2, 2)
     assert churn["unsynced"].per_hour == 4 / (58.5 / 60)
     assert (churn["first"].missing, churn["first"].per_hour) == (4, 1 / (57.5 / 60))

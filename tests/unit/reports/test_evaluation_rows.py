@@ -97,7 +97,7 @@ def test_who_came_and_went_is_one_sentence_and_long_lists_are_cut_short() -> Non
 def test_where_records_are_lost_counts_are_bounds() -> None:
     row = told(epoch(joined=["a"], complete=False, missing="offsets 5 to 7 are lost"))
     assert row["changes"] == "joined: a; there may have been more: offsets 5 to 7 are lost"
-    churn = rows_of("group_churn", group_id="g", epochs=3, joined=2, lost_records="some")
+    churn = rows_of("group_churn", group_id="g", epochs=3, joined=2, incomplete_because="some")
     (only,) = section(churn, CHURN_HEADS, "churn").rows.to_pylist()
     assert (only["epochs"], only["joined"]) == (">= 3", ">= 2")
 
