@@ -48,4 +48,6 @@ def ask(*arguments: str | Path) -> Answer:
         code = run([*map(str, arguments), "--format", "json"])
     text = out.getvalue()
     assert code in {0, 1, 3}, (arguments, code, said.getvalue())
-    return Answer(code, json.loads(text) if text.strip() else {}, said.getvalue())
+    # A refusal is no answer, and "cannot tell" is one.
+    assert text.strip(), (arguments, code, said.getvalue())
+    return Answer(code, json.loads(text), said.getvalue())

@@ -94,7 +94,7 @@ def by_evidence(dump: Path, evidence: str, helds: Mapping[str, Held]) -> dict[st
 def hold_workspace(workspace: Path, truth: Truth, offsets: Mapping[Key, Values]) -> dict[str, Held]:
     """Ask a workspace what every command says, and hold it against the truth."""
     timeline = ask("timeline", workspace, "--group", "*")
-    describe = ask("describe", workspace, "--offsets")
+    describe = ask("describe", workspace, "--offsets", "--verbose")
     listed = ask("list", workspace)
     judged = ask("expiration", workspace)
     return {

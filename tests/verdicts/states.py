@@ -25,7 +25,8 @@ def hold_offsets(truth: Mapping[Key, Values], rows: Sequence[Row], *, is_untold:
     groups = {key[0] for key in truth}
     told: dict[Key, Row] = {}
     for row in rows:
-        if row["topic"] is not None and row["partition"] is not None:
+        # Share groups have no committed offsets.
+        if "committed_offset" in row and row["topic"] is not None:
             told[row["group_id"], row["topic"], row["partition"]] = row
     for key, row in told.items():
         if key[0] not in groups:
