@@ -16,7 +16,6 @@ from analytics.dump.plan import PlanOptions, absent_partitions, check_preferred,
 from analytics.dump.sample import TOMBSTONE
 from analytics.dump.slices import Edges
 from analytics.dump.study import study
-from analytics.workspace import Workspace
 from jobs.cli.dump_time import last_record_time
 from jobs.version import VERSION
 from schemas import record_types
@@ -118,6 +117,9 @@ def _printed(manifest: dict[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
 
 
 def _of_workspace(path: str) -> dict[str, Any]:
+    # Arrow is heavy: a dump is looked into without it.
+    from analytics.workspace import Workspace  # noqa: PLC0415
+
     return Workspace(path).manifest()
 
 

@@ -91,7 +91,7 @@ def test_a_refused_case_says_so_and_ends_with_3(groupscope: Groupscope, tmp_path
         ("not json", "not JSON"),
         ("{}", "'topics' is missing"),
         (json.dumps(CASE), "names no assignor: give --assignor"),
-        (json.dumps({**CASE, "assignor": "best"}), "there is no assignor 'best'; there are range,"),
+        (json.dumps({**CASE, "assignor": "best"}), "unknown assignor 'best'; use one of range,"),
     ],
 )
 def test_a_wrong_file_is_called_wrongly(
