@@ -20,7 +20,7 @@ from tests.verdicts.evidence import (
     rows_instead,
     segments,
 )
-from tests.verdicts.happened import Values
+from tests.verdicts.happened import LOST, Values
 from tests.verdicts.held import Held, Told, hold_timeline, iso
 from tests.verdicts.states import hold_list, hold_offsets, hold_removals
 from tests.verdicts.truth import Truth, home_of
@@ -94,7 +94,7 @@ def by_evidence(dump: Path, evidence: str, helds: Mapping[str, Held]) -> dict[st
 def hold_workspace(workspace: Path, truth: Truth, offsets: Mapping[Key, Values]) -> dict[str, Held]:
     """Ask a workspace what every command says, and hold it against the truth."""
     timeline = ask("timeline", workspace, "--group", "*")
-    describe = ask("describe", workspace, "--offsets", "--verbose")
+    describe = ask("describe", workspace, "--offsets")
     listed = ask("list", workspace)
     judged = ask("expiration", workspace)
     return {
@@ -127,16 +127,25 @@ def _known(truth: Truth, evidence: str) -> tuple[Truth, Mapping[Key, Values]]:
         return until(truth, at), truth.instants[at]
     if evidence == DEAD_ALONE:
         at = max(each for each in truth.instants if each < truth.elected)
-        lost = until(truth, at)
-        line = [replace(each, on_lost_line=False) for each in lost.happenings]
-        return lost.with_happenings(line), truth.instants[at]
+        return until(truth, at), truth.instants[at]
     return truth, truth.end_values
 
 
 def until(truth: Truth, at: int) -> Truth:
-    """Return what was true at an instant: what was under way then need not be told."""
+    """Return what was true at an instant: what was under way then need not be told.
+
+    Before an election no line is lost.
+    """
     past = [each for each in truth.happenings if each.at[0] <= at]
-    certain = [replace(each, is_certain=each.is_certain and each.at[1] <= at) for each in past]
+    is_lost = any(each.what == LOST for each in past)
+    certain = [
+        replace(
+            each,
+            is_certain=each.is_certain and each.at[1] <= at,
+            on_lost_line=each.on_lost_line and is_lost,
+        )
+        for each in past
+    ]
     in_force = {
         key: next(iter(values)) if len(values) == 1 else None
         for key, values in truth.instants[at].items()
