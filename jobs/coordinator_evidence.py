@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.decode.elections import leaderships
+from analytics.dump.model import CONSUMER_OFFSETS
 from analytics.evaluate.offset_verdicts.elections import Copy, Evidence, elections_of
 from analytics.workspace import DECODED
 from jobs.stored_tables import StoredTables
@@ -20,7 +21,6 @@ from jobs.stored_tables import StoredTables
 if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
-OFFSETS_TOPIC = "__consumer_offsets"
 Row = dict[str, Any]
 
 
@@ -39,9 +39,9 @@ def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, E
     nodes = {each["name"]: each.get("node_id") for each in state.manifest["copies"]}
     epochs = _epochs(state, until)
     every = StoredTables(state.tables.workspace)
-    lost = every.read("divergences", where=pc.field("topic") == OFFSETS_TOPIC).to_pylist()
+    lost = every.read("divergences", where=pc.field("topic") == CONSUMER_OFFSETS).to_pylist()
     found: dict[int, Evidence] = {}
-    of_topic = [each for each in state.manifest["partitions"] if each["topic"] == OFFSETS_TOPIC]
+    of_topic = [each for each in state.manifest["partitions"] if each["topic"] == CONSUMER_OFFSETS]
     for number in {each["partition"] for each in of_topic}:
         logs = [each for each in of_topic if each["partition"] == number]
         found[number] = Evidence(
@@ -73,13 +73,13 @@ def _epochs(state: Replayed, until: datetime | None) -> dict[int, dict[int, date
     """
     found: dict[int, dict[int, datetime | None]] = defaultdict(dict)
     for each in state.manifest["partitions"]:
-        if each["topic"] == OFFSETS_TOPIC and each.get("is_leading", True):
+        if each["topic"] == CONSUMER_OFFSETS and each.get("is_leading", True):
             named = [epoch["epoch"] for epoch in each.get("leader_epochs") or ()]
             if named:
                 is_end = state.is_end and until is None
                 found[each["partition"]].update(dict.fromkeys(named) if is_end else {})
     every = StoredTables(state.tables.workspace)
-    of_topic = pc.field("topic") == OFFSETS_TOPIC
+    of_topic = pc.field("topic") == CONSUMER_OFFSETS
     for row in every.read("coordinator_epochs", where=of_topic).to_pylist():
         first = row["from_timestamp"]
         if until is None or first is None or first <= until:
@@ -90,7 +90,7 @@ def _epochs(state: Replayed, until: datetime | None) -> dict[int, dict[int, date
 def _registered(state: Replayed) -> dict[int, list[Row]]:
     """Return what the metadata log says of each partition of the offsets topic."""
     every = StoredTables(state.tables.workspace)
-    of_topic = pc.field("topic") == OFFSETS_TOPIC
+    of_topic = pc.field("topic") == CONSUMER_OFFSETS
     ids = every.read("topics", ["topic_id"], of_topic)["topic_id"].to_pylist()
     found: dict[int, list[Row]] = defaultdict(list)
     for name in ("partition_record", "partition_change_record"):

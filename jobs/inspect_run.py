@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from analytics.dump.study import Study
     from jobs.console import Console
 
-_LARGEST_MANIFEST = 256 << 20
 _TAKES_A_WHILE = 1 << 30
 
 

@@ -1,4 +1,4 @@
-"""Counts, sizes and sets of numbers in words."""
+"""Counts, sizes, lengths of time and sets of numbers in words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_DURATIONS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -34,3 +35,19 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             runs.append([number, number])
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def duration(milliseconds: int | None) -> str | None:
+    """Return a length of time in the two largest units it has: `2 h 5 min`."""
+    if milliseconds is None:
+        return None
+    if milliseconds < _DURATIONS[-1][0]:
+        return f"{milliseconds} ms"
+    parts = []
+    for size, unit in _DURATIONS:
+        count, milliseconds = divmod(milliseconds, size)
+        if count:
+            parts.append(f"{count} {unit}")
+        elif parts:
+            break
+    return " ".join(parts[:2])

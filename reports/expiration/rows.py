@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from reports.quantities import duration
 from reports.row_formats import Section
 
 Row = Mapping[str, Any]
@@ -78,7 +79,6 @@ PROBLEMS = frozenset(
         *("would_lose_now", "would_have_lost", "early", "late"),
     }
 )
-_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 def group_section(expiration: pa.Table, *, for_people: bool) -> Section:
@@ -231,22 +231,6 @@ def readable(rows: pa.Table) -> list[dict[str, Any]]:
                 when = row[name].replace(tzinfo=None)
                 row[name] = when.isoformat(timespec="milliseconds") + "Z"
     return found
-
-
-def duration(milliseconds: int | None) -> str | None:
-    """Return a length of time in the two largest units it has: `2 h 5 min`."""
-    if milliseconds is None:
-        return None
-    if milliseconds < _UNITS[-1][0]:
-        return f"{milliseconds} ms"
-    parts = []
-    for size, unit in _UNITS:
-        count, milliseconds = divmod(milliseconds, size)
-        if count:
-            parts.append(f"{count} {unit}")
-        elif parts:
-            break
-    return " ".join(parts[:2])
 
 
 def table_of(rows: Iterable[Row], names: Iterable[str]) -> pa.Table:

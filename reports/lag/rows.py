@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.expiration.rows import duration
+from reports.quantities import duration
 from reports.row_formats import Section
 
 SOUND: Final = ("caught_up", "moving", "behind", "idle", "stale")

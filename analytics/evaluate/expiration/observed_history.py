@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from analytics.dump.model import CONSUMER_OFFSETS
 from analytics.evaluate.expiration.retention import of_partition
 from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import OFFSETS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -49,7 +49,7 @@ class ObservedHistory:
     @property
     def lost_until(self) -> dict[int, int]:
         """By partition, the offset after its last loss."""
-        losses = self.coverage.losses_of_topic(OFFSETS)
+        losses = self.coverage.losses_of_topic(CONSUMER_OFFSETS)
         return {number: max(each.end for each in found) for number, found in losses.items()}
 
     def is_known(self) -> Column:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from analytics.dump.model import CONSUMER_OFFSETS
 from analytics.evaluate.expiration.coordinator_beginnings import with_beginning
 from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
 from analytics.evaluate.expiration.offset_log import OffsetLog, modern_since, with_transactions
@@ -28,7 +29,7 @@ from analytics.replay.history.removal_causes import (
     with_topic_absence,
 )
 from analytics.replay.history.removed_offsets import removed_offsets
-from analytics.replay.log.losses import OFFSETS, lost_between
+from analytics.replay.log.losses import lost_between
 from schemas.expiration_rules import AuditRules
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def offset_removals(  # noqa: PLR0913 - each is a fact of its own
 
 def _with_losses(judged: DataFrame, coverage: Coverage) -> DataFrame:
     """Judge nothing where a lost record may have changed the offset or its group before it went."""
-    if not coverage.losses_of_topic(OFFSETS):
+    if not coverage.losses_of_topic(CONSUMER_OFFSETS):
         return judged
     never = F.lit(-1)
     commit, group = F.coalesce("removed.position", never), F.coalesce("group_from", never)

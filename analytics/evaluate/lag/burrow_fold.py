@@ -53,10 +53,10 @@ CHANGED: Final = 4
 def _status_now(
     at: int, base: int, kept: Numbers, windows: Numbers, sample_ends: Numbers, rules: Numbers
 ) -> int:
-    size, intervals = windows.shape[1], rules[INTERVALS]
+    intervals = rules[INTERVALS]
     count = kept[base + COUNT]
     first = base // KEPT * intervals
-    if count == 0 or first + count > size:
+    if count == 0:
         return NOT_EVALUABLE
     last_offset = windows[0, first + count - 1]
     sample, first_sample = kept[base + SAMPLE], kept[base + FIRST_SAMPLE]

@@ -36,7 +36,7 @@ from analytics.evaluate.lag.burrow_window import NAMES
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples, milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -214,10 +214,3 @@ def _changes(changes: NDArray[np.int64]) -> pa.Table:
         ],
         schema=CHANGES,
     )
-
-
-def folded(commits: Iterable[pa.Table], fold: StatusFold, until_ms: int) -> Iterator[pa.Table]:
-    """Yield the changes of status of all commits, and then those up to a time."""
-    for each in commits:
-        yield fold.add(each)
-    yield fold.finish(until_ms)

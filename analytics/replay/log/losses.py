@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pyspark.sql import functions as F
 
 from analytics.dump.inspection.losses import Loss, lacks
+from analytics.dump.model import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-OFFSETS = "__consumer_offsets"
 HOME = "coordinator_partition"
 _MOST_RANGES = 32
 """So many losses of a partition are looked at one by one; more are taken together."""
@@ -40,7 +40,7 @@ def may_be_superseded(coverage: Coverage, record: Column) -> Column:
         coverage: What the dump holds; rows have `coordinator_partition`.
         record: Offset of the record.
     """
-    lost = coverage.losses_of_topic(OFFSETS)
+    lost = coverage.losses_of_topic(CONSUMER_OFFSETS)
     last = {number: max(each.end for each in losses) for number, losses in lost.items()}
     text = F.concat(F.lit("a lost record may have changed it: "), _said(lost))
     return F.when(record < _number(last), text)
@@ -54,7 +54,7 @@ def lost_between(coverage: Coverage, after: Column, before: Column) -> Column:
         after: Offset of the earlier record; -1 where there is none.
         before: Offset of the later one.
     """
-    lost = coverage.losses_of_topic(OFFSETS)
+    lost = coverage.losses_of_topic(CONSUMER_OFFSETS)
     if not lost:
         return F.lit(None).cast("string")
     ranges = {number: _ranges(losses) for number, losses in lost.items()}
@@ -86,7 +86,7 @@ def _number(of_partition: Mapping[int, int]) -> Column:
 def _said(lost: Mapping[int, Sequence[Loss]]) -> Column:
     if not lost:
         return F.lit(None).cast("string")
-    words = {number: lacks(OFFSETS, number, losses) for number, losses in lost.items()}
+    words = {number: lacks(CONSUMER_OFFSETS, number, losses) for number, losses in lost.items()}
     return F.get(F.array(*(F.lit(each) for each in _listed(words))), F.col(HOME))
 
 

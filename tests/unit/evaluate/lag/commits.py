@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 import pyarrow as pa
+
+from analytics.evaluate.lag.burrow_status import StatusFold
 
 UTC_TIME = pa.timestamp("us", "UTC")
 
@@ -47,3 +50,10 @@ def commits_of(commits: list[tuple[int, int | None, int, int]], epoch: datetime)
             ]
         ),
     )
+
+
+def folded(commits: Iterable[pa.Table], fold: StatusFold, until_ms: int) -> Iterator[pa.Table]:
+    """Yield the changes of status of all commits, and then those up to a time."""
+    for each in commits:
+        yield fold.add(each)
+    yield fold.finish(until_ms)

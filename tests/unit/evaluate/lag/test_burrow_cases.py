@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.lag.burrow_status import StatusFold, folded
+from analytics.evaluate.lag.burrow_status import StatusFold
 from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from schemas.evaluation_rules import BurrowRules, lag_rules
-from tests.unit.evaluate.lag.commits import commits_of
+from tests.unit.evaluate.lag.commits import commits_of, folded
 
 CASES = json.loads((Path(__file__).parents[3] / "cases" / "lag" / "burrow.json").read_text())[
     "cases"

@@ -8,11 +8,11 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.evaluate.lag.burrow_status import StatusFold, folded
+from analytics.evaluate.lag.burrow_status import StatusFold
 from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from schemas.evaluation_rules import BurrowRules
 from tests.support.reference_burrow import ReferenceBurrow
-from tests.unit.evaluate.lag.commits import commits_of
+from tests.unit.evaluate.lag.commits import commits_of, folded
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = round(EPOCH.timestamp() * 1000)
