@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
-from analytics.errors import CannotTellError
+from analytics.errors import CannotTellError, InputUnreadableError
 from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG
 from jobs.cannot_tell import Untold
 from jobs.stored_tables import StoredTables
@@ -22,6 +22,7 @@ from reports.describe.saved_output import SavedOutput, read_saved_output
 from reports.describe.source import Source, only_groups
 from reports.describe.streams_groups import read_partitions
 from reports.describe.views import rows_of
+from reports.lag.kafkas_numbers import with_numbers
 
 if TYPE_CHECKING:
     from jobs.console import Console
@@ -34,7 +35,13 @@ REPARTITION = "-repartition"
 """How Kafka Streams ends the names of topics between its own subtopologies."""
 
 
-def compare_saved(path: str, source: Source, replayed: Replayed, console: Console) -> Comparison:
+def compare_saved(
+    path: str,
+    source: Source,
+    replayed: Replayed,
+    console: Console,
+    lag: pa.Table | None = None,
+) -> Comparison:
     """Hold a saved output against the rows made from a source.
 
     Args:
@@ -42,9 +49,11 @@ def compare_saved(path: str, source: Source, replayed: Replayed, console: Consol
         source: Tables at the instant asked about.
         replayed: Says which groups and topics are wanted, and whose tool it was.
         console: Where it is told what is compared.
+        lag: The table `lag`: its numbers are compared, instead of those of `describe`.
 
     Raises:
         CannotTellError: The file holds no rows: the tool failed, or it is none.
+        InputUnreadableError: It holds no offsets of groups that `lag` is about.
     """
     # As it is: names may have line breaks of any kind.
     text = Path(path).read_bytes().decode("utf-8", "replace")
@@ -57,7 +66,14 @@ def compare_saved(path: str, source: Source, replayed: Replayed, console: Consol
     groups = {row["group"] or "" for row in saved.rows}
     view = max(saved.views, key=lambda each: _named_of(each, groups, source))
     is_verbose = "target_assignment_epoch" in saved.columns
+    if lag is not None and (view.what != OFFSETS or view.family == SHARE):
+        raise InputUnreadableError(
+            f"{path} has no offsets of consumer or streams groups; looked for what "
+            f"kafka-consumer-groups or kafka-streams-groups --describe --offsets prints"
+        )
     rows = rows_of(view, source, replayed.release, verbose=is_verbose)
+    if lag is not None:
+        rows = with_numbers(rows, view, source.groups_of(view.family), lag)
     only = saved.groups or (list(groups) if len(groups) == 1 else [])
     if only and not selection.groups:
         console.say(f"compared: {', '.join(only)}, the only groups in the file")
@@ -69,7 +85,7 @@ def compare_saved(path: str, source: Source, replayed: Replayed, console: Consol
     saved.rows = [row for row in saved.rows if (row["group"] or "") not in refused]
     absent = set(rows["group"].to_pylist()) - groups
     if absent:
-        found = refused_by_kafka(view, source, _topics_there(replayed))
+        found = refused_by_kafka(view, source, _topics_there(replayed), is_old=saved.is_old)
         refused |= {group: why for group, why in found.items() if group in absent}
         rows = rows.filter(pc.invert(pc.is_in(rows["group"], pa.array(refused, pa.string()))))
     around = AROUND | {"start_offset"} if _is_4_0(view, replayed.release) else AROUND

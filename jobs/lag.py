@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -43,6 +44,11 @@ BY = ("partition", "group", "topic", "member")
     metavar="STATUS",
     help="Only partitions with this status or verdict; repeatable.",
 )
+@click.option(
+    "--against",
+    metavar="FILE",
+    help="Compare with a saved output of Kafka's tool; exit code 1 if rows differ.",
+)
 @end_offsets_option
 @table_option("lag", beside=("status_history",))
 @asking_options
@@ -51,11 +57,6 @@ def lag(
     console: Console,
     /,
     output_format: str,
-    by: str,
-    through_history: bool,  # noqa: FBT001 - a flag of the command line
-    min_lag: int | None,
-    statuses: tuple[str, ...],
-    end_offsets: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Show how far behind groups are.
@@ -67,7 +68,7 @@ def lag(
     # Arrow is heavy: --help answers without it.
     from jobs.runs.lag import Wanted, lag_of  # noqa: PLC0415
 
-    wanted = Wanted(by, through_history, min_lag, statuses, end_offsets)
+    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
     answer, code = lag_of(console, wanted, output_format, **options)
     click.echo(answer)
     return code

@@ -17,12 +17,14 @@ from analytics.evaluate.lag.summaries import BY, summed, unread_topics
 from analytics.evaluate.lag.table import Lag, LagQuestion, evaluate_lag
 from analytics.workspace import Workspace
 from jobs.asked_groups import asked_groups
-from jobs.describe_source import subtopology_inputs
+from jobs.describe_against import compare_saved
+from jobs.describe_source import describe_source, subtopology_inputs
 from jobs.end_offsets import end_offset_samples, end_offsets_at
 from jobs.instant import EPOCH
 from jobs.replayed import replayed
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.stored_tables import StoredTables
+from reports.describe.against import told
 from reports.lag.rows import history_section, lag_section, sum_section
 from reports.row_formats import shown
 from schemas.evaluation_rules import lag_rules
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from jobs.replayed import Replayed
     from reports.row_formats import Section
 
-CANNOT_TELL = 3
+DIFFERENT, CANNOT_TELL = 1, 3
 NEEDS = (
     *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),
     *("share_partitions", "offset_history"),
@@ -53,6 +55,7 @@ class Wanted:
         min_lag: Only partitions with at least this lag.
         statuses: Only partitions with one of these statuses or verdicts.
         end_offsets: A file.
+        against: A saved output of Kafka's tool, to be held against the numbers.
     """
 
     by: str
@@ -60,6 +63,7 @@ class Wanted:
     min_lag: int | None
     statuses: tuple[str, ...]
     end_offsets: str | None
+    against: str | None = None
 
 
 def lag_of(
@@ -82,6 +86,11 @@ def lag_of(
         if out is not None:
             kept = {"lag": found.rows, "status_history": found.statuses}
             keep_evaluations(Workspace(out), kept, state)
+        if wanted.against is not None:
+            source = describe_source(state, asked.found, wanted.end_offsets, console)
+            result = compare_saved(wanted.against, source, state, console, found.rows)
+            answer = told(result, output_format, {**state.said, "cannot_tell": asked.cannot_tell})
+            return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
         unread = _unread(state, asked, found) if wanted.by == "topic" else None
         untold = _untold(found.rows)
         for each in untold:

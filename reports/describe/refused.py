@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
 EMPTY_ID = "Kafka's tools refuse the empty group id"
 NUL = "no command line can name a group with a NUL in it"
+NO_COMMITS = "tools of old releases print nothing of a group without committed offsets"
 
 
 def refused_by_kafka(
-    view: View, source: Source, topics: Collection[str] | None = None
+    view: View,
+    source: Source,
+    topics: Collection[str] | None = None,
+    *,
+    is_old: bool = False,
 ) -> dict[str, str]:
     """Return the groups that a tool cannot describe in a view, each with why.
 
@@ -25,8 +30,12 @@ def refused_by_kafka(
         view: What is described.
         source: Tables at the instant asked about.
         topics: Those that exist; None where that is not known.
+        is_old: The tool is of a release that prints no column GROUP.
     """
     found: dict[str, str] = {}
+    if is_old and view == View(CONSUMER, OFFSETS):
+        committed = set(source.committed["group_id"].to_pylist())
+        found |= dict.fromkeys({*source.groups["group_id"].to_pylist()} - committed, NO_COMMITS)
     if view == View(CONSUMER, OFFSETS) and topics is not None:
         for each in source.assignments.select(["group_id", "topic"]).to_pylist():
             if each["topic"] is not None and each["topic"] not in topics:

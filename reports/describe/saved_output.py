@@ -47,6 +47,7 @@ class SavedOutput:
         errors: What the tool could not do.
         tool: The family of groups it describes, where the text names it.
         groups: Those that the text says it was asked for, by lines `$ kafka-... --group 'NAME'`.
+        is_old: The tool prints no column GROUP, as those of old releases.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -54,6 +55,7 @@ class SavedOutput:
     errors: list[str] = field(default_factory=list)
     tool: str | None = None
     groups: list[str] = field(default_factory=list)
+    is_old: bool = False
 
     @property
     def views(self) -> list[View]:
@@ -131,6 +133,7 @@ def _read(text: str) -> SavedOutput:
             starts = starts if line.strip() else []
     if group is not None and "group" not in found.columns:
         found.columns.insert(0, "group")
+        found.is_old = True
     return found
 
 

@@ -19,6 +19,7 @@ from analytics.evaluate.lag.read_partitions import NEVER_COMMITTED
 NO_END: Final = "where the log ends at that instant is not known"
 FROM_START: Final = "never committed: counted from the log start"
 NO_START: Final = "never committed, and where the log starts is not known"
+NOT_TOLD: Final = "a record that is missing from the dump may have changed it"
 OTHER_LOG: Final = "committed for another topic of that name: the offset belongs to another log"
 
 _ZERO: Final = pa.scalar(0, pa.int64())
@@ -43,9 +44,10 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
     start, end = rows["log_start_offset"], rows["log_end_offset"]
     is_never = pc.equal(rows["kind"], NEVER_COMMITTED)
     is_other = _is_other_log(rows, topics)
-    committed = pc.if_else(
-        pc.less(rows["committed_offset"], _ZERO), _NONE, rows["committed_offset"]
-    )
+    is_untold = pc.invert(pc.fill_null(rows["complete"], fill_value=True))
+    told = pc.if_else(is_untold, _NONE, rows["committed_offset"])
+    rows = rows.set_column(rows.column_names.index("committed_offset"), "committed_offset", told)
+    committed = pc.if_else(pc.less(told, _ZERO), _NONE, told)
     position = pc.if_else(is_other, _NONE, pc.if_else(is_never, start, committed))
     readable_from = pc.max_element_wise(position, start, skip_nulls=True)
     readable_from = pc.if_else(pc.is_valid(position), readable_from, _NONE)
@@ -57,11 +59,13 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
         "is_other_log": is_other,
         "reason": pc.case_when(
             pc.make_struct(
+                is_untold,
                 is_other,
                 pc.is_null(end),
                 pc.and_(is_never, pc.is_null(start)),
                 is_never,
             ),
+            pc.coalesce(rows["missing"], NOT_TOLD),
             OTHER_LOG,
             NO_END,
             NO_START,

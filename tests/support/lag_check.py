@@ -1,0 +1,152 @@
+"""Hold ``groupscope lag`` against what Kafka's own tools and brokers said of whole dumps.
+
+    python -m tests.support.lag_check FOLDER [--keep DIR] [--groupscope COMMAND]
+
+FOLDER is a dump, or holds dumps. Each is replayed; its lag is compared row by row with every saved
+`--describe --offsets` output in `tools/describe`, and its numbers with what the coordinators
+themselves answered (`tools/state.json.gz`, `tools/end-offsets.json`). Prints a line for each;
+exit code 1 where anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COUNTS = re.compile(r"([\d,]+) of ([\d,]+) rows equal")
+CODES = (0, 1, 3)
+
+LATER = {
+    "kafka-4.3.1-failover": ("parcel-router", "its members timed out after the tool had run"),
+    "kafka-4.3.1-expiry": ("retention-probe", "its offset expired after the tool had run"),
+}
+"""Groups whose rows are others at the end of the dump; the brokers' last answers have them too."""
+
+
+@dataclass
+class Held:
+    """One comparison: how many rows, how many of them equal, and what was left out or differs."""
+
+    what: str
+    equal: int = 0
+    total: int = 0
+    remarks: list[str] = field(default_factory=list)
+
+    def line(self) -> str:
+        """The counts, and what is to be said of them."""
+        beside = "".join(f"\n    {each}" for each in self.remarks)
+        return f"{self.what}: {self.equal} of {self.total} equal{beside}"
+
+
+def outputs(dump: Path) -> list[Path]:
+    """Saved outputs about offsets of groups that commit them."""
+    found = sorted((dump / "tools" / "describe").glob("*offsets*.txt"))
+    return [each for each in found if not each.name.startswith("share")]
+
+
+def held_against_output(told: str, what: str) -> Held:
+    """Return what `lag --against` printed, as counts."""
+    lines = told.splitlines()
+    found = next((match for line in lines if (match := COUNTS.match(line))), None)
+    if found is None:
+        return Held(what, 0, 0, lines[:3])
+    equal, total = (int(number.replace(",", "")) for number in found.groups())
+    return Held(what, equal, total, [each for each in lines if each and each != found.string])
+
+
+def numbers_told(dump: Path) -> dict[tuple[str, str, int], tuple[int, int]]:
+    """Return committed offset and log end, as coordinators and leaders answered last."""
+    with gzip.open(dump / "tools" / "state.json.gz", "rt", encoding="utf-8") as file:
+        state = json.load(file)
+    ends = json.loads((dump / "tools" / "end-offsets.json").read_text(encoding="utf-8"))
+    shares = {each["group_id"] for each in state.get("share_partitions", ())}
+    return {
+        (each["group_id"], each["topic"], each["partition"]): (
+            each["offset"],
+            ends[f"{each['topic']}-{each['partition']}"]["end"],
+        )
+        for each in state["committed_offsets"]
+        if each["group_id"] not in shares
+        and each["offset"] >= 0
+        and f"{each['topic']}-{each['partition']}" in ends
+    }
+
+
+def held_against_answers(rows: Iterable[Mapping[str, Any]], dump: Path) -> Held:
+    """Compare every committed offset and its lag with what the brokers themselves answered."""
+    held = Held(f"{dump.name} brokers' answers")
+    found = {(each["group_id"], each["topic"], each["partition"]): each for each in rows}
+    for key, (offset, end) in numbers_told(dump).items():
+        row = found.get(key, {})
+        ours = tuple(row.get(name) for name in ("committed_offset", "log_end_offset", "lag"))
+        held.total += 1
+        if ours == (offset, end, end - offset):
+            held.equal += 1
+        else:
+            held.remarks.append(f"{key}: {ours}, the brokers say {(offset, end, end - offset)}")
+    return held
+
+
+def compared(dump: Path, scratch: Path, groupscope: str) -> Iterator[Held]:
+    """Replay a dump, ask it, and compare.
+
+    Where data topics were left out of it, `tools/end-offsets.csv` says where their logs ended.
+    """
+    workspace = scratch / dump.name
+    if not (workspace / "manifest.json").exists():
+        _run(groupscope, "replay", dump, "--out", workspace)
+    ends = dump / "tools" / "end-offsets.csv"
+    question = [groupscope, "lag", workspace, *(["--end-offsets", ends] if ends.exists() else [])]
+    group, why = LATER.get(dump.name, (None, ""))
+    left_out = ["--exclude-group", group] if group is not None else []
+    for file in outputs(dump):
+        told = _run(*question, "--against", file, *left_out)
+        held = held_against_output(told, f"{dump.name} {file.name}")
+        if group is not None and group in file.read_text(encoding="utf-8"):
+            held.remarks.append(f"group {group!r} is not compared: {why}")
+        yield held
+    if (dump / "tools" / "end-offsets.json").exists():
+        answer = json.loads(_run(*question, "--format", "json"))
+        yield held_against_answers(answer["rows"], dump)
+
+
+def _run(*command: str | Path) -> str:
+    done = subprocess.run(
+        [*map(str, command), "--quiet"], capture_output=True, encoding="utf-8", check=False
+    )
+    if done.returncode not in CODES:
+        raise RuntimeError(f"{command}: {done.stderr}")
+    return done.stdout
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare all dumps that are given; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--keep", type=Path, help="workspaces stay here, and are asked again")
+    parser.add_argument("--groupscope", default="groupscope")
+    given = parser.parse_args(arguments)
+    whole = (given.folder / "tools").is_dir()
+    dumps = [given.folder] if whole else sorted(given.folder.glob("*/tools"))
+    differing = equal = total = 0
+    for dump in dumps if whole else [each.parent for each in dumps]:
+        with tempfile.TemporaryDirectory(prefix="lag-") as scratch:
+            for held in compared(dump, given.keep or Path(scratch), given.groupscope):
+                print(held.line(), flush=True)
+                equal, total = equal + held.equal, total + held.total
+                differing += held.equal != held.total
+    print(f"{equal} of {total} equal")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
