@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.decode.selection import names_wanted
+from analytics.dump.model import METADATA_LOG
 from analytics.evaluate.offset_verdicts.elections import Evidence, Unjudged
 from analytics.evaluate.offset_verdicts.lost_lines import (
     RECORDS,
@@ -95,16 +96,47 @@ def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:
             _commits(state, row, lost, pc.field("offset") >= start),
         ]
     )
-    elected_at = evidence.elected_at(row["surviving_leader_epoch"]) or row["elected_at"]
+    told_at = evidence.elected_at(row["surviving_leader_epoch"])
+    is_exact = told_at is not None or row["election_shown_by"] == METADATA_LOG
     return LostLine(
         copy=row["copy"],
         partition=row["partition"],
         diverges_at=start,
         leader_epoch=row["surviving_leader_epoch"],
-        elected_at=elected_at,
+        elected_at=told_at or row["elected_at"],
+        elected_after=None if is_exact else row["lost_to_timestamp"],
+        committed_below=committed_below(state, row),
         last=last_on_line(commits, ends),
         lacks=_lacks(state, row),
         types=_types(state, row),
+    )
+
+
+def committed_below(state: Replayed, line: Row) -> int | None:
+    """Return the offset below which the records of a lost line are known to have been committed.
+
+    Where the metadata log shows an unclean election, all of them may have been: None.
+    """
+    if line["unclean"]:
+        return None
+    return _in_manifest(state, line).get("high_watermark") or 0
+
+
+def is_committed(state: Replayed, line: Row) -> bool:
+    """Return whether all records of a lost line are known to have been committed."""
+    below, end = committed_below(state, line), _in_manifest(state, line).get("end_offset")
+    return below is None or (end is not None and below >= end)
+
+
+def _in_manifest(state: Replayed, line: Row) -> Row:
+    names = ("topic", "partition", "copy")
+    return next(
+        (
+            each
+            for each in state.manifest.get("divergences", ())
+            if all(each[name] == line[name] for name in names)
+        ),
+        {},
     )
 
 

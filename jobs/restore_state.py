@@ -52,7 +52,7 @@ def restore_state(state: Replayed, untold: pa.Table, logs: Logs) -> State:
     )
     return State(
         committed=state.tables.read("committed_offsets", COMMITTED),
-        pending=state.tables.read("pending_offsets", [*KEY, "transactional_id"]),
+        pending=state.tables.read("pending_offsets", [*KEY, "transactional_id", "missing"]),
         topics=topics_there(topics),
         untold=untold,
         logs=logs,

@@ -16,7 +16,9 @@ from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG, TopicLi
 from analytics.evaluate.offset_verdicts.verdicts import Known, in_order, verdicts
 from analytics.evaluate.offset_verdicts.words import (
     CANNOT_TELL,
+    HIGH,
     LOST,
+    LOW,
     PLACE,
     Verdict,
     place_of,
@@ -29,7 +31,7 @@ from jobs.coordinator_evidence import coordinator_evidence
 from jobs.end_offsets import end_offsets_at
 from jobs.instant import BeforeEnd
 from jobs.instant import shown as iso
-from jobs.lost_commits import OFFSETS_TOPIC, in_force_then, lost_lines
+from jobs.lost_commits import OFFSETS_TOPIC, in_force_then, is_committed, lost_lines
 from jobs.replayed import replayed
 from jobs.stored_tables import StoredTables
 from jobs.unread_members import COLUMNS as UNREAD
@@ -240,6 +242,7 @@ def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> lis
         at = each["elected_at"]
         if at is not None and until is not None and at > until:
             continue
+        is_exact = each["election_shown_by"] == METADATA_LOG
         for group in names_wanted(each["groups_only_there"], wanted.groups, wanted.exclude_groups):
             if group not in told:
                 copy = each["copy"]
@@ -247,7 +250,8 @@ def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> lis
                     (group, None, None),
                     LOST,
                     at=at,
-                    confidence="high",
+                    not_before=None if is_exact else each["lost_to_timestamp"],
+                    confidence=HIGH if is_committed(state, each) else LOW,
                     reason=f"only copy {copy} has the group (--prefer-copy {copy})",
                 )
     return list(rows.values())

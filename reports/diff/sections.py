@@ -49,6 +49,8 @@ def _both(*names: str) -> tuple[str, ...]:
 
 _ELECTION = {"cause": "CAUSE", "copy": "ONLY-ON", "elected_at": "ELECTED-AT"}
 """What an election took, the copy that alone has it, and when the election was."""
+_BOUND = "elected_after"
+"""Where the time of the election is only bounded, the instant before which it was not."""
 
 OFFSETS = Kind(
     "offset",
@@ -66,7 +68,7 @@ OFFSETS = Kind(
         **_ELECTION,
         "reason": "REASON",
     },
-    (*_both("commit_timestamp", "coordinator_partition", "record_offset"), "note"),
+    (*_both("commit_timestamp", "coordinator_partition", "record_offset"), "note", _BOUND),
     _both("committed_leader_epoch"),
 )
 GROUPS = Kind(
@@ -86,8 +88,10 @@ GROUPS = Kind(
         **_ELECTION,
         "reason": "REASON",
     },
-    _both(
-        "protocol_type", "assignment_epoch", "protocol", "coordinator_partition", "record_offset"
+    (
+        *_both("protocol_type", "assignment_epoch", "protocol"),
+        *_both("coordinator_partition", "record_offset"),
+        _BOUND,
     ),
     _both("epoch", "member_count"),
 )
@@ -112,6 +116,7 @@ SHARE_PARTITIONS = Kind(
         *_both("phase", "available_count", "acknowledged_count", "archiving_count"),
         *_both("archived_count", "max_delivery_count", "delivery_complete_count"),
         *_both("coordinator_partition", "record_offset"),
+        _BOUND,
     ),
     _both("state_epoch"),
 )
@@ -223,6 +228,10 @@ def _with_times_as_text(rows: pa.Table) -> pa.Table:
 def _for_people(section: Section) -> Section:
     """Say a note beside the reason, and leave out columns in which no row has anything."""
     rows = section.rows
+    if _BOUND in rows.column_names:
+        bound = pc.binary_join_element_wise("<=", rows["elected_at"], " ")
+        text = pc.if_else(pc.is_valid(rows[_BOUND]), bound, rows["elected_at"])
+        rows = rows.set_column(rows.column_names.index("elected_at"), "elected_at", text)
     if "note" in rows.column_names:
         reason, note = rows["reason"], rows["note"]
         both = pc.coalesce(pc.binary_join_element_wise(reason, note, "; "), reason, note)

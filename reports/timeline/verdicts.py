@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from reports.layout.section import Section, raw_section
-from reports.printed_times import times
+from reports.printed_times import instants
 from reports.quantities import ranges
 
 NAME = "verdicts"
@@ -30,7 +30,7 @@ HEADS = {
 _COLUMNS = (
     *(("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32())),
     ("verdict", pa.string()),
-    ("at", pa.timestamp("us", "UTC")),
+    *((name, pa.timestamp("us", "UTC")) for name in ("at", "not_before")),
     *((name, pa.int64()) for name in ("was", "became", "cost")),
     *((name, pa.string()) for name in ("confidence", "record", "reason")),
 )
@@ -63,7 +63,7 @@ def verdict_section(rows: Iterable[Row], *, is_wide: bool) -> Section:
     table = pa.Table.from_pylist(marked, schema=_MERGED)
     place = table.column_names.index("at")
     return Section(
-        table.set_column(place, "at", times(table["at"])),
+        table.set_column(place, "at", instants(table["at"], table["not_before"])),
         heads,
         name=NAME,
         key=NAME,
@@ -87,7 +87,7 @@ def merged(rows: Iterable[Row], columns: Iterable[str] = HEADS) -> list[dict[str
         rows: Verdicts.
         columns: Those that are shown.
     """
-    equal = [name for name in columns if name != "partitions"]
+    equal = [*(name for name in columns if name != "partitions"), "not_before"]
     together: dict[tuple[Any, ...], list[Row]] = {}
     for row in _with_common_times(_said_once(list(rows))):
         together.setdefault(tuple(row[name] for name in equal), []).append(row)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.verdicts.asking import Answer, ask, call
+from tests.verdicts.changes import hold_diff, hold_restore
 from tests.verdicts.evidence import (
     EVIDENCE,
     IN_TURN,
@@ -48,6 +49,7 @@ def prepared(dump: Path, evidence: str, folder: Path) -> tuple[Path, list[str]]:
     """Return what commands are given, and options that go with it."""
     if evidence.startswith(AS_OF):
         return dump, ["--as-of", evidence.removeprefix(AS_OF).strip()]
+    shutil.rmtree(folder, ignore_errors=True)
     copy = copied(dump, folder)
     if evidence == ROWS:
         rows = rows_instead(copy, folder / "rows")
@@ -66,13 +68,52 @@ def compared(dump: Path, truth: Truth, evidence: str, scratch: Path) -> dict[str
 
     A workspace that is already there is asked.
     """
-    workspace = scratch / "workspace"
-    if not (workspace / "manifest.json").exists():
-        source, options = prepared(dump, evidence, scratch / "dump")
-        replayed = call("replay", source, *options, "--out", workspace)
-        assert replayed.code in {0, 3}, (evidence, replayed)
+    workspace, earlier = scratch / "workspace", scratch / "earlier"
+    at = _between(truth) if _has_two_instants(evidence) else None
+    source, options = prepared(dump, evidence, scratch / "dump")
+    _replay(source, options, workspace)
+    if at is not None:
+        _replay(source, ["--as-of", iso(at)], earlier)
     known, offsets = _known(truth, evidence)
-    return hold_workspace(workspace, known, offsets)
+    helds = hold_workspace(workspace, known, offsets)
+    if at is not None:
+        then = truth.instants[at]
+        for name, held in hold_workspace(earlier, until(truth, at), then).items():
+            helds[f"{name}, {AS_OF} {iso(at)}"] = held
+        helds |= hold_two_states(earlier, workspace, truth, then, scratch / "restored")
+    return helds
+
+
+def _replay(source: Path, options: Sequence[str], workspace: Path) -> None:
+    if (workspace / "manifest.json").exists():
+        return
+    replayed = call("replay", source, *options, "--out", workspace)
+    assert replayed.code in {0, 3}, (source, options, replayed)
+
+
+def _has_two_instants(evidence: str) -> bool:
+    """Return whether the end of what is left is the end of the dump."""
+    return not evidence.startswith(AS_OF) and evidence != DEAD_ALONE
+
+
+def _between(truth: Truth) -> int:
+    """Return the instant that the end is compared with: what was lost since is not little."""
+    return sorted(truth.instants)[2]
+
+
+def hold_two_states(
+    earlier: Path, workspace: Path, truth: Truth, then: Mapping[Key, Values], folder: Path
+) -> dict[str, Held]:
+    """Ask what changed between two replays of a dump and what can be restored; hold it."""
+    diff = ask("diff", earlier, workspace)
+    restore = ask("restore", earlier, "--against", workspace, "--group", "*", "--out", folder)
+    changed = [row for row in rows_of(diff) if row["kind"] == "offset"]
+    planned = [row for row in rows_of(restore) if row["kind"] == "offset"]
+    end = truth.end_values
+    return {
+        "diff": hold_diff(truth, then, end, changed, is_untold=diff.is_untold),
+        "restore": hold_restore(then, end, planned, is_untold=restore.is_untold),
+    }
 
 
 def by_evidence(dump: Path, evidence: str, helds: Mapping[str, Held]) -> dict[str, list[Held]]:

@@ -176,7 +176,8 @@ def _tells(row: Row, happening: Happening) -> bool:
     at = moment(row["at"])
     low, high = happening.at
     # That a topic is deleted shows in what follows: its re-creation, or the next commit.
-    is_late = happening.what != TOPIC_DELETED and at is not None and at > high + SECOND_MS
+    first = moment(row.get("not_before")) or at
+    is_late = happening.what != TOPIC_DELETED and first is not None and first > high + SECOND_MS
     if is_late or (at is not None and at < low - SECOND_MS):
         return False
     if happening.was and row["was"] is not None and row["was"] not in happening.was:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.verdicts.changes import hold_diff, hold_restore
 from tests.verdicts.happened import EXPIRED, LOST, Happening
 from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Told, hold_timeline
 from tests.verdicts.states import hold_list, hold_offsets, hold_removals
@@ -100,3 +101,73 @@ def test_a_removal_by_another_cause_is_wrong() -> None:
         assert held.count(word) == 1
     assert hold_removals(_truth(expired), [], is_untold=False).count(WRONG) == 1
     assert hold_removals(_truth(), [{**row, "cause": "expiration"}], is_untold=False).count(WRONG)
+
+
+def _place(**more: Any) -> dict[str, Any]:
+    return dict(zip(("group_id", "topic", "partition"), KEY, strict=True)) | more
+
+
+THEN: dict[tuple[str, str, int], Any] = {KEY: frozenset({180}), OTHER: frozenset({7})}
+END: dict[tuple[str, str, int], Any] = {KEY: frozenset({0, 5}), OTHER: frozenset({7})}
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        (("went back", 180, 5, "lost by an election"), RIGHT),
+        (("went back", 180, 0, "lost by an election"), RIGHT),
+        (("went back", 180, 5, None), WRONG),
+        (("went back", 180, 6, "lost by an election"), WRONG),
+        (("went back", 175, 5, "lost by an election"), WRONG),
+        (("vanished", 180, None, "lost by an election"), WRONG),
+        (("cannot tell", 180, None, None), CANNOT_TELL),
+        (("cannot tell", None, 5, None), CANNOT_TELL),
+        (("cannot tell", None, 6, None), WRONG),
+    ],
+)
+def test_a_change_is_right_where_both_of_its_sides_and_its_cause_are(
+    said: tuple[str, int | None, int | None, str | None], word: str
+) -> None:
+    change, before, after, cause = said
+    row = _place(
+        change=change, from_committed_offset=before, to_committed_offset=after, cause=cause
+    )
+    held = hold_diff(_truth(LOSS), THEN, END, [row], is_untold=False)
+    assert (held.count(word), sum(held.by_group.values())) == (1, 1)
+
+
+def test_a_change_that_is_left_out_is_wrong_and_one_by_an_election_that_was_none() -> None:
+    assert hold_diff(_truth(LOSS), THEN, END, [], is_untold=False).count(WRONG) == 1
+    assert hold_diff(_truth(LOSS), THEN, END, [], is_untold=True).count(CANNOT_TELL) == 1
+    row = _place(
+        change="went back",
+        from_committed_offset=180,
+        to_committed_offset=5,
+        cause="lost by an election",
+    )
+    assert hold_diff(_truth(), THEN, END, [row], is_untold=False).count(WRONG) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        (("restore", 180, 5, None), RIGHT),
+        (("refused", 180, 0, "moved_on; topic_gone"), RIGHT),
+        (("refused", None, 5, "incomplete"), CANNOT_TELL),
+        (("restore", 175, 5, None), WRONG),
+        (("restore", 180, 6, None), WRONG),
+        (("restore", 180, None, None), WRONG),
+    ],
+)
+def test_what_is_given_back_has_to_have_been_in_force(
+    said: tuple[str, int | None, int | None, str | None], word: str
+) -> None:
+    verdict, offset, present, reason = said
+    row = _place(verdict=verdict, committed_offset=offset, present_offset=present, reason=reason)
+    held = hold_restore({KEY: THEN[KEY]}, END, [row], is_untold=False)
+    assert (held.count(word), sum(held.by_group.values())) == (1, 1)
+
+
+def test_an_offset_that_is_not_planned_for_is_wrong() -> None:
+    assert hold_restore({KEY: THEN[KEY]}, END, [], is_untold=False).count(WRONG) == 1
+    assert hold_restore({KEY: THEN[KEY]}, END, [], is_untold=True).count(CANNOT_TELL) == 1

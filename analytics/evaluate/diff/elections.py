@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.dump.model import METADATA_LOG
 from analytics.evaluate.diff.paired import APPEARED, CHANGED, VANISHED, WENT_BACK, chosen, replaced
 
 LOST: Final = "lost by an election"
@@ -20,10 +21,14 @@ LOST_LINES = pa.schema(
         ("diverges_at", pa.int64()),
         ("copy", pa.string()),
         ("elected_at", pa.timestamp("us", tz="UTC")),
+        ("elected_after", pa.timestamp("us", tz="UTC")),
         ("groups_only_there", pa.list_(pa.string())),
     ]
 )
-"""Lines that the first state is of, and the second is not; one a partition."""
+"""Lines that the first state is of, and the second is not; one a partition.
+
+Where `elected_after` is there, the election was between it and `elected_at`.
+"""
 
 Followed = tuple[str, int, str]
 """Topic, partition and copy of a followed line."""
@@ -49,13 +54,22 @@ def lost_lines(
             "home": each["partition"],
             "diverges_at": each["diverges_at"],
             "copy": each["copy"],
-            "elected_at": each["elected_at"] and datetime.fromisoformat(each["elected_at"]),
+            "elected_at": _time(each["elected_at"]),
+            "elected_after": None if _is_exact(each) else _time(each.get("lost_to_timestamp")),
             "groups_only_there": each.get("groups_only_there") or [],
         }
         for each in divergences
         if each["topic"] == topic and (topic, each["partition"], each["copy"]) in gone
     ]
     return pa.Table.from_pylist(rows, schema=LOST_LINES)
+
+
+def _is_exact(line: Mapping[str, Any]) -> bool:
+    return line.get("election_shown_by") == METADATA_LOG
+
+
+def _time(said: str | None) -> datetime | None:
+    return None if said is None else datetime.fromisoformat(said)
 
 
 def with_elections(rows: pa.Table, lines: pa.Table) -> pa.Table:
@@ -68,7 +82,7 @@ def with_elections(rows: pa.Table, lines: pa.Table) -> pa.Table:
 
     Returns:
         The rows with `cause` (null where it was no election), and the `copy` that alone has the
-        record and `elected_at`, both null where `cause` is.
+        record, `elected_at` and `elected_after`, all null where `cause` is.
     """
     homes = [rows[f"{side}_coordinator_partition"].cast(pa.int64()) for side in ("from", "to")]
     rows = rows.append_column("home", pc.coalesce(*homes))
@@ -103,6 +117,6 @@ def with_elections(rows: pa.Table, lines: pa.Table) -> pa.Table:
         (pc.and_kleene(pc.equal(rows["change"], APPEARED), came_back), CAME_BACK),
     )
     rows = rows.append_column("cause", cause)
-    for name in ("copy", "elected_at"):
+    for name in ("copy", "elected_at", "elected_after"):
         rows = replaced(rows, name, pc.if_else(pc.is_valid(cause), rows[name], None))
     return rows.drop_columns(["home", "diverges_at"])

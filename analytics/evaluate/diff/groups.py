@@ -48,7 +48,7 @@ def changed_groups(before: pa.Table, after: pa.Table, untold: pa.Table, lost: pa
 
     Returns:
         `group_id`, `change`, the other columns of both states, `reason`, and of what an election
-        took `cause`, `copy`, `elected_at`.
+        took `cause`, `copy`, `elected_at`, `elected_after`.
     """
     rows = paired(before.select(GROUP_COLUMNS), after.select(GROUP_COLUMNS), ["group_id"])
     doubts = untold.rename_columns(["group_id", "doubt"])

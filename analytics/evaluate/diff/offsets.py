@@ -42,7 +42,7 @@ def changed_offsets(
     Returns:
         `KEY`, `change`, the other columns of both states, `difference` (records, null where one
         offset is absent), `note` (the topic is another one of the same name), `reason`, and of
-        what an election took `cause`, `copy`, `elected_at`.
+        what an election took `cause`, `copy`, `elected_at`, `elected_after`.
     """
     rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
     rows = replaced(rows, "doubt", one_reason(rows["from_missing"], rows["to_missing"]))

@@ -54,7 +54,7 @@ def changed_share_partitions(
 
     Returns:
         `KEY`, `topic`, `change`, the other columns of both states, `difference` (offsets),
-        `reason`, and of what an election took `cause`, `copy`, `elected_at`.
+        `reason`, and of what an election took `cause`, `copy`, `elected_at`, `elected_after`.
     """
     rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
     rows = replaced(rows, "doubt", one_reason(rows["from_missing"], rows["to_missing"]))

@@ -26,6 +26,8 @@ from analytics.evaluate.offset_verdicts.words import (
     verdict_row,
 )
 
+_UNANSWERED = "nothing shows that this commit was ever acknowledged"
+
 
 def election_losses(
     lines: Iterable[LostLine], history: OffsetHistory, shown_from: Mapping[int, int]
@@ -85,18 +87,30 @@ class _Loss:
             place,
             LOST,
             at=line.elected_at,
+            not_before=line.elected_after,
             was=was,
             became=became.offset,
             cost=None if line.lacks else became.cost,
-            confidence=LOW if line.lacks else HIGH,
+            confidence=LOW if line.lacks or not self._is_committed() else HIGH,
             record=record_of({**self.last, "coordinator_partition": line.partition}),
             reason="; ".join([became.why, *self._remarks()]),
         )
 
+    def _is_committed(self) -> bool:
+        """Return whether the record was replicated to all in sync before the line was lost.
+
+        What was not, no client was told of: a clean election may have cut it off.
+        """
+        below = self.line.committed_below
+        return below is None or bool(self.last["record_offset"] < below)
+
     def _remarks(self) -> list[str]:
         group_type = self.line.types.get(self.last["group_id"])
-        remarks = [] if group_type is None else [f"there it is a {group_type} group"]
-        return [*remarks, *([self.line.lacks] if self.line.lacks else [])]
+        return [
+            *([] if group_type is None else [f"there it is a {group_type} group"]),
+            *([] if self._is_committed() else [_UNANSWERED]),
+            *([self.line.lacks] if self.line.lacks else []),
+        ]
 
     def _deleted(self, base: Row | None) -> _Became:
         copy = self.line.copy

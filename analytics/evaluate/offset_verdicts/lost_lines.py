@@ -42,7 +42,10 @@ class LostLine:
         partition: Of `__consumer_offsets`.
         diverges_at: The first offset at which it differs.
         leader_epoch: Of the leader whose election made it a lost one; None where it is not known.
-        elected_at: When that was; None where the dump does not say.
+        elected_at: When that was, or no later than when; None where the dump does not say.
+        elected_after: Where only bounds are known, the time before which it was not.
+        committed_below: The offset below which its records are known to have been committed; None
+            where all of them were.
         last: What each place had at its end (`last_on_line`).
         lacks: Which records of either line the dump lacks, in a sentence; None where none.
         types: Of groups, where another one than the surviving line says: what they were there.
@@ -55,6 +58,8 @@ class LostLine:
     elected_at: datetime | None
     last: tuple[Row, ...]
     lacks: str | None = None
+    elected_after: datetime | None = None
+    committed_below: int | None = None
     types: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -52,7 +52,7 @@ GroupPlace = tuple[str, None, None]
 PLACE = ("group_id", "topic", "partition")
 COLUMNS = (
     *PLACE,
-    *("verdict", "at", "was", "became", "cost", "confidence", "record", "reason"),
+    *("verdict", "at", "not_before", "was", "became", "cost", "confidence", "record", "reason"),
 )
 
 

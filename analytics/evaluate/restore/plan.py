@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,9 +12,9 @@ import pyarrow.compute as pc
 from analytics.evaluate.diff.paired import in_order, replaced
 from analytics.evaluate.restore.data_logs import Logs, data_limits, with_limits
 from analytics.evaluate.restore.refusals import (
-    PENDING_TRANSACTION,
     SHARE_GROUP,
     refusals_of,
+    refusals_of_pending,
     with_reasons,
 )
 
@@ -43,7 +44,7 @@ class State:
 
     Attributes:
         committed: `COMMITTED` of the table `committed_offsets`.
-        pending: `KEY` and `transactional_id` of the table `pending_offsets`.
+        pending: `KEY`, `transactional_id` and `missing` of the table `pending_offsets`.
         topics: `topic`, `topic_id`, `partitions`, `has_several_ids` (nothing tells which is its
             id), one row a topic that is there.
         untold: `group_id`, `reason`: groups of which the state does not tell all.
@@ -133,13 +134,31 @@ def _with_difference(rows: pa.Table) -> pa.Table:
 
 
 def _with_groups(rows: pa.Table, then: pa.Table, now: pa.Table, unfit: pa.Table) -> pa.Table:
-    for table, name in ((then, "untold_then"), (now, "untold_now"), (unfit, "unfit")):
-        rows = rows.join(
-            table.rename_columns(["group_id", name]), ["group_id"], join_type="left outer"
-        )
-    for name, missing in (("untold_then", "missing"), ("untold_now", "present_missing")):
-        rows = replaced(rows, name, pc.coalesce(rows[name], rows[missing]))
+    rows = _joined(rows, unfit, "unfit")
+    return _with_untold(rows, then, now, ("missing",), ("present_missing",))
+
+
+def _with_untold(
+    rows: pa.Table, then: pa.Table, now: pa.Table, was: Sequence[str], present: Sequence[str]
+) -> pa.Table:
+    """Add `untold_then` and `untold_now`: why a row cannot be told, of its group or of itself.
+
+    Args:
+        rows: The rows.
+        then: `group_id`, `reason`: groups of which the past does not tell all.
+        now: The same of the present.
+        was: Columns that say why the past does not tell of the row.
+        present: The same of the present.
+    """
+    for table, name, own in ((then, "untold_then", was), (now, "untold_now", present)):
+        rows = _joined(rows, table, name)
+        rows = replaced(rows, name, pc.coalesce(rows[name], *(rows[each] for each in own)))
     return rows
+
+
+def _joined(rows: pa.Table, table: pa.Table, name: str) -> pa.Table:
+    named = table.rename_columns(["group_id", name])
+    return rows.join(named, ["group_id"], join_type="left outer")
 
 
 def _with_topics(rows: pa.Table, then: State, now: State) -> pa.Table:
@@ -157,16 +176,18 @@ def _with_topics(rows: pa.Table, then: State, now: State) -> pa.Table:
 def _only_pending(then: State, now: State) -> pa.Table:
     """Return the refusals of offsets that were pending then, and of which nothing was committed."""
     rows = _open(then, "then").join(then.committed.select(KEY), list(KEY), join_type="left anti")
-    present = now.committed.select([*KEY, "committed_offset"])
-    present = present.rename_columns([*KEY, "present_offset"])
+    rows = rows.rename_columns({"doubt": "doubt_then"})
+    present = now.committed.select([*KEY, "committed_offset", "missing"])
+    present = present.rename_columns([*KEY, "present_offset", "present_missing"])
     rows = rows.join(present, list(KEY), join_type="left outer")
-    rows = rows.rename_columns({"pending": "detail"})
+    still = _open(now, "at present").select([*KEY, "doubt"])
+    rows = rows.join(still, list(KEY), join_type="left outer")
+    rows = _with_untold(
+        rows, then.untold, now.untold, ("doubt_then",), ("present_missing", "doubt")
+    )
+    rows = with_reasons(rows, refusals_of_pending(rows))
     rows = rows.append_column("committed_offset", pa.nulls(rows.num_rows, pa.int64()))
-    for name, text in (
-        ("verdict", REFUSED),
-        ("via", "transaction"),
-        ("reason", PENDING_TRANSACTION),
-    ):
+    for name, text in (("verdict", REFUSED), ("via", "transaction")):
         rows = rows.append_column(name, pa.chunked_array([pa.repeat(text, rows.num_rows)]))
     return _with_difference(rows).select(PLAN)
 
@@ -174,15 +195,17 @@ def _only_pending(then: State, now: State) -> pa.Table:
 def _pending(then: State, now: State) -> pa.Table:
     """Return `KEY` and `pending`: which transaction is open on an offset, then or now."""
     both = pa.concat_tables([_open(then, "then"), _open(now, "at present")])
-    return _one_a_key(both)
+    return _one_a_key(both).select([*KEY, "pending"])
 
 
 def _open(state: State, word: str) -> pa.Table:
     names = pc.fill_null(state.pending["transactional_id"], "id not known")
     words = pc.binary_join_element_wise(f"{_TRANSACTION_OF}{word} (", names, ")", "")
-    return _one_a_key(state.pending.select(KEY).append_column("pending", words))
+    doubts = state.pending["missing"]
+    rows = state.pending.select(KEY).append_column("pending", words).append_column("doubt", doubts)
+    return _one_a_key(rows)
 
 
 def _one_a_key(rows: pa.Table) -> pa.Table:
-    found = rows.group_by(list(KEY)).aggregate([("pending", "max")])
-    return found.rename_columns([*KEY, "pending"])
+    found = rows.group_by(list(KEY)).aggregate([("pending", "max"), ("doubt", "max")])
+    return found.rename_columns([*KEY, "pending", "doubt"])

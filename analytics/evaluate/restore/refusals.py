@@ -83,6 +83,19 @@ def refusals_of(rows: pa.Table, *, include_live: bool) -> list[Refusal]:
     return [each for each in found if each.word not in optional]
 
 
+def refusals_of_pending(rows: pa.Table) -> list[Refusal]:
+    """Return every reason an offset is refused for that was only pending.
+
+    Args:
+        rows: `untold_then`, `untold_now` and `pending`, which no row lacks.
+    """
+    return [*_of_knowledge(rows), _of_transactions(rows)]
+
+
+def _of_transactions(rows: pa.Table) -> Refusal:
+    return Refusal(PENDING_TRANSACTION, pc.is_valid(rows["pending"]), sentence(rows["pending"], ""))
+
+
 def _of_knowledge(rows: pa.Table) -> list[Refusal]:
     then, now = rows["untold_then"], rows["untold_now"]
     return [
@@ -106,7 +119,7 @@ def _of_group(rows: pa.Table) -> list[Refusal]:
             pc.greater(present, offset),
             sentence("the group has since committed ", present, at, ": this would rewind it"),
         ),
-        Refusal(PENDING_TRANSACTION, pc.is_valid(rows["pending"]), sentence(rows["pending"], "")),
+        _of_transactions(rows),
         Refusal(UNFIT_GROUP, pc.is_valid(rows["unfit"]), sentence(rows["unfit"], "")),
     ]
 

@@ -19,7 +19,7 @@ from pyarrow import fs
 from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
 from analytics.dump.model import COMPACTED_TOPICS
 from analytics.dump.survey import COMPACTION
-from analytics.replay.log.lines import FollowedLine
+from analytics.replay.log.lines import CANNOT_TELL, FollowedLine
 from analytics.workspace import Workspace
 
 Key = tuple[str, int]
@@ -66,20 +66,38 @@ def losses_at(
     for row in leading(manifest):
         key = row["topic"], row["partition"]
         losses = losses_of_row(row)
-        line = followed.get(key)
+        line, end = followed.get(key), ends.of(key)
+        if not ends.is_end:
+            counts_to = end if line is None else line.diverges_at
+            losses = [*losses, *_removed_since(manifest, row, counts_to)]
         if line is not None:
             own = copies.get((*key, line.copy), {})
-            losses = [
-                *inside(losses, 0, line.diverges_at),
-                *inside(losses_of_row(own), line.diverges_at, OPEN_END),
-            ]
-        end = ends.of(key)
-        if not ends.is_end:
-            losses = [*losses, *_removed_since(manifest, row, end)]
+            losses = [*inside(losses, 0, line.diverges_at), *_own_losses(line, own)]
+            # Which record is the first later one is known of the surviving line only.
+            end = ends.offsets.get(key)
         kept = inside(losses, 0, OPEN_END if end is None else end)
         if kept:
             found[key] = kept
     return found
+
+
+def _own_losses(line: FollowedLine, row: Row) -> Iterator[Loss]:
+    """Yield what is lost of a followed line itself.
+
+    Args:
+        line: The line.
+        row: Its copy, as the manifest has it.
+    """
+    if row:
+        yield from inside(losses_of_row(row), line.diverges_at, OPEN_END)
+        cleaned = cleaned_until(row)
+        # Of offset 0 on: compaction of a line takes what a later record of it replaces.
+        if cleaned > line.diverges_at:
+            yield Loss(0, cleaned, _CLEANED.format(cleaned))
+    if line.at_that_time == CANNOT_TELL:
+        lines = f"that of {line.copy} or that of {line.surviving_copy}"
+        why = f"nothing shows which line was in force, {lines}"
+        yield Loss(line.diverges_at, OPEN_END, why)
 
 
 def losses_of_row(row: Row) -> list[Loss]:
@@ -166,7 +184,7 @@ def _removed_since(manifest: Row, row: Row, end: int | None) -> Iterator[Loss]:
         yield Loss(0, deleted, _DELETED)
     cleaned = cleaned_until(row)
     if end is not None and end < cleaned:
-        yield Loss(0, end, _CLEANED.format(cleaned))
+        yield Loss(0, cleaned, _CLEANED.format(cleaned))
 
 
 def _first_kept(manifest: Row, row: Row) -> int:

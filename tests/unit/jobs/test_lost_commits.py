@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ LINE = {
     "diverges_at": 100,
     "lost_records": 9,
     "surviving_copy": "broker-2",
+    "lost_to_timestamp": NOON - timedelta(minutes=1),
     "elected_at": NOON,
     "groups_only_there": [],
 }
@@ -98,6 +99,32 @@ def test_what_was_pending_where_lines_part_may_be_committed_on_the_lost_one(tmp_
     ]
     write(workspace / "diverged" / "broker-1", [], ends)
     assert last(workspace) == {"orders": 1, "parcels": 1}
+
+
+def test_without_the_metadata_log_the_time_is_bounded_and_the_high_watermark_says_what_counts(
+    tmp_path: Path,
+) -> None:
+    known = {name: LINE[name] for name in ("topic", "partition", "copy")}
+    workspace = write_workspace(
+        tmp_path / "space",
+        {"divergences": [LINE]},
+        divergences=[known | {"high_watermark": 101, "end_offset": 103}],
+    )
+    write(workspace / "diverged" / "broker-1", [commit(100, "orders", 7)], [])
+    with replayed(Console(quiet=True), inputs=[str(workspace)]) as state:
+        (line,) = lost_lines(state, {})
+    assert (line.elected_after, line.committed_below) == (LINE["lost_to_timestamp"], 101)
+
+
+def test_an_unclean_election_of_the_metadata_log_is_exact_and_cost_everything(
+    tmp_path: Path,
+) -> None:
+    told = LINE | {"election_shown_by": "metadata_log", "unclean": True}
+    workspace = write_workspace(tmp_path / "space", {"divergences": [told]})
+    write(workspace / "diverged" / "broker-1", [commit(100, "orders", 7)], [])
+    with replayed(Console(quiet=True), inputs=[str(workspace)]) as state:
+        (line,) = lost_lines(state, {})
+    assert (line.elected_after, line.committed_below) == (None, None)
 
 
 def test_a_workspace_without_records_of_lost_lines_has_lost_none(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ def row(partition: int | None, minutes: int = 0, **more: Any) -> dict[str, Any]:
         "partition": partition,
         "verdict": "expired",
         "at": NOON + timedelta(minutes=minutes),
+        "not_before": None,
         **more,
     }
 
@@ -40,6 +41,15 @@ def test_was_became_and_cost_are_shown_and_times_are_printed() -> None:
     section = verdict_section([row(0, was=180, became=5, cost=175)], is_wide=False)
     assert {"WAS", "BECAME", "COST"} <= set(section.heads.values())
     assert section.rows["at"].to_pylist() == ["2026-11-21T12:00:00.000Z"]
+
+
+def test_a_time_that_is_only_bounded_has_its_sign() -> None:
+    bounded = row(1, not_before=NOON - timedelta(minutes=1))
+    section = verdict_section([row(0), bounded], is_wide=False)
+    assert section.rows["at"].to_pylist() == [
+        "2026-11-21T12:00:00.000Z",
+        "<= 2026-11-21T12:00:00.000Z",
+    ]
 
 
 def test_since_when_no_loss_is_found_is_said_of_a_whole_topic() -> None:

@@ -52,6 +52,23 @@ def test_a_loss_is_a_loss_though_the_group_has_caught_up() -> None:
     )
 
 
+def test_an_election_whose_time_is_only_bounded_says_so() -> None:
+    after = minute(18)
+    lost = replace(line(180), elected_after=after)
+    (row,) = election_losses([lost], history(change(5, 0)), {})
+    assert (row["not_before"], row["at"]) == (after, ELECTION)
+    (row,) = election_losses([line(180)], history(change(5, 0)), {})
+    assert row["not_before"] is None
+
+
+def test_a_commit_that_nothing_shows_as_acknowledged_may_never_have_been_answered() -> None:
+    for below, confidence in ((15, "low"), (16, "high"), (0, "low"), (None, "high")):
+        lost = replace(line(180, at=15), committed_below=below)
+        (row,) = election_losses([lost], history(change(5, 0)), {})
+        assert row["confidence"] == confidence
+        assert ("ever acknowledged" in row["reason"]) is (confidence == "low")
+
+
 def test_where_nobody_committed_again_it_became_what_the_surviving_line_had() -> None:
     assert told(only(140, change(5, 100))) == (140, 100, 40)
 

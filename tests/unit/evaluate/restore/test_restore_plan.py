@@ -34,6 +34,7 @@ PENDING = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("transactional_id", pa.string()),
+        ("missing", pa.string()),
     ]
 )
 TOPICS = pa.schema(
@@ -101,9 +102,9 @@ def judged(
     return rows
 
 
-def pending(owner: str) -> pa.Table:
+def pending(owner: str, missing: str | None = None) -> pa.Table:
     return pa.Table.from_pylist(
-        [dict(zip(PENDING.names, (*T, owner), strict=True))], schema=PENDING
+        [dict(zip(PENDING.names, (*T, owner, missing), strict=True))], schema=PENDING
     )
 
 
@@ -239,6 +240,20 @@ def test_an_offset_that_was_pending_alone_is_refused_too() -> None:
     assert (rows[0]["reason"], rows[0]["committed_offset"]) == ("pending_transaction", None)
     assert rows[0]["present_offset"] == 20
     assert rows[1]["verdict"] == "restore"
+
+
+def test_a_pending_offset_that_a_lost_marker_may_have_committed_cannot_be_told() -> None:
+    then = replace(THEN, committed=offsets(("g", "t", 1, 5)), pending=pending("tx-1", "a marker"))
+    (row,) = (each for each in judged(then) if each["partition"] == 0)
+    assert row["reason"] == "incomplete; pending_transaction"
+    assert row["detail"].startswith("cannot tell what it was: a marker; ")
+    now = replace(NOW, pending=pending("tx-1", "a marker"))
+    (row,) = (
+        each
+        for each in judged(replace(then, pending=pending("tx-1")), now)
+        if each["partition"] == 0
+    )
+    assert row["reason"] == "present_unknown; pending_transaction"
 
 
 def test_a_name_that_no_topic_can_have_does_not_reach_a_file() -> None:

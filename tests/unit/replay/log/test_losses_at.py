@@ -1,0 +1,88 @@
+"""What is lost of a partition of what counts at an instant, also where another line is followed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from analytics.dump.inspection.losses import OPEN_END, Loss, loss_rows
+from analytics.replay.log.lines import CANNOT_TELL, LED, FollowedLine
+from analytics.replay.log.losses_at import Ends, losses_at
+
+TOPIC = "__consumer_offsets"
+KEY = (TOPIC, 3)
+PARTS_AT = 50
+
+
+def log(
+    copy: str, *, is_leading: bool = True, cleaned: int = 0, losses: Any = ()
+) -> dict[str, Any]:
+    return {
+        "topic": TOPIC,
+        "partition": 3,
+        "copy": copy,
+        "is_leading": is_leading,
+        "first_offset": 0,
+        "log_start_offset": 0,
+        "first_dirty_offset": cleaned,
+        "losses": loss_rows(losses),
+    }
+
+
+def manifest(*logs: dict[str, Any]) -> dict[str, Any]:
+    return {"partitions": list(logs), "options": {}}
+
+
+def line(at_that_time: str = LED) -> FollowedLine:
+    elected = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
+    return FollowedLine(*KEY, "broker-1", PARTS_AT, (), "broker-2", elected, at_that_time)
+
+
+EARLIER = Ends(later={KEY: 70}, is_end=False)
+
+
+def test_nothing_is_lost_of_whole_logs_and_of_the_line_that_led() -> None:
+    both = manifest(log("broker-2"), log("broker-1", is_leading=False))
+    assert losses_at(both, Ends()) == {}
+    assert losses_at(both, EARLIER, [line()]) == {}
+
+
+def test_where_nothing_shows_which_line_was_in_force_all_that_differs_may_be_lost() -> None:
+    both = manifest(log("broker-2"), log("broker-1", is_leading=False))
+    (loss,) = losses_at(both, EARLIER, [line(CANNOT_TELL)])[KEY]
+    assert (loss.first, loss.end) == (PARTS_AT, OPEN_END)
+    assert loss.why == (
+        "nothing shows which line was in force, that of broker-1 or that of broker-2"
+    )
+
+
+def test_of_a_followed_line_its_own_losses_count_and_not_those_of_the_surviving_one() -> None:
+    survivor = log("broker-2", losses=[Loss(10, 12, "a gap"), Loss(60, 65, "a gap")])
+    own = log("broker-1", is_leading=False, losses=[Loss(80, 90, "damaged bytes")])
+    found = losses_at(manifest(survivor, own), EARLIER, [line()])[KEY]
+    # Offset 70 is where later records begin on the surviving line, and says nothing of this one.
+    assert [(each.first, each.end) for each in found] == [(10, 12), (80, 90)]
+
+
+@pytest.mark.parametrize(("cleaned", "lost"), [(PARTS_AT, []), (PARTS_AT + 1, [(0, PARTS_AT)])])
+def test_what_the_surviving_line_had_compacted_past_the_parting_is_lost_to_the_other(
+    cleaned: int, lost: list[tuple[int, int]]
+) -> None:
+    both = manifest(log("broker-2", cleaned=cleaned), log("broker-1", is_leading=False))
+    found = losses_at(both, EARLIER, [line()]).get(KEY, [])
+    assert [(each.first, each.end) for each in found] == lost
+
+
+def test_what_a_followed_line_compacted_of_its_own_is_lost_at_an_earlier_instant() -> None:
+    own = log("broker-1", is_leading=False, cleaned=90)
+    (loss,) = losses_at(manifest(log("broker-2"), own), EARLIER, [line()])[KEY]
+    assert (loss.first, loss.end) == (0, 90)
+
+
+def test_at_an_earlier_instant_compaction_may_have_taken_what_was_in_force_then() -> None:
+    one = manifest(log("broker-2", cleaned=80))
+    (loss,) = losses_at(one, EARLIER)[KEY]
+    assert (loss.first, loss.end) == (0, 70)
+    assert losses_at(one, Ends()) == {}
