@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.share.share_lag import with_share_lag
 from jobs.coordinators import coordinators
 from jobs.end_offsets import end_offsets_at
 from jobs.records_at import records_at
@@ -60,14 +61,15 @@ def describe_source(
     tables = replayed.tables
     given = only_groups(tables.read("assignments", _ASSIGNMENTS), groups)
     shares = only_groups(tables.read("share_partitions", _SHARES), groups)
-    gone = _gone(replayed)
+    gone = topics_gone(replayed)
+    ends = end_offsets_at(replayed, end_offsets)
     return Source(
         groups=groups,
         members=tables.read("members", _MEMBERS),
-        assignments=_named(_alive(given, gone), console),
+        assignments=named(_alive(given, gone), console),
         committed=without_untold(tables.read("committed_offsets", _COMMITTED)),
-        shares=_named(_alive(shares, gone), console),
-        ends=end_offsets_at(replayed, end_offsets),
+        shares=with_share_lag(named(_alive(shares, gone), console), ends),
+        ends=ends,
         coordinators=coordinators(replayed),
         inputs=subtopology_inputs(replayed),
     )
@@ -79,19 +81,19 @@ def bare_source(replayed: Replayed) -> Source:
     return Source(none, none, none, none, none, none, coordinators(replayed))
 
 
-def _gone(replayed: Replayed) -> pa.Array:
+def topics_gone(replayed: Replayed) -> pa.Array:
     """Return the ids of topics that were deleted before the instant: a broker leaves them out."""
     topics = StoredTables(replayed.tables.workspace).read(
         "topics", ["topic_id"], pc.field("deleted_at").is_valid()
     )
-    return topics["topic_id"].combine_chunks()
+    return topics["topic_id"].combine_chunks().drop_null()
 
 
 def _alive(rows: pa.Table, gone: pa.Array) -> pa.Table:
-    return rows.filter(pc.invert(pc.is_in(rows["topic_id"], gone.drop_null())))
+    return rows.filter(pc.invert(pc.is_in(rows["topic_id"], gone)))
 
 
-def _named(rows: pa.Table, console: Console) -> pa.Table:
+def named(rows: pa.Table, console: Console) -> pa.Table:
     """Let the id stand for a topic that the dump cannot name."""
     nameless = pc.and_(pc.is_null(rows["topic"]), pc.is_valid(rows["topic_id"]))
     ids = pc.unique(rows.filter(nameless)["topic_id"]).to_pylist()

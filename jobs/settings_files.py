@@ -33,7 +33,10 @@ settings_options = in_order(
 
 _NODE = ("node.id", "broker.id")
 _GROUPS, _RULES = "groups", "rules"
-_THRESHOLDS = {"expiration": ("slack_share", "least_slack_ms", "start_ms")}
+_THRESHOLDS = {
+    "expiration": ("slack_share", "least_slack_ms", "start_ms"),
+    "share": ("stalled_minutes", "initializing_minutes", "deleting_minutes"),
+}
 """What `rules:` may set, by the question it belongs to."""
 
 

@@ -46,24 +46,57 @@ class Ranges:
         )
 
 
+@dataclass(frozen=True)
+class RankedRanges:
+    """Ranges of offsets by key, ascending and not overlapping; ``last`` is included."""
+
+    key: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    rank: NDArray[np.int32]
+
+
 def merged(ranges: Ranges) -> Ranges:
     """Merge the ranges of each key: ascending, not overlapping, neighbours that differ.
 
     A range that ends before it begins covers no offset and is gone.
     """
-    ranges = ranges.where(ranges.last >= ranges.first)
-    if not ranges.key.size:
-        return ranges
+    rank = ranges.count.astype(np.int32) << 8 | (ranges.state.astype(np.int32) + 128)
+    found = greatest(ranges.key, ranges.first, ranges.last, rank)
+    return Ranges(
+        key=found.key,
+        first=found.first,
+        last=found.last,
+        state=((found.rank & 0xFF) - 128).astype(np.int8),
+        count=(found.rank >> 8).astype(np.int16),
+    )
+
+
+def greatest(
+    key: NDArray[np.int64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    rank: NDArray[np.int32],
+) -> RankedRanges:
+    """Return for every offset of each key the greatest rank of the ranges that cover it.
+
+    Args:
+        key: A dense number for each range.
+        first: Its first offset.
+        last: Its last offset, included; a range that ends before it begins covers nothing.
+        rank: What is compared; the least number of 32 bits is not one.
+    """
+    covers = last >= first
+    if not covers.all():
+        key, first, last, rank = key[covers], first[covers], last[covers], rank[covers]
+    if not key.size:
+        return RankedRanges(key, first, last, rank)
     # Piece i of a key is what lies after boundary i up to and with boundary i + 1: a range from
     # first to last covers what lies after first - 1, and no sum leaves the 64 bits.
-    before = np.maximum(ranges.first, _INT64.min + 1) - 1
-    key, bound, index = _boundaries(
-        np.concatenate([ranges.key, ranges.key]), np.concatenate([before, ranges.last])
-    )
+    before = np.maximum(first, _INT64.min + 1) - 1
+    key, bound, index = _boundaries(np.concatenate([key, key]), np.concatenate([before, last]))
     start, end = np.split(index, 2)
-    rank = ranges.count.astype(np.int32) << 8 | (ranges.state.astype(np.int32) + 128)
-    greatest = _painted(start, end, rank, bound.size)
-    return _runs(key, bound, greatest)
+    return _runs(key, bound, _painted(start, end, rank, bound.size))
 
 
 def _boundaries(
@@ -102,7 +135,9 @@ def _painted(
     return greatest
 
 
-def _runs(key: NDArray[np.int64], bound: NDArray[np.int64], rank: NDArray[np.int32]) -> Ranges:
+def _runs(
+    key: NDArray[np.int64], bound: NDArray[np.int64], rank: NDArray[np.int32]
+) -> RankedRanges:
     """Join pieces that follow each other with one rank.
 
     Behind the last boundary of a key lies a piece that nothing covers: no run crosses to the next.
@@ -113,10 +148,4 @@ def _runs(key: NDArray[np.int64], bound: NDArray[np.int64], rank: NDArray[np.int
     begins[1:] &= differs
     ends[:-1] &= differs
     first, last = np.flatnonzero(begins), np.flatnonzero(ends)
-    return Ranges(
-        key=key[first],
-        first=bound[first] + 1,
-        last=bound[last + 1],
-        state=((rank[first] & 0xFF) - 128).astype(np.int8),
-        count=(rank[first] >> 8).astype(np.int16),
-    )
+    return RankedRanges(key[first], bound[first] + 1, bound[last + 1], rank[first])

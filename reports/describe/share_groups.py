@@ -10,25 +10,16 @@ import pyarrow.compute as pc
 
 from reports.describe.assigned import partitions_text
 from reports.describe.columns import SHARE
-from reports.describe.source import Source, joined, lag, only_groups, sorted_by
+from reports.describe.source import Source, only_groups, sorted_by
 
 _SHOWN = ("initializing", "initialized")
 
 
 def offset_rows(source: Source) -> pa.Table:
-    """Return a row for each share partition (``DescribeShareGroupOffsets``).
-
-    Lag is the log end - start offset - offsets that were delivered for good beyond the start;
-    releases before 4.2 do not store that count.
-    """
+    """Return a row for each share partition (``DescribeShareGroupOffsets``)."""
     shares = only_groups(source.shares, source.groups_of(SHARE))
-    shares = shares.filter(pc.is_in(shares["phase"], pa.array(_SHOWN)))
-    rows = joined(shares, source.ends, ["topic", "partition"])
+    rows = shares.filter(pc.is_in(shares["phase"], pa.array(_SHOWN)))
     is_started = pc.is_valid(rows["start_offset"])
-    behind = pc.subtract(
-        lag(rows["log_end_offset"], rows["start_offset"]),
-        rows["delivery_complete_count"].cast(pa.int64()),
-    )
     return sorted_by(
         pa.table(
             {
@@ -39,7 +30,7 @@ def offset_rows(source: Source) -> pa.Table:
                     is_started, rows["leader_epoch"], pa.scalar(None, pa.int32())
                 ),
                 "start_offset": rows["start_offset"],
-                "lag": behind,
+                "lag": rows["lag"],
             }
         ),
         "group",

@@ -20,7 +20,7 @@ class Source:
         members: The table `members`.
         assignments: The table `assignments`; an id without a name stands for its topic.
         committed: The table `committed_offsets`, as `without_untold` leaves it.
-        shares: The table `share_partitions`.
+        shares: The table `share_partitions`, with `lag` as Kafka counts it.
         ends: `topic`, `partition`, `log_start_offset`, `log_end_offset`, where they are known.
         coordinators: `host:port (id)` by partition of the offsets topic.
         inputs: Of streams groups, the topics that each subtopology reads.

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analytics.evaluate.share.share_lag import with_share_lag
 from reports.describe.assigned import partitions_text, tasks_text
 from reports.describe.columns import (
     CONSUMER,
@@ -121,6 +122,40 @@ def member(name: str, member_id: str, **more: Any) -> dict[str, Any]:
     }
 
 
+LOGS = table(
+    ENDS,
+    end("orders", 0, 10, 100),
+    end("orders", 1, 10, 100),
+    end("orders", 2, 0, 60),
+    end("orders", 9, 0, 100),
+)
+SHARED = table(
+    SHARES,
+    {
+        "group_id": "queue",
+        "topic": "orders",
+        "partition": 2,
+        "phase": "initialized",
+        "leader_epoch": 4,
+        "start_offset": 40,
+        "delivery_complete_count": 5,
+    },
+    {
+        "group_id": "queue",
+        "topic": "orders",
+        "partition": 3,
+        "phase": "initializing",
+        "leader_epoch": 4,
+    },
+    {
+        "group_id": "queue",
+        "topic": "orders",
+        "partition": 4,
+        "phase": "deleting",
+        "leader_epoch": 4,
+        "start_offset": 1,
+    },
+)
 SOURCE = Source(
     groups=table(
         GROUPS,
@@ -170,40 +205,8 @@ SOURCE = Source(
         commit("cron", "orders", 0, 120),
         commit("words", "orders", 0, 50),
     ),
-    shares=table(
-        SHARES,
-        {
-            "group_id": "queue",
-            "topic": "orders",
-            "partition": 2,
-            "phase": "initialized",
-            "leader_epoch": 4,
-            "start_offset": 40,
-            "delivery_complete_count": 5,
-        },
-        {
-            "group_id": "queue",
-            "topic": "orders",
-            "partition": 3,
-            "phase": "initializing",
-            "leader_epoch": 4,
-        },
-        {
-            "group_id": "queue",
-            "topic": "orders",
-            "partition": 4,
-            "phase": "deleting",
-            "leader_epoch": 4,
-            "start_offset": 1,
-        },
-    ),
-    ends=table(
-        ENDS,
-        end("orders", 0, 10, 100),
-        end("orders", 1, 10, 100),
-        end("orders", 2, 0, 60),
-        end("orders", 9, 0, 100),
-    ),
+    shares=with_share_lag(SHARED, LOGS),
+    ends=LOGS,
     coordinators={3: "kafka-1:9092 (1)"},
     inputs={"words": {"0": ("orders",)}},
 )

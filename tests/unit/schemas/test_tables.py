@@ -37,7 +37,7 @@ OF_KIND = {
     "load_faults membership_changes offset_history share_partition_epochs",
     "evaluation": "assignment_alternatives assignment_balance findings group_churn lag "
     "offset_expiration offset_removals offset_verdicts rebalance_storms rebalances "
-    "retention_what_if share_backlog status_history topic_usage",
+    "retention_what_if share_backlog share_delivery_counts status_history topic_usage",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

@@ -1,0 +1,191 @@
+"""What `share` does: read what a replay knows of share groups, evaluate, and say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+from analytics.evaluate.share.phases import COLUMNS as PICTURES
+from analytics.evaluate.share.phases import phases
+from analytics.evaluate.share.summaries import BY, summed
+from analytics.evaluate.share.table import Share, ShareQuestion, ShareTables, evaluate_share
+from analytics.workspace import Workspace
+from jobs.asked_groups import asked_groups
+from jobs.describe_against import compare_saved
+from jobs.describe_source import NEEDS as DESCRIBED
+from jobs.describe_source import describe_source, named, topics_gone
+from jobs.end_offsets import end_offset_samples, end_offsets_at
+from jobs.instant import EPOCH
+from jobs.records_at import records_at
+from jobs.replayed import replayed
+from jobs.runs.kept_evaluations import keep_evaluations
+from jobs.runs.share_records import share_log_at
+from jobs.runs.share_settings import rules_found, settings_found
+from jobs.settings_files import read_broker_settings, read_given_settings
+from reports.describe.against import told
+from reports.row_formats import shown
+from reports.share.rows import backlog_section, count_section, sum_section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jobs.asked_groups import AskedGroups
+    from jobs.console import Console
+    from jobs.replayed import Replayed
+    from jobs.runs.share_settings import FoundSettings
+    from reports.row_formats import Section
+    from schemas.share_rules import ShareRules
+
+CANNOT_TELL, DIFFERENT = 3, 1
+NEEDS = (*DESCRIBED, "share_batches", "configs")
+NOTHING = "No share group asked for has partitions."
+_PICTURES = "share_group_state_partition_metadata"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the command.
+
+    Attributes:
+        by: partition, group or topic.
+        against: A saved output of kafka-share-groups.
+        broker_configs: Files.
+        config: A file.
+        end_offsets: A file.
+    """
+
+    by: str
+    against: str | None
+    broker_configs: tuple[str, ...]
+    config: str | None
+    end_offsets: str | None
+
+
+def share_of(
+    console: Console,
+    wanted: Wanted,
+    output_format: str,
+    *,
+    out: str | None,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    brokers = [read_broker_settings(each) for each in wanted.broker_configs]
+    given = read_given_settings(wanted.config)
+    rules = rules_found(given)
+    with replayed(console, needs=NEEDS, out=out, **options) as state:
+        asked = asked_groups(state, "share", with_offsets=False)
+        if wanted.against is not None:
+            asked.tell(console)
+            source = describe_source(state, asked.found, wanted.end_offsets, console)
+            result = compare_saved(wanted.against, source, state, console)
+            answer = told(result, output_format, {**state.said, "cannot_tell": []})
+            return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
+        settings = settings_found(state.release, state.tables.read("configs"), brokers, given)
+        for each in settings.findings:
+            console.warn(each)
+        found = _evaluated(console, state, asked, settings, rules, wanted.end_offsets)
+        asked = asked.without_missing(found.rows["group_id"].unique().to_pylist())
+        asked.tell(console)
+        if out is not None:
+            kept = {"share_backlog": found.rows, "share_delivery_counts": found.delivery_counts}
+            keep_evaluations(Workspace(out), kept, state)
+        untold = _untold(found.rows)
+        for each in untold:
+            console.error(f"cannot tell: {each}")
+        said = {
+            **state.said,
+            "cannot_tell": [*asked.cannot_tell, *untold],
+            "settings": list(settings.said),
+            "findings": list(settings.findings),
+            "statuses": dict(rules.statuses),
+        }
+        answer = _answer(found, wanted, output_format, said, _instant(state), rules)
+        code = asked.exit_code or state.exit_code
+    return answer, code or (CANNOT_TELL if untold else 0)
+
+
+def _evaluated(
+    console: Console,
+    state: Replayed,
+    asked: AskedGroups,
+    settings: FoundSettings,
+    rules: ShareRules,
+    end_offsets: str | None,
+) -> Share:
+    tables, as_of = state.tables, _instant(state)
+    shares = named(tables.read("share_partitions"), console)
+    shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
+    question = ShareQuestion(
+        ShareTables(
+            shares,
+            tables.read("share_batches"),
+            asked.found,
+            tables.read("assignments", ["group_id", "kind", "topic_id", "partition"]),
+            phases(records_at(state, _PICTURES, PICTURES)),
+        ),
+        share_log_at(state, shares),
+        end_offsets_at(state, end_offsets),
+        EndOffsetSamples.of(end_offset_samples(state, end_offsets, as_of)),
+        topics_gone(state),
+        settings.settings,
+        as_of,
+        rules,
+    )
+    return evaluate_share(question)
+
+
+def _instant(state: Replayed) -> datetime:
+    """Return the instant asked about; at the end of a dump, the time of its last record."""
+    said = state.said["as_of"]["time"]
+    return EPOCH if said is None else datetime.fromisoformat(said)
+
+
+def _untold(rows: pa.Table) -> list[str]:
+    """Return what cannot be told of share partitions, each reason once with how often."""
+    lost = rows.filter(pc.equal(rows["status"], "cannot_tell"))
+    counted = pc.value_counts(pc.fill_null(lost["missing"], "not known")).to_pylist()
+    return sorted(f"{each['counts']} share partitions: {each['values']}" for each in counted)
+
+
+def _answer(
+    found: Share,
+    wanted: Wanted,
+    output_format: str,
+    said: dict[str, Any],
+    as_of: datetime,
+    rules: ShareRules,
+) -> str:
+    section = (
+        sum_section(summed(found.rows, wanted.by, rules), wanted.by)
+        if wanted.by in BY
+        else backlog_section(found.rows, as_of)
+    )
+    counts = count_section(found.delivery_counts)
+    if output_format in {"json", "csv"}:
+        return shown([section, counts], output_format, said)
+    sections = [section, *([counts] if _asks_for(output_format, counts) else [])]
+    return "\n\n".join([shown(sections, output_format, said), *_notes(sections, said)])
+
+
+def _asks_for(output_format: str, section: Section) -> bool:
+    """Return whether `--table` names the section: people are shown the others where they ask."""
+    return getattr(output_format, "table", None) == section.name
+
+
+def _notes(sections: Sequence[Section], said: dict[str, Any]) -> list[str]:
+    words = set(sections[0].rows["status"].to_pylist())
+    if not words:
+        return [NOTHING]
+    meanings = [f"{word}: {text}" for word, text in said["statuses"].items() if word in words]
+    assumed = [each for each in said["settings"] if each.endswith("assumed)")]
+    return ["\n".join(meanings), "\n".join(assumed)]

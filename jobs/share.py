@@ -1,0 +1,67 @@
+"""The command `share`: what share groups have left to deliver, and what holds them up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.asking_options import asking_options
+from jobs.cli.rows_options import table_option
+from jobs.console import Console, pass_console
+from jobs.options import end_offsets_option, inputs_argument, out_option
+from jobs.settings_files import settings_options
+
+EPILOG = """
+\b
+Examples:
+  groupscope share examples/kafka-4.3.1-failover --by group
+  groupscope share examples/kafka-4.3.1-failover --group pickup-dispatch --wide
+"""
+BY = ("partition", "group", "topic")
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option(
+    "--by",
+    type=click.Choice(BY),
+    default=BY[0],
+    show_default=True,
+    help="Add the backlog up by this.",
+)
+@click.option(
+    "--against",
+    metavar="FILE",
+    help="Compare with what kafka-share-groups --describe printed into this file.",
+)
+@settings_options
+@end_offsets_option
+@table_option("backlog", beside=("delivery_counts",))
+@asking_options
+@pass_console
+def share(
+    console: Console,
+    /,
+    output_format: str,
+    by: str,
+    against: str | None,
+    broker_configs: tuple[str, ...],
+    config: str | None,
+    end_offsets: str | None,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Show the backlog of share groups and what blocks it.
+
+    For each partition Kafka's own lag (KIP-1226); the range of records that keeps the start offset
+    where it is, since when, and how often it was delivered; records that are given up unless their
+    next delivery is accepted, and those that were given up. docs/share.md explains it.
+    """
+    # Arrow is heavy: --help answers without it.
+    from jobs.runs.share import Wanted, share_of  # noqa: PLC0415
+
+    wanted = Wanted(by, against, broker_configs, config, end_offsets)
+    answer, code = share_of(console, wanted, output_format, **options)
+    click.echo(answer)
+    return code

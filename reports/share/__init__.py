@@ -1,0 +1,1 @@
+"""The backlog of share groups, as text and the rest."""

@@ -1,0 +1,71 @@
+"""How the backlog of share groups is judged, read from `rules/share.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from schemas.releases import release_key
+
+_FILE = "rules/share.json"
+
+
+@dataclass(frozen=True)
+class ShareRules:
+    """From when on something is called wrong.
+
+    Attributes:
+        stalled_minutes: A start offset that stands for longer is stalled.
+        initializing_minutes: State that is about to be created for longer is stuck.
+        deleting_minutes: The same of state that is about to be deleted.
+        statuses: What each status means, worst first.
+    """
+
+    stalled_minutes: float
+    initializing_minutes: float
+    deleting_minutes: float
+    statuses: Mapping[str, str]
+
+
+@cache
+def share_rules() -> ShareRules:
+    """Return the rules as they are shipped."""
+    document = _document()
+    return ShareRules(
+        stalled_minutes=document["stalled"]["minutes"],
+        initializing_minutes=document["initializing"]["minutes"],
+        deleting_minutes=document["deleting"]["minutes"],
+        statuses=document["statuses"],
+    )
+
+
+def default_share_setting(name: str, release: str) -> int:
+    """Return Kafka's own default of a setting of brokers."""
+    values = _settings()[name]["defaults"]
+    known = [each for each in values if release_key(each["from"]) <= release_key(release)]
+    return int((known or values[:1])[-1]["value"])
+
+
+def share_settings() -> Mapping[str, str]:
+    """Return the settings of brokers, and what each is called for a single group."""
+    return {name: said["of_group"] for name, said in _settings().items()}
+
+
+def default_isolation_level() -> str:
+    """Return the isolation level of groups that have none of their own."""
+    return str(_document()["isolation"]["default"])
+
+
+def _settings() -> dict[str, Any]:
+    return {name: said for name, said in _document()["settings"].items() if name != "about"}
+
+
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
+    )
+    return document

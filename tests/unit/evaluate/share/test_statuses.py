@@ -1,0 +1,187 @@
+"""One word on each share partition."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from analytics.evaluate.share.settings import (
+    DELIVERY_LIMIT,
+    ISOLATION,
+    RECORD_LOCKS,
+    Setting,
+    ShareSettings,
+)
+from analytics.evaluate.share.share_lag import with_share_lag
+from analytics.evaluate.share.summaries import summed
+from analytics.evaluate.share.table import evaluate_share
+from schemas.share_rules import share_rules
+from tests.support.broker_state import CutBatch
+from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
+from tests.unit.evaluate.share.backlog import BEGIN, question, time_of
+
+KEY = ("g", "topic", 0)
+END = {("orders", 0): (0, 100)}
+MEMBER = {"owned": [KEY]}
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+
+
+def begins(start: int = 10, *batches: CutBatch) -> ShareRecord:
+    value = Snapshot(0, 0, 0, start, 0, 1, 1, batches)
+    return ShareRecord(0, 0, KEY, value)
+
+
+def update(offset: int, start: int, *batches: CutBatch) -> ShareRecord:
+    return ShareRecord(0, offset, KEY, Update(0, 0, start, 0, batches))
+
+
+def row(*records: ShareRecord, **more: Any) -> dict[str, Any]:
+    (found,) = evaluate_share(question(records, **{"ends": END, **MEMBER, **more})).rows.to_pylist()
+    return dict(found)
+
+
+DONE_BEHIND = (CutBatch(10, 10, AVAILABLE, 2), CutBatch(11, 14, ACKNOWLEDGED, 1))
+
+
+def test_a_range_that_keeps_the_start_offset_for_long_blocks() -> None:
+    records = begins(), update(1, 10, *DONE_BEHIND)
+    found = row(*records, as_of=time_of(1) + timedelta(minutes=5))
+
+    assert found["status"] == "blocked"
+    assert (found["blocking_first_offset"], found["blocking_last_offset"]) == (10, 10)
+    assert (found["blocking_state"], found["blocking_delivery_count"]) == ("AVAILABLE", 2)
+    # It was at 10 from the beginning; that there was a record to deliver shows later.
+    assert found["start_moved_at"] == time_of(0)
+    assert (found["stalled_since"], found["stalled_bound"]) == (time_of(1), "at_latest")
+
+
+def test_a_millisecond_before_it_is_only_behind() -> None:
+    records = begins(), update(1, 10, *DONE_BEHIND)
+    as_of = time_of(1) + timedelta(minutes=5, milliseconds=-1)
+    assert row(*records, as_of=as_of)["status"] == "behind"
+
+
+def test_what_is_dealt_with_last_says_since_when_exactly() -> None:
+    records = begins(), update(1, 10, CutBatch(11, 14, AVAILABLE, 1)), update(
+        2, 10, CutBatch(10, 10, ACKNOWLEDGED, 1)
+    )  # fmt: skip
+    found = row(*records, as_of=time_of(60))
+    assert (found["next_offset"], found["status"]) == (11, "stalled")
+    assert (found["stalled_since"], found["stalled_bound"]) == (time_of(2), "exact")
+
+
+def test_records_are_known_to_wait_from_the_first_sample_beyond_on() -> None:
+    samples = [("orders", 0, time_of(3), 10), ("orders", 0, time_of(7), 11)]
+    found = row(begins(), samples=samples, as_of=time_of(12))
+    assert (found["status"], found["stalled_since"]) == ("stalled", time_of(7))
+    assert found["stalled_bound"] == "at_latest"
+
+
+def test_where_the_log_begins_later_it_may_have_stood_longer() -> None:
+    value = Snapshot(4, 0, 0, 10, 0, 1, 1, DONE_BEHIND)
+    found = row(ShareRecord(0, 50, KEY, value), as_of=time_of(51))
+    assert (found["status"], found["start_moved_bound"]) == ("behind", "at_latest")
+
+
+def test_what_no_member_owns_is_unread() -> None:
+    found = row(begins(), update(1, 10, *DONE_BEHIND), owned=[], as_of=time_of(60))
+    assert (found["status"], found["members"]) == ("unread", 0)
+
+
+def test_a_window_as_long_as_the_limit_is_full() -> None:
+    settings = ShareSettings(
+        {
+            DELIVERY_LIMIT: Setting(3, "dynamic"),
+            RECORD_LOCKS: Setting(5, "broker_config"),
+            ISOLATION: Setting("read_uncommitted", "default_assumed"),
+        }
+    )
+    found = row(begins(), update(1, 10, *DONE_BEHIND), settings=settings)
+    assert (found["status"], found["window_offsets"]) == ("window_full", 5)
+    assert (found["max_record_locks"], found["max_record_locks_source"]) == (5, "broker_config")
+    # The one available record was delivered twice: the third time is the last.
+    assert (found["near_limit_count"], found["delivery_count_limit_source"]) == (1, "dynamic")
+    roomy = row(
+        begins(), update(1, 10, *DONE_BEHIND[:1], CutBatch(11, 13, 2, 1)), settings=settings
+    )
+    assert (roomy["status"], roomy["window_offsets"]) == ("behind", 4)
+
+
+def test_what_retention_took_is_lost() -> None:
+    found = row(begins(), update(1, 10, *DONE_BEHIND), ends={("orders", 0): (13, 100)})
+    assert (found["status"], found["lost_offsets"]) == ("lost_records", 1)
+    assert found["lag"] == 90
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"phase": "orphan"}, "orphan"),
+        ({"phase": "deleting"}, "deleting"),
+        ({"phase": "initializing"}, "initializing"),
+        ({"complete": False, "missing": "something"}, "cannot_tell"),
+        ({"fault": "inverted_range"}, "refused"),
+        ({"start_offset": None}, "not_started"),
+        ({"record_offset": None, "start_offset": None}, "no_state"),
+    ],
+)
+def test_what_the_row_is_goes_before_how_far_it_is(changed: dict[str, Any], status: str) -> None:
+    assert row(begins(), changed=changed)["status"] == status
+
+
+def test_a_phase_that_lasts_is_stuck() -> None:
+    since = {
+        "group_id": "g", "topic_id": "topic", "partition": 0, "phase": "initializing",
+        "phase_since": BEGIN,
+    }  # fmt: skip
+    told = {"phases": [since], "changed": {"phase": "initializing"}}
+    late = BEGIN + timedelta(minutes=5)
+    assert row(begins(), **told, as_of=late)["status"] == "stuck_initializing"
+    early = late - timedelta(seconds=1)
+    found = row(begins(), **told, as_of=early)
+    assert (found["status"], found["phase_since"]) == ("initializing", BEGIN)
+
+
+def test_without_ends_what_is_in_flight_is_left_all_the_same() -> None:
+    records = begins(), update(1, 10, *DONE_BEHIND)
+    found = row(*records, ends={}, as_of=time_of(60))
+    assert (found["status"], found["lag"], found["records_left"]) == ("blocked", None, None)
+    assert found["reason"] == "where the log ends at that instant is not known"
+
+
+def test_without_ends_and_with_nothing_in_flight_it_moves_or_it_does_not() -> None:
+    records = begins(), update(1, 10, CutBatch(10, 14, ACKNOWLEDGED, 1))
+    assert row(*records, ends={}, as_of=time_of(2))["status"] == "moving"
+    assert row(*records, ends={}, as_of=time_of(60))["status"] == "idle"
+
+
+def test_nothing_is_left_where_all_is_dealt_with() -> None:
+    found = row(begins(), update(1, 10, CutBatch(10, 99, ARCHIVED, 1)), as_of=time_of(60))
+    assert (found["status"], found["records_left"], found["stalled_since"]) == (
+        "caught_up",
+        0,
+        None,
+    )
+
+
+def test_sums_have_the_worst_and_count_what_is_not_known() -> None:
+    other = ShareRecord(1, 0, ("g", "topic", 1), Snapshot(0, 0, 0, -1, -1, 1, 1, ()))
+    asked = question([begins(), other], ends=END, owned=[KEY])
+    (found,) = summed(evaluate_share(asked).rows, "group", share_rules()).to_pylist()
+    assert (found["partitions"], found["lag"], found["unknown_lag"]) == (2, 90, 1)
+    assert found["status"] == "behind"
+
+
+def test_lag_is_not_known_before_there_is_a_start_offset_or_a_count() -> None:
+    asked = question([begins()], ends=END)
+    shares = asked.tables.shares
+    for name in ("start_offset", "delivery_complete_count"):
+        type_ = shares.schema.field(name).type
+        gone = shares.set_column(shares.column_names.index(name), name, [[None]]).cast(
+            shares.schema.set(shares.column_names.index(name), shares.schema.field(name))
+        )
+        assert gone.schema.field(name).type == type_
+        assert with_share_lag(gone, asked.ends)["lag"].to_pylist() == [None]
+    assert with_share_lag(shares, asked.ends)["lag"].to_pylist() == [90]
