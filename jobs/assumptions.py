@@ -1,4 +1,4 @@
-"""`--assume`: what a person vouches for where archived rows cannot tell; every answer says so."""
+"""`--assume`: what a person vouches for where the dump cannot tell; every answer says so."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 NO_TRANSACTIONS, COMPLETE_ARCHIVE = "no-transactions", "complete-archive"
+CLEAN_ELECTIONS = "clean-elections"
 
 _WORDS = {
     NO_TRANSACTIONS: "no commit in the archived rows was made in a transaction",
+    CLEAN_ELECTIONS: "no election lost commits but those that the dump shows",
     COMPLETE_ARCHIVE: "the archived rows are all there were but for what compaction removed",
 }
 
@@ -26,8 +28,8 @@ assume_option = click.option(
     type=click.Choice(sorted(_WORDS)),
     multiple=True,
     callback=_in_one_order,
-    help="Answer as if archived rows held no commit in a transaction, or were never incomplete; "
-    "repeatable.",
+    help="Answer as if archived rows held no commit in a transaction, or were never incomplete, or "
+    "as if no election lost commits but those that the dump shows; repeatable.",
 )
 """`--assume` as `assume: tuple[str, ...]`, in one order."""
 
@@ -42,9 +44,14 @@ def archived(manifest: Mapping[str, Any], topic: str) -> frozenset[int]:
 
 
 def assumed_of(manifest: Mapping[str, Any], assume: Iterable[str]) -> list[str]:
-    """Return what is assumed of a dump: nothing where it has no archived rows."""
-    has_rows = any(each.get("copy", "") is None for each in manifest["partitions"])
-    return sorted(set(assume)) if has_rows else []
+    """Return what is assumed of a dump: only of what it cannot tell itself."""
+    rows = manifest["partitions"]
+    open_questions: set[str] = set()
+    if any(each.get("copy", "") is None for each in rows):
+        open_questions |= {NO_TRANSACTIONS, COMPLETE_ARCHIVE}
+    if any(each.get("unjudged_elections") for each in rows):
+        open_questions.add(CLEAN_ELECTIONS)
+    return sorted(open_questions & set(assume))
 
 
 def assumed_in(manifest: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,7 @@ from analytics.assignors.java_order import string_hash
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.losses import Loss, lacks
 from analytics.replay.log.losses_at import Ends, cleaned_until, first_later, leading, losses_at
-from jobs.assumptions import COMPLETE_ARCHIVE, assumed_in
+from jobs.assumptions import CLEAN_ELECTIONS, COMPLETE_ARCHIVE, assumed_in
 from jobs.stored_tables import StoredTables
 from jobs.undecided_offsets import undecided_of
 from reports.quantities import ranges
@@ -176,7 +176,12 @@ class Untold:
     @cached_property
     def losses(self) -> Mapping[int, Sequence[Loss]]:
         """By partition of the offsets topic, the losses that matter at the instant."""
-        found = losses_at(self.replayed.manifest, self._ends, self.replayed.lines)
+        found = losses_at(
+            self.replayed.manifest,
+            self._ends,
+            self.replayed.lines,
+            are_elections_clean=CLEAN_ELECTIONS in assumed_in(self.replayed.manifest),
+        )
         return {number: each for (topic, number), each in found.items() if topic == OFFSETS_TOPIC}
 
     @cached_property
@@ -203,10 +208,10 @@ class Untold:
             topic, _, number = name.rpartition("-")
             offsets[topic, int(number)] = end
         time = state.as_of["time"]
-        since = None if time is None else datetime.fromisoformat(time) - _EPOCH
-        time_ms = None if since is None else since // timedelta(milliseconds=1)
+        at = None if time is None else datetime.fromisoformat(time)
+        time_ms = None if at is None else (at - _EPOCH) // timedelta(milliseconds=1)
         later = first_later(state.source, state.manifest, time_ms, (OFFSETS_TOPIC,))
-        return Ends(offsets, later, state.is_end)
+        return Ends(offsets, later, state.is_end, at)
 
     def _lost(self, number: int) -> str:
         return (

@@ -13,8 +13,8 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.decode.elections import leaderships
+from analytics.decode.unjudged_elections import Evidence, copies_of, elections_of
 from analytics.dump.model import CONSUMER_OFFSETS
-from analytics.evaluate.offset_verdicts.elections import Copy, Evidence, elections_of
 from analytics.workspace import DECODED
 from jobs.stored_tables import StoredTables
 
@@ -36,21 +36,16 @@ def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, E
         number: max(len(row["value"]["replicas"] or ()) for row in rows)
         for number, rows in registered.items()
     }
-    nodes = {each["name"]: each.get("node_id") for each in state.manifest["copies"]}
     epochs = _epochs(state, until)
     every = StoredTables(state.tables.workspace)
     lost = every.read("divergences", where=pc.field("topic") == CONSUMER_OFFSETS).to_pylist()
     found: dict[int, Evidence] = {}
     of_topic = [each for each in state.manifest["partitions"] if each["topic"] == CONSUMER_OFFSETS]
     for number in {each["partition"] for each in of_topic}:
-        logs = [each for each in of_topic if each["partition"] == number]
         found[number] = Evidence(
             elections=elections_of(leaderships(registered.get(number, ())), until),
             is_replicated=replicas[number] > 1 if replicas.get(number) else None,
-            copies=[
-                Copy(nodes.get(each.get("copy")), _last_epoch(each), each.get("lacks"))
-                for each in logs
-            ],
+            copies=copies_of(state.manifest, CONSUMER_OFFSETS, number),
             epochs=epochs.get(number),
             lost=[
                 (each["lost_leader_epoch"], each["surviving_leader_epoch"])
@@ -59,11 +54,6 @@ def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, E
             ],
         )
     return found
-
-
-def _last_epoch(log: Row) -> int | None:
-    named = [each["epoch"] for each in log.get("leader_epochs") or ()]
-    return max(named, default=None)
 
 
 def _epochs(state: Replayed, until: datetime | None) -> dict[int, dict[int, datetime | None]]:

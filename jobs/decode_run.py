@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.divergences import divergences_part
-from analytics.decode.elections import with_elections
+from analytics.decode.elections import registered_partitions, with_elections
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
+from analytics.decode.undecoded_losses import with_undecoded_losses
+from analytics.decode.unjudged_elections import with_unjudged_elections
 from analytics.dump.inputs import recognize
 from analytics.dump.plan import PlanOptions, plan
 from analytics.dump.slices import Edges
@@ -154,7 +156,8 @@ def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
     decoding: Decoding,
     listing: str | None,
 ) -> DecodeResult:
-    planned = with_elections(planned, decoding.parts, staging.location)
+    registered = registered_partitions(decoding.parts, staging.location)
+    planned = with_elections(planned, registered)
     accounts = accounts_of(planned, decoding)
     said = {
         "topics": sorted(options.topics or ()),
@@ -168,7 +171,14 @@ def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
         "keep_below_log_start": options.edges.keep_below_log_start,
         "value_encoding": options.value_encoding,
     }
-    manifest = decode_manifest(found.given, said, planned, decoding, accounts)
+    manifest = with_unjudged_elections(
+        with_undecoded_losses(
+            decode_manifest(found.given, said, planned, decoding, accounts),
+            decoding.parts,
+            staging.location,
+        ),
+        registered,
+    )
     manifest[LISTING] = listing
     divergences = divergences_part(
         staging.location, planned.divergences, decoding.groups_only_there

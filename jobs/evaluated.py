@@ -22,6 +22,7 @@ from analytics.replay.history.tables import HISTORY
 from analytics.replay.rules import replay_rules
 from analytics.replay.state import STATE
 from analytics.workspace import Workspace
+from jobs.assumptions import assumed_in
 from jobs.decoded_frames import decoded_frames
 from jobs.instant import EPOCH
 from jobs.progress import progress
@@ -114,7 +115,13 @@ def _given(spark: SparkSession, replayed: Replayed, steps: Sequence[Step]) -> di
     instant = _instant(replayed.as_of)
     given: dict[str, Any] = {
         "rules": replay_rules(replayed.release),
-        "coverage": coverage_of(replayed.manifest, instant, replayed.source, replayed.lines),
+        "coverage": coverage_of(
+            replayed.manifest,
+            instant,
+            replayed.source,
+            replayed.lines,
+            assumed_in(replayed.manifest),
+        ),
     }
     if "other_topics" in asked:
         given["other_topics"] = [topics_beside(spark, replayed.manifest, ())]

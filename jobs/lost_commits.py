@@ -12,8 +12,8 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.decode.selection import names_wanted
+from analytics.decode.unjudged_elections import Evidence, Unjudged
 from analytics.dump.model import METADATA_LOG
-from analytics.evaluate.offset_verdicts.elections import Evidence, Unjudged
 from analytics.evaluate.offset_verdicts.lost_lines import (
     RECORDS,
     LostLine,
@@ -21,7 +21,9 @@ from analytics.evaluate.offset_verdicts.lost_lines import (
     still_open,
     transaction_ends,
 )
+from analytics.replay.log.losses_at import Ends, elections_since, first_later, leading
 from analytics.workspace import DECODED, DIVERGED
+from jobs.assumptions import CLEAN_ELECTIONS, assumed_in
 from jobs.instant import shown
 from jobs.stored_tables import StoredTables
 
@@ -51,13 +53,13 @@ def lost_lines(state: Replayed, evidence: Mapping[int, Evidence]) -> list[LostLi
 
 
 def in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
-    """Return the partitions whose coordinator had a line at an instant that was lost later.
+    """Return the partitions whose coordinator had, or may have had, a line that was lost later.
 
     Args:
         state: A replayed workspace.
         until: The last instant asked about, within what was replayed.
     """
-    found: dict[int, Unjudged] = {}
+    found = _perhaps_in_force_then(state, until)
     for row in _lost(state):
         begins, ends = row["lost_from_timestamp"], row["elected_at"]
         if (begins is None or begins <= until) and (ends is None or until < ends):
@@ -67,6 +69,21 @@ def in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
             )
             found[row["partition"]] = Unjudged(None, reason)
     return found
+
+
+def _perhaps_in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
+    """Return the partitions of which an election after an instant may have lost commits unseen."""
+    if CLEAN_ELECTIONS in assumed_in(state.manifest):
+        return {}
+    time_ms = round(until.timestamp() * 1000)
+    later = first_later(state.source, state.manifest, time_ms, (OFFSETS_TOPIC,))
+    ends = Ends(later=later, is_end=False, time=until)
+    return {
+        row["partition"]: Unjudged(None, each.why)
+        for row in leading(state.manifest)
+        if row["topic"] == OFFSETS_TOPIC
+        for each in elections_since(row, ends)
+    }
 
 
 def _lost(state: Replayed) -> list[Row]:

@@ -10,9 +10,12 @@ from analytics.dump.model import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from analytics.replay.coverage import Coverage
 from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
 from analytics.replay.topic_sources import PARTITION_METADATA
-from jobs.assumptions import NO_TRANSACTIONS, archived
+from jobs.assumptions import CLEAN_ELECTIONS, NO_TRANSACTIONS, archived
+from jobs.instant import moment
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import DataFrame, SparkSession
 
     from analytics.replay.as_of import AsOf
@@ -40,7 +43,12 @@ def coverage_of(
     later = {}
     if source is not None:
         later = first_later(source, manifest, instant.timestamp_ms, INTERNAL_TOPICS)
-    losses = losses_at(manifest, Ends(instant.offsets, later, instant.is_end), lines)
+    losses = losses_at(
+        manifest,
+        Ends(instant.offsets, later, instant.is_end, time_of(instant)),
+        lines,
+        are_elections_clean=CLEAN_ELECTIONS in assumed,
+    )
     shown: dict[tuple[str, int], int] = {}
     cleaned: dict[tuple[str, int], int] = {}
     present: dict[str, set[int]] = {}
@@ -67,6 +75,11 @@ def coverage_of(
         if NO_TRANSACTIONS in assumed
         else archived(manifest, CONSUMER_OFFSETS),
     )
+
+
+def time_of(instant: AsOf) -> datetime | None:
+    """Return the time that an instant is; None where it is the end of the dump or offsets are."""
+    return None if instant.timestamp_ms is None else moment(instant.timestamp_ms)
 
 
 def _topics_on_disk(manifest: Mapping[str, Any]) -> frozenset[str] | None:

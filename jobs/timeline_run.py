@@ -25,6 +25,7 @@ from analytics.evaluate.offset_verdicts.words import (
     verdict_row,
 )
 from jobs.asked_groups import AskedGroups, asked_groups
+from jobs.assumptions import CLEAN_ELECTIONS, assumed_in
 from jobs.cannot_tell import Untold
 from jobs.cli.dump_time import first_time, last_time, resolved_time
 from jobs.coordinator_evidence import coordinator_evidence
@@ -151,7 +152,8 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
     if until is not None:
         committed = history.last_in_force()
         pending = [row for row in pending if (row["commit_timestamp"] or until) <= until]
-    unjudged = {number: each.unjudged() for number, each in evidence.items()}
+    are_clean = CLEAN_ELECTIONS in assumed_in(state.manifest)
+    unjudged = {} if are_clean else {number: each.unjudged() for number, each in evidence.items()}
     unjudged |= {} if until is None else in_force_then(state, until)
     return Known(
         history=history,

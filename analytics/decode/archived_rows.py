@@ -17,6 +17,7 @@ from analytics.decode.failures import Failures
 from analytics.decode.parts import PartWriter
 from analytics.decode.tables import Origin
 from analytics.decode.tasks import SliceReport
+from analytics.decode.undecoded_losses import may_be_of_any_group, runs
 from analytics.dump.raw_rows import raw_records
 from analytics.dump.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.spark_worker import on_worker
@@ -36,7 +37,6 @@ PARTITION = ("topic", "partition")
 ORDER = (*PARTITION, "offset")
 _MOST_GAPS = 1000
 # A key that begins with this or more: no record type is so large, so that it may be any record.
-_GARBAGE = b"\x01"
 
 
 @dataclass
@@ -225,15 +225,8 @@ def _undecoded(decoded: Decoded) -> list[Gap]:
     found = decoded.batches.get(UNDECODED_TABLE)
     if found is None:
         return []
-    # A type that a newer release writes says nothing about the types that are known.
-    is_new = pc.equal(found["reason"].cast(pa.string()), str(Reason.UNKNOWN_RECORD_TYPE))
-    is_new = pc.and_(
-        is_new, pc.less(found["key"].cast(pa.binary()), pa.scalar(_GARBAGE, pa.binary()))
-    )
-    lost = found["offset"].filter(pc.invert(pc.fill_null(is_new, fill_value=False)))
-    offset = np.unique(lost.drop_null().to_numpy())
-    runs = np.split(offset, np.flatnonzero(np.diff(offset) > 1) + 1) if offset.size else []
-    return [Gap(int(run[0]), int(run[-1]) + 1, NOT_DECODED) for run in runs]
+    lost = found["offset"].filter(may_be_of_any_group(found)).drop_null()
+    return [Gap(first, end, NOT_DECODED) for first, end in runs(lost.to_numpy())]
 
 
 def _joined(gaps: list[Gap]) -> list[Gap]:

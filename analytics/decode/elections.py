@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.dump.model import METADATA_LOG, Divergence, Plan
+from analytics.dump.model import INTERNAL_TOPICS, METADATA_LOG, Divergence, Plan
 from analytics.workspace import open_location
 
 if TYPE_CHECKING:
@@ -52,23 +52,36 @@ class Leadership:
     is_unclean: bool = False
 
 
-def with_elections(plan: Plan, parts: Sequence[Part], staging: str) -> Plan:
+@dataclass(frozen=True)
+class Registered:
+    """What the metadata log has of the leaders of a partition.
+
+    Attributes:
+        led: Its leader epochs, ascending.
+        replicas: How many it had at most.
+    """
+
+    led: Sequence[Leadership] = ()
+    replicas: int = 0
+
+
+def with_elections(plan: Plan, registered: Mapping[tuple[str, int], Registered]) -> Plan:
     """Return the plan with the times of elections that its metadata log shows.
 
     Args:
         plan: Names lines that did not survive.
-        parts: What was decoded.
-        staging: Where the parts are.
+        registered: As `registered_partitions` returns it.
     """
-    if not plan.divergences:
-        return plan
-    topics = {each.topic for each in plan.divergences}
-    epochs = _leaderships(parts, staging, topics)
     nodes = {copy.name: copy.node_id for copy in plan.copies}
+    nobody = Registered()
     return replace(
         plan,
         divergences=tuple(
-            with_election(each, epochs.get((each.topic, each.partition), []), nodes.get(each.copy))
+            with_election(
+                each,
+                registered.get((each.topic, each.partition), nobody).led,
+                nodes.get(each.copy),
+            )
             for each in plan.divergences
         ),
     )
@@ -108,9 +121,16 @@ def with_election(
     return lost
 
 
-def _leaderships(
-    parts: Sequence[Part], staging: str, topics: Iterable[str]
-) -> dict[tuple[str, int], list[Leadership]]:
+def registered_partitions(
+    parts: Sequence[Part], staging: str, topics: Iterable[str] = INTERNAL_TOPICS
+) -> dict[tuple[str, int], Registered]:
+    """Return who led the partitions of topics, as the metadata log has it.
+
+    Args:
+        parts: What was decoded.
+        staging: Where the parts are.
+        topics: By name.
+    """
     filesystem = open_location(staging)[0]
 
     def records(name: str, column: str, wanted: Iterable[Any]) -> list[Row]:
@@ -138,7 +158,13 @@ def _leaderships(
     for each in changes:
         value = each["value"]
         by_partition[names[value["topic_id"]], value["partition_id"]].append(each)
-    return {key: list(leaderships(rows)) for key, rows in by_partition.items()}
+    return {key: registered_by(rows) for key, rows in by_partition.items()}
+
+
+def registered_by(records: Sequence[Row]) -> Registered:
+    """Return who led one partition, by its registrations and their changes, as decoded."""
+    replicas = max(len(each["value"].get("replicas") or ()) for each in records)
+    return Registered(list(leaderships(records)), replicas)
 
 
 def leaderships(records: Iterable[Row]) -> Iterator[Leadership]:

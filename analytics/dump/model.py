@@ -14,6 +14,9 @@ CLUSTER_METADATA = "__cluster_metadata"
 INTERNAL_TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, CLUSTER_METADATA)
 """The topics that are decoded; directories of all others give offsets and topic ids only."""
 
+KEPT_BY_COORDINATORS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE)
+"""Those that group, share and transaction coordinators write."""
+
 COMPACTED_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
 """Those whose cleanup policy is compact: holes below the first dirty offset are normal there."""
 

@@ -38,11 +38,13 @@ class Ends:
         offsets: By partition the end offsets asked for.
         later: By partition the first offset of a record that is later than the time asked for.
         is_end: Everything counts.
+        time: The time asked for; None where it is the end of the dump, or end offsets are.
     """
 
     offsets: Mapping[Key, int] = field(default_factory=dict)
     later: Mapping[Key, int] = field(default_factory=dict)
     is_end: bool = True
+    time: datetime | None = None
 
     def of(self, key: Key) -> int | None:
         """Return where a partition ends; None is its end in the dump."""
@@ -51,7 +53,11 @@ class Ends:
 
 
 def losses_at(
-    manifest: Row, ends: Ends, lines: Iterable[FollowedLine] = ()
+    manifest: Row,
+    ends: Ends,
+    lines: Iterable[FollowedLine] = (),
+    *,
+    are_elections_clean: bool = False,
 ) -> dict[Key, list[Loss]]:
     """Return by partition what is lost of what counts at an instant; nothing of whole ones.
 
@@ -59,6 +65,7 @@ def losses_at(
         manifest: Of a workspace with decoded tables.
         ends: Where the records end that count then.
         lines: The lines that are followed instead of the surviving ones.
+        are_elections_clean: A person vouches for those of which the dump cannot tell.
     """
     followed = {(each.topic, each.partition): each for each in lines}
     copies = {(each["topic"], each["partition"], each["copy"]): each for each in _copies(manifest)}
@@ -76,6 +83,8 @@ def losses_at(
             # Which record is the first later one is known of the surviving line only.
             end = ends.offsets.get(key)
         kept = inside(losses, 0, OPEN_END if end is None else end)
+        if line is None and not are_elections_clean:
+            kept = merged([*kept, *elections_since(row, ends)])
         if kept:
             found[key] = kept
     return found
@@ -98,6 +107,36 @@ def _own_losses(line: FollowedLine, row: Row) -> Iterator[Loss]:
         lines = f"that of {line.copy} or that of {line.surviving_copy}"
         why = f"nothing shows which line was in force, {lines}"
         yield Loss(line.diverges_at, OPEN_END, why)
+
+
+def elections_since(row: Row, ends: Ends) -> Iterator[Loss]:
+    """Yield what the dump may lack of an instant before an election that may have lost commits.
+
+    Until then the leader before may have had records that its successor never got; a log that is
+    cut back to the successor's shows none of them.
+
+    Args:
+        row: A partition of a manifest.
+        ends: Where the records end that count at the instant.
+    """
+    if ends.time is None:
+        return
+    end = ends.of((row["topic"], row["partition"]))
+    for each in row.get("unjudged_elections") or ():
+        at, first = _time(each["at"]), each["first_offset"]
+        if at is not None:
+            is_later = at > ends.time
+        elif each["leader_epoch"] is not None:
+            # It was before the new leader's first record: is that of the instant or earlier?
+            is_later = first >= ((row["end_offset"] or 0) if end is None else end)
+        else:
+            is_later = True
+        if is_later:
+            yield Loss(first, OPEN_END, f"{each['why']} (see --assume clean-elections)")
+
+
+def _time(said: str | None) -> datetime | None:
+    return None if said is None else datetime.fromisoformat(said)
 
 
 def losses_of_row(row: Row) -> list[Loss]:
@@ -129,7 +168,7 @@ def first_later(
 ) -> dict[Key, int]:
     """Return by partition the first offset of a record that is later than a time.
 
-    Only of partitions of which anything is lost or compacted: of others nobody asks.
+    Only of partitions of which anything is, or may be, lost or compacted: of others nobody asks.
 
     Args:
         source: The workspace with the decoded tables.
@@ -140,7 +179,8 @@ def first_later(
     asked = {
         (each["topic"], each["partition"])
         for each in leading(manifest)
-        if each["topic"] in wanted and (each.get("complete_from") or losses_of_row(each))
+        if each["topic"] in wanted
+        and (each.get("complete_from") or losses_of_row(each) or each.get("unjudged_elections"))
     }
     if timestamp_ms is None or not asked:
         return {}

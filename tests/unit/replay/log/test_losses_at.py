@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -28,6 +28,7 @@ def log(
         "log_start_offset": 0,
         "first_dirty_offset": cleaned,
         "losses": loss_rows(losses),
+        "end_offset": 100,
     }
 
 
@@ -86,3 +87,52 @@ def test_at_an_earlier_instant_compaction_may_have_taken_what_was_in_force_then(
     (loss,) = losses_at(one, EARLIER)[KEY]
     assert (loss.first, loss.end) == (0, 70)
     assert losses_at(one, Ends()) == {}
+
+
+WHY = "it was unclean (see --assume clean-elections)"
+ELECTED = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
+
+
+def election(at: datetime | None, epoch: int | None = 4, first: int = 60) -> dict[str, Any]:
+    said = None if at is None else at.isoformat()
+    return {"leader_epoch": epoch, "at": said, "first_offset": first, "why": "it was unclean"}
+
+
+def untold(end: int | None, minutes: int, *elections: dict[str, Any], **more: Any) -> list[Loss]:
+    row = log("broker-2") | {"unjudged_elections": list(elections)}
+    later = {} if end is None else {KEY: end}
+    ends = Ends(later=later, is_end=False, time=ELECTED + timedelta(minutes=minutes))
+    return losses_at(manifest(row), ends, **more).get(KEY, [])
+
+
+@pytest.mark.parametrize(("minutes", "lost"), [(-1, True), (0, False), (1, False)])
+def test_before_an_election_that_may_have_lost_commits_the_leader_may_have_had_others(
+    minutes: int, lost: bool
+) -> None:
+    expected = [Loss(60, OPEN_END, WHY)] if lost else []
+    assert untold(60, minutes, election(ELECTED)) == expected
+
+
+@pytest.mark.parametrize(("end", "lost"), [(59, True), (60, True), (61, False), (None, False)])
+def test_an_election_without_a_time_was_before_its_leaders_first_record(
+    end: int | None, lost: bool
+) -> None:
+    assert bool(untold(end, 0, election(None))) is lost
+
+
+def test_an_election_after_which_nobody_wrote_may_be_later_than_any_instant() -> None:
+    assert untold(None, 0, election(None, first=100))
+
+
+def test_where_no_leader_epochs_are_recorded_an_election_may_be_anywhere() -> None:
+    assert untold(99, 0, election(None, None, 0)) == [Loss(0, OPEN_END, WHY)]
+
+
+def test_what_was_in_force_at_the_end_or_below_offsets_no_election_changes() -> None:
+    row = log("broker-2") | {"unjudged_elections": [election(ELECTED)]}
+    assert losses_at(manifest(row), Ends()) == {}
+    assert losses_at(manifest(row), Ends({KEY: 70}, is_end=False)) == {}
+
+
+def test_a_person_may_vouch_for_elections() -> None:
+    assert untold(60, -1, election(ELECTED), are_elections_clean=True) == []

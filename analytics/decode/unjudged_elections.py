@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from analytics.dump.manifest import iso_time
+from analytics.dump.model import KEPT_BY_COORDINATORS
 
 if TYPE_CHECKING:
-    from analytics.decode.elections import Leadership
+    from analytics.decode.elections import Leadership, Registered
 
 NOBODY = -1
+
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -38,15 +43,17 @@ class Election:
 
 @dataclass(frozen=True)
 class Unjudged:
-    """The last election of which the dump cannot tell whether it lost commits.
+    """An election of which the dump cannot tell whether it lost commits.
 
     Attributes:
         at: When it was; None where not known.
         reason: Why it cannot be told.
+        leader_epoch: Of the leader that was elected; None for any there may have been.
     """
 
     at: datetime | None
     reason: str
+    leader_epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -86,14 +93,14 @@ class Evidence:
 
     def unjudged(self) -> Unjudged | None:
         """Return the last election of which nothing tells what it lost; None where all are told."""
+        return max(self.every_unjudged(), key=_place, default=None)
+
+    def every_unjudged(self) -> list[Unjudged]:
+        """Return the elections of which nothing tells what they lost."""
         if self.is_replicated is False:
-            return None
+            return []
         known = [self._why(each) for each in self.elections]
-        untold = [each for each in known if each is not None]
-        beside = self._outside_the_metadata_log()
-        if beside is not None and (not untold or beside.at is None):
-            return beside
-        return max((*untold, *([beside] if beside else [])), key=_when, default=None)
+        return [*(each for each in known if each is not None), *self._outside_the_metadata_log()]
 
     def elected_at(self, leader_epoch: int | None) -> datetime | None:
         """Return when the leader of an epoch was elected, by the metadata log."""
@@ -107,19 +114,19 @@ class Evidence:
         lacking = [each.lacks for each in logs if each.lacks is not None]
         if lacking:
             reason = f"{may}: in the log of broker {former}, the leader before, {lacking[0]}"
-            return Unjudged(election.at, reason)
+            return Unjudged(election.at, reason, election.leader_epoch)
         ended_before = any((each.last_epoch or 0) < election.leader_epoch for each in logs)
         if ended_before or self._is_shown_by_a_line(election.leader_epoch):
             return None
         what = "was cut back to the new leader's afterwards" if logs else "is not in the dump"
         reason = f"{may}: the log of broker {former}, the leader before, {what}"
-        return Unjudged(election.at, reason)
+        return Unjudged(election.at, reason, election.leader_epoch)
 
-    def _outside_the_metadata_log(self) -> Unjudged | None:
+    def _outside_the_metadata_log(self) -> list[Unjudged]:
         """Judge the elections that no metadata log tells of."""
         if self.epochs is None and not self.elections:
             reason = "an unclean election may have lost commits: no leader epochs are recorded"
-            return Unjudged(None, reason)
+            return [Unjudged(None, reason)]
         untold = {
             epoch: at
             for epoch, at in (self.epochs or {}).items()
@@ -127,13 +134,11 @@ class Evidence:
         }
         if self.elections and self.elections[0].leader_epoch > 0:
             untold.setdefault(self.elections[0].leader_epoch, self.elections[0].at)
-        if not untold:
-            return None
         why = "the dump has no metadata log"
         if self.elections:
             why = "the metadata log does not tell of all of them"
         reason = f"leaders changed, and an unclean election may have lost commits: {why}"
-        return Unjudged(untold[max(untold)], reason)
+        return [Unjudged(at, reason, epoch) for epoch, at in sorted(untold.items())]
 
     def _is_told(self, epoch: int) -> bool:
         """Return whether the metadata log tells how a leader was elected."""
@@ -149,8 +154,8 @@ class Evidence:
         )
 
 
-def _when(unjudged: Unjudged) -> float:
-    return float("inf") if unjudged.at is None else unjudged.at.timestamp()
+def _place(unjudged: Unjudged) -> float:
+    return float("inf") if unjudged.leader_epoch is None else unjudged.leader_epoch
 
 
 def elections_of(led: Iterable[Leadership], until: datetime | None) -> list[Election]:
@@ -171,3 +176,74 @@ def elections_of(led: Iterable[Leadership], until: datetime | None) -> list[Elec
         found.append(Election(each.epoch, leader, at, before if is_loss else None))
         before = leader if leader is not None else before
     return found
+
+
+def with_unjudged_elections(
+    manifest: Row, registered: Mapping[tuple[str, int], Registered]
+) -> dict[str, Any]:
+    """Return a manifest whose partitions name the elections that may have lost commits unseen.
+
+    Each partition that is decoded has `unjudged_elections`: `leader_epoch`, `at` (null where not
+    known), `first_offset` (from which on the leader before may have had other records) and `why`.
+
+    Args:
+        manifest: Of a dump that was decoded.
+        registered: As `analytics.decode.elections.registered_partitions` returns it.
+    """
+    rows = [
+        {**row, "unjudged_elections": _unjudged_of(manifest, row, registered)}
+        if row["topic"] in KEPT_BY_COORDINATORS and row.get("is_leading", True)
+        else row
+        for row in manifest["partitions"]
+    ]
+    return {**manifest, "partitions": rows}
+
+
+def _unjudged_of(
+    manifest: Row, row: Row, registered: Mapping[tuple[str, int], Registered]
+) -> list[dict[str, Any]]:
+    key = row["topic"], row["partition"]
+    told = registered.get(key)
+    epochs = [(each["epoch"], each["first_offset"]) for each in row["leader_epochs"]]
+    evidence = Evidence(
+        elections=elections_of(told.led if told else (), None),
+        is_replicated=told.replicas > 1 if told and told.replicas else None,
+        copies=copies_of(manifest, *key),
+        epochs=dict.fromkeys(epoch for epoch, _ in epochs) if epochs else None,
+        lost=[
+            (each["lost_leader_epoch"], each["surviving_leader_epoch"])
+            for each in manifest["divergences"]
+            if (each["topic"], each["partition"]) == key
+        ],
+    )
+    return [
+        {
+            "leader_epoch": each.leader_epoch,
+            "at": None if each.at is None else iso_time(round(each.at.timestamp() * 1000)),
+            "first_offset": min(
+                (
+                    first
+                    for epoch, first in epochs
+                    if each.leader_epoch is not None and epoch >= each.leader_epoch
+                ),
+                default=row["end_offset"] if epochs else row["first_offset"],
+            )
+            or 0,
+            "why": each.reason,
+        }
+        for each in evidence.every_unjudged()
+    ]
+
+
+def copies_of(manifest: Row, topic: str, partition: int) -> list[Copy]:
+    """Return the logs of an internal partition that a manifest names."""
+    nodes = {each["name"]: each.get("node_id") for each in manifest["copies"]}
+    return [
+        Copy(
+            nodes.get(each.get("copy")),
+            max((epoch["epoch"] for epoch in each.get("leader_epochs") or ()), default=None),
+            each.get("lacks"),
+        )
+        for each in manifest["partitions"]
+        if (each["topic"], each["partition"]) == (topic, partition)
+    ]

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from analytics.decode.elections import Leadership
-from analytics.evaluate.offset_verdicts.elections import (
+from analytics.decode.elections import Leadership, Registered
+from analytics.decode.unjudged_elections import (
     NOBODY,
     Copy,
     Election,
     Evidence,
     elections_of,
+    with_unjudged_elections,
 )
 from tests.support.offset_changes import minute
 
@@ -82,6 +83,47 @@ def test_what_was_before_or_after_the_metadata_log_it_does_not_tell() -> None:
     ends_earlier = untold(elections=(CLEAN,))
     assert ends_earlier is not None
     assert ends_earlier[0] == minute(3)
+
+
+def test_every_election_is_named_that_may_have_lost_commits() -> None:
+    later = Election(4, 1, minute(8), takes_over_from=2)
+    evidence = Evidence(
+        elections=(*ELECTIONS, later), epochs={**EPOCHS, 4: None, 5: None}, copies=[Copy(3, 5)]
+    )
+    assert [each.leader_epoch for each in evidence.every_unjudged()] == [2, 4, 5]
+    last = evidence.unjudged()
+    assert last is not None
+    assert last.leader_epoch == 5
+
+
+def manifest(epochs: list[tuple[int, int]], **more: Any) -> dict[str, Any]:
+    row = {
+        "topic": "__consumer_offsets",
+        "partition": 7,
+        "copy": "broker-2",
+        "first_offset": 0,
+        "end_offset": 90,
+        "leader_epochs": [{"epoch": epoch, "first_offset": first} for epoch, first in epochs],
+    }
+    copies = [{"name": "broker-2", "node_id": 2}]
+    return {"partitions": [row], "copies": copies, "divergences": [], **more}
+
+
+def named(told: Registered | None, epochs: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
+    registered = {} if told is None else {("__consumer_offsets", 7): told}
+    (row,) = with_unjudged_elections(manifest(epochs), registered)["partitions"]
+    names = ("leader_epoch", "at", "first_offset")
+    return [tuple(each[name] for name in names) for each in row["unjudged_elections"]]
+
+
+def test_a_manifest_names_elections_with_the_first_offset_of_the_new_leader() -> None:
+    at = minute(3).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert named(Registered(LED, 3), [(0, 0), (2, 60)]) == [(2, at, 60)]
+    assert named(Registered(LED, 3), [(0, 0)]) == [(2, at, 90)]
+    assert named(Registered(LED, 1), [(0, 0), (2, 60)]) == []
+    assert named(None, [(0, 0), (2, 60)]) == [(2, None, 60)]
+    assert named(None, [(0, 0)]) == []
+    assert named(None, []) == [(None, None, 0)]
 
 
 def led(epoch: int, leader: int, at: int, *, unclean: bool = False) -> Leadership:
