@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from analytics.decode.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE
+from analytics.dump.batch_bytes import BatchBytes, Horizon
 from schemas import record_types
 
 if TYPE_CHECKING:
@@ -14,6 +16,12 @@ if TYPE_CHECKING:
     from analytics.decode.tasks import SliceReport
     from analytics.dump.model import Plan
     from jobs.decoding import Decoding
+
+
+MOST_HORIZONS = 1000
+DIVERGED = "diverged"
+"""A fate of records: they are in the tables of a line that did not survive."""
+TABLES = frozenset({DECODED, CONTROL_TABLE, UNDECODED_TABLE})
 
 
 @dataclass
@@ -33,6 +41,10 @@ class Account:
     bytes_damaged: int = 0
     bytes_trailing: int = 0
     bytes_unreadable: int = 0
+    use: BatchBytes = field(default_factory=BatchBytes)
+    fates: Counter[str] = field(default_factory=Counter)
+    record_bytes: Counter[str] = field(default_factory=Counter)
+    horizons: list[Horizon] = field(default_factory=list)
 
     @property
     def reconciles(self) -> bool:
@@ -41,16 +53,30 @@ class Account:
         spent = (
             self.bytes_in_batches + self.bytes_damaged + self.bytes_trailing + self.bytes_unreadable
         )
-        return self.records == out and self.bytes_read == spent
+        return self.records == out and self.bytes_read == spent and self._are_batches_told
 
-    def add(self, report: SliceReport) -> None:
-        """Add one slice."""
+    @property
+    def _are_batches_told(self) -> bool:
+        """Whether headers and records come to the bytes of the batches, none without a fate."""
+        return (
+            self.use.on_disk == self.bytes_in_batches
+            and self.use.of_records == self.record_bytes.total()
+        )
+
+    def add(self, report: SliceReport, line: str = "") -> None:
+        """Add one slice, of the line that survived or of another one."""
         self.decoded += report.kinds.total()
         self.control_markers += report.control_markers
         self.undecoded += report.undecoded
         self.left_out += report.left_out
+        for fate, count in report.fates.items():
+            told = DIVERGED if line and fate in TABLES else fate
+            self.fates[told] += count
+            self.record_bytes[told] += report.record_bytes[fate]
         summary = report.summary
         if summary is not None:
+            self.use.add(summary.use)
+            self.horizons += summary.horizons
             self.records += summary.records
             self.bytes_read += summary.bytes_read
             self.bytes_in_batches += summary.bytes_in_batches
@@ -76,6 +102,12 @@ class Account:
             "bytes_damaged": self.bytes_damaged,
             "bytes_trailing": self.bytes_trailing,
             "bytes_unreadable": self.bytes_unreadable,
+            "bytes_of_batches": self.use.as_json(),
+            "record_fates": {
+                fate: {"records": self.fates[fate], "bytes": self.record_bytes[fate]}
+                for fate in sorted(self.fates)
+            },
+            "delete_horizons": [each._asdict() for each in self.horizons[-MOST_HORIZONS:]],
             "reconciles": self.reconciles,
         }
 
@@ -86,7 +118,7 @@ def accounts_of(plan: Plan, decoding: Decoding) -> list[Account]:
     for report in decoding.slices:
         each = plan.slices[report.number]
         key = (each.copy, each.topic, each.partition)
-        accounts.setdefault(key, Account(*key)).add(report)
+        accounts.setdefault(key, Account(*key)).add(report, each.line)
     for rows in decoding.rows:
         archived = (None, rows.topic, rows.partition)
         account = accounts.setdefault(archived, Account(*archived))
@@ -131,4 +163,7 @@ def total(accounts: Iterable[Account]) -> Account:
         whole.bytes_damaged += each.bytes_damaged
         whole.bytes_trailing += each.bytes_trailing
         whole.bytes_unreadable += each.bytes_unreadable
+        whole.use.add(each.use)
+        whole.fates += each.fates
+        whole.record_bytes += each.record_bytes
     return whole

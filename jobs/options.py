@@ -159,7 +159,7 @@ def _partitions(
     return tuple(sorted(chosen))
 
 
-group_options = in_order(
+named_groups_options = in_order(
     _named("--group", "groups", "GROUP", "Only this group: a name, glob* or /regex/; repeatable."),
     _named(
         "--exclude-group",
@@ -167,6 +167,11 @@ group_options = in_order(
         "GROUP",
         "Leave out this group: a name, glob* or /regex/; repeatable.",
     ),
+)
+"""`groups`, `exclude_groups`, each a tuple; empty is all."""
+
+group_options = in_order(
+    named_groups_options,
     _named(
         "--topic",
         "data_topics",

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 CONTROL_TABLE = "control_markers"
 UNDECODED_TABLE = "undecoded"
+DECODED = "decoded"
+_FILTERED = "filtered"
 EVERYTHING = Selection()
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -61,12 +63,17 @@ class RecordKind(NamedTuple):
 
 @dataclass
 class Decoded:
-    """Arrow batches by table, and where every record went."""
+    """Arrow batches by table, and where every record went.
+
+    ``record_bytes`` are those of the records, uncompressed, by `DECODED`, `CONTROL_TABLE`,
+    `UNDECODED_TABLE` or the rule that left them out.
+    """
 
     batches: dict[str, pa.RecordBatch] = field(default_factory=dict)
     kinds: Counter[RecordKind] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     undecoded: Counter[str] = field(default_factory=Counter)
+    record_bytes: Counter[str] = field(default_factory=Counter)
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Keep a batch that has rows."""
@@ -116,6 +123,7 @@ class _ChunkDecoder:
         self._data(self._data_rows(refused))
         for rows, reason in zip(self.failures.rows, self.failures.reasons, strict=True):
             self.decoded.undecoded[reason] += rows.size
+            self._weigh(UNDECODED_TABLE, rows)
         batches: list[pa.RecordBatch] = []
         if self.failures.count:
             batches.append(undecoded_records(self.records, self.failures, self.buffer, self.origin))
@@ -143,11 +151,16 @@ class _ChunkDecoder:
         if self.tables is None or table in self.tables:
             self.decoded.add(table, batch)
         else:
-            self.decoded.left_out["filtered"] += batch.num_rows
+            self.decoded.left_out[_FILTERED] += batch.num_rows
+
+    def _weigh(self, fate: str, rows: NDArray[np.int64]) -> None:
+        self.decoded.record_bytes[fate] += int(self.records.record_bytes[rows].sum(dtype=np.int64))
 
     def _control(self, rows: NDArray[np.int64]) -> None:
         batch, failures = decode_control(self.records, rows, self.buffer, self.origin)
         self.failures.extend(failures)
+        failed = np.concatenate([_NO_ROWS, *failures.rows])
+        self._weigh(CONTROL_TABLE, np.setdiff1d(rows, failed, assume_unique=True))
         self._keep(CONTROL_TABLE, batch)
 
     def _data(self, rows: NDArray[np.int64]) -> None:
@@ -162,8 +175,9 @@ class _ChunkDecoder:
                 unknown = frames.row[frames.record_type == number]
                 self.failures.add(unknown, Reason.UNKNOWN_RECORD_TYPE, f"record type {number}")
             elif kind.read != "decode":
-                count = int((frames.record_type == number).sum())
-                self.decoded.left_out[f"unselected_type:{number}"] += count
+                rule, here = f"unselected_type:{number}", frames.row[frames.record_type == number]
+                self.decoded.left_out[rule] += here.size
+                self._weigh(rule, here)
             else:
                 by_table.setdefault(kind.table, []).append(number)
         for numbers in by_table.values():
@@ -173,7 +187,8 @@ class _ChunkDecoder:
                 masks = [frames.record_type == number for number in numbers]
                 ours = frames.take(np.flatnonzero(np.logical_or.reduce(masks)))
             if self.tables is not None and kind.table not in self.tables:
-                self.decoded.left_out["filtered"] += ours.row.size
+                self.decoded.left_out[_FILTERED] += ours.row.size
+                self._weigh(_FILTERED, ours.row)
             elif self.carried is not None and self.carried.takes(kind.table, ours.row.size):
                 self.carried.add(kind.table, self.records, ours.row)
             else:
@@ -203,6 +218,7 @@ class _ChunkDecoder:
             columns = {name: column.take(pa.array(good)) for name, column in columns.items()}
             frames, layout = frames.take(good), layout[good]
         self._count(kind, frames, layout)
+        self._weigh(DECODED, frames.row)
         self._keep(kind.table, table_of(decoded_schema(kind), columns | arrays, self.origin))
 
     def _keys(self, kind: RecordType, frames: Frames) -> tuple[Frames, Column]:
@@ -220,7 +236,8 @@ class _ChunkDecoder:
         readable = np.flatnonzero(~broken)
         frames, key = frames.take(readable), take(key, readable)
         wanted = self.selection.wanted(key) if isinstance(key, Group) else ~broken
-        self.decoded.left_out["filtered"] += int((~wanted).sum())
+        self.decoded.left_out[_FILTERED] += int((~wanted).sum())
+        self._weigh(_FILTERED, frames.row[~wanted])
         chosen = np.flatnonzero(wanted)
         return frames.take(chosen), take(key, chosen)
 

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.decode.carried import Carried
-from analytics.decode.chunks import EVERYTHING, Decoded, RecordKind, decode_chunk
+from analytics.decode.chunks import (
+    CONTROL_TABLE,
+    DECODED,
+    EVERYTHING,
+    UNDECODED_TABLE,
+    Decoded,
+    RecordKind,
+    decode_chunk,
+)
 from analytics.decode.parts import PartWriter
 from analytics.decode.tables import Origin
 from analytics.dump.header_columns import Headers
@@ -55,8 +63,9 @@ class SliceReport:
     """Where the bytes and records of one slice went.
 
     ``left_out`` counts records by the rule that left them out, ``undecoded`` those that could not
-    be decoded by their reason; ``survey`` is what the headers said. ``unreadable`` says why the
-    system refused to read on, where it did.
+    be decoded by their reason; ``survey`` is what the headers said. ``record_bytes`` are the bytes
+    of records by what became of them, as in `Decoded`. ``unreadable`` says why the system refused
+    to read on, where it did.
     """
 
     number: int
@@ -65,6 +74,7 @@ class SliceReport:
     kinds: Counter[RecordKind] = field(default_factory=Counter)
     control_markers: int = 0
     undecoded: Counter[str] = field(default_factory=Counter)
+    record_bytes: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     unreadable: str | None = None
 
@@ -78,11 +88,22 @@ class SliceReport:
             + self.left_out.total()
         )
 
+    @property
+    def fates(self) -> Counter[str]:
+        """Records by what became of them: the names of `record_bytes`."""
+        into = {
+            DECODED: self.kinds.total(),
+            CONTROL_TABLE: self.control_markers,
+            UNDECODED_TABLE: self.undecoded.total(),
+        }
+        return self.left_out + Counter(into)
+
     def counted(self, decoded: Decoded) -> Decoded:
         """Add what became of a chunk, and pass it on."""
         self.kinds += decoded.kinds
         self.left_out += decoded.left_out
         self.undecoded += decoded.undecoded
+        self.record_bytes += decoded.record_bytes
         markers = decoded.batches.get("control_markers")
         self.control_markers += 0 if markers is None else markers.num_rows
         return decoded
@@ -156,7 +177,7 @@ def decode_slice(
         for chunk in reader.chunks():
             tally.add(Headers.of_batches(chunk.records.batches))
             damages += chunk.damages
-            records = select(each, chunk.records, report.left_out)
+            records = select(each, chunk.records, report)
             yield report.counted(decode(records, chunk.damages, carried=carried))
             if carried.is_full:
                 yield from those_that_wait()
@@ -173,7 +194,7 @@ def decode_slice(
         report.survey = replace(survey, first_timestamp=reader.summary.min_timestamp)
 
 
-def select(each: Slice, records: RawRecords, left_out: Counter[str]) -> RawRecords:
+def select(each: Slice, records: RawRecords, report: SliceReport) -> RawRecords:
     """Leave out the records that a named rule of the slice leaves out, and count them."""
     if not each.rules or not records.offset.size:
         return records
@@ -182,5 +203,8 @@ def select(each: Slice, records: RawRecords, left_out: Counter[str]) -> RawRecor
     number = np.searchsorted(first, records.offset, "right") - 1
     hit = (number >= 0) & (records.offset < end[number])
     for place, count in counted(number[hit]):
-        left_out[each.rules[place][2]] += count
+        rule = each.rules[place][2]
+        report.left_out[rule] += count
+        weight = records.record_bytes[hit & (number == place)].sum(dtype=np.int64)
+        report.record_bytes[rule] += int(weight)
     return take_records(records, np.flatnonzero(~hit)) if hit.any() else records

@@ -189,6 +189,8 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
                 "kind": file.segment.kind,
                 "size": file.segment.size,
                 "sha256": findings.digests.get((partition.copy, file.segment.name)),
+                "first_timestamp": iso_time(file.first_timestamp),
+                "last_timestamp": iso_time(file.last_timestamp),
             }
             for file in survey.files
         ],
@@ -208,6 +210,9 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
         "high_watermark": partition.high_watermark,
         "records_above_high_watermark": survey.records_above_high_watermark,
         "first_dirty_offset": partition.first_dirty_offset,
+        "thinned_end": max(
+            (e for f in survey.logs if (e := f.thinned_end) is not None), default=None
+        ),
         "complete_from": complete_from(survey, losses),
         "losses": loss_rows(losses),
         "lacks": lacks(*partition.key, losses) if losses else None,

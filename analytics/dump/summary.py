@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analytics.dump.batch_bytes import BatchBytes, Horizon, add_horizons, batch_bytes
 from analytics.dump.damage import DamageReason, Tail
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Summary:
         max_timestamp: Latest likewise.
         sha256: Of the whole file, where asked for and the slice begins at its first byte.
         shrank: The file had fewer bytes than at first when they were read.
+        use: What the bytes of the batches are.
+        horizons: Delete horizons that the cleaner set, in the order of offsets.
     """
 
     bytes_read: int = 0
@@ -57,6 +60,8 @@ class Summary:
     max_timestamp: int | None = None
     sha256: str | None = None
     shrank: bool = False
+    use: BatchBytes = field(default_factory=BatchBytes)
+    horizons: list[Horizon] = field(default_factory=list)
 
     @property
     def bytes_trailing(self) -> int:
@@ -84,6 +89,8 @@ class Summary:
         self.batches += len(batches)
         self.records += len(records)
         self.bytes_in_batches += int(batches.size.sum())
+        self.use.add(batch_bytes(records))
+        add_horizons(self.horizons, records)
         self.bytes_damaged += sum(each.size for each in chunk.damages)
         self.records_lost += sum(each.records for each in chunk.damages)
         self.damages.update(each.reason for each in chunk.damages)

@@ -1,0 +1,1 @@
+"""What fills the internal topics, as it is shown."""

@@ -1,0 +1,33 @@
+"""A dump decoded into a workspace by this process, without Spark: the tasks it would run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from analytics.decode.empty import empty_parts
+from analytics.decode.tasks import Settings, packed, run_task
+from analytics.dump.plan import plan
+from analytics.workspace import DECODED, DIVERGED, Workspace
+from jobs.accounts import accounts_of
+from jobs.decode_manifest import decode_manifest
+from jobs.decoding import Decoding
+
+
+def decoded_here(inputs: list[str], folder: Path) -> Workspace:
+    """Decode INPUTs into a workspace."""
+    planned = plan(inputs)
+    space = Workspace(str(folder))
+    staging = space.prepare()
+    settings = Settings(staging.location)
+    tasks = [
+        run_task(number, [(each, planned.slices[each]) for each in chosen], settings)
+        for number, chosen in enumerate(packed(planned.slices))
+    ]
+    parts = [part for task in tasks for part in task.parts]
+    written = {part.table for part in parts}
+    empty = empty_parts(staging.location, DECODED, written)
+    decoding = Decoding([*parts, *empty], [each for task in tasks for each in task.slices], [])
+    accounts = accounts_of(planned, decoding)
+    manifest = decode_manifest(inputs, {}, planned, decoding, accounts)
+    staging.publish(decoding.parts, [DECODED, DIVERGED], manifest)
+    return space
