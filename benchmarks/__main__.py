@@ -25,7 +25,7 @@ from benchmarks.report import Report
 
 BENCHMARKS = (
     *("wire", "spark", "memory", "inspection"),
-    *("offsets_replay", "share_replay", "small_replay", "asking", "assignors"),
+    *("offsets_replay", "share_replay", "small_replay", "asking", "assignors", "lag_history"),
 )
 PEERS = "peers"
 _QUICK = {

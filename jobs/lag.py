@@ -32,7 +32,10 @@ BY = ("partition", "group", "topic", "member")
     help="Add lag up by this; --by topic also names the topics that no group reads.",
 )
 @click.option(
-    "--history", "through_history", is_flag=True, help="Show when each status changed, too."
+    "--history",
+    "through_history",
+    is_flag=True,
+    help="Show when each status changed, steps back and jumps forward, too.",
 )
 @click.option(
     "--min-lag", type=int, metavar="N", help="Only partitions that are at least so far behind."
@@ -50,7 +53,7 @@ BY = ("partition", "group", "topic", "member")
     help="Compare with a saved output of Kafka's tool; exit code 1 if rows differ.",
 )
 @end_offsets_option
-@table_option("lag", beside=("status_history",))
+@table_option("lag", beside=("status_history", "offset_moves"))
 @asking_options
 @pass_console
 def lag(

@@ -19,6 +19,8 @@ from schemas import table
 
 _NO_COLUMN = "No match for FieldRef"
 EVERYTHING = Selection()
+_A_FEW_AHEAD = {"batch_readahead": 4, "fragment_readahead": 1}
+"""What is read before it is asked for: memory stays bounded, and reading is not waited for."""
 _FOLDERS = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
 
 
@@ -57,15 +59,24 @@ class StoredTables:
     def batches(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield a table of any size, some rows at a time, in the order of its key.
 
+        Texts are dictionaries: in a history few of them differ.
+
         Raises:
             WorkspaceError: The workspace has no such table.
         """
         with reading(self.workspace.path(folder_of(name))):
-            for each in self._scanner(name, columns, None).to_batches():
+            texts = [each.name for each in table(name).columns if each.type == "string"]
+            kind = ds.ParquetFileFormat(dictionary_columns=texts)
+            for each in self._scanner(name, columns, None, kind, **_A_FEW_AHEAD).to_batches():
                 yield pa.Table.from_batches([each])
 
     def _scanner(
-        self, name: str, columns: Sequence[str] | None, where: pc.Expression | None
+        self,
+        name: str,
+        columns: Sequence[str] | None,
+        where: pc.Expression | None,
+        kind: ds.FileFormat | None = None,
+        **reading: int,
     ) -> ds.Scanner:
         if not self._is_there(name):
             raise WorkspaceError(f"{self.workspace.location} has no table {name}: replay it again")
@@ -73,7 +84,8 @@ class StoredTables:
         for each in self._selected(name):
             wanted = each if wanted is None else wanted & each
         names = columns or [column.name for column in table(name).columns]
-        return self._dataset(name).scanner(columns=list(names), filter=wanted)
+        dataset = self._dataset(name, kind)
+        return dataset.scanner(columns=list(names), filter=wanted, **reading)
 
     def _selected(self, name: str) -> list[pc.Expression]:
         columns = {column.name for column in table(name).columns}
@@ -108,11 +120,11 @@ class StoredTables:
         path = self.workspace.path(folder_of(name))
         return self.workspace.filesystem.get_file_info(path).type is fs.FileType.Directory
 
-    def _dataset(self, name: str) -> ds.Dataset:
+    def _dataset(self, name: str, kind: ds.FileFormat | None = None) -> ds.Dataset:
         return ds.dataset(
             self.workspace.path(folder_of(name)),
             filesystem=self.workspace.filesystem,
-            format="parquet",
+            format=kind or "parquet",
         )
 
 

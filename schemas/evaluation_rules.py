@@ -76,16 +76,50 @@ class BurrowRules:
 
 
 @dataclass(frozen=True)
+class JumpRules:
+    """Which step forward is a jump (`rules/lag.json`).
+
+    Attributes:
+        times: At least so many times the mean step forward before it,
+        records: and at least so many records,
+        after: once so many steps forward were seen.
+    """
+
+    times: int
+    records: int
+    after: int
+
+
+@dataclass(frozen=True)
+class TrendRules:
+    """When a lag grows (`rules/lag.json`).
+
+    Attributes:
+        minutes: So long before the instant the trend begins.
+        steady_share: A change up to this share of the greater lag is none,
+        steady_records: nor is one up to so many records.
+    """
+
+    minutes: float
+    steady_share: float
+    steady_records: int
+
+
+@dataclass(frozen=True)
 class LagRules:
     """How lag is judged (`rules/lag.json`).
 
     Attributes:
         burrow: Burrow's rules.
+        jump: Which step forward is told.
+        trend: Since when, and from how much on, a lag grows or shrinks.
         stuck_minutes: After so long without progress a partition with lag is stuck.
         verdicts: What each verdict means, worst first.
     """
 
     burrow: BurrowRules
+    jump: JumpRules
+    trend: TrendRules
     stuck_minutes: float
     verdicts: Mapping[str, str]
 
@@ -98,7 +132,14 @@ def lag_rules() -> LagRules:
     burrow = BurrowRules(
         said["intervals"], said["min-distance"], said["allowed-lag"], said["expire-group"]
     )
-    return LagRules(burrow, document["stuck"]["minutes"], document["verdicts"])
+    jump, trend = document["jump"], document["trend"]
+    return LagRules(
+        burrow,
+        JumpRules(jump["times"], jump["records"], jump["after"]),
+        TrendRules(trend["minutes"], trend["steady_share"], trend["steady_records"]),
+        document["stuck"]["minutes"],
+        document["verdicts"],
+    )
 
 
 @cache

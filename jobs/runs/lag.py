@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.burrow_status import COMMITS
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
-from analytics.evaluate.lag.progress import COLUMNS as MOVES
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.summaries import BY, summed, unread_topics
-from analytics.evaluate.lag.table import Lag, LagQuestion, evaluate_lag
+from analytics.evaluate.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
 from analytics.workspace import Workspace
 from jobs.asked_groups import asked_groups
 from jobs.describe_against import compare_saved
@@ -25,7 +23,7 @@ from jobs.replayed import replayed
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.stored_tables import StoredTables
 from reports.describe.against import told
-from reports.lag.rows import history_section, lag_section, sum_section
+from reports.lag.rows import history_section, lag_section, moves_section, sum_section
 from reports.row_formats import shown
 from schemas.evaluation_rules import lag_rules
 
@@ -42,7 +40,6 @@ NEEDS = (
     *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),
     *("share_partitions", "offset_history"),
 )
-_HISTORY = tuple(dict.fromkeys([*COMMITS, *MOVES]))
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,11 @@ def lag_of(
         asked.tell(console)
         found = _evaluated(state, asked, wanted.end_offsets)
         if out is not None:
-            kept = {"lag": found.rows, "status_history": found.statuses}
+            kept = {
+                "lag": found.rows,
+                "status_history": found.statuses,
+                "offset_moves": found.moves,
+            }
             keep_evaluations(Workspace(out), kept, state)
         if wanted.against is not None:
             source = describe_source(state, asked.found, wanted.end_offsets, console)
@@ -123,7 +124,7 @@ def _evaluated(state: Replayed, asked: AskedGroups, end_offsets: str | None) -> 
         as_of,
         lag_rules(),
     )
-    return evaluate_lag(question, tables.batches("offset_history", _HISTORY))
+    return evaluate_lag(question, tables.batches("offset_history", HISTORY))
 
 
 def _instant(state: Replayed) -> datetime:
@@ -150,7 +151,7 @@ def _unread(state: Replayed, asked: AskedGroups, found: Lag) -> list[str] | None
 def _untold(rows: pa.Table) -> list[str]:
     """Return what cannot be told of committed offsets, each reason once with how often."""
     lost = rows.filter(pc.equal(rows["verdict"], "cannot_tell"))
-    counted = pc.value_counts(pc.fill_null(lost["missing"], "not known")).to_pylist()
+    counted = pc.value_counts(lost["reason"]).to_pylist()
     return sorted(f"{each['counts']} committed offsets: {each['values']}" for each in counted)
 
 
@@ -161,7 +162,8 @@ def _answer(found: Lag, wanted: Wanted, output_format: str, said: dict[str, Any]
         if wanted.by in BY
         else lag_section(rows)
     )
-    sections = [section, *([history_section(found.statuses)] if wanted.through_history else [])]
+    through = [history_section(found.statuses), moves_section(found.moves)]
+    sections = [section, *(through if wanted.through_history else [])]
     answer = shown(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer

@@ -24,13 +24,18 @@ HEADS: Final = {
     "lag": "LAG",
     "lost_offsets": "LOST",
     "time_lag": "TIME-LAG",
+    "trend": "TREND",
+    "drain": "DRAINED-IN",
     "kind": "KIND",
     "last_advance_at": "LAST-ADVANCE",
     "log_start_offset": "LOG-START-OFFSET",
     "member_id": "CONSUMER-ID",
     "reason": "REASON",
 }
-_SPARE: Final = ("log_start_offset", "last_advance_at", "kind", "member_id", "log_end_offset")
+_SPARE: Final = (
+    *("log_start_offset", "last_advance_at", "kind", "member_id", "log_end_offset"),
+    *("trend", "drain"),
+)
 _SUM_HEADS: Final = {
     "partitions": "#PARTITIONS",
     "verdict": "WORST-VERDICT",
@@ -58,19 +63,34 @@ _HISTORY_HEADS: Final = {
     "committed_offset": "CURRENT-OFFSET",
     "rule": "RULE",
 }
-_AT_LEAST: Final = "at_least"
+_MOVES_HEADS: Final = {
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "kind": "KIND",
+    "effective_timestamp": "AT",
+    "previous_offset": "FROM-OFFSET",
+    "committed_offset": "TO-OFFSET",
+    "advance": "ADVANCE",
+    "previous_epoch": "FROM-EPOCH",
+    "epoch": "TO-EPOCH",
+    "previous_member_id": "FROM-CONSUMER-ID",
+    "member_id": "TO-CONSUMER-ID",
+    "origin": "BY",
+    "previous_at": "LAST-COMMIT",
+}
+_MOVE_SPARE: Final = (
+    *("previous_at", "advance", "previous_member_id", "member_id", "origin"),
+    *("previous_epoch", "epoch"),
+)
+_SIGNS: Final = {"at_least": ">= ", "estimated": "~ "}
+_NEVER: Final = "never"
 
 
 def lag_section(rows: pa.Table) -> Section:
     """Return the rows of the table `lag`."""
-    # A duration is what people read, with its sign where it is a bound.
-    texts = [
-        (">= " if bound == _AT_LEAST else "") + str(duration(lag)) if lag is not None else None
-        for lag, bound in zip(
-            rows["time_lag_ms"].to_pylist(), rows["time_lag_bound"].to_pylist(), strict=True
-        )
-    ]
-    shown = rows.append_column("time_lag", pa.array(texts, pa.string()))
+    shown = rows.append_column("time_lag", _durations(rows, "time_lag"))
+    shown = shown.append_column("drain", _durations(rows, "drain"))
     also = [name for name in rows.column_names if name not in HEADS]
     return Section(_marked(shown), HEADS, also, name="lag", problem="is_problem", spare=_SPARE)
 
@@ -87,6 +107,26 @@ def sum_section(rows: pa.Table, by: str) -> Section:
 def history_section(statuses: pa.Table) -> Section:
     """Return when statuses changed."""
     return Section(statuses, _HISTORY_HEADS, name="status_history", key="status_history")
+
+
+def moves_section(moves: pa.Table) -> Section:
+    """Return steps back and jumps forward."""
+    return Section(moves, _MOVES_HEADS, name="offset_moves", key="offset_moves", spare=_MOVE_SPARE)
+
+
+def _durations(rows: pa.Table, name: str) -> pa.Array:
+    """Return what people read: a duration, with its sign where it is a bound or an estimate."""
+    texts = [
+        _NEVER
+        if bound == _NEVER
+        else None
+        if length is None
+        else _SIGNS.get(bound, "") + str(duration(length))
+        for length, bound in zip(
+            rows[f"{name}_ms"].to_pylist(), rows[f"{name}_bound"].to_pylist(), strict=True
+        )
+    ]
+    return pa.array(texts, pa.string())
 
 
 def _marked(rows: pa.Table) -> pa.Table:

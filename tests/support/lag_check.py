@@ -105,7 +105,8 @@ def compared(dump: Path, scratch: Path, groupscope: str) -> Iterator[Held]:
     if not (workspace / "manifest.json").exists():
         _run(groupscope, "replay", dump, "--out", workspace)
     ends = dump / "tools" / "end-offsets.csv"
-    question = [groupscope, "lag", workspace, *(["--end-offsets", ends] if ends.exists() else [])]
+    question: list[str | Path] = [groupscope, "lag", workspace]
+    question += ["--end-offsets", ends] if ends.exists() else []
     group, why = LATER.get(dump.name, (None, ""))
     left_out = ["--exclude-group", group] if group is not None else []
     for file in outputs(dump):

@@ -33,6 +33,7 @@ from analytics.evaluate.lag.burrow_fold import (
     fold_until,
 )
 from analytics.evaluate.lag.burrow_window import NAMES
+from analytics.evaluate.lag.commit_keys import CommitKeys
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples, milliseconds
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ RULES: Final = {
     "REWIND": "a step back that was not made good (rule 2)",
 }
 """By what each status is told, in words."""
-_KEY = ("group_id", "topic", "partition")
-_TYPES = (pa.string(), pa.string(), pa.int32())
 _FIELDS_A_COMMIT = 5
 """How much looking at a commit is, in fields that are read: when compiling pays."""
 
@@ -80,33 +79,40 @@ class StatusFold:
     Attributes:
         rules: How many commits make a window, and what lag is none.
         samples: Where logs ended, and when.
+        keys: Whose numbers the commits have.
     """
 
     rules: BurrowRules
     samples: EndOffsetSamples
-    _codes: dict[tuple[str, str, int], int] = field(default_factory=dict)
-    _kept: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    _windows: NDArray[np.int64] = field(default_factory=lambda: np.empty((3, 0), np.int64))
+    keys: CommitKeys = field(default_factory=CommitKeys)
+    _kept: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+    _windows: _Numbers = field(default_factory=lambda: np.empty((3, 0), np.int64))
 
-    @property
-    def keys(self) -> list[tuple[str, str, int]]:
-        """Group, topic and partition, by the number that changes have for them."""
-        return list(self._codes)
+    def add(self, commits: pa.Table, numbers: _Numbers | None = None) -> pa.Table:
+        """Take commits in the order of the log; return the changes of status (`CHANGES`).
 
-    def add(self, commits: pa.Table) -> pa.Table:
-        """Take commits in the order of the log; return the changes of status (`CHANGES`)."""
-        commits = commits.filter(pc.is_valid(commits["effective_timestamp"]))
+        Args:
+            commits: Rows of `offset_history`.
+            numbers: Of each one's partition, where they were given already.
+        """
+        keys = self.keys.numbers_of(commits) if numbers is None else numbers
+        if commits["effective_timestamp"].null_count:
+            is_timed = pc.is_valid(commits["effective_timestamp"])
+            commits, keys = commits.filter(is_timed), keys[is_timed.to_numpy()]
         if not commits.num_rows:
             return CHANGES.empty_table()
+        self._grow()
         told = np.empty((commits.num_rows, TOLD), np.int64)
-        told[:, 0] = keys = self._keys_of(commits)
-        is_deleted = pc.is_null(commits["committed_offset"])
-        offsets = pc.if_else(is_deleted, DELETED, commits["committed_offset"])
-        told[:, 1] = offsets.to_numpy()
+        told[:, 0] = keys
+        offsets = commits["committed_offset"]
+        told[:, 1] = (pc.fill_null(offsets, DELETED) if offsets.null_count else offsets).to_numpy()
         arrivals = commits["effective_timestamp"]
-        told[:, 2] = milliseconds(pc.coalesce(commits["commit_timestamp"], arrivals))
+        made = commits["commit_timestamp"]
+        told[:, 2] = milliseconds(pc.coalesce(made, arrivals) if made.null_count else made)
         told[:, 3] = milliseconds(arrivals)
-        changes = self._room(2 * len(told), np.unique(keys))
+        is_seen = np.zeros(self.keys.count, np.bool_)
+        is_seen[keys] = True
+        changes = self._room(2 * len(told), np.flatnonzero(is_seen))
         count = fold_commits(
             len(told) * _FIELDS_A_COMMIT, told.reshape(-1), *self._state(), changes
         )
@@ -114,10 +120,12 @@ class StatusFold:
 
     def finish(self, until_ms: int) -> pa.Table:
         """Look at all partitions up to a time; return the changes of status (`CHANGES`)."""
-        changes = self._room(len(self._codes), np.arange(len(self._codes)))
+        self._grow()
+        count = self.keys.count
+        changes = self._room(count, np.arange(count))
         until = np.array([until_ms], np.int64)
-        count = fold_until(len(changes) * _FIELDS_A_COMMIT, until, *self._state(), changes)
-        return _changes(changes[:count])
+        told = fold_until(len(changes) * _FIELDS_A_COMMIT, until, *self._state(), changes)
+        return _changes(changes[:told])
 
     def _state(self) -> tuple[_Numbers, _Numbers, _Numbers, _Numbers, _Numbers]:
         rules = np.zeros(3, np.int64)
@@ -126,43 +134,25 @@ class StatusFold:
         rules[ALLOWED_LAG] = self.rules.allowed_lag
         return self._kept, self._windows, self.samples.times, self.samples.ends, rules
 
-    def _room(self, own: int, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _room(self, own: int, keys: _Numbers) -> _Numbers:
         """Return room for all the changes that there can be."""
         bases = keys * KEPT
         left = self._kept[bases + END_SAMPLE] - self._kept[bases + SAMPLE]
         # Each sample may change the status, and so may a stop before it.
         return np.empty((own + int((2 * left + 2).sum()), CHANGED), np.int64)
 
-    def _keys_of(self, commits: pa.Table) -> NDArray[np.int64]:
-        """Return the number of each commit's group, topic and partition; new ones get a window."""
-        dense = np.zeros(commits.num_rows, np.int64)
-        for name in _KEY:
-            codes = pc.dictionary_encode(commits[name].combine_chunks())
-            dense = dense * max(len(codes.dictionary), 1) + codes.indices.to_numpy()
-        _, first, inverse = np.unique(dense, return_index=True, return_inverse=True)
-        named = commits.select(_KEY).take(pa.array(first))
-        known = len(self._codes)
-        numbers = np.fromiter(
-            (
-                self._codes.setdefault(key, len(self._codes))
-                for key in zip(*(named[name].to_pylist() for name in _KEY), strict=True)
-            ),
-            np.int64,
-            len(first),
-        )
-        if len(self._codes) > known:
-            self._grow(list(self._codes)[known:])
-        found: NDArray[np.int64] = numbers[inverse]
-        return found
-
-    def _grow(self, new: list[tuple[str, str, int]]) -> None:
-        kept = np.zeros((len(new), KEPT), np.int64)
-        for place, (_, topic, partition) in enumerate(new):
-            first, end = self.samples.places.get((topic, partition), (0, 0))
-            kept[place, SAMPLE] = kept[place, FIRST_SAMPLE] = first
-            kept[place, END_SAMPLE] = end
+    def _grow(self) -> None:
+        """Make a window for each partition that is new."""
+        known = len(self._kept) // KEPT
+        new = self.keys.count - known
+        if not new:
+            return
+        kept = np.zeros((new, KEPT), np.int64)
+        first, end = self.samples.of_keys(self.keys.named(known))
+        kept[:, SAMPLE] = kept[:, FIRST_SAMPLE] = first
+        kept[:, END_SAMPLE] = end
         self._kept = np.concatenate([self._kept, kept.reshape(-1)])
-        room = np.zeros((3, len(new) * self.rules.intervals), np.int64)
+        room = np.zeros((3, new * self.rules.intervals), np.int64)
         self._windows = np.concatenate([self._windows, room], axis=1)
 
 
@@ -182,15 +172,7 @@ def status_history(changes: Iterable[pa.Table], fold: StatusFold) -> pa.Table:
     )
     is_followed = pc.fill_null(pc.equal(key.take(following), key), fill_value=False)
     until = pc.if_else(is_followed, since.take(following), None)
-    names = pa.table(
-        [
-            pa.array(list(each), kind)
-            for each, kind in zip(zip(*fold.keys, strict=True), _TYPES, strict=True)
-        ]
-        if fold.keys
-        else [pa.array([], kind) for kind in _TYPES],
-        names=_KEY,
-    ).take(key)
+    names = fold.keys.named().take(key)
     rule = pc.index_in(rows["status"], pa.array(list(RULES)))
     return (
         names.append_column("status", rows["status"])

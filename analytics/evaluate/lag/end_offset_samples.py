@@ -60,6 +60,49 @@ class EndOffsetSamples:
             first += count
         return cls(milliseconds(rows["timestamp"]), _numbers(rows["log_end_offset"]), places)
 
+    def of_keys(self, keys: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the samples of partitions (`topic`, `partition`) begin and end."""
+        none = (0, 0)
+        found = [
+            self.places.get(place, none)
+            for place in zip(keys["topic"].to_pylist(), keys["partition"].to_pylist(), strict=True)
+        ]
+        places = np.array(found, np.int64).reshape(-1, 2)
+        return places[:, 0], places[:, 1]
+
+    def ends_at(self, rows: pa.Table, at_ms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return where the log of each row's partition ended at a time.
+
+        On the line between the sample before and the one after; NaN where the time is not between
+        two, or the log was made anew between them.
+        """
+        found = np.full(rows.num_rows, np.nan)
+        if not len(self.times):
+            return found
+        first, end = self.of_keys(rows)
+        start = int(self.times.min())
+        # One number that ascends through all partitions, so that one search serves all rows.
+        width = int(self.times.max()) - start + 2
+        sampled = np.repeat(np.arange(len(self.places)), [b - a for a, b in self.places.values()])
+        place = np.where(end > first, sampled[np.minimum(first, len(sampled) - 1)], 0)
+        within = np.clip(np.nan_to_num(at_ms, nan=0.0) - start, -1, width - 1).astype(np.int64)
+        ascending = sampled * width + (self.times - start)
+        after = np.searchsorted(ascending, place * width + within, side="right")
+        after = np.minimum(after, end)
+        is_there = np.isfinite(at_ms) & (after > first) & (end > first)
+        before = np.maximum(after - 1, 0)
+        is_exact = is_there & (self.times[before] == at_ms)
+        is_between = is_there & ~is_exact & (after < end)
+        after = np.minimum(after, len(self.times) - 1)
+        took = np.maximum(self.times[after] - self.times[before], 1)
+        grown = self.ends[after] - self.ends[before]
+        share = (np.nan_to_num(at_ms) - self.times[before]) / took
+        line = self.ends[before] + grown * share
+        found[is_exact] = self.ends[before][is_exact]
+        is_line = is_between & (grown >= 0)
+        found[is_line] = line[is_line]
+        return found
+
     def first_times(self, rows: pa.Table) -> pa.Array:
         """Return when the partition of each row was sampled first; null where it never was."""
         millis = [

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.burrow_status import StatusFold, status_history
+from analytics.evaluate.lag.burrow_status import COMMITS, StatusFold, status_history
 from analytics.evaluate.lag.burrow_window import NAMES, NOT_EVALUABLE
+from analytics.evaluate.lag.commit_keys import CommitKeys
 from analytics.evaluate.lag.partition_lag import partition_lag
-from analytics.evaluate.lag.progress import ProgressFold
+from analytics.evaluate.lag.progress import COLUMNS, ProgressFold
 from analytics.evaluate.lag.read_partitions import KEY, GroupTables, read_partitions
 from analytics.evaluate.lag.time_lag import time_lags
+from analytics.evaluate.lag.trend import trends
 from analytics.evaluate.lag.verdicts import verdicts
+from schemas import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 NO_COMMIT: Final = "no commit is in force"
 NO_SAMPLES: Final = "Burrow's rules need end offsets at the times of the commits (--end-offsets)"
 FORGOTTEN: Final = "Burrow forgets a group without a commit for {} s"
+HISTORY: Final = tuple(dict.fromkeys([*COMMITS, *COLUMNS]))
+"""The columns of `offset_history` that are read."""
+
 _UNTOLD: Final = NAMES[NOT_EVALUABLE]
 
 
@@ -56,10 +62,12 @@ class Lag:
     Attributes:
         rows: The table `lag`, worst verdict first.
         statuses: The table `status_history`.
+        moves: The table `offset_moves`.
     """
 
     rows: pa.Table
     statuses: pa.Table
+    moves: pa.Table
 
 
 def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
@@ -70,20 +78,29 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
         commits: Rows of `offset_history` up to the instant, in the order of the log.
     """
     as_of_ms = round(asked.as_of.timestamp() * 1000)
-    fold, moved = StatusFold(asked.rules.burrow, asked.samples), ProgressFold()
+    keys = CommitKeys()
+    fold = StatusFold(asked.rules.burrow, asked.samples, keys)
+    since_ms = as_of_ms - round(asked.rules.trend.minutes * 60_000)
+    moved = ProgressFold(keys, asked.rules.jump, asked.samples, since_ms)
     changes = []
     for each in commits:
-        moved.add(each)
-        changes.append(fold.add(each))
+        numbers = keys.numbers_of(each)
+        moved.add(each, numbers)
+        changes.append(fold.add(each, numbers))
     changes.append(fold.finish(as_of_ms))
     statuses = status_history(changes, fold)
     rows = partition_lag(read_partitions(asked.tables), asked.ends, asked.tables.topics)
     rows = rows.join(moved.progress(), list(KEY)).join(_last(statuses), list(KEY))
     rows = _judged(rows, asked)
-    for name, column in _columns(time_lags(rows, asked.samples, as_of_ms)):
-        rows = rows.append_column(name, column)
+    for found in (
+        time_lags(rows, asked.samples, as_of_ms),
+        trends(rows, asked.samples, as_of_ms, asked.rules),
+    ):
+        for name, column in _columns(found):
+            rows = rows.append_column(name, column)
     rows = rows.append_column("verdict", verdicts(rows, asked.rules, asked.as_of))
-    return Lag(_worst_first(rows, asked.rules), statuses)
+    rows = _worst_first(rows, asked.rules)
+    return Lag(rows.select([each.name for each in table("lag").columns]), statuses, moved.moves())
 
 
 def _columns(rows: pa.Table) -> Iterable[tuple[str, pa.ChunkedArray]]:

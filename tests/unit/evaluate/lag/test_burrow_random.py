@@ -79,7 +79,8 @@ def test_every_change_of_status_is_burrows(
     rows = commits_of(commits, EPOCH)
     batches = [rows.slice(start, cut) for start in range(0, rows.num_rows, cut)]
     changes = pa.concat_tables(folded(batches, fold, EPOCH_MS + now)).to_pylist()
-    numbers = {partition: number for number, (_, _, partition) in enumerate(fold.keys)}
+    partitions = fold.keys.named()["partition"].to_pylist()
+    numbers = {partition: number for number, partition in enumerate(partitions)}
 
     for when, place, status in expected:
         of_key = [

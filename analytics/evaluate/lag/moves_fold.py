@@ -1,0 +1,113 @@
+"""The loop over commits that measures how each partition of each group moves.
+
+What is kept of each is a row of numbers, whatever the history's length. A step back, and a step
+forward that is far longer than those before it, is told with who committed before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from analytics.wire.compiled import compiled
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from analytics.wire.compiled import Numbers as Given
+
+    Numbers = NDArray[np.int64]
+
+KEY, EVENT, OFFSET, ADVANCE, AT, EPOCH, MEMBER = range(7)
+"""What is told of each commit; its time, that of the log, in microseconds."""
+TOLD: Final = 7
+
+COMMIT, OTHER = range(2)
+"""Events: a commit that took effect, and what is none."""
+UNKNOWN: Final = -(1 << 63)
+"""A number that nothing tells."""
+
+(
+    COMMITS,
+    UNCHANGED,
+    REWINDS,
+    JUMPS,
+    FORWARD,
+    ADVANCED,
+    FIRST_AT,
+    LAST_AT,
+    LAST_ADVANCE_AT,
+    LAST_EPOCH,
+    LAST_MEMBER,
+    SINCE_AT,
+    SINCE_OFFSET,
+) = range(13)
+"""What is kept: how many commits, of these unchanged, back, far forward, forward; records forward;
+times; who committed last; and for the trend from when on, and the offset in force then."""
+KEPT: Final = 13
+
+TIMES, RECORDS, AFTER = range(3)
+"""The rules of a jump: so many times the mean step forward, at least so many records, and seen so
+many steps before."""
+
+MOVED_ROW, MOVED_EPOCH, MOVED_MEMBER, MOVED_AT = range(4)
+"""What is told of each move: the row of the commit, and of the commit before it whose it was and
+when."""
+MOVED: Final = 4
+
+_READ: Final = "Array(int64, 1, 'C', readonly=True)"
+
+
+@compiled(f"int64({_READ}, int64[::1], {_READ}, int64[:, ::1])")
+def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) -> int:
+    """Measure commits, in order; return how many moves were told.
+
+    Args:
+        commits: `TOLD` numbers for each.
+        kept: `KEPT` numbers for each partition of a group; changed. Before the first commit
+            `FIRST_AT` is never, later times and who committed are `UNKNOWN`.
+        rules: `TIMES`, `RECORDS`, `AFTER`.
+        moves: Where moves are told, `MOVED` numbers each: must have room for one each commit.
+    """
+    told = 0
+    for row in range(len(commits) // TOLD):
+        place = row * TOLD
+        if commits[place + EVENT] != COMMIT:
+            continue
+        base = commits[place + KEY] * KEPT
+        at, advance = commits[place + AT], commits[place + ADVANCE]
+        is_moved = False
+        if advance == 0:
+            kept[base + UNCHANGED] += 1
+        elif advance > 0:
+            steps = kept[base + FORWARD]
+            # Without a division: the mean of the steps before is what they add up to, shared out.
+            is_moved = (
+                steps >= rules[AFTER]
+                and advance >= rules[RECORDS]
+                and advance // rules[TIMES] >= kept[base + ADVANCED] // steps
+            )
+            if is_moved:
+                kept[base + JUMPS] += 1
+            kept[base + FORWARD] = steps + 1
+            kept[base + ADVANCED] += advance
+            kept[base + LAST_ADVANCE_AT] = max(kept[base + LAST_ADVANCE_AT], at)
+        elif advance != UNKNOWN:
+            kept[base + REWINDS] += 1
+            is_moved = True
+        if is_moved:
+            moves[told, MOVED_ROW] = row
+            moves[told, MOVED_EPOCH] = kept[base + LAST_EPOCH]
+            moves[told, MOVED_MEMBER] = kept[base + LAST_MEMBER]
+            moves[told, MOVED_AT] = kept[base + LAST_AT]
+            told += 1
+        if kept[base + COMMITS] == 0:
+            kept[base + SINCE_AT] = max(kept[base + SINCE_AT], at)
+        kept[base + FIRST_AT] = min(kept[base + FIRST_AT], at)
+        kept[base + COMMITS] += 1
+        if at <= kept[base + SINCE_AT]:
+            kept[base + SINCE_OFFSET] = commits[place + OFFSET]
+        kept[base + LAST_AT] = max(kept[base + LAST_AT], at)
+        kept[base + LAST_EPOCH] = commits[place + EPOCH]
+        kept[base + LAST_MEMBER] = commits[place + MEMBER]
+    return told

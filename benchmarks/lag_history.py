@@ -1,0 +1,204 @@
+"""`lag --history` over generated commits, against Spark counting the same table by group.
+
+The commits are a table `offset_history` as a replay leaves it: 500 groups that read twenty
+partitions each, 50 million commits, and a hundred samples of where each log ended. Ours walks
+through all of it: Burrow's windows, every change of status, every step back. Memory is the highest
+of a process that does nothing else, with a quarter of the commits and with all of them.
+
+    python -m benchmarks.lag_history FOLDER      walk through one, and print the highest memory
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.read_partitions import GroupTables
+from analytics.evaluate.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
+from analytics.workspace import Workspace
+from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
+from benchmarks.report import Figure, Report
+from jobs.console import Console
+from jobs.session import spark_session
+from jobs.stored_tables import StoredTables
+from schemas.evaluation_rules import lag_rules
+
+if TYPE_CHECKING:
+    from benchmarks.data import Data
+
+COMMITS = 50_000_000
+COMMITS_IF_QUICK = 200_000
+_GROUPS, _PARTITIONS, _TOPICS, _MEMBERS, _SAMPLES = 500, 20, 100, 4, 100
+_FILES, _ROW_GROUP = 10, 1 << 20
+_START_US, _STEP_US = 1_780_000_000_000_000, 1000
+_TEXT, _LONG, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
+_QUARTER = 4
+
+
+def run(data: Data) -> list[Report]:
+    """Measure."""
+    commits = COMMITS_IF_QUICK if data.rounds == 1 else COMMITS
+    folders = [data.folder / f"lag-{each}" for each in (commits // _QUARTER, commits)]
+    for folder, count in zip(folders, (commits // _QUARTER, commits), strict=True):
+        write_history(folder, count)
+    report = Report(f"lag --history of {commits:,} commits")
+    path = str(folders[-1] / "history" / "offset_history")
+    with spark_session(Console(quiet=True), master="local[2]") as spark:
+        ours = Contestant("lag --history", lambda: walk(folders[-1]))
+        counting = Contestant(
+            "Spark counts by group",
+            sunk(lambda: spark.read.parquet(path).groupBy("group_id").count()),
+            tree_cpu,
+        )
+        interleaved([ours, counting], 1)
+        taken = interleaved([ours, counting], data.rounds)
+    times = ratio(taken[ours.name].wall, taken[counting.name].wall)
+    report.figures.append(Figure("of the time of Spark's count", times, at_most=3))
+    for folder, name in zip(folders, ("a quarter of the commits", "all of them"), strict=True):
+        command = [sys.executable, "-m", "benchmarks.lag_history", str(folder)]
+        peak = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        report.figures.append(Figure(f"highest memory, {name}", float(peak), "MB", at_most=1500))
+    report.add_times(taken, commits)
+    return [report]
+
+
+def walk(folder: Path | str) -> Lag:
+    """Evaluate all commits of a workspace that has nothing else."""
+    nothing = _no_groups()
+    ends = pa.table(
+        {
+            name: pa.array([], SAMPLES.field(name).type)
+            for name in SAMPLES.names
+            if name != "timestamp"
+        }
+    )
+    now = datetime.fromtimestamp(_START_US / 1e6 + 86_400, UTC)
+    asked = LagQuestion(nothing, ends, _samples(), now, lag_rules())
+    stored = StoredTables(Workspace(str(folder)))
+    return evaluate_lag(asked, stored.batches("offset_history", HISTORY))
+
+
+def write_history(folder: Path, commits: int) -> None:
+    """Write commits of all groups, some of which change nothing or go back."""
+    out = folder / "history" / "offset_history"
+    out.mkdir(parents=True)
+    random = np.random.default_rng(7)
+    in_force = np.zeros(_GROUPS * _PARTITIONS, np.int64)
+    keys_a_file = len(in_force) // _FILES
+    for file in range(_FILES):
+        with pq.ParquetWriter(out / f"part-{file:05d}.parquet", _HISTORY) as writer:
+            left = commits // _FILES
+            at = 0
+            while left > 0:
+                rows = min(left, _ROW_GROUP)
+                keys = random.integers(0, keys_a_file, rows) + file * keys_a_file
+                writer.write_table(_commits(random, keys, in_force, at), row_group_size=_ROW_GROUP)
+                left, at = left - rows, at + rows
+
+
+def _commits(
+    random: np.random.Generator, keys: np.ndarray, in_force: np.ndarray, first: int
+) -> pa.Table:
+    rows = len(keys)
+    advance = random.integers(-1, 50, rows) * (random.random(rows) < 0.9)
+    order = np.argsort(keys, kind="stable")
+    sorted_keys, total = keys[order], np.cumsum(advance[order])
+    begins = np.flatnonzero(np.r_[True, sorted_keys[1:] != sorted_keys[:-1]])
+    lengths = np.diff(np.r_[begins, rows])
+    before = np.repeat(total[begins] - advance[order][begins], lengths)
+    offsets = np.empty(rows, np.int64)
+    offsets[order] = in_force[sorted_keys] + total - before
+    in_force[sorted_keys[begins]] += total[begins + lengths - 1] - before[begins]
+    groups, partitions = keys // _PARTITIONS, keys % _PARTITIONS
+    members = groups * _MEMBERS + partitions % _MEMBERS
+    times = pa.array(_START_US + (first + np.arange(rows)) * _STEP_US).cast(_TIME)
+    same = np.zeros(rows, np.int64)
+    columns = {
+        "group_id": _named("service-{:04d}-consumer", groups, _GROUPS),
+        "topic": _named("topic-{:03d}.events", groups % _TOPICS, _TOPICS),
+        "partition": pa.array(partitions.astype(np.int32)),
+        "event": _named("commit", same, 1),
+        "committed_offset": pa.array(offsets),
+        "previous_offset": pa.array(offsets - advance),
+        "advance": pa.array(advance),
+        "commit_timestamp": times,
+        "effective_timestamp": times,
+        "epoch": pa.array(same.astype(np.int32)),
+        "member_id": _named("consumer-{:05d}-3f2b8c1e-9d4a-4f6e", members, _GROUPS * _MEMBERS),
+        "origin": _named("member", same, 1),
+    }
+    return pa.table([columns[name] for name in _HISTORY.names], schema=_HISTORY)
+
+
+def _named(pattern: str, numbers: np.ndarray, count: int) -> pa.Array:
+    names = pa.array([pattern.format(each) for each in range(count)])
+    return pc.cast(pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names), _TEXT)
+
+
+def _samples() -> EndOffsetSamples:
+    """Return where logs ended: now and then, and growing."""
+    places = np.arange(_TOPICS * _PARTITIONS * _SAMPLES)
+    number = places % _SAMPLES
+    columns = {
+        "topic": _named("topic-{:03d}.events", places // (_PARTITIONS * _SAMPLES), _TOPICS),
+        "partition": pa.array((places // _SAMPLES % _PARTITIONS).astype(np.int32)),
+        "timestamp": pa.array(_START_US + number * 60_000_000).cast(_TIME),
+        "log_start_offset": pa.nulls(len(places), _LONG),
+        "log_end_offset": pa.array(number * 1000),
+    }
+    return EndOffsetSamples.of(pa.table([columns[name] for name in SAMPLES.names], schema=SAMPLES))
+
+
+def _no_groups() -> GroupTables:
+    texts = {
+        "groups": ("group_id", "group_type"),
+        "members": ("group_id", "member_id", "client_id", "client_host", "subscribed_regex"),
+        "assignments": ("group_id", "topic", "member_id", "kind", "role", "subtopology_id"),
+        "committed": ("group_id", "topic", "topic_id", "missing"),
+        "topics": ("topic", "topic_id"),
+    }
+    others = {
+        "members": {"subscribed_topics": pa.list_(_TEXT)},
+        "assignments": {"partition": pa.int32()},
+        "committed": {
+            "partition": pa.int32(),
+            "committed_offset": _LONG,
+            "commit_timestamp": _TIME,
+            "complete": pa.bool_(),
+        },
+        "topics": {"partitions": pa.int32(), "deleted_at": _TIME},
+    }
+    return GroupTables(
+        **{
+            name: pa.schema(
+                [*((each, _TEXT) for each in columns), *others.get(name, {}).items()]
+            ).empty_table()
+            for name, columns in texts.items()
+        }
+    )
+
+
+_HISTORY = pa.schema(
+    [
+        *((name, _TEXT) for name in ("group_id", "topic", "event", "member_id", "origin")),
+        *((name, pa.int32()) for name in ("partition", "epoch")),
+        *((name, _LONG) for name in ("committed_offset", "previous_offset", "advance")),
+        *((name, _TIME) for name in ("commit_timestamp", "effective_timestamp")),
+    ]
+)
+
+
+if __name__ == "__main__":
+    walk(sys.argv[1])
+    # What a process is told of itself by getrusage may be its parent's.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    print(int(status.partition("VmHWM:")[2].split()[0]) / 1000)
