@@ -47,18 +47,21 @@ class EndOffsetSamples:
         rows = samples.filter(known).sort_by(
             [("topic", "ascending"), ("partition", "ascending"), ("timestamp", "ascending")]
         )
-        runs = rows.group_by(["topic", "partition"], use_threads=False).aggregate(
-            [("timestamp", "count")]
-        )
-        places: dict[tuple[str, int], tuple[int, int]] = {}
-        first = 0
-        for topic, partition, count in zip(
-            *(runs[name].to_pylist() for name in ("topic", "partition", "timestamp_count")),
-            strict=True,
-        ):
-            places[topic, partition] = first, first + count
-            first += count
+        # Sorted, a partition is a run of rows; grouped rows would come in an order of their own.
+        topic = pc.dictionary_encode(rows["topic"].combine_chunks()).indices.to_numpy()
+        partition = rows["partition"].to_numpy()
+        is_new = np.r_[True, (np.diff(topic) != 0) | (np.diff(partition) != 0)][: rows.num_rows]
+        first = np.flatnonzero(is_new)
+        ends = np.r_[first[1:], rows.num_rows].tolist()
+        named = rows.select(["topic", "partition"]).take(pa.array(first))
+        keys = zip(named["topic"].to_pylist(), named["partition"].to_pylist(), strict=True)
+        places = dict(zip(keys, zip(first.tolist(), ends[: len(first)], strict=True), strict=True))
         return cls(milliseconds(rows["timestamp"]), _numbers(rows["log_end_offset"]), places)
+
+    @classmethod
+    def none(cls) -> EndOffsetSamples:
+        """Return no samples."""
+        return cls.of(SAMPLES.empty_table())
 
     def of_keys(self, keys: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the samples of partitions (`topic`, `partition`) begin and end."""
