@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from analytics.decode.data_logs import data_log_parts
 from analytics.decode.divergences import divergences_part
 from analytics.decode.elections import registered_partitions, with_elections
 from analytics.decode.selection import Selection
@@ -185,7 +186,8 @@ def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
     )
     # What was made of other records goes with them.
     replaced = (DECODED, DIVERGED, STATE, HISTORY, EVALUATIONS)
-    staging.publish([*decoding.parts, divergences], replaced, manifest)
+    data_logs = data_log_parts(staging.location, planned.copies)
+    staging.publish([*decoding.parts, divergences, *data_logs], replaced, manifest)
     for each in manifest["unreadable"]:
         console.warn(": ".join(each[name] for name in ("copy", "segment", "why") if each[name]))
     for each in manifest["partitions"]:

@@ -229,6 +229,21 @@ def true_copies(replayed: Replayed) -> dict[tuple[str, int], list[Row]]:
     return _true_copies(replayed, _partition_leaders(replayed))
 
 
+def read_copies(replayed: Replayed) -> dict[tuple[str, int], tuple[str, str | None]]:
+    """Return the copy of each data partition that clients read, and its topic's id.
+
+    The leader's where it is there, else the longest of those that hold all that was committed.
+    """
+    rows = _partition_leaders(replayed)
+    leaders = _leaders(replayed, rows)
+    found = {}
+    for key, held in _true_copies(replayed, rows).items():
+        leader = leaders.get(key)
+        best = max(held, key=lambda each: (each["copy"] == leader, each["log_end_offset"]))
+        found[key] = best["copy"], best["topic_id"]
+    return found
+
+
 def _true_copies(replayed: Replayed, rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
     manifest = replayed.manifest
     copies: dict[tuple[str, int], list[Row]] = defaultdict(list)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.dump.byte_source import ByteSource
-from analytics.dump.header_columns import HEADER_BYTES, Headers
+from analytics.dump.header_columns import HEADER_BYTES, LOG_APPEND_TIME, Headers
 from analytics.dump.model import NOTHING_KNOWN
 from analytics.dump.walks import walk_segment
 from analytics.errors import InputUnreadableError
@@ -95,16 +95,47 @@ def data_offsets(partition: PartitionCopy) -> DataOffsets:
     )
 
 
+@dataclass(frozen=True)
+class LastBatch:
+    """The last batch of a file.
+
+    Attributes:
+        last_offset: Of its last record; the file's base offset - 1 where it holds none.
+        max_timestamp: Of its newest record, in epoch milliseconds; None where it has no times.
+        is_append_time: The broker's clock said so, not the producer's.
+    """
+
+    last_offset: int
+    max_timestamp: int | None = None
+    is_append_time: bool = False
+
+    @classmethod
+    def of(cls, headers: Headers) -> LastBatch:
+        """Take the last of some headers."""
+        newest = int(headers.max_timestamp[-1])
+        return cls(
+            int(headers.last_offset[-1]),
+            newest if newest >= 0 else None,
+            is_append_time=bool(headers.attributes[-1] & LOG_APPEND_TIME),
+        )
+
+
 def end_of(segment: SegmentFile) -> int | None:
-    """Return a file's last offset + 1, its base offset where it is empty; None if unreadable.
+    """Return a file's last offset + 1, its base offset where it is empty; None if unreadable."""
+    last = last_batch_of(segment)
+    return None if last is None else last.last_offset + 1
+
+
+def last_batch_of(segment: SegmentFile, *, may_walk: bool = True) -> LastBatch | None:
+    """Return a file's last batch; None if unreadable.
 
     Of a large file the end is read: a batch is guessed there, and believed when the chain from it
-    arrives at the file's last byte.
+    arrives at the file's last byte. Where none is found, the file is walked if it may be.
     """
     try:
         if segment.size > _WALKED_WHOLE:
             found = _end_of_tail(segment)
-            if found is not None:
+            if found is not None or not may_walk:
                 return found
         walk = walk_segment(segment, NOTHING_KNOWN)
     except InputUnreadableError:
@@ -112,10 +143,10 @@ def end_of(segment: SegmentFile) -> int | None:
     if walk.unreadable:
         return None
     headers = walk.headers
-    return int(headers.last_offset[-1]) + 1 if len(headers) else segment.base_offset
+    return LastBatch.of(headers) if len(headers) else LastBatch(segment.base_offset - 1)
 
 
-def _end_of_tail(segment: SegmentFile) -> int | None:
+def _end_of_tail(segment: SegmentFile) -> LastBatch | None:
     with ByteSource(segment.path) as source:
         position = max(source.size - _TAIL_BYTES, 0)
         size = source.size - position
@@ -125,15 +156,15 @@ def _end_of_tail(segment: SegmentFile) -> int | None:
     starts = starts[content[starts] == 0]
     for start in starts[:_TRIED].tolist():
         last = _last_of_chain(data, start, size)
-        if last is not None and last >= segment.base_offset:
-            return last + 1
+        if last is not None and last.last_offset >= segment.base_offset:
+            return last
     return None
 
 
 def _last_of_chain(
     data: np.ndarray[tuple[int], np.dtype[np.uint8]], start: int, size: int
-) -> int | None:
-    """Return the last offset of the batches from ``start`` on, None if they are none."""
+) -> LastBatch | None:
+    """Return the last of the batches from ``start`` on, None if they are none."""
     positions = []
     while start + HEADER_BYTES <= size:
         length = int.from_bytes(data[start + 8 : start + 12].tobytes(), signed=True)
@@ -145,4 +176,4 @@ def _last_of_chain(
         return None
     headers = Headers.at(data, np.array(positions, np.int64), 0)
     ascending = bool((headers.base_offset[1:] > headers.last_offset[:-1]).all())
-    return int(headers.last_offset[-1]) if ascending else None
+    return LastBatch.of(headers) if ascending else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.summaries import BY, summed, unread_topics
 from analytics.evaluate.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
@@ -20,6 +20,7 @@ from jobs.describe_source import describe_source, subtopology_inputs
 from jobs.end_offsets import end_offset_samples, end_offsets_at
 from jobs.instant import EPOCH
 from jobs.replayed import replayed
+from jobs.runs.data_logs import EXACT, data_logs
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.stored_tables import StoredTables
 from reports.describe.against import told
@@ -110,6 +111,12 @@ def lag_of(
 def _evaluated(state: Replayed, asked: AskedGroups, end_offsets: str | None) -> Lag:
     tables = state.tables
     as_of = _instant(state)
+    logs = data_logs(state)
+    ends = end_offsets_at(state, end_offsets)
+    if not state.is_end:
+        ends = _with_indexed(ends, logs.ends_at(as_of))
+    samples = [end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)]
+    written = logs.written() if state.is_end else SAMPLES.empty_table()
     question = LagQuestion(
         GroupTables(
             asked.found,
@@ -119,12 +126,24 @@ def _evaluated(state: Replayed, asked: AskedGroups, end_offsets: str | None) -> 
             StoredTables(tables.workspace).read("topics"),
             subtopology_inputs(state),
         ),
-        end_offsets_at(state, end_offsets),
-        EndOffsetSamples.of(end_offset_samples(state, end_offsets, as_of)),
+        ends,
+        EndOffsetSamples.of(pa.concat_tables(samples)),
         as_of,
         lag_rules(),
+        EndOffsetSamples.of(written),
     )
     return evaluate_lag(question, tables.batches("offset_history", HISTORY))
+
+
+def _with_indexed(given: pa.Table, indexed: pa.Table) -> pa.Table:
+    """Return ends that were given, and where there are none those of time indexes."""
+    place = ["topic", "partition"]
+    exact = pa.repeat(pa.scalar(EXACT), given.num_rows)
+    others = indexed.join(given.select(place), place, join_type="left anti")
+    return pa.concat_tables(
+        [given.append_column("log_end_bound", exact), others.select(indexed.column_names)],
+        promote_options="default",
+    )
 
 
 def _instant(state: Replayed) -> datetime:

@@ -20,6 +20,7 @@ NO_END: Final = "where the log ends at that instant is not known"
 FROM_START: Final = "never committed: counted from the log start"
 NO_START: Final = "never committed, and where the log starts is not known"
 NOT_TOLD: Final = "a record that is missing from the dump may have changed it"
+BETWEEN: Final = "whether anything was left to read: the log ended, by its time index, between"
 OTHER_LOG: Final = "committed for another topic of that name: the offset belongs to another log"
 
 _ZERO: Final = pa.scalar(0, pa.int64())
@@ -31,7 +32,8 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
 
     Args:
         rows: As `read_partitions` returns them.
-        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` at the instant.
+        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` at the instant, and where
+            that is interpolated `log_end_bound`, `log_end_least`, `log_end_most`.
         topics: The table `topics`: `topic`, `topic_id`, `deleted_at`.
 
     Returns:
@@ -40,7 +42,7 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
         end); `lost_offsets`, `records_to_read`, `offsets_beyond_end`; `is_other_log`; and `reason`,
         why a number is null or counted otherwise.
     """
-    rows = rows.join(ends, ["topic", "partition"])
+    rows = rows.join(_bounded(ends), ["topic", "partition"])
     start, end = rows["log_start_offset"], rows["log_end_offset"]
     is_never = pc.equal(rows["kind"], NEVER_COMMITTED)
     is_other = _is_other_log(rows, topics)
@@ -48,7 +50,10 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
     told = pc.if_else(is_untold, _NONE, rows["committed_offset"])
     rows = rows.set_column(rows.column_names.index("committed_offset"), "committed_offset", told)
     committed = pc.if_else(pc.less(told, _ZERO), _NONE, told)
-    position = pc.if_else(is_other, _NONE, pc.if_else(is_never, start, committed))
+    is_unsure = _may_be_at_end(rows, committed)
+    position = pc.if_else(
+        pc.or_(is_other, is_unsure), _NONE, pc.if_else(is_never, start, committed)
+    )
     readable_from = pc.max_element_wise(position, start, skip_nulls=True)
     readable_from = pc.if_else(pc.is_valid(position), readable_from, _NONE)
     columns = {
@@ -61,12 +66,16 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
             pc.make_struct(
                 is_untold,
                 is_other,
+                is_unsure,
                 pc.is_null(end),
                 pc.and_(is_never, pc.is_null(start)),
                 is_never,
             ),
             pc.coalesce(rows["missing"], NOT_TOLD),
             OTHER_LOG,
+            pc.binary_join_element_wise(
+                BETWEEN, _text(rows["log_end_least"]), "and", _text(rows["log_end_most"]), " "
+            ),
             NO_END,
             NO_START,
             FROM_START,
@@ -76,6 +85,29 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
     for name, column in columns.items():
         rows = rows.append_column(name, column)
     return rows
+
+
+def _bounded(ends: pa.Table) -> pa.Table:
+    """Return ends with how sure they are; those that say nothing of it are what they say."""
+    if "log_end_bound" in ends.column_names:
+        return ends
+    number = pa.nulls(ends.num_rows, pa.int64())
+    bound = pc.if_else(pc.is_valid(ends["log_end_offset"]), "exact", pa.scalar(None, pa.string()))
+    ends = ends.append_column("log_end_bound", bound)
+    return ends.append_column("log_end_least", number).append_column("log_end_most", number)
+
+
+def _may_be_at_end(rows: pa.Table, committed: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return whether an offset lies where an interpolated end may be."""
+    is_between = pc.and_(
+        pc.greater_equal(committed, rows["log_end_least"]),
+        pc.less_equal(committed, rows["log_end_most"]),
+    )
+    return pc.fill_null(is_between, fill_value=False)
+
+
+def _text(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.cast(numbers, pa.string())
 
 
 def _at_least_0(numbers: pa.ChunkedArray) -> pa.ChunkedArray:

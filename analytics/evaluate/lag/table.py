@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from analytics.evaluate.lag.burrow_status import COMMITS, StatusFold, status_history
 from analytics.evaluate.lag.burrow_window import NAMES, NOT_EVALUABLE
 from analytics.evaluate.lag.commit_keys import CommitKeys
+from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.lag.partition_lag import partition_lag
 from analytics.evaluate.lag.progress import COLUMNS, ProgressFold
 from analytics.evaluate.lag.read_partitions import KEY, GroupTables, read_partitions
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
     from schemas.evaluation_rules import LagRules
 
 NO_COMMIT: Final = "no commit is in force"
@@ -46,6 +46,7 @@ class LagQuestion:
         samples: Where logs ended, and when.
         as_of: The instant.
         rules: How lag is judged.
+        written: When records were written, by whatever clock.
     """
 
     tables: GroupTables
@@ -53,6 +54,7 @@ class LagQuestion:
     samples: EndOffsetSamples
     as_of: datetime
     rules: LagRules
+    written: EndOffsetSamples = field(default_factory=EndOffsetSamples.none)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     rows = rows.join(moved.progress(), list(KEY)).join(_last(statuses), list(KEY))
     rows = _judged(rows, asked)
     for found in (
-        time_lags(rows, asked.samples, as_of_ms),
+        time_lags(rows, asked.samples, asked.written, as_of_ms),
         trends(rows, asked.samples, as_of_ms, asked.rules),
     ):
         for name, column in _columns(found):

@@ -30,7 +30,7 @@ LOG_POSITION = [
     "batch_position",
 ]
 OF_KIND = {
-    "control": "control_markers undecoded",
+    "control": "control_markers data_log_times data_segments undecoded",
     "state": "assignments committed_offsets configs groups members partition_leaders "
     "pending_offsets share_batches share_partitions topics",
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
-from analytics.evaluate.lag.partition_lag import FROM_START, NO_END, OTHER_LOG
+from analytics.evaluate.lag.partition_lag import BETWEEN, FROM_START, NO_END, OTHER_LOG
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.summaries import summed, unread_topics
 from analytics.evaluate.lag.table import Lag, LagQuestion, evaluate_lag
@@ -32,6 +33,7 @@ def asked(
     topics: list[dict[str, Any]] | None = None,
     ends: dict[tuple[str, int], tuple[int | None, int | None]] | None = None,
     samples: list[tuple[str, int, datetime, int]] | None = None,
+    written: list[tuple[str, int, datetime, int]] | None = None,
 ) -> LagQuestion:
     """Make a question about one group `g` that members `m` and others are in."""
     text, number, long = pa.string(), pa.int32(), pa.int64()
@@ -89,18 +91,19 @@ def asked(
                 for (topic, place), (start, end) in (ends or {}).items()
             ],
         ),
-        samples=EndOffsetSamples.of(
-            pa.Table.from_pylist(
-                [
-                    {"topic": topic, "partition": place, "timestamp": at, "log_end_offset": end}
-                    for topic, place, at, end in samples or ()
-                ],
-                SAMPLES,
-            )
-        ),
+        samples=sampled(samples),
+        written=sampled(written),
         as_of=NOW,
         rules=lag_rules(),
     )
+
+
+def sampled(samples: list[tuple[str, int, datetime, int]] | None) -> EndOffsetSamples:
+    rows = [
+        {"topic": topic, "partition": place, "timestamp": at, "log_end_offset": end}
+        for topic, place, at, end in samples or ()
+    ]
+    return EndOffsetSamples.of(pa.Table.from_pylist(rows, SAMPLES))
 
 
 def only(found: Lag) -> dict[str, Any]:
@@ -248,6 +251,35 @@ def test_the_end_now_tells_no_time_lag() -> None:
     row = only(evaluate_lag(question, ()))
 
     assert (row["time_lag_ms"], row["time_lag_bound"]) == (None, "unknown")
+
+
+def test_what_producers_clocks_say_of_unread_records_is_a_bound() -> None:
+    # The record at 60 is ten minutes old, one after it an hour: an older one may be left, too.
+    written = [("t", 0, minutes_ago(10), 61), ("t", 0, minutes_ago(60), 81)]
+    question = asked(committed=[commit(50)], ends={("t", 0): (0, 100)}, written=written)
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"]) == (60 * 60_000, "at_least")
+    question = asked(committed=[commit(90)], ends={("t", 0): (0, 100)}, written=written)
+    assert only(evaluate_lag(question, ()))["time_lag_bound"] == "unknown"
+
+
+def between(committed: int) -> dict[str, Any]:
+    """Return the lag where the log ended between 100 and 199, and on the line at 149."""
+    question = asked(committed=[commit(committed)], ends={("t", 0): (None, 149)})
+    ends = question.ends.append_column("log_end_bound", pa.array(["interpolated"]))
+    for name, number in (("log_end_least", 100), ("log_end_most", 199)):
+        ends = ends.append_column(name, pa.array([number]))
+    return only(evaluate_lag(replace(question, ends=ends), ()))
+
+
+def test_an_interpolated_end_tells_a_lag_only_where_it_cannot_be_none() -> None:
+    assert (between(40)["lag"], between(40)["log_end_bound"]) == (109, "interpolated")
+    for committed in (100, 150, 199):
+        row = between(committed)
+        assert (row["lag"], row["verdict"]) == (None, "idle")
+        assert row["reason"] == f"{BETWEEN} 100 and 199"
+    assert between(260)["verdict"] == "beyond_end"
 
 
 def test_no_lag_is_no_time_lag() -> None:

@@ -1,0 +1,36 @@
+"""The tables of data topics' logs: what their files and indexes say of when they were written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.parquet as pq
+
+from analytics.dump.data_log_times import data_segments_and_times
+from analytics.workspace import DECODED, Part, open_location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from analytics.dump.model import Copy
+
+SEGMENTS_TABLE: Final = f"{DECODED}/data_segments"
+TIMES_TABLE: Final = f"{DECODED}/data_log_times"
+
+
+def data_log_parts(staging: str, copies: Iterable[Copy]) -> list[Part]:
+    """Write the tables `data_segments` and `data_log_times`, a part each.
+
+    Args:
+        staging: Folder of the run.
+        copies: As they were found.
+    """
+    filesystem, root = open_location(staging)
+    filesystem.create_dir(root, recursive=True)
+    parts = []
+    found = data_segments_and_times(copies)
+    for table, rows in zip((SEGMENTS_TABLE, TIMES_TABLE), found, strict=True):
+        path = f"{root}/{table.rpartition('/')[2]}.parquet"
+        pq.write_table(rows, path, filesystem=filesystem, store_schema=False)
+        parts.append(Part(table, path, rows.num_rows))
+    return parts
