@@ -17,6 +17,7 @@ from jobs.options import (
     output_options,
     spark_options,
 )
+from jobs.settings_files import settings_options
 
 if TYPE_CHECKING:
     from reports.layout.output_format import OutputFormat
@@ -44,7 +45,8 @@ _options = in_order(
     show_default=True,
     help="Add records and bytes up by this.",
 )
-@table_option("usage", beside=("partition_usage", "topic_usage"))
+@table_option("usage", beside=("log_cleaning", "partition_usage", "topic_usage"))
+@settings_options
 @_options
 @pass_console
 def usage(
@@ -52,17 +54,19 @@ def usage(
     /,
     output_format: OutputFormat,
     by: str,
+    broker_configs: tuple[str, ...],
+    config: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Show what fills the internal topics.
 
     Every byte of their files: batch headers, records by partition, group and type, control records,
-    and what is neither; which records are the last of their key and which are dead.
-    docs/usage.md explains all of it.
+    and what is neither; which records are the last of their key and which are dead; whether the
+    cleaner keeps up, and what it would leave. docs/usage.md explains all of it.
     """
     # Arrow is heavy: --help answers without it.
     from jobs.runs.usage import Wanted, usage_of  # noqa: PLC0415
 
-    answer, code = usage_of(console, Wanted(by), output_format, **options)
+    answer, code = usage_of(console, Wanted(by, broker_configs, config), output_format, **options)
     click.echo(answer)
     return code

@@ -1,8 +1,7 @@
-"""What `usage` does: read decoded records once, add them up, hold them against the files."""
+"""What `usage` does: read decoded records once, add them up, and say it; no Spark of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,33 +9,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
-from analytics.evaluate.usage.key_states import COLUMNS, COMMIT_COLUMNS, KeyStates
-from analytics.evaluate.usage.missing import untold
-from analytics.evaluate.usage.partition_usage import (
-    identity,
-    partition_usage,
-    untabled_usage,
-)
+from analytics.evaluate.usage.log_settings import LogSettings
 from analytics.evaluate.usage.summaries import summed
-from analytics.evaluate.usage.topic_usage import topic_usage
-from analytics.evaluate.usage.transaction_ends import IN_TRANSACTIONS, MARKERS, TransactionEnds
 from analytics.workspace import Workspace
-from jobs.decoded_records import decoded_tables, record_batches, rows_where
 from jobs.replayed import replayed
 from jobs.runs.kept_evaluations import keep_evaluations
+from jobs.runs.usage_tables import usage_tables
+from jobs.settings_files import read_broker_settings, read_given_settings
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import raw_section
 from reports.row_formats import shown
+from reports.usage.cleaning import cleaning_section, verdicts_said
 from reports.usage.rows import identity_said, partition_section, usage_section
-from schemas import TOPICS, table
+from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
-    from analytics.evaluate.usage.partition_usage import Identity
     from jobs.console import Console
+    from jobs.replayed import Replayed
+    from jobs.runs.usage_tables import Usage
 
 CANNOT_TELL = 3
 NEEDS = ("groups", "configs", "partition_leaders")
-_COMMITS = "offset_commit"
 _TOP = 10
 
 
@@ -46,26 +39,13 @@ class Wanted:
 
     Attributes:
         by: What records and bytes are added up by.
+        broker_configs: Files of brokers' settings.
+        config: A file of settings that are in force.
     """
 
     by: str
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What was found.
-
-    Attributes:
-        rows: The table `topic_usage`, of all groups.
-        partitions: The table `partition_usage`.
-        even: Whether bytes come out even.
-        untold: What cannot be told.
-    """
-
-    rows: pa.Table
-    partitions: pa.Table
-    even: Identity
-    untold: list[str]
+    broker_configs: tuple[str, ...] = ()
+    config: str | None = None
 
 
 def usage_of(
@@ -81,14 +61,13 @@ def usage_of(
     """Return what goes to stdout, and the exit code.
 
     Raises:
-        GroupscopeError: An INPUT is not what it has to be.
+        GroupscopeError: An INPUT or a file of settings is not what it has to be.
     """
     # Bytes come out even of all groups only: rows are chosen when all is known.
     with replayed(console, needs=NEEDS, out=out, **options) as state:
-        found = evaluated(state.source, state.manifest)
+        found = usage_tables(state.source, state.manifest, _settings(state, wanted))
         if out is not None:
-            kept = {"topic_usage": found.rows, "partition_usage": found.partitions}
-            keep_evaluations(Workspace(out), kept, state)
+            keep_evaluations(Workspace(out), found.tables, state)
         for each in found.untold:
             console.error(f"cannot tell: {each}")
         said = {
@@ -96,6 +75,7 @@ def usage_of(
             "cannot_tell": found.untold,
             "file_bytes": found.even.file_bytes,
             "comes_out_even": found.even.holds,
+            "cleaner_verdicts": dict(usage_rules().cleaner_verdicts),
         }
         code = state.exit_code
     chosen = _of_groups(found.rows, Selection(groups, exclude_groups))
@@ -103,37 +83,14 @@ def usage_of(
     return answer, code or (CANNOT_TELL if found.untold else 0)
 
 
-def evaluated(space: Workspace, manifest: Mapping[str, Any]) -> Usage:
-    """Read every decoded record once.
-
-    Args:
-        space: The workspace with the decoded tables.
-        manifest: Its own, or that of a replay of it.
-    """
-    there = {each["topic"] for each in manifest["partitions"]}
-    topics = [topic for topic in TOPICS if topic in there]
-    states = KeyStates({}, _transaction_ends(space, topics))
-    for topic in topics:
-        for name in decoded_tables(topic):
-            columns = [*COLUMNS, *(COMMIT_COLUMNS if name == _COMMITS else ())]
-            for batch in record_batches(space, topic, name, columns):
-                states.add(topic, name, batch)
-    partitions = partition_usage(manifest)
-    rows = topic_usage(states, untabled_usage(manifest))
-    rows = rows.select([each.name for each in table("topic_usage").columns])
-    even = identity(partitions, rows)
-    return Usage(rows, partitions, even, untold(manifest, even))
-
-
-def _transaction_ends(space: Workspace, topics: Iterable[str]) -> TransactionEnds:
-    """Return how transactions ended; where hardly any record is in one, little is read."""
-    schema = pa.schema([(name, pa.string()) for name in MARKERS]).empty_table()
-    markers = [*rows_where(space, "control_markers", MARKERS)]
-    ends = TransactionEnds.of(pa.concat_tables(markers) if markers else schema)
-    for topic in topics:
-        for name in decoded_tables(topic):
-            ends.see(rows_where(space, name, IN_TRANSACTIONS, pc.field("is_transactional")))
-    return ends
+def _settings(state: Replayed, wanted: Wanted) -> LogSettings:
+    brokers = [read_broker_settings(each) for each in wanted.broker_configs]
+    return LogSettings.of(
+        usage_rules(),
+        state.tables.read("configs").to_pylist(),
+        {each.node: each.values for each in brokers},
+        read_given_settings(wanted.config).values,
+    )
 
 
 def _of_groups(rows: pa.Table, selection: Selection) -> pa.Table:
@@ -160,12 +117,16 @@ def _answer(
     output_format: OutputFormat,
     said: dict[str, Any],
 ) -> str:
-    is_for_programs = output_format in {"json", "csv"}
-    sections = [usage_section(summed(chosen, wanted.by), wanted.by)]
-    sections.append(partition_section(found.partitions))
+    is_for_programs = output_format.is_for_programs
+    sections = [
+        usage_section(summed(chosen, wanted.by), wanted.by),
+        cleaning_section(found.cleaning, is_for_programs=is_for_programs),
+        partition_section(found.partitions),
+    ]
     if is_for_programs or output_format.table == "topic_usage":
         sections.append(raw_section(chosen, "topic_usage"))
     answer = shown(sections, _with_top(output_format), said)
     if is_for_programs:
         return answer
-    return "\n\n".join([answer, identity_said(found.partitions, found.even)])
+    notes = [verdicts_said(found.cleaning, said["cleaner_verdicts"])]
+    return "\n\n".join([answer, *notes, identity_said(found.partitions, found.even)])

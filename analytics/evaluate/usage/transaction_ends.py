@@ -12,7 +12,10 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MARKERS: Final = ("topic", "partition", "offset", "producer_id", "control_type")
+MARKERS: Final = (
+    *("topic", "partition", "offset", "producer_id", "control_type"),
+    "record_bytes",
+)
 """The columns of `control_markers` that are read."""
 IN_TRANSACTIONS: Final = ("topic", "partition", "offset", "producer_id")
 """The columns of records in transactions that are read."""
@@ -35,23 +38,20 @@ class TransactionEnds:
     _ends: dict[_Producer, tuple[NDArray[np.int64], NDArray[np.bool_]]] = field(
         default_factory=dict
     )
+    _markers: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
     first_open: dict[tuple[str, int], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, markers: pa.Table) -> TransactionEnds:
         """Take rows of `control_markers`."""
-        rows = sorted(
-            (each["topic"], each["partition"], each["producer_id"], each["offset"], kind == "ABORT")
-            for each, kind in zip(
-                markers.select(MARKERS[:4]).to_pylist(),
-                markers["control_type"].to_pylist(),
-                strict=True,
-            )
-            if kind in ENDS and each["producer_id"] is not None
-        )
+        columns = (markers[name].to_pylist() for name in MARKERS)
         found: dict[_Producer, list[tuple[int, bool]]] = {}
-        for topic, partition, producer, offset, is_abort in rows:
-            found.setdefault((topic, partition, producer), []).append((offset, is_abort))
+        sizes: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        for topic, partition, offset, producer, kind, size in sorted(zip(*columns, strict=True)):
+            sizes.setdefault((topic, partition), []).append((offset, size or 0))
+            if kind in ENDS and producer is not None:
+                ends = found.setdefault((topic, partition, producer), [])
+                ends.append((offset, kind == ENDS[_ABORT]))
         return cls(
             {
                 key: (
@@ -59,7 +59,8 @@ class TransactionEnds:
                     np.array([is_abort for _, is_abort in ends], np.bool_),
                 )
                 for key, ends in found.items()
-            }
+            },
+            sizes,
         )
 
     def see(self, records: Iterable[pa.Table]) -> None:
@@ -74,6 +75,11 @@ class TransactionEnds:
                     first = int(offset[(state == OPEN) & (partition == number)].min())
                     before = self.first_open.get((topic, number), first)
                     self.first_open[topic, number] = min(first, before)
+
+    def markers_below(self, place: tuple[str, int], bound: int) -> tuple[int, int]:
+        """Return how many control records a partition has below an offset, and their bytes."""
+        sizes = [size for offset, size in self._markers.get(place, ()) if offset < bound]
+        return len(sizes), sum(sizes)
 
     def outcome(
         self,

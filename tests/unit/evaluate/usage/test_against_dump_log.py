@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pytest
 
-from jobs.runs.usage import Usage, evaluated
+from analytics.evaluate.usage.log_settings import LogSettings
+from jobs.runs.usage_tables import Usage, usage_tables
+from schemas.usage_rules import usage_rules
 from tests.support.decoded_here import decoded_here
 from tests.support.dump_folder import dumps_in
 
@@ -33,7 +35,7 @@ FATES = {
 
 def usage_of(dump: DumpFolder, copies: list[str], folder: Path) -> Usage:
     space = decoded_here([f"{copy}={dump.root / copy}" for copy in copies], folder)
-    return evaluated(space, space.manifest())
+    return usage_tables(space, space.manifest(), LogSettings(usage_rules()))
 
 
 @pytest.mark.parametrize(("dump", "copy"), COPIES)
