@@ -11,6 +11,7 @@ from jobs.asking_options import asking_options
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import end_offsets_option, inputs_argument, out_option
+from jobs.settings_files import settings_options
 
 EPILOG = """
 \b
@@ -52,6 +53,7 @@ BY = ("partition", "group", "topic", "member")
     metavar="FILE",
     help="Compare with a saved output of Kafka's tool; exit code 1 if rows differ.",
 )
+@settings_options
 @end_offsets_option
 @table_option("lag", beside=("status_history", "offset_moves"))
 @asking_options

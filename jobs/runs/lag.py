@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.loss import files_of
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.summaries import BY, summed, unread_topics
 from analytics.evaluate.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
@@ -22,6 +23,8 @@ from jobs.instant import EPOCH
 from jobs.replayed import replayed
 from jobs.runs.data_logs import EXACT, data_logs
 from jobs.runs.kept_evaluations import keep_evaluations
+from jobs.runs.log_retention import topic_retention
+from jobs.settings_files import read_broker_settings, read_given_settings
 from jobs.stored_tables import StoredTables
 from reports.describe.against import told
 from reports.lag.rows import history_section, lag_section, moves_section, sum_section
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 DIFFERENT, CANNOT_TELL = 1, 3
 NEEDS = (
     *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),
-    *("share_partitions", "offset_history"),
+    *("share_partitions", "offset_history", "configs"),
 )
 
 
@@ -54,6 +57,8 @@ class Wanted:
         statuses: Only partitions with one of these statuses or verdicts.
         end_offsets: A file.
         against: A saved output of Kafka's tool, to be held against the numbers.
+        broker_configs: Files with brokers' settings.
+        config: A file with settings.
     """
 
     by: str
@@ -62,6 +67,8 @@ class Wanted:
     statuses: tuple[str, ...]
     end_offsets: str | None
     against: str | None = None
+    broker_configs: tuple[str, ...] = ()
+    config: str | None = None
 
 
 def lag_of(
@@ -80,7 +87,7 @@ def lag_of(
     with replayed(console, needs=NEEDS, out=out, **options) as state:
         asked = asked_groups(state)
         asked.tell(console)
-        found = _evaluated(state, asked, wanted.end_offsets)
+        found = _evaluated(state, asked, wanted)
         if out is not None:
             kept = {
                 "lag": found.rows,
@@ -108,8 +115,10 @@ def lag_of(
     return answer, code or (CANNOT_TELL if untold else 0)
 
 
-def _evaluated(state: Replayed, asked: AskedGroups, end_offsets: str | None) -> Lag:
-    tables = state.tables
+def _evaluated(state: Replayed, asked: AskedGroups, wanted: Wanted) -> Lag:
+    tables, end_offsets = state.tables, wanted.end_offsets
+    brokers = [read_broker_settings(each) for each in wanted.broker_configs]
+    given = read_given_settings(wanted.config)
     as_of = _instant(state)
     logs = data_logs(state)
     ends = end_offsets_at(state, end_offsets)
@@ -131,6 +140,9 @@ def _evaluated(state: Replayed, asked: AskedGroups, end_offsets: str | None) -> 
         as_of,
         lag_rules(),
         EndOffsetSamples.of(written),
+        files_of(logs.segments),
+        topic_retention(tables.read("topics"), tables.read("configs"), brokers, given),
+        state.is_end,
     )
     return evaluate_lag(question, tables.batches("offset_history", HISTORY))
 

@@ -26,6 +26,7 @@ HEADS: Final = {
     "time_lag": "TIME-LAG",
     "trend": "TREND",
     "drain": "DRAINED-IN",
+    "loss_in": "LOST-IN",
     "kind": "KIND",
     "last_advance_at": "LAST-ADVANCE",
     "log_start_offset": "LOG-START-OFFSET",
@@ -34,7 +35,7 @@ HEADS: Final = {
 }
 _SPARE: Final = (
     *("log_start_offset", "last_advance_at", "kind", "member_id", "log_end_offset"),
-    *("trend", "drain"),
+    *("trend", "drain", "loss_in"),
 )
 _SUM_HEADS: Final = {
     "partitions": "#PARTITIONS",
@@ -83,7 +84,8 @@ _MOVE_SPARE: Final = (
     *("previous_at", "advance", "previous_member_id", "member_id", "origin"),
     *("previous_epoch", "epoch"),
 )
-_SIGNS: Final = {"at_least": ">= ", "estimated": "~ "}
+_SIGNS: Final = {"at_least": ">= ", "at_most": "<= ", "estimated": "~ "}
+_DUE: Final = "due"
 _NEVER: Final = "never"
 
 
@@ -91,6 +93,7 @@ def lag_section(rows: pa.Table) -> Section:
     """Return the rows of the table `lag`."""
     shown = rows.append_column("time_lag", _durations(rows, "time_lag"))
     shown = shown.append_column("drain", _durations(rows, "drain"))
+    shown = shown.append_column("loss_in", _durations(rows, "loss_in"))
     also = [name for name in rows.column_names if name not in HEADS]
     return Section(_marked(shown), HEADS, also, name="lag", problem="is_problem", spare=_SPARE)
 
@@ -121,6 +124,8 @@ def _durations(rows: pa.Table, name: str) -> pa.Array:
         if bound == _NEVER
         else None
         if length is None
+        else _DUE
+        if length < 0
         else _SIGNS.get(bound, "") + str(duration(length))
         for length, bound in zip(
             rows[f"{name}_ms"].to_pylist(), rows[f"{name}_bound"].to_pylist(), strict=True

@@ -13,6 +13,7 @@ from analytics.evaluate.lag.burrow_status import COMMITS, StatusFold, status_his
 from analytics.evaluate.lag.burrow_window import NAMES, NOT_EVALUABLE
 from analytics.evaluate.lag.commit_keys import CommitKeys
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+from analytics.evaluate.lag.loss import losses
 from analytics.evaluate.lag.partition_lag import partition_lag
 from analytics.evaluate.lag.progress import COLUMNS, ProgressFold
 from analytics.evaluate.lag.read_partitions import KEY, GroupTables, read_partitions
@@ -22,9 +23,10 @@ from analytics.evaluate.lag.verdicts import verdicts
 from schemas import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
+    from analytics.evaluate.lag.loss import LogFiles, TopicRetention
     from schemas.evaluation_rules import LagRules
 
 NO_COMMIT: Final = "no commit is in force"
@@ -47,6 +49,9 @@ class LagQuestion:
         as_of: The instant.
         rules: How lag is judged.
         written: When records were written, by whatever clock.
+        files: Of the data topics' logs, by topic and partition.
+        retention: How long topics keep their records.
+        is_end: The instant is the end of the dump.
     """
 
     tables: GroupTables
@@ -55,6 +60,9 @@ class LagQuestion:
     as_of: datetime
     rules: LagRules
     written: EndOffsetSamples = field(default_factory=EndOffsetSamples.none)
+    files: Mapping[tuple[str, int], LogFiles] = field(default_factory=dict)
+    retention: Mapping[str, TopicRetention] = field(default_factory=dict)
+    is_end: bool = True
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,7 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     for found in (
         time_lags(rows, asked.samples, asked.written, as_of_ms),
         trends(rows, asked.samples, as_of_ms, asked.rules),
+        losses(rows, asked.files, asked.retention, as_of_ms, is_end=asked.is_end),
     ):
         for name, column in _columns(found):
             rows = rows.append_column(name, column)

@@ -1,0 +1,98 @@
+"""How long topics keep records: whose setting counts, worked by hand from Kafka's own order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from analytics.errors import InputUnreadableError
+from analytics.evaluate.lag.loss import NO_CONFIGS, TopicRetention
+from jobs.runs.log_retention import TIERED, topic_retention
+from jobs.settings_files import BrokerSettings, GivenSettings
+
+HOUR = 3_600_000
+TEXT = pa.string()
+TOPICS = pa.schema([("topic", TEXT), ("source", TEXT), ("deleted_at", pa.timestamp("us", "UTC"))])
+CONFIGS = pa.schema([(name, TEXT) for name in ("resource_type", "resource", "name", "value")])
+
+
+def kept(
+    *configs: tuple[str, str, str, str],
+    files: tuple[dict[str, str], ...] = (),
+    given: dict[str, str] | None = None,
+    source: str = "metadata_log",
+) -> TopicRetention:
+    rows = [dict(zip(CONFIGS.names, each, strict=True)) for each in configs]
+    brokers = [BrokerSettings(f"{n}.properties", n, each) for n, each in enumerate(files)]
+    found = topic_retention(
+        pa.Table.from_pylist([{"topic": "t", "source": source}], TOPICS),
+        pa.Table.from_pylist(rows, CONFIGS),
+        brokers,
+        GivenSettings(given or {}),
+    )
+    return found["t"]
+
+
+def own(name: str, value: str) -> tuple[str, str, str, str]:
+    return "topic", "t", name, value
+
+
+def test_without_any_setting_a_week_is_assumed_and_said() -> None:
+    found = kept()
+
+    assert (found.ms, found.size) == (168 * HOUR, None)
+    assert "assumed" in found.said
+
+
+def test_a_topics_own_setting_goes_before_all_others() -> None:
+    dynamic = ("broker", "", "log.retention.ms", "5")
+    found = kept(own("retention.ms", "7"), dynamic, files=({"log.retention.ms": "6"},))
+
+    assert (found.ms, found.said) == (7, "retention.ms = 7 (the topic's own)")
+
+
+@pytest.mark.parametrize(
+    ("configs", "files", "given", "ms"),
+    [
+        ([], ({"log.retention.hours": "2"},), {}, 2 * HOUR),
+        ([], ({"log.retention.hours": "2", "log.retention.minutes": "3"},), {}, 180_000),
+        ([], ({"log.retention.minutes": "3", "log.retention.ms": "4"},), {}, 4),
+        ([], ({"log.retention.hours": "-1"},), {}, None),
+        # Brokers that differ: the one that keeps less.
+        ([], ({"log.retention.ms": "90"}, {"log.retention.ms": "30"}), {}, 30),
+        ([("broker", "", "log.retention.ms", "5")], ({"log.retention.ms": "6"},), {}, 5),
+        ([("broker", "3", "log.retention.ms", "5")], (), {}, 5),
+        ([], (), {"log.retention.ms": "8"}, 8),
+    ],
+)
+def test_a_brokers_setting_is_the_finest_and_the_dynamic_one(
+    configs: Any, files: tuple[dict[str, str], ...], given: dict[str, str], ms: int | None
+) -> None:
+    assert kept(*configs, files=files, given=given).ms == ms
+
+
+def test_size_counts_where_it_is_set() -> None:
+    assert kept(own("retention.bytes", "100")).size == 100
+    assert kept(own("retention.bytes", "-1"), own("retention.ms", "-1")).ms is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "ms"),
+    [("compact", None), ("compact,delete", 168 * HOUR), ("delete", 168 * HOUR), ("", None)],
+)
+def test_what_is_only_compacted_is_never_deleted_by_retention(policy: str, ms: int | None) -> None:
+    found = kept(own("cleanup.policy", policy))
+
+    assert (found.ms, found.untold) == (ms, None)
+
+
+def test_what_the_dump_does_not_tell_is_not_assumed() -> None:
+    assert kept(source="partition_metadata").untold == NO_CONFIGS
+    assert kept(own("remote.storage.enable", "true")).untold == TIERED
+
+
+def test_a_setting_that_is_no_number_is_refused() -> None:
+    with pytest.raises(InputUnreadableError, match=r"retention.ms is 'soon'"):
+        kept(own("retention.ms", "soon"))
