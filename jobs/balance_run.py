@@ -16,6 +16,7 @@ from jobs.evaluated import Evaluation, evaluate
 from jobs.replayed import replayed
 from jobs.stored_tables import StoredTables
 from reports.balance.rows import alternatives_section, balance_section
+from reports.layout.nothing import nothing
 from reports.layout.section import raw_section
 from reports.quantities import ranges
 from reports.row_formats import shown
@@ -89,7 +90,9 @@ def _answer(
         for word, text in said["verdicts"].items()
         if word in verdicts
     ]
-    notes = [*meanings, _definition()] if balance.num_rows else ["No group has members."]
+    notes = [*meanings, _definition()]
+    if not balance.num_rows:
+        return nothing("No group has members.", said)
     return "\n\n".join([shown(sections, output_format, said), "\n".join(notes)])
 
 

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.data_logs import data_log_parts
 from analytics.decode.divergences import divergences_part
-from analytics.decode.elections import registered_partitions, with_elections
+from analytics.decode.elections import (
+    partition_counts,
+    registered_partitions,
+    with_elections,
+)
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
 from analytics.decode.undecoded_losses import with_undecoded_losses
@@ -180,6 +184,7 @@ def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
         ),
         registered,
     )
+    manifest["registered_partitions"] = partition_counts(registered)
     manifest[LISTING] = listing
     divergences = divergences_part(
         staging.location, planned.divergences, decoding.groups_only_there

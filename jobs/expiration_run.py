@@ -36,6 +36,7 @@ from reports.expiration.rows import (
     removal_section,
     what_if_section,
 )
+from reports.layout.nothing import nothing
 from reports.layout.section import raw_section
 from reports.quantities import count as counted
 from reports.row_formats import shown
@@ -238,5 +239,5 @@ def _answer(
     ]
     parts.append(shown([each for each in sections if each.rows.num_rows], output_format, said))
     if not expiration.num_rows:
-        parts.append("No group has committed offsets.")
+        parts.append(nothing("No group has committed offsets.", said))
     return "\n\n".join(filter(None, parts))

@@ -14,6 +14,7 @@ from jobs.evaluated import Evaluation, evaluate
 from jobs.instant import EPOCH, BeforeEnd
 from jobs.instant import shown as iso
 from jobs.replayed import replayed
+from reports.layout.nothing import nothing
 from reports.layout.section import Section, raw_section
 from reports.rebalances.rows import (
     CHURN_HEADS,
@@ -108,7 +109,7 @@ def _answer(
         ]
         return shown(sections, output_format, said)
     if not epochs.num_rows:
-        return "No generation or group epoch in that time."
+        return nothing("No generation or group epoch in that time.", said)
     parts = {
         "rebalance_storms": STORM_HEADS,
         "group_churn": CHURN_HEADS,

@@ -37,6 +37,7 @@ from jobs.replayed import replayed
 from jobs.stored_tables import StoredTables
 from jobs.unread_members import COLUMNS as UNREAD
 from jobs.unread_members import with_unread
+from reports.layout.nothing import nothing
 from reports.row_formats import Section, shown
 from reports.timeline.events import EVIDENCE, event_rows
 from reports.timeline.events import HEADS as EVENT_HEADS
@@ -75,8 +76,8 @@ def timeline_of_inputs(
         events = event_rows(state.tables.read("group_events"), since, until)
         known = _known(state, end_offsets, until)
         rows = verdicts(known)
-        told = {row["group_id"] for row in rows if row["topic"] is not None}
-        rows = in_order([*rows, *_lost_groups(state, told, until)])
+        known_groups = {row["group_id"] for row in rows if row["topic"] is not None}
+        rows = in_order([*rows, *_lost_groups(state, known_groups, until)])
         asked = _with_unjudged(asked_groups(state), known)
         # One that was deleted, or lost, has a timeline nevertheless.
         asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(
@@ -93,7 +94,8 @@ def timeline_of_inputs(
         is_wide = getattr(output_format, "is_wide", False)
         verdicts_told = verdict_section(rows, is_wide=is_wide)
         sections = [each for each in (verdicts_told, listed) if each.rows.num_rows]
-        return shown(sections, output_format, said) or "Nothing happened in that time.", code
+        told = shown(sections, output_format, said)
+        return told or nothing("Nothing happened in that time.", said), code
 
 
 def _with_unjudged(asked: AskedGroups, known: Known) -> AskedGroups:

@@ -28,9 +28,14 @@ def missing_records(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _absent(manifest: Mapping[str, Any]) -> Iterator[str]:
-    for topic, numbers in manifest.get("absent_partitions", {}).items():
+    is_asked_for = manifest.get("options", {}).get("partitions")
+    registered = {} if is_asked_for else manifest.get("registered_partitions", {})
+    for topic, absent in manifest.get("absent_partitions", {}).items():
+        present = {row["partition"] for row in manifest["partitions"] if row["topic"] == topic}
+        # Directories alone do not show how many there are: the metadata log does.
+        numbers = {*absent, *(set(range(registered.get(topic, 0))) - present)}
         if numbers:
-            yield f"no copy of {topic} {ranges(numbers)}"
+            yield f"no copy of {topic} {ranges(sorted(numbers))}"
 
 
 def _damaged(partitions: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -161,6 +161,14 @@ def registered_partitions(
     return {key: registered_by(rows) for key, rows in by_partition.items()}
 
 
+def partition_counts(registered: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return how many partitions topics have, by the partitions that are registered."""
+    counts: dict[str, int] = {}
+    for topic, number in registered:
+        counts[topic] = max(counts.get(topic, 0), number + 1)
+    return dict(sorted(counts.items()))
+
+
 def registered_by(records: Sequence[Row]) -> Registered:
     """Return who led one partition, by its registrations and their changes, as decoded."""
     replicas = max(len(each["value"].get("replicas") or ()) for each in records)

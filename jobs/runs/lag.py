@@ -28,6 +28,7 @@ from jobs.settings_files import read_broker_settings, read_given_settings
 from jobs.stored_tables import StoredTables
 from reports.describe.against import told
 from reports.lag.rows import history_section, lag_section, moves_section, sum_section
+from reports.layout.nothing import nothing
 from reports.row_formats import shown
 from schemas.evaluation_rules import lag_rules
 
@@ -204,7 +205,7 @@ def _answer(found: Lag, wanted: Wanted, output_format: str, said: dict[str, Any]
 def _notes(sections: Sequence[Section], said: dict[str, Any]) -> list[str]:
     verdicts = set(sections[0].rows["verdict"].to_pylist())
     if not verdicts:
-        return ["No partition is owned or committed by the groups asked for."]
+        return [nothing("No partition is owned or committed by the groups asked for.", said)]
     meanings = [f"{word}: {text}" for word, text in said["verdicts"].items() if word in verdicts]
     notes = ["\n".join(meanings)]
     if said.get("unread_topics"):

@@ -28,6 +28,7 @@ from jobs.runs.share_records import share_log_at
 from jobs.runs.share_settings import rules_found, settings_found
 from jobs.settings_files import read_broker_settings, read_given_settings
 from reports.describe.against import told
+from reports.layout.nothing import nothing
 from reports.row_formats import shown
 from reports.share.rows import backlog_section, count_section, sum_section
 
@@ -185,7 +186,7 @@ def _asks_for(output_format: str, section: Section) -> bool:
 def _notes(sections: Sequence[Section], said: dict[str, Any]) -> list[str]:
     words = set(sections[0].rows["status"].to_pylist())
     if not words:
-        return [NOTHING]
+        return [nothing(NOTHING, said)]
     meanings = [f"{word}: {text}" for word, text in said["statuses"].items() if word in words]
     assumed = [each for each in said["settings"] if each.endswith("assumed)")]
     return ["\n".join(meanings), "\n".join(assumed)]

@@ -1,0 +1,24 @@
+"""What is said where an answer has no rows: that there is nothing, or that it cannot be told."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from reports.columns import WIDTH
+
+
+def nothing(sentence: str, said: Mapping[str, Any]) -> str:
+    """Return what to say in place of rows.
+
+    Args:
+        sentence: That there is nothing.
+        said: What the answer says besides: `cannot_tell` has reasons for which there may be
+            something all the same.
+    """
+    reasons = said.get("cannot_tell") or ()
+    if not reasons:
+        return sentence
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return textwrap.fill(f"Cannot tell: {reasons[0]}{more}", WIDTH, break_on_hyphens=False)

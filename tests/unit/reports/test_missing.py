@@ -1,0 +1,31 @@
+"""What is said where there is nothing to show, and what a dump lacks."""
+
+from __future__ import annotations
+
+from reports.layout.nothing import nothing
+from reports.missing_records import missing_records
+
+NONE = "No group has members."
+
+
+def test_nothing_is_said_to_be_there_only_where_that_can_be_told() -> None:
+    assert nothing(NONE, {}) == nothing(NONE, {"cannot_tell": []}) == NONE
+    assert nothing(NONE, {"cannot_tell": ["it is lost"]}) == "Cannot tell: it is lost"
+    assert (
+        nothing(NONE, {"cannot_tell": ["it is lost", "b"]})
+        == "Cannot tell: it is lost (and 1 more)"
+    )
+
+
+def test_a_long_reason_fits_the_page() -> None:
+    told = nothing(NONE, {"cannot_tell": ["partition " * 40]})
+    assert max(map(len, told.splitlines())) <= 120
+
+
+def test_the_metadata_log_tells_of_partitions_that_no_directory_hints_at() -> None:
+    rows = [{"topic": "t", "partition": number} for number in (0, 2)]
+    manifest = {"partitions": rows, "absent_partitions": {"t": [1]}}
+    assert missing_records(manifest) == ["no copy of t 1"]
+    told = {**manifest, "registered_partitions": {"t": 5}}
+    assert missing_records(told) == ["no copy of t 1, 3-4"]
+    assert missing_records({**told, "options": {"partitions": [0, 2]}}) == ["no copy of t 1"]
