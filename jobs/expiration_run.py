@@ -37,6 +37,7 @@ from reports.expiration.rows import (
     what_if_section,
 )
 from reports.layout.nothing import nothing
+from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
 from reports.quantities import count as counted
 from reports.row_formats import shown
@@ -230,7 +231,7 @@ def _answer(
             group_section(expiration, for_people=False),
         ]
         return shown(sections, output_format, said)
-    parts = ["\n".join([said["rules_said"], *said["retention"], *said["findings"]])]
+    parts = [paragraphs([said["rules_said"], *said["retention"], *said["findings"]])]
     sections = [
         group_section(expiration, for_people=True),
         offset_section(expiration, described, for_people=True),

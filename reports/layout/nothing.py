@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from reports.columns import WIDTH
+from reports.layout.paragraphs import paragraphs
 
 
 def nothing(sentence: str, said: Mapping[str, Any]) -> str:
@@ -21,4 +20,4 @@ def nothing(sentence: str, said: Mapping[str, Any]) -> str:
     if not reasons:
         return sentence
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-    return textwrap.fill(f"Cannot tell: {reasons[0]}{more}", WIDTH, break_on_hyphens=False)
+    return paragraphs([f"Cannot tell: {reasons[0]}{more}"])
