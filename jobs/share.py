@@ -38,7 +38,7 @@ BY = ("partition", "group", "topic")
 )
 @settings_options
 @end_offsets_option
-@table_option("backlog", beside=("delivery_counts",))
+@table_option("backlog", beside=("delivery_counts", "archived", "faults", "prunable"))
 @asking_options
 @pass_console
 def share(

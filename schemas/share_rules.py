@@ -23,12 +23,14 @@ class ShareRules:
         initializing_minutes: State that is about to be created for longer is stuck.
         deleting_minutes: The same of state that is about to be deleted.
         statuses: What each status means, worst first.
+        faults: What each fault means.
     """
 
     stalled_minutes: float
     initializing_minutes: float
     deleting_minutes: float
     statuses: Mapping[str, str]
+    faults: Mapping[str, str]
 
 
 @cache
@@ -40,6 +42,7 @@ def share_rules() -> ShareRules:
         initializing_minutes=document["initializing"]["minutes"],
         deleting_minutes=document["deleting"]["minutes"],
         statuses=document["statuses"],
+        faults=document["faults"],
     )
 
 

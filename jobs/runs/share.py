@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
-from analytics.evaluate.share.phases import COLUMNS as PICTURES
-from analytics.evaluate.share.phases import phases
+from analytics.evaluate.share.prunable import prunable
 from analytics.evaluate.share.summaries import BY, summed
 from analytics.evaluate.share.table import Share, ShareQuestion, ShareTables, evaluate_share
+from analytics.evaluate.share.whole_state import StateCoverage
 from analytics.workspace import Workspace
 from jobs.asked_groups import asked_groups
 from jobs.describe_against import compare_saved
@@ -21,19 +21,26 @@ from jobs.describe_source import NEEDS as DESCRIBED
 from jobs.describe_source import describe_source, named, topics_gone
 from jobs.end_offsets import end_offset_samples, end_offsets_at
 from jobs.instant import EPOCH
-from jobs.records_at import records_at
 from jobs.replayed import replayed
 from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.runs.share_records import share_log_at
+from jobs.runs.share_gaps import gaps_of_state, state_partitions
+from jobs.runs.share_records import share_records
 from jobs.runs.share_settings import rules_found, settings_found
 from jobs.settings_files import read_broker_settings, read_given_settings
+from jobs.stored_tables import StoredTables
 from reports.describe.against import told
 from reports.layout.nothing import nothing
 from reports.row_formats import shown
-from reports.share.rows import backlog_section, count_section, sum_section
+from reports.share.companions import (
+    archived_section,
+    count_section,
+    fault_section,
+    prunable_section,
+)
+from reports.share.rows import backlog_section, sum_section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from jobs.asked_groups import AskedGroups
     from jobs.console import Console
@@ -43,9 +50,16 @@ if TYPE_CHECKING:
     from schemas.share_rules import ShareRules
 
 CANNOT_TELL, DIFFERENT = 3, 1
+_MOST_NAMED = 5
 NEEDS = (*DESCRIBED, "share_batches", "configs")
 NOTHING = "No share group asked for has partitions."
-_PICTURES = "share_group_state_partition_metadata"
+COMPANIONS = {
+    "share_delivery_counts": count_section,
+    "share_archived_ranges": archived_section,
+    "share_faults": fault_section,
+    "share_prunable": prunable_section,
+}
+"""The tables beside the backlog, and how they are shown."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +108,13 @@ def share_of(
         settings = settings_found(state.release, state.tables.read("configs"), brokers, given)
         for each in settings.findings:
             console.warn(each)
-        found = _evaluated(console, state, asked, settings, rules, wanted.end_offsets)
-        asked = asked.without_missing(found.rows["group_id"].unique().to_pylist())
+        made = _made(console, state, asked, settings, rules, wanted.end_offsets)
+        rows = made["share_backlog"]
+        asked = asked.without_missing(rows["group_id"].unique().to_pylist())
         asked.tell(console)
         if out is not None:
-            kept = {"share_backlog": found.rows, "share_delivery_counts": found.delivery_counts}
-            keep_evaluations(Workspace(out), kept, state)
-        untold = _untold(found.rows)
+            keep_evaluations(Workspace(out), made, state)
+        untold = _untold(rows, asked, gaps_of_state(state), state)
         for each in untold:
             console.error(f"cannot tell: {each}")
         said = {
@@ -109,40 +123,55 @@ def share_of(
             "settings": list(settings.said),
             "findings": list(settings.findings),
             "statuses": dict(rules.statuses),
+            "fault_words": dict(rules.faults),
         }
-        answer = _answer(found, wanted, output_format, said, _instant(state), rules)
+        answer = _answer(made, wanted, output_format, said, _instant(state), rules)
         code = asked.exit_code or state.exit_code
     return answer, code or (CANNOT_TELL if untold else 0)
 
 
-def _evaluated(
+def _made(
     console: Console,
     state: Replayed,
     asked: AskedGroups,
     settings: FoundSettings,
     rules: ShareRules,
     end_offsets: str | None,
-) -> Share:
+) -> dict[str, pa.Table]:
+    """Return the tables by name."""
     tables, as_of = state.tables, _instant(state)
     shares = named(tables.read("share_partitions"), console)
+    groups = pa.chunked_array(
+        [*asked.found["group_id"].chunks, *shares["group_id"].chunks], pa.string()
+    ).unique()
     shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
+    records = share_records(state, groups)
     question = ShareQuestion(
         ShareTables(
             shares,
             tables.read("share_batches"),
             asked.found,
             tables.read("assignments", ["group_id", "kind", "topic_id", "partition"]),
-            phases(records_at(state, _PICTURES, PICTURES)),
+            records.phases,
+            records.transactions,
         ),
-        share_log_at(state, shares),
+        records.log,
         end_offsets_at(state, end_offsets),
         EndOffsetSamples.of(end_offset_samples(state, end_offsets, as_of)),
         topics_gone(state),
         settings.settings,
         as_of,
         rules,
+        StateCoverage(state_partitions(state), gaps_of_state(state)),
     )
-    return evaluate_share(question)
+    found: Share = evaluate_share(question)
+    return {
+        "share_backlog": found.rows,
+        "share_delivery_counts": found.delivery_counts,
+        "share_archived_ranges": found.archived,
+        "share_faults": found.faults,
+        "share_prunable": prunable(records.state, StoredTables(tables.workspace).read("topics")),
+    }
 
 
 def _instant(state: Replayed) -> datetime:
@@ -151,42 +180,60 @@ def _instant(state: Replayed) -> datetime:
     return EPOCH if said is None else datetime.fromisoformat(said)
 
 
-def _untold(rows: pa.Table) -> list[str]:
+def _untold(
+    rows: pa.Table, asked: AskedGroups, gaps: Mapping[int, str], state: Replayed
+) -> list[str]:
     """Return what cannot be told of share partitions, each reason once with how often."""
     lost = rows.filter(pc.equal(rows["status"], "cannot_tell"))
     counted = pc.value_counts(pc.fill_null(lost["missing"], "not known")).to_pylist()
-    return sorted(f"{each['counts']} share partitions: {each['values']}" for each in counted)
+    found = sorted(f"{each['counts']} share partitions: {each['values']}" for each in counted)
+    if not gaps or state.tables.selection.topics:
+        return found
+    # What the group records do not name (4.0 names nothing) may have been in what is missing.
+    without = set(asked.found["group_id"].to_pylist()) - set(rows["group_id"].to_pylist())
+    listed = "; ".join(gaps[number] for number in sorted(gaps)[:_MOST_NAMED])
+    return [*found, *(f"{group}: it may have share state: {listed}" for group in sorted(without))]
 
 
 def _answer(
-    found: Share,
+    made: Mapping[str, pa.Table],
     wanted: Wanted,
     output_format: str,
     said: dict[str, Any],
     as_of: datetime,
     rules: ShareRules,
 ) -> str:
-    section = (
-        sum_section(summed(found.rows, wanted.by, rules), wanted.by)
+    rows = made["share_backlog"]
+    backlog = (
+        sum_section(summed(rows, wanted.by, rules), wanted.by)
         if wanted.by in BY
-        else backlog_section(found.rows, as_of)
+        else backlog_section(rows, as_of)
     )
-    counts = count_section(found.delivery_counts)
+    beside = [show(made[name]) for name, show in COMPANIONS.items()]
     if output_format in {"json", "csv"}:
-        return shown([section, counts], output_format, said)
-    sections = [section, *([counts] if _asks_for(output_format, counts) else [])]
-    return "\n\n".join([shown(sections, output_format, said), *_notes(sections, said)])
+        return shown([backlog, *beside], output_format, said)
+    asked = getattr(output_format, "table", None)
+    # People are shown what is wrong; the rest where they ask for it.
+    beside = [each for each in beside if asked or (each.name == "faults" and each.rows.num_rows)]
+    sections = [backlog, *beside]
+    return "\n\n".join([shown(sections, output_format, said), *_notes(sections, said, asked)])
 
 
-def _asks_for(output_format: str, section: Section) -> bool:
-    """Return whether `--table` names the section: people are shown the others where they ask."""
-    return getattr(output_format, "table", None) == section.name
-
-
-def _notes(sections: Sequence[Section], said: dict[str, Any]) -> list[str]:
+def _notes(sections: Sequence[Section], said: dict[str, Any], asked: str | None) -> list[str]:
     words = set(sections[0].rows["status"].to_pylist())
     if not words:
         return [nothing(NOTHING, said)]
     meanings = [f"{word}: {text}" for word, text in said["statuses"].items() if word in words]
+    faults = {
+        word
+        for each in sections
+        if each.name == "faults"
+        for word in each.rows["fault"].to_pylist()
+    }
+    broken = [f"{word}: {text}" for word, text in said["fault_words"].items() if word in faults]
     assumed = [each for each in said["settings"] if each.endswith("assumed)")]
-    return ["\n".join(meanings), "\n".join(assumed)]
+    notes = [
+        [*(meanings if asked in {None, "backlog"} else ()), *broken],
+        assumed,
+    ]
+    return ["\n".join(each) for each in notes if each]

@@ -1,58 +1,104 @@
-"""The records of share state that count at the instant asked about, as columns."""
+"""The records that share groups' state rests on, as they count at the instant asked about."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.share.open_transactions import COLUMNS as TRANSACTION_COLUMNS
+from analytics.evaluate.share.open_transactions import open_transactions
+from analytics.evaluate.share.phases import COLUMNS as PICTURE_COLUMNS
+from analytics.evaluate.share.phases import phases
+from analytics.evaluate.share.prunable import SNAPSHOT_COLUMNS, UPDATE_COLUMNS, StateRecords
 from analytics.evaluate.share.share_log import COLUMNS, ShareLog, share_log
+from analytics.replay.log.losses_at import leading
 from jobs.records_at import records_at
 
 if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
 STATE_TOPIC = "__share_group_state"
+TRANSACTION_TOPIC = "__transaction_state"
 
 
-def share_log_at(state: Replayed, shares: pa.Table) -> ShareLog:
-    """Return the records of share partitions up to the instant.
+@dataclass(frozen=True)
+class ShareRecords:
+    """What was read.
+
+    Attributes:
+        log: Of the share partitions asked about.
+        state: Of all share partitions.
+        phases: What groups initialise and delete.
+        transactions: The oldest open transaction of each partition; None where the dump has no
+            transaction log.
+    """
+
+    log: ShareLog
+    state: StateRecords
+    phases: pa.Table
+    transactions: pa.Table | None
+
+
+def share_records(state: Replayed, groups: pa.Array) -> ShareRecords:
+    """Read what share groups' state rests on.
 
     What was deleted before the end of a dump does not count at its end.
 
     Args:
         state: Says the instant.
-        shares: The share partitions that are asked about: `group_id`.
+        groups: The groups that are asked about.
     """
-    groups = pc.unique(shares["group_id"])
-    starts = log_starts(state)
-    found = [
-        _of_groups(_above(records_at(state, name, COLUMNS), starts), groups)
+    starts = _log_starts(state)
+    snapshots, updates = (
+        _above(records_at(state, name, COLUMNS), starts)
         for name in ("share_snapshot", "share_update")
-    ]
-    return share_log(*found)
+    )
+    pictures = records_at(state, "share_group_state_partition_metadata", PICTURE_COLUMNS)
+    return ShareRecords(
+        share_log(_of_groups(snapshots, groups), _of_groups(updates, groups)),
+        StateRecords(
+            snapshots.select(list(SNAPSHOT_COLUMNS)), updates.select(list(UPDATE_COLUMNS)), starts
+        ),
+        phases(_of_groups(pictures, groups)),
+        _transactions(state),
+    )
 
 
-def log_starts(state: Replayed) -> dict[int, int]:
-    """Return where the partitions of the topic begin, where records count only from there on."""
+def _transactions(state: Replayed) -> pa.Table | None:
+    if not any(each["topic"] == TRANSACTION_TOPIC for each in state.manifest["partitions"]):
+        return None
+    return open_transactions(records_at(state, "transaction_log", TRANSACTION_COLUMNS))
+
+
+def _log_starts(state: Replayed) -> Mapping[int, int]:
+    """Return where the partitions of the topic begin at the end of a dump; else nothing tells."""
     if not state.is_end:
         return {}
     return {
-        each["partition"]: each["log_start_offset"]
-        for each in state.manifest["partitions"]
-        if each["topic"] == STATE_TOPIC
-        and each.get("is_leading", True)
-        and each["log_start_offset"]
+        each["partition"]: max(each["log_start_offset"] or 0, first)
+        for each in leading(state.manifest)
+        if each["topic"] == STATE_TOPIC and (first := _first_base(each)) is not None
     }
 
 
-def _above(records: pa.Table, starts: dict[int, int]) -> pa.Table:
+def _first_base(partition: Mapping[str, Any]) -> int | None:
+    """Return the base offset of the first file; None where there are only archived rows."""
+    names = [PurePath(each["name"]).stem for each in partition["files"] if each["kind"] == "log"]
+    return min((int(each) for each in names if each.isdecimal()), default=None)
+
+
+def _above(records: pa.Table, starts: Mapping[int, int]) -> pa.Table:
     for partition, start in starts.items():
-        is_below = pc.and_(
-            pc.equal(records["partition"], partition), pc.less(records["offset"], start)
-        )
-        records = records.filter(pc.invert(is_below))
+        if start and records.num_rows:
+            is_below = pc.and_(
+                pc.equal(records["partition"], partition), pc.less(records["offset"], start)
+            )
+            records = records.filter(pc.invert(is_below))
     return records
 
 

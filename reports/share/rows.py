@@ -54,15 +54,6 @@ _SUM_HEADS: Final = {
     "stalled_since": "STALLED-SINCE",
 }
 _KEY_HEADS: Final = {"group_id": "GROUP", "topic": "TOPIC"}
-_COUNT_HEADS: Final = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "delivery_count": "DELIVERY-COUNT",
-    "delivery_state_name": "STATE",
-    "records": "RECORDS",
-    "deliveries_left": "DELIVERIES-LEFT",
-}
 
 
 def backlog_section(rows: pa.Table, as_of: datetime) -> Section:
@@ -93,20 +84,6 @@ def sum_section(rows: pa.Table, by: str) -> Section:
     heads = {name: head for name, head in _KEY_HEADS.items() if name in rows.column_names}
     sums = {"groups": "#GROUPS", **_SUM_HEADS} if by == "topic" else _SUM_HEADS
     return Section(_marked(rows), {**heads, **sums}, name="backlog", problem="is_problem")
-
-
-def count_section(rows: pa.Table) -> Section:
-    """Return the rows of the table `share_delivery_counts`."""
-    is_last = pc.fill_null(pc.less_equal(rows["deliveries_left"], 1), fill_value=False)
-    return Section(
-        rows.append_column("is_problem", is_last),
-        _COUNT_HEADS,
-        [name for name in rows.column_names if name not in _COUNT_HEADS],
-        name="delivery_counts",
-        key="delivery_counts",
-        title="How often records were delivered",
-        problem="is_problem",
-    )
 
 
 _BLOCKING: Final = (

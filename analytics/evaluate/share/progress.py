@@ -56,14 +56,9 @@ def progress(log: ShareLog, following: Numbers) -> Progress:
         following: By share partition of the log, its next offset at the instant; -1 where none.
     """
     shares = log.shares.num_rows
-    last = np.full(shares, NO_RECORD, np.int64)
-    np.maximum.at(last, log.share, np.arange(log.share.size))
-    in_force = np.zeros(shares, np.int64) if not log.run.size else log.run[last]
-    is_current = log.run == in_force[log.share] if log.run.size else np.zeros(0, np.bool_)
+    is_current, first = current_records(log)
     places = np.flatnonzero(is_current)
-    first = np.full(shares, NO_RECORD, np.int64)
-    first[log.share[places[::-1]]] = places[::-1]
-    of_range = log.share[log.ranges.key] if log.ranges.key.size else log.ranges.key
+    of_range = log.share[log.ranges.key]
     current = is_current[log.ranges.key]
     target = following[of_range]
     reaches = current & (target >= 0) & (log.ranges.last >= target)
@@ -73,6 +68,18 @@ def progress(log: ShareLog, following: Numbers) -> Progress:
         _first_of(shares, of_range[reaches], log.ranges.key[reaches]),
         _is_told(log, first),
     )
+
+
+def current_records(log: ShareLog) -> tuple[NDArray[np.bool_], Numbers]:
+    """Return which records are of the run in force, and by share partition the first of them."""
+    shares = log.shares.num_rows
+    last = np.full(shares, NO_RECORD, np.int64)
+    np.maximum.at(last, log.share, np.arange(log.share.size))
+    is_current = log.run == log.run[last][log.share]
+    first = np.full(shares, NO_RECORD, np.int64)
+    places = np.flatnonzero(is_current)[::-1]
+    first[log.share[places]] = places
+    return is_current, first
 
 
 def _first_of(shares: int, share: Numbers, record: Numbers) -> Numbers:

@@ -63,6 +63,7 @@ def statuses(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedAr
         "unread": pc.fill_null(pc.equal(rows["members"], zero), fill_value=False),
         "window_full": pc.fill_null(is_full, fill_value=False),
         "blocked": pc.and_(is_stalled, positive("done_behind")),
+        "held_back": pc.and_(is_stalled, pc.is_valid(rows["transactional_id"])),
         "stalled": is_stalled,
     }
     return pc.case_when(pc.make_struct(*conditions.values()), *conditions, "behind")

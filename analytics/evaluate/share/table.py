@@ -9,13 +9,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.share.archived_ranges import archived_ranges
 from analytics.evaluate.share.delivery_counts import delivery_counts
+from analytics.evaluate.share.isolation import with_isolation
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.settings import DELIVERY_LIMIT, RECORD_LOCKS
 from analytics.evaluate.share.share_lag import with_share_lag
 from analytics.evaluate.share.share_log import KEY
 from analytics.evaluate.share.stalls import Stalls, stalls
+from analytics.evaluate.share.state_faults import state_faults
 from analytics.evaluate.share.status import statuses
+from analytics.evaluate.share.stuck_phases import stuck_phases
+from analytics.evaluate.share.whole_state import StateCoverage, with_absence
 from analytics.evaluate.share.window import NONE, NOT_STORED, STATE_NAMES, windows
 from analytics.replay.share_ranges import Ranges
 from analytics.replay.share_records import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
@@ -38,6 +43,7 @@ NO_END: Final = "where the log ends at that instant is not known"
 NO_START: Final = "no start offset yet"
 NOT_COUNTED: Final = "the delivery complete count was not stored"
 GONE: Final = "the topic was deleted"
+WHOLE: Final = StateCoverage()
 _GROUP = ("group_id", "topic_id", "partition")
 
 
@@ -51,6 +57,7 @@ class ShareTables:
         groups: `groups`.
         assignments: `assignments`.
         phases: Of `phases`.
+        transactions: Of `open_transactions`; None where the dump has no transaction log.
     """
 
     shares: pa.Table
@@ -58,6 +65,7 @@ class ShareTables:
     groups: pa.Table
     assignments: pa.Table
     phases: pa.Table
+    transactions: pa.Table | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,7 @@ class ShareQuestion:
         settings: What groups go by.
         as_of: The instant.
         rules: How it is judged.
+        coverage: What the dump shows of the topic that holds share state.
     """
 
     tables: ShareTables
@@ -83,6 +92,7 @@ class ShareQuestion:
     settings: ShareSettings
     as_of: datetime
     rules: ShareRules
+    coverage: StateCoverage = WHOLE
 
 
 @dataclass(frozen=True)
@@ -92,10 +102,14 @@ class Share:
     Attributes:
         rows: The table `share_backlog`, worst status first.
         delivery_counts: The table `share_delivery_counts`.
+        archived: The table `share_archived_ranges`.
+        faults: The table `share_faults`.
     """
 
     rows: pa.Table
     delivery_counts: pa.Table
+    archived: pa.Table
+    faults: pa.Table
 
 
 def evaluate_share(asked: ShareQuestion) -> Share:
@@ -108,17 +122,26 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     found = windows(start, ranges)
     rows = _with_settings(rows, asked.settings)
     rows = _with_window(rows, found, ranges, start)
+    rows = with_isolation(rows, asked.settings, asked.tables.transactions)
     rows = _with_members(rows, asked.tables)
     rows = _with_phases(rows, asked.tables.phases)
     rows = _with_stalls(rows, stalls(rows, asked.log, asked.samples), found)
     rows = rows.append_column("status", statuses(rows, asked.rules, asked.as_of))
-    counts = delivery_counts(rows, ranges)
-    return Share(_worst_first(rows, asked.rules), counts)
+    faults = [
+        state_faults(rows, asked.log),
+        stuck_phases(asked.tables.phases, asked.rules, asked.as_of),
+    ]
+    return Share(
+        _worst_first(rows, asked.rules),
+        delivery_counts(rows, ranges),
+        archived_ranges(rows, asked.log),
+        pa.concat_tables(faults),
+    )
 
 
 def _with_ends(asked: ShareQuestion) -> pa.Table:
     """Add where logs end, and Kafka's lag; a topic that is gone has no log."""
-    shares = asked.tables.shares
+    shares = with_absence(asked.tables.shares, asked.coverage)
     is_gone = pc.fill_null(pc.is_in(shares["topic_id"], asked.gone), fill_value=False)
     there = with_share_lag(shares.filter(pc.invert(is_gone)), asked.ends)
     gone = with_share_lag(shares.filter(is_gone), asked.ends.slice(0, 0))

@@ -37,8 +37,9 @@ OF_KIND = {
     "load_faults membership_changes offset_history share_partition_epochs",
     "evaluation": "assignment_alternatives assignment_balance findings group_churn lag "
     "log_cleaning offset_expiration offset_moves offset_removals offset_verdicts "
-    "partition_usage rebalance_storms rebalances retention_what_if share_backlog "
-    "share_delivery_counts status_history topic_usage",
+    "partition_usage rebalance_storms rebalances retention_what_if "
+    "share_archived_ranges share_backlog share_delivery_counts share_faults share_prunable "
+    "status_history topic_usage",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

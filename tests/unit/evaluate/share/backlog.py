@@ -21,7 +21,8 @@ from analytics.evaluate.share.settings import (
     ShareSettings,
 )
 from analytics.evaluate.share.share_log import COLUMNS, ShareLog, share_log
-from analytics.evaluate.share.table import ShareQuestion, ShareTables
+from analytics.evaluate.share.table import WHOLE, ShareQuestion, ShareTables
+from analytics.evaluate.share.whole_state import StateCoverage
 from schemas import record_types
 from schemas.share_rules import ShareRules, share_rules
 from tests.support.reference_share_coordinator import ShareKey, ShareRecord
@@ -67,8 +68,8 @@ def time_of(record: int) -> datetime:
     return BEGIN + timedelta(minutes=record)
 
 
-def log_of(records: Sequence[ShareRecord]) -> ShareLog:
-    """Return records as they are read from decoded tables."""
+def decoded(records: Sequence[ShareRecord]) -> tuple[pa.Table, pa.Table]:
+    """Return snapshots and updates as they are read from decoded tables."""
     kinds = {kind.table: kind for kind in record_types("__share_group_state").values()}
     found = []
     for name, rows in decoded_rows(records).items():
@@ -76,7 +77,13 @@ def log_of(records: Sequence[ShareRecord]) -> ShareLog:
         fields = [schema.field(each) for each in COLUMNS]
         timed = [{**row, "timestamp": time_of(row["offset"])} for row in rows]
         found.append(pa.Table.from_pylist(timed, pa.schema(fields)))
-    return share_log(*found)
+    snapshots, updates = found
+    return snapshots, updates
+
+
+def log_of(records: Sequence[ShareRecord]) -> ShareLog:
+    """Return records in order, as columns."""
+    return share_log(*decoded(records))
 
 
 def question(
@@ -91,6 +98,8 @@ def question(
     rules: ShareRules | None = None,
     phases: Sequence[dict[str, Any]] = (),
     changed: dict[str, Any] | None = None,
+    transactions: pa.Table | None = None,
+    coverage: StateCoverage = WHOLE,
 ) -> ShareQuestion:
     """Ask about the state that records add up to; `changed` goes over every row of it."""
     states = expected_states(records, {})
@@ -143,6 +152,7 @@ def question(
                 ),
             ),
             pa.Table.from_pylist(list(phases), PHASES),
+            transactions,
         ),
         log_of(records),
         pa.Table.from_pylist(
@@ -161,4 +171,5 @@ def question(
         settings,
         as_of or time_of(last),
         rules or share_rules(),
+        coverage,
     )

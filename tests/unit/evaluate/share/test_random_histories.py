@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.evaluate.share.table import evaluate_share
@@ -64,6 +64,7 @@ def of_truth(truth: Truth) -> dict[str, Any]:
 
 
 @given(seeds)
+@settings(max_examples=30)
 def test_a_leader_is_described_as_it_knows_itself(seed: int) -> None:
     random = Random(seed)
     leader = random_leader(random, random.randrange(1, 120))
@@ -77,6 +78,33 @@ def test_a_leader_is_described_as_it_knows_itself(seed: int) -> None:
 
 
 @given(seeds)
+@settings(max_examples=30)
+def test_what_was_archived_is_told_with_the_record_that_did_it(seed: int) -> None:
+    random = Random(seed)
+    leader = random_leader(random, random.randrange(1, 120))
+    for end in some_instants(leader, random):
+        truth = leader.truths[end - 1]
+        found = evaluate_share(question(leader.records[:end], ends=ENDS)).archived.to_pylist()
+        told = {
+            offset: (row["record_offset"], row["delivery_count"])
+            for row in found
+            for offset in range(row["first_offset"], row["last_offset"] + 1)
+        }
+        assert told == truth.archived
+        assert all(row["archived_bound"] == "exact" for row in found)
+        assert all(row["archived_at"] == time_of(row["record_offset"]) for row in found)
+        assert all(row["is_passed"] == (row["last_offset"] < truth.next) for row in found)
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_a_leader_that_goes_by_the_rules_has_no_faults(seed: int) -> None:
+    leader = random_leader(Random(seed), 120)
+    assert evaluate_share(question(leader.records, ends=ENDS)).faults.num_rows == 0
+
+
+@given(seeds)
+@settings(max_examples=30)
 def test_lag_is_what_is_left_to_deliver(seed: int) -> None:
     """Kafka's number and what the stored ranges leave are the same, as they count the same."""
     random = Random(seed)
@@ -90,6 +118,7 @@ def test_lag_is_what_is_left_to_deliver(seed: int) -> None:
 
 
 @given(seeds)
+@settings(max_examples=30)
 def test_states_partition_the_window(seed: int) -> None:
     random = Random(seed)
     leader = random_leader(random, random.randrange(1, 120))

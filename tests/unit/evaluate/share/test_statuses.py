@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from analytics.evaluate.share.open_transactions import TRANSACTIONS
 from analytics.evaluate.share.settings import (
     DELIVERY_LIMIT,
     ISOLATION,
@@ -17,10 +19,11 @@ from analytics.evaluate.share.settings import (
 from analytics.evaluate.share.share_lag import with_share_lag
 from analytics.evaluate.share.summaries import summed
 from analytics.evaluate.share.table import evaluate_share
+from analytics.evaluate.share.whole_state import StateCoverage, home_of_share
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
-from tests.unit.evaluate.share.backlog import BEGIN, question, time_of
+from tests.unit.evaluate.share.backlog import BEGIN, SETTINGS, question, time_of
 
 KEY = ("g", "topic", 0)
 END = {("orders", 0): (0, 100)}
@@ -124,7 +127,6 @@ def test_what_retention_took_is_lost() -> None:
         ({"complete": False, "missing": "something"}, "cannot_tell"),
         ({"fault": "inverted_range"}, "refused"),
         ({"start_offset": None}, "not_started"),
-        ({"record_offset": None, "start_offset": None}, "no_state"),
     ],
 )
 def test_what_the_row_is_goes_before_how_far_it_is(changed: dict[str, Any], status: str) -> None:
@@ -185,3 +187,68 @@ def test_lag_is_not_known_before_there_is_a_start_offset_or_a_count() -> None:
         assert gone.schema.field(name).type == type_
         assert with_share_lag(gone, asked.ends)["lag"].to_pylist() == [None]
     assert with_share_lag(shares, asked.ends)["lag"].to_pylist() == [90]
+
+
+NO_STATE = {"record_offset": None, "start_offset": None, "coordinator_partition": None}
+
+
+@pytest.mark.parametrize(
+    ("coverage", "status", "missing"),
+    [
+        (StateCoverage(1), "no_state", None),
+        (StateCoverage(1, {0: "it lacks records"}), "cannot_tell", "it lacks records"),
+        (StateCoverage(2, {1: "it lacks records"}), "no_state", None),
+        (StateCoverage(2, {0: "it lacks records"}), "cannot_tell", "it lacks records"),
+        (StateCoverage(), "cannot_tell", "how many partitions"),
+    ],
+)
+def test_no_state_is_said_only_where_its_partition_is_whole(
+    coverage: StateCoverage, status: str, missing: str | None
+) -> None:
+    # Of two partitions the state belongs to the first.
+    assert home_of_share(*KEY, 2) == 0
+    found = row(begins(), changed=NO_STATE, coverage=coverage)
+    assert (found["status"], found["complete"]) == (status, missing is None)
+    assert (missing or "") in (found["missing"] or "")
+    unknown = ("start_offset", "in_flight", "near_limit_count", "archived_count", "records_left")
+    assert [found[name] for name in unknown] == [None] * len(unknown)
+
+
+def test_the_home_of_a_share_partition_is_where_brokers_put_it() -> None:
+    """Of the bundled dump of 4.2.1: four partitions of share state."""
+    assert home_of_share("night-batch", "G8q54MXNSIitpBUlHopa9w", 1, 4) == 0
+    assert home_of_share("night-batch", "G8q54MXNSIitpBUlHopa9w", 2, 4) == 1
+    assert home_of_share("qa-replay", "Kvw4OQRXSdaqlzHhZE9PhQ", 0, 4) == 2
+    assert home_of_share("qa-replay", "RnCgOPE6T7CXMl-iIqHSSg", 1, 4) == 3
+
+
+def reads_committed(level: str = "read_committed") -> ShareSettings:
+    otherwise = {**SETTINGS.otherwise}
+    return ShareSettings(otherwise, {"g": {ISOLATION: Setting(level, "dynamic")}})
+
+
+def open_on(topic: str, partition: int) -> pa.Table:
+    each = {"topic": topic, "partition": partition, "transactional_id": "tx"}
+    return pa.Table.from_pylist([{**each, "transaction_since": BEGIN}], TRANSACTIONS)
+
+
+def test_an_open_transaction_holds_back_who_reads_committed_records() -> None:
+    late = {"as_of": time_of(60), "samples": [("orders", 0, time_of(3), 100)]}
+    told = {"transactions": open_on("orders", 0), **late}
+    found = row(begins(), settings=reads_committed(), **told)
+    assert (found["status"], found["transactional_id"]) == ("held_back", "tx")
+    assert (found["isolation_level_source"], found["transaction_since"]) == ("dynamic", BEGIN)
+    # What is delivered behind the next offset was not held back by anything.
+    other = row(begins(), update(1, 10, *DONE_BEHIND), settings=reads_committed(), **told)
+    assert other["status"] == "blocked"
+    for nobody in (
+        row(begins(), settings=reads_committed("read_uncommitted"), **told),
+        row(begins(), settings=reads_committed(), **late, transactions=open_on("orders", 1)),
+    ):
+        assert (nobody["status"], nobody["transactional_id"]) == ("stalled", None)
+
+
+def test_without_a_transaction_log_what_holds_readers_back_cannot_be_told() -> None:
+    found = row(begins(), settings=reads_committed())
+    assert "the dump has no transaction log" in found["reason"]
+    assert row(begins())["reason"] is None
