@@ -22,6 +22,7 @@ from jobs.describe_source import describe_source, named, topics_gone
 from jobs.end_offsets import end_offset_samples, end_offsets_at
 from jobs.instant import EPOCH
 from jobs.replayed import replayed
+from jobs.runs.data_logs import EXACT, data_logs
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.share_gaps import gaps_of_state, state_partitions
 from jobs.runs.share_records import share_records
@@ -45,12 +46,14 @@ if TYPE_CHECKING:
     from jobs.asked_groups import AskedGroups
     from jobs.console import Console
     from jobs.replayed import Replayed
+    from jobs.runs.data_logs import DataLogs
     from jobs.runs.share_settings import FoundSettings
     from reports.row_formats import Section
     from schemas.share_rules import ShareRules
 
 CANNOT_TELL, DIFFERENT = 3, 1
 _MOST_NAMED = 5
+_PLACE = ["topic", "partition"]
 NEEDS = (*DESCRIBED, "share_batches", "configs")
 NOTHING = "No share group asked for has partitions."
 COMPANIONS = {
@@ -145,7 +148,7 @@ def _made(
         [*asked.found["group_id"].chunks, *shares["group_id"].chunks], pa.string()
     ).unique()
     shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
-    records = share_records(state, groups)
+    records, logs = share_records(state, groups), data_logs(state)
     question = ShareQuestion(
         ShareTables(
             shares,
@@ -156,8 +159,10 @@ def _made(
             records.transactions,
         ),
         records.log,
-        end_offsets_at(state, end_offsets),
-        EndOffsetSamples.of(end_offset_samples(state, end_offsets, as_of)),
+        _ends(state, end_offsets, logs, as_of),
+        EndOffsetSamples.of(
+            pa.concat_tables([end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)])
+        ),
         topics_gone(state),
         settings.settings,
         as_of,
@@ -172,6 +177,17 @@ def _made(
         "share_faults": found.faults,
         "share_prunable": prunable(records.state, StoredTables(tables.workspace).read("topics")),
     }
+
+
+def _ends(state: Replayed, end_offsets: str | None, logs: DataLogs, as_of: datetime) -> pa.Table:
+    """Return where logs end; before the end of a dump time indexes tell some of it exactly."""
+    given = end_offsets_at(state, end_offsets)
+    if state.is_end:
+        return given
+    indexed = logs.ends_at(as_of)
+    indexed = indexed.filter(pc.equal(indexed["log_end_bound"], EXACT))
+    others = indexed.join(given.select(_PLACE), _PLACE, join_type="left anti")
+    return pa.concat_tables([given, others.select(given.column_names)])
 
 
 def _instant(state: Replayed) -> datetime:

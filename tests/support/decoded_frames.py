@@ -37,6 +37,12 @@ def frames_of_dump(
     spark: SparkSession, log_dir: Path, topic: str, tables: Iterable[str]
 ) -> dict[str, DataFrame]:
     """Decoded tables of one topic of one copy, decoded in this process and kept in memory."""
+    found = tables_of_dump(log_dir, topic, tables)
+    return {table: spark.createDataFrame(rows) for table, rows in found.items()}
+
+
+def tables_of_dump(log_dir: Path, topic: str, tables: Iterable[str]) -> dict[str, pa.Table]:
+    """The same as Arrow has them, without Spark."""
     slices = plan([str(log_dir)], PlanOptions(topics=frozenset({topic}))).slices
     parts: dict[str, list[pa.Table]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as staging:
@@ -46,9 +52,7 @@ def frames_of_dump(
                 name = part.table.rsplit("/", 1)[-1]
                 parts[name].append(pq.read_table(part.path, partitioning=None))
     return {
-        table: spark.createDataFrame(
-            pa.concat_tables(parts[table]) if parts[table] else table_schema(table).empty_table()
-        )
+        table: pa.concat_tables(parts[table]) if parts[table] else table_schema(table).empty_table()
         for table in tables
     }
 

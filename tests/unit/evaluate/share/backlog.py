@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -100,6 +100,7 @@ def question(
     changed: dict[str, Any] | None = None,
     transactions: pa.Table | None = None,
     coverage: StateCoverage = WHOLE,
+    names: Mapping[str, str] = NAMES,
 ) -> ShareQuestion:
     """Ask about the state that records add up to; `changed` goes over every row of it."""
     states = expected_states(records, {})
@@ -107,7 +108,7 @@ def question(
         {
             "group_id": key[0],
             "topic_id": key[1],
-            "topic": NAMES.get(key[1]),
+            "topic": names.get(key[1]),
             "partition": key[2],
             "phase": "initialized",
             "complete": True,
