@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 DECODED, DIVERGED = "decoded", "diverged"
+DATA_LOGS = "data_logs"
 STATE, HISTORY = "state", "history"
 EVALUATIONS = "evaluations"
-"""Folders of tables: what is decoded, what is replayed of that, what is evaluated of both."""
+"""Folders of tables: what is decoded, what data topics' files say, what is replayed of what was
+decoded, what is evaluated of all."""
 
 _MARKER = ".groupscope"
 _STAGING = ".staging-"

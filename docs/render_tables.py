@@ -93,6 +93,9 @@ def _shared() -> Iterator[str]:
         if table.kind == "control":
             yield f"## `{name}`\n\n{table.about}\n"
             yield _columns(table.columns)
+        elif table.kind == "data_log":
+            yield f"## `{name}`\n\n{table.about} In `DIR/data_logs/{name}/`.\n"
+            yield _columns(table.columns)
 
 
 def _columns(columns: Iterable[Column]) -> str:

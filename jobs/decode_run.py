@@ -22,7 +22,15 @@ from analytics.dump.plan import PlanOptions, plan
 from analytics.dump.slices import Edges
 from analytics.errors import InputNotRecognizedError
 from analytics.replay.log.losses_at import leading
-from analytics.workspace import DECODED, DIVERGED, EVALUATIONS, HISTORY, STATE, Workspace
+from analytics.workspace import (
+    DATA_LOGS,
+    DECODED,
+    DIVERGED,
+    EVALUATIONS,
+    HISTORY,
+    STATE,
+    Workspace,
+)
 from jobs.accounts import Account, accounts_of, total
 from jobs.decode_manifest import decode_manifest
 from jobs.decoding import Decoding, decode_dump
@@ -190,7 +198,7 @@ def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
         staging.location, planned.divergences, decoding.groups_only_there
     )
     # What was made of other records goes with them.
-    replaced = (DECODED, DIVERGED, STATE, HISTORY, EVALUATIONS)
+    replaced = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
     data_logs = data_log_parts(staging.location, planned.copies)
     staging.publish([*decoding.parts, divergences, *data_logs], replaced, manifest)
     for each in manifest["unreadable"]:

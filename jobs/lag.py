@@ -30,7 +30,7 @@ BY = ("partition", "group", "topic", "member")
     type=click.Choice(BY),
     default=BY[0],
     show_default=True,
-    help="Add lag up by this; --by topic also names the topics that no group reads.",
+    help="Add lag up by this; --by topic also names readers, and topics that nobody reads.",
 )
 @click.option(
     "--history",
@@ -55,7 +55,7 @@ BY = ("partition", "group", "topic", "member")
 )
 @settings_options
 @end_offsets_option
-@table_option("lag", beside=("status_history", "offset_moves"))
+@table_option("lag", beside=("status_history", "offset_moves", "topic_readers"))
 @asking_options
 @pass_console
 def lag(

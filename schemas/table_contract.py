@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from schemas.errors import SchemaError
 from schemas.names import SNAKE_CASE, refuse_duplicates
 
-TABLE_KINDS = frozenset({"decoded", "state", "history", "evaluation", "control"})
+TABLE_KINDS = frozenset({"decoded", "data_log", "state", "history", "evaluation", "control"})
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.parquet as pq
 
 from analytics.dump.data_log_times import data_segments_and_times
-from analytics.workspace import DECODED, Part, open_location
+from analytics.workspace import DATA_LOGS, Part, open_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from analytics.dump.model import Copy
 
-SEGMENTS_TABLE: Final = f"{DECODED}/data_segments"
-TIMES_TABLE: Final = f"{DECODED}/data_log_times"
+SEGMENTS_TABLE: Final = f"{DATA_LOGS}/data_segments"
+TIMES_TABLE: Final = f"{DATA_LOGS}/data_log_times"
 
 
 def data_log_parts(staging: str, copies: Iterable[Copy]) -> list[Part]:

@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from analytics.dump.data_log_times import SEGMENTS, TIMES
 from analytics.evaluate.lag.end_offset_samples import SAMPLES
-from analytics.workspace import DECODED
+from analytics.workspace import DATA_LOGS
 from jobs.end_offsets import read_copies
 from jobs.stored_tables import StoredTables, reading
 
@@ -152,7 +152,7 @@ def _alive(replayed: Replayed) -> dict[str, str]:
 
 def _of(replayed: Replayed, name: str, schema: pa.Schema, wanted: pa.Table) -> pa.Table:
     """Read a table; a workspace of an earlier release has none, and tells nothing."""
-    path = replayed.source.path(f"{DECODED}/{name}")
+    path = replayed.source.path(f"{DATA_LOGS}/{name}")
     filesystem = replayed.source.filesystem
     if filesystem.get_file_info(path).type is not fs.FileType.Directory:
         return schema.empty_table().drop_columns(["copy"])

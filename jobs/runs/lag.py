@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
-from analytics.evaluate.lag.loss import files_of
-from analytics.evaluate.lag.read_partitions import GroupTables
-from analytics.evaluate.lag.summaries import BY, summed, unread_topics
-from analytics.evaluate.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
+from analytics.evaluate.lag.summaries import BY, summed, with_readers
+from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
+from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
 from analytics.workspace import Workspace
 from jobs.asked_groups import asked_groups
 from jobs.describe_against import compare_saved
-from jobs.describe_source import describe_source, subtopology_inputs
-from jobs.end_offsets import end_offset_samples, end_offsets_at
-from jobs.instant import EPOCH
+from jobs.describe_source import describe_source
 from jobs.replayed import replayed
-from jobs.runs.data_logs import EXACT, data_logs
 from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.runs.log_retention import topic_retention
-from jobs.settings_files import read_broker_settings, read_given_settings
-from jobs.stored_tables import StoredTables
+from jobs.runs.lag_question import lag_question
 from reports.describe.against import told
-from reports.lag.rows import history_section, lag_section, moves_section, sum_section
+from reports.lag.rows import (
+    history_section,
+    lag_section,
+    moves_section,
+    readers_section,
+    sum_section,
+)
 from reports.layout.nothing import nothing
 from reports.row_formats import shown
 from schemas.evaluation_rules import lag_rules
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from reports.row_formats import Section
 
 DIFFERENT, CANNOT_TELL = 1, 3
+TOPIC = "topic"
 NEEDS = (
     *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),
     *("share_partitions", "offset_history", "configs"),
@@ -88,12 +87,13 @@ def lag_of(
     with replayed(console, needs=NEEDS, out=out, **options) as state:
         asked = asked_groups(state)
         asked.tell(console)
-        found = _evaluated(state, asked, wanted)
+        found, readers = _evaluated(state, asked, wanted)
         if out is not None:
             kept = {
                 "lag": found.rows,
                 "status_history": found.statuses,
                 "offset_moves": found.moves,
+                "topic_readers": readers,
             }
             keep_evaluations(Workspace(out), kept, state)
         if wanted.against is not None:
@@ -101,7 +101,7 @@ def lag_of(
             result = compare_saved(wanted.against, source, state, console, found.rows)
             answer = told(result, output_format, {**state.said, "cannot_tell": asked.cannot_tell})
             return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
-        unread = _unread(state, asked, found) if wanted.by == "topic" else None
+        unread = _unread(state, asked, readers) if wanted.by == "topic" else None
         untold = _untold(found.rows)
         for each in untold:
             console.error(f"cannot tell: {each}")
@@ -111,73 +111,32 @@ def lag_of(
             "verdicts": dict(lag_rules().verdicts),
             **({} if unread is None else {"unread_topics": unread}),
         }
-        answer = _answer(found, wanted, output_format, said)
+        answer = _answer(found, readers, wanted, output_format, said)
         code = asked.exit_code or state.exit_code
     return answer, code or (CANNOT_TELL if untold else 0)
 
 
-def _evaluated(state: Replayed, asked: AskedGroups, wanted: Wanted) -> Lag:
-    tables, end_offsets = state.tables, wanted.end_offsets
-    brokers = [read_broker_settings(each) for each in wanted.broker_configs]
-    given = read_given_settings(wanted.config)
-    as_of = _instant(state)
-    logs = data_logs(state)
-    ends = end_offsets_at(state, end_offsets)
-    if not state.is_end:
-        ends = _with_indexed(ends, logs.ends_at(as_of))
-    samples = [end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)]
-    written = logs.written() if state.is_end else SAMPLES.empty_table()
-    question = LagQuestion(
-        GroupTables(
-            asked.found,
-            tables.read("members"),
-            tables.read("assignments"),
-            tables.read("committed_offsets"),
-            StoredTables(tables.workspace).read("topics"),
-            subtopology_inputs(state),
-        ),
-        ends,
-        EndOffsetSamples.of(pa.concat_tables(samples)),
-        as_of,
-        lag_rules(),
-        EndOffsetSamples.of(written),
-        files_of(logs.segments),
-        topic_retention(tables.read("topics"), tables.read("configs"), brokers, given),
-        state.is_end,
+def _evaluated(state: Replayed, asked: AskedGroups, wanted: Wanted) -> tuple[Lag, pa.Table]:
+    """Return what was found of the topics that are wanted, and who reads them."""
+    question = lag_question(state, asked, wanted)
+    found = evaluate_lag(question, state.tables.batches("offset_history", HISTORY))
+    shares = state.tables.read("share_partitions", ["group_id", "topic"])
+    readers = topic_readers(found.rows, question.tables, shares)
+    rows, readers = (
+        each.filter(pc.is_in(each["topic"], state.topics_wanted(each["topic"])))
+        for each in (found.rows, readers)
     )
-    return evaluate_lag(question, tables.batches("offset_history", HISTORY))
+    return replace(found, rows=rows), readers
 
 
-def _with_indexed(given: pa.Table, indexed: pa.Table) -> pa.Table:
-    """Return ends that were given, and where there are none those of time indexes."""
-    place = ["topic", "partition"]
-    exact = pa.repeat(pa.scalar(EXACT), given.num_rows)
-    others = indexed.join(given.select(place), place, join_type="left anti")
-    return pa.concat_tables(
-        [given.append_column("log_end_bound", exact), others.select(indexed.column_names)],
-        promote_options="default",
-    )
-
-
-def _instant(state: Replayed) -> datetime:
-    """Return the instant asked about; at the end of a dump, the time of its last record."""
-    said = state.said["as_of"]["time"]
-    return EPOCH if said is None else datetime.fromisoformat(said)
-
-
-def _unread(state: Replayed, asked: AskedGroups, found: Lag) -> list[str] | None:
+def _unread(state: Replayed, asked: AskedGroups, readers: pa.Table) -> list[str] | None:
     """Return topics that no group reads; None where not all groups are known."""
     selection = state.tables.selection
     if asked.cannot_tell or asked.maybe_missing or selection.groups or selection.exclude_groups:
         return None
-    tables = state.tables
-    return unread_topics(
-        tables.read("topics"),
-        found.rows["topic"],
-        tables.read("assignments", ["topic"])["topic"],
-        pc.list_flatten(tables.read("members", ["subscribed_topics"])["subscribed_topics"]),
-        tables.read("share_partitions", ["topic"])["topic"],
-    )
+    topics = state.tables.read("topics")
+    wanted = topics.filter(pc.is_in(topics["topic"], state.topics_wanted(topics["topic"])))
+    return unread_topics(wanted, readers)
 
 
 def _untold(rows: pa.Table) -> list[str]:
@@ -187,15 +146,19 @@ def _untold(rows: pa.Table) -> list[str]:
     return sorted(f"{each['counts']} committed offsets: {each['values']}" for each in counted)
 
 
-def _answer(found: Lag, wanted: Wanted, output_format: str, said: dict[str, Any]) -> str:
+def _answer(
+    found: Lag, readers: pa.Table, wanted: Wanted, output_format: str, said: dict[str, Any]
+) -> str:
     rows = _selected(found.rows, wanted)
-    section = (
-        sum_section(summed(rows, wanted.by, lag_rules()), wanted.by)
-        if wanted.by in BY
-        else lag_section(rows)
-    )
-    through = [history_section(found.statuses), moves_section(found.moves)]
-    sections = [section, *(through if wanted.through_history else [])]
+    sums = summed(rows, wanted.by, lag_rules()) if wanted.by in BY else None
+    if sums is not None and wanted.by == TOPIC:
+        is_whole = rows.num_rows == found.rows.num_rows
+        sums = with_readers(sums, readers, said.get("unread_topics", ()), is_whole=is_whole)
+    sections = [lag_section(rows) if sums is None else sum_section(sums, wanted.by)]
+    if wanted.through_history:
+        sections += [history_section(found.statuses), moves_section(found.moves)]
+    if wanted.by == TOPIC and output_format in {"json", "csv"}:
+        sections.append(readers_section(readers))
     answer = shown(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer

@@ -80,6 +80,13 @@ _MOVES_HEADS: Final = {
     "origin": "BY",
     "previous_at": "LAST-COMMIT",
 }
+_READERS_HEADS: Final = {
+    "topic": "TOPIC",
+    "group_id": "GROUP",
+    "group_type": "TYPE",
+    "how": "HOW",
+    "last_commit_at": "LAST-COMMIT",
+}
 _MOVE_SPARE: Final = (
     *("previous_at", "advance", "previous_member_id", "member_id", "origin"),
     *("previous_epoch", "epoch"),
@@ -103,8 +110,15 @@ def sum_section(rows: pa.Table, by: str) -> Section:
     heads = {name: head for name, head in _KEY_HEADS.items() if name in rows.column_names}
     sums = dict(_SUM_HEADS)
     if by == "topic":
-        sums = {"groups": "#GROUPS", **sums}
-    return Section(_marked(rows), {**heads, **sums}, name="lag", problem="is_problem")
+        sums = {"groups": "#GROUPS", **sums, "once_readers": "ONCE", "readers": "READERS"}
+    spare = ("unknown_lag", "stale_lag", "max_lag", "once_readers")
+    heads |= sums
+    return Section(_marked(rows), heads, name="lag", problem="is_problem", spare=spare)
+
+
+def readers_section(readers: pa.Table) -> Section:
+    """Return which groups read which topics."""
+    return Section(readers, _READERS_HEADS, name="topic_readers", key="topic_readers")
 
 
 def history_section(statuses: pa.Table) -> Section:
@@ -135,5 +149,5 @@ def _durations(rows: pa.Table, name: str) -> pa.Array:
 
 
 def _marked(rows: pa.Table) -> pa.Table:
-    is_sound = pc.is_in(rows["verdict"], pa.array(SOUND))
+    is_sound = pc.or_(pc.is_in(rows["verdict"], pa.array(SOUND)), pc.is_null(rows["verdict"]))
     return rows.append_column("is_problem", pc.invert(is_sound))

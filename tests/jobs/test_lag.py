@@ -94,5 +94,18 @@ def test_share_groups_read_their_topics_too(
     result = groupscope("lag", failover_workspace, "--by", "topic", "--format", "json", "--quiet")
     answer = json.loads(result.stdout)
 
-    assert "pickup-jobs" not in {row["topic"] for row in answer["rows"]}
+    readers = {row["topic"]: row["readers"] for row in answer["rows"]}
+    assert readers["pickup-jobs"] == ["pickup-dispatch"]
     assert answer["unread_topics"] == []
+    index = {(row["topic"], row["group_id"]): row["how"] for row in answer["topic_readers"]}
+    assert index["pickup-jobs", "pickup-dispatch"] == "owns"
+    assert index["vehicle-pings", "hub-monitor"] == "committed"
+
+
+def test_of_one_topic_nothing_is_said_of_others(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    whole = rows_of(groupscope, "lag", failover_workspace)
+    found = rows_of(groupscope, "lag", failover_workspace, "--topic", "parcels")
+
+    assert found == [row for row in whole if row["topic"] == "parcels"]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.lag.read_partitions import STALE
+from analytics.evaluate.lag.topic_readers import READING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,15 +106,33 @@ def _named(ranks: pa.ChunkedArray, words: Sequence[str]) -> pa.Array:
     return pa.array(words, pa.string()).take(ranks.combine_chunks())
 
 
-def unread_topics(topics: pa.Table, *readers: pa.ChunkedArray) -> list[str]:
-    """Return the topics that no group is known to read; internal ones are left out.
+def with_readers(
+    sums: pa.Table, readers: pa.Table, unread: Sequence[str], *, is_whole: bool
+) -> pa.Table:
+    """Add to sums by topic who reads it, and rows of topics without committed offsets.
 
     Args:
-        topics: The table `topics`: `topic`, `deleted_at`.
-        readers: Names of topics that some group owns, has committed, subscribes to or shares.
+        sums: As `summed` returns them by topic.
+        readers: The table `topic_readers`.
+        unread: Topics that nobody reads.
+        is_whole: No row was left out of the sums: other topics get a row, too.
+
+    Returns:
+        `sums` with `readers` (groups that read it), `once_readers` (groups that committed, and of
+        which no member claims it), and `groups` of both.
     """
-    there = topics.filter(pc.is_null(topics["deleted_at"]))["topic"]
-    found = set(pc.unique(there.filter(pc.invert(pc.starts_with(there, "__")))).to_pylist())
-    for each in readers:
-        found -= set(pc.unique(each).to_pylist())
-    return sorted(found)
+    reading: dict[str, list[str]] = {}
+    once: dict[str, list[str]] = {}
+    for each in readers.select(["topic", "group_id", "how"]).to_pylist():
+        place = reading if each["how"] in READING else once
+        place.setdefault(each["topic"], []).append(each["group_id"])
+    there = sums["topic"].to_pylist()
+    others = sorted({*reading, *once, *unread} - set(there)) if is_whole else []
+    more = pa.table({"topic": pa.array(others, pa.string())})
+    sums = pa.concat_tables([sums, more], promote_options="default")
+    named = [(reading.get(each, []), once.get(each, [])) for each in (*there, *others)]
+    groups = pa.array([len(now) + len(then) for now, then in named], pa.int64())
+    texts = pa.list_(pa.string())
+    sums = sums.set_column(sums.column_names.index("groups"), "groups", groups)
+    sums = sums.append_column("once_readers", pa.array([then for _, then in named], texts))
+    return sums.append_column("readers", pa.array([now for now, _ in named], texts))

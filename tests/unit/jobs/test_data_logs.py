@@ -110,7 +110,7 @@ def test_the_leaders_copy_is_read_and_a_workspace_without_the_tables_tells_nothi
             ],
         ),
     ):
-        folder = space / "decoded" / name
+        folder = space / "data_logs" / name
         folder.mkdir(parents=True)
         pq.write_table(pa.Table.from_pylist(rows, schema), folder / "part-00000.parquet")
     with replayed(Console(quiet=True), inputs=[str(space)]) as state:

@@ -30,7 +30,8 @@ LOG_POSITION = [
     "batch_position",
 ]
 OF_KIND = {
-    "control": "control_markers data_log_times data_segments undecoded",
+    "control": "control_markers undecoded",
+    "data_log": "data_log_times data_segments",
     "state": "assignments committed_offsets configs groups members partition_leaders "
     "pending_offsets share_batches share_partitions topics",
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "
@@ -39,7 +40,7 @@ OF_KIND = {
     "log_cleaning offset_expiration offset_moves offset_removals offset_verdicts "
     "partition_usage rebalance_storms rebalances retention_what_if "
     "share_archived_ranges share_backlog share_delivery_counts share_faults share_prunable "
-    "status_history topic_usage",
+    "status_history topic_readers topic_usage",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.partition_lag import BETWEEN, FROM_START, NO_END, OTHER_LOG
 from analytics.evaluate.lag.read_partitions import GroupTables
-from analytics.evaluate.lag.summaries import summed, unread_topics
+from analytics.evaluate.lag.summaries import summed
 from analytics.evaluate.lag.table import Lag, LagQuestion, evaluate_lag
 from schemas.evaluation_rules import lag_rules
 
@@ -210,18 +210,6 @@ def test_stale_lag_is_apart_in_sums_and_unknown_lag_is_counted() -> None:
     (row,) = summed(evaluate_lag(question, ()).rows, "group", lag_rules()).to_pylist()
 
     assert (row["lag"], row["stale_lag"], row["unknown_lag"], row["partitions"]) == (3, 99, 1, 3)
-
-
-def test_topics_that_no_group_is_known_to_read() -> None:
-    text = pa.string()
-    topics = table(
-        {"topic": text, "deleted_at": TIME},
-        [{"topic": each} for each in ("t", "shared", "quiet", "__consumer_offsets")]
-        + [{"topic": "gone", "deleted_at": NOW}],
-    )
-    committed, shared = (pa.chunked_array([[each]]) for each in ("t", "shared"))
-
-    assert unread_topics(topics, committed, shared) == ["quiet"]
 
 
 def minutes_ago(minutes: float) -> datetime:

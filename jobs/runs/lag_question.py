@@ -1,0 +1,95 @@
+"""The question that `lag` asks, put together from a workspace and side files."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.loss import files_of
+from analytics.evaluate.lag.read_partitions import GroupTables
+from analytics.evaluate.lag.table import LagQuestion
+from jobs.describe_source import subtopology_inputs
+from jobs.end_offsets import end_offset_samples, end_offsets_at
+from jobs.instant import EPOCH
+from jobs.runs.data_logs import EXACT, data_logs
+from jobs.runs.log_retention import topic_retention
+from jobs.settings_files import read_broker_settings, read_given_settings
+from jobs.stored_tables import StoredTables
+from schemas.evaluation_rules import lag_rules
+
+if TYPE_CHECKING:
+    from jobs.asked_groups import AskedGroups
+    from jobs.replayed import Replayed
+
+
+class SideFiles(Protocol):
+    """The files that a person gave beside the dump."""
+
+    @property
+    def end_offsets(self) -> str | None:
+        """Where logs ended."""
+
+    @property
+    def broker_configs(self) -> tuple[str, ...]:
+        """Settings of brokers."""
+
+    @property
+    def config(self) -> str | None:
+        """Other settings."""
+
+
+def lag_question(state: Replayed, asked: AskedGroups, files: SideFiles) -> LagQuestion:
+    """Return what lag is evaluated from.
+
+    Raises:
+        GroupscopeError: A side file is not what it has to be.
+    """
+    tables = state.tables
+    brokers = [read_broker_settings(each) for each in files.broker_configs]
+    given = read_given_settings(files.config)
+    as_of = instant_of(state)
+    logs = data_logs(state)
+    ends = end_offsets_at(state, files.end_offsets)
+    if not state.is_end:
+        ends = _with_indexed(ends, logs.ends_at(as_of))
+    samples = [end_offset_samples(state, files.end_offsets, as_of), logs.samples(as_of)]
+    written = logs.written() if state.is_end else SAMPLES.empty_table()
+    topics = StoredTables(tables.workspace).read("topics")
+    return LagQuestion(
+        GroupTables(
+            asked.found,
+            tables.read("members"),
+            tables.read("assignments"),
+            tables.read("committed_offsets"),
+            topics,
+            subtopology_inputs(state),
+        ),
+        ends,
+        EndOffsetSamples.of(pa.concat_tables(samples)),
+        as_of,
+        lag_rules(),
+        EndOffsetSamples.of(written),
+        files_of(logs.segments),
+        topic_retention(topics, tables.read("configs"), brokers, given),
+        state.is_end,
+    )
+
+
+def _with_indexed(given: pa.Table, indexed: pa.Table) -> pa.Table:
+    """Return ends that were given, and where there are none those of time indexes."""
+    place = ["topic", "partition"]
+    exact = pa.repeat(pa.scalar(EXACT), given.num_rows)
+    others = indexed.join(given.select(place), place, join_type="left anti")
+    return pa.concat_tables(
+        [given.append_column("log_end_bound", exact), others.select(indexed.column_names)],
+        promote_options="default",
+    )
+
+
+def instant_of(state: Replayed) -> datetime:
+    """Return the instant asked about; at the end of a dump, the time of its last record."""
+    said = state.said["as_of"]["time"]
+    return EPOCH if said is None else datetime.fromisoformat(said)
