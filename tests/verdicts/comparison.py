@@ -69,19 +69,27 @@ def compared(dump: Path, truth: Truth, evidence: str, scratch: Path) -> dict[str
     A workspace that is already there is asked.
     """
     workspace, earlier = scratch / "workspace", scratch / "earlier"
-    at = _between(truth) if _has_two_instants(evidence) else None
+    at = middle_of(truth) if _has_two_instants(evidence) else None
     source, options = prepared(dump, evidence, scratch / "dump")
     _replay(source, options, workspace)
-    if at is not None:
-        _replay(source, ["--as-of", iso(at)], earlier)
     known, offsets = _known(truth, evidence)
     helds = hold_workspace(workspace, known, offsets)
     if at is not None:
-        then = truth.instants[at]
-        for name, held in hold_workspace(earlier, until(truth, at), then).items():
-            helds[f"{name}, {AS_OF} {iso(at)}"] = held
-        helds |= hold_two_states(earlier, workspace, truth, then, scratch / "restored")
+        _replay(source, ["--as-of", iso(at)], earlier)
+        helds |= hold_earlier(earlier, workspace, truth, at, scratch / "restored")
     return helds
+
+
+def hold_earlier(
+    earlier: Path, workspace: Path, truth: Truth, at: int, folder: Path
+) -> dict[str, Held]:
+    """Ask a replay at an earlier instant everything, and what changed since."""
+    then = truth.instants[at]
+    helds = {
+        f"{name}, {AS_OF} {iso(at)}": held
+        for name, held in hold_workspace(earlier, until(truth, at), then).items()
+    }
+    return helds | hold_two_states(earlier, workspace, truth, then, folder)
 
 
 def _replay(source: Path, options: Sequence[str], workspace: Path) -> None:
@@ -96,7 +104,7 @@ def _has_two_instants(evidence: str) -> bool:
     return not evidence.startswith(AS_OF) and evidence != DEAD_ALONE
 
 
-def _between(truth: Truth) -> int:
+def middle_of(truth: Truth) -> int:
     """Return the instant that the end is compared with: what was lost since is not little."""
     return sorted(truth.instants)[2]
 
@@ -138,7 +146,9 @@ def hold_workspace(workspace: Path, truth: Truth, offsets: Mapping[Key, Values])
     describe = ask("describe", workspace, "--offsets")
     listed = ask("list", workspace)
     judged = ask("expiration", workspace)
+    lag = ask("lag", workspace)
     return {
+        "lag": hold_offsets(offsets, rows_of(lag), is_untold=lag.is_untold),
         "timeline": hold_timeline(truth, told_of(timeline)),
         "describe": hold_offsets(offsets, rows_of(describe), is_untold=describe.is_untold),
         "list": hold_list(truth, rows_of(listed), is_untold=listed.is_untold),

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.verdicts.asking import call
-from tests.verdicts.comparison import compared, hold_workspace
+from tests.verdicts.comparison import compared, hold_earlier, hold_workspace, middle_of
 from tests.verdicts.evidence import (
     DAMAGES,
     EVIDENCE,
@@ -25,7 +25,7 @@ from tests.verdicts.evidence import (
     copied,
     partitions,
 )
-from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
+from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held, iso
 from tests.verdicts.truth import read_truth
 
 if TYPE_CHECKING:
@@ -92,10 +92,16 @@ def _take_at_random(dump: Path, target: Path, drawn: st.DataObject) -> Path:
 
 def _hold_random_losses(dump: str, drawn: st.DataObject, folder: Path) -> dict[str, Held]:
     copy = _take_at_random(DUMPS / dump, folder / "dump", drawn)
-    replayed = call("replay", copy, "--out", folder / "workspace")
-    assert replayed.code in {0, 3}, replayed.said
     truth = read_truth(dump)
-    return hold_workspace(folder / "workspace", truth, truth.end_values)
+    at = middle_of(truth)
+    workspace, earlier = folder / "workspace", folder / "earlier"
+    for out, options in ((workspace, []), (earlier, ["--as-of", iso(at)])):
+        replayed = call("replay", copy, *options, "--out", out)
+        assert replayed.code in {0, 3}, replayed.said
+    return {
+        **hold_workspace(workspace, truth, truth.end_values),
+        **hold_earlier(earlier, workspace, truth, at, folder / "restored"),
+    }
 
 
 AT_RANDOM = settings(
