@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from jobs.cli.rows_options import rows_options, table_option
+from jobs.cli.sizes import Size
 from jobs.console import Console, pass_console
 from jobs.options import (
     in_order,
@@ -28,6 +30,10 @@ Examples:
   groupscope usage examples/kafka-4.3.1-failover
   groupscope usage examples/kafka-4.3.1-failover --by group --top 5
 """
+TABLES = (
+    *("committers", "one_shot_groups", "group_deletions", "coordinator_load", "size_limits"),
+    *("log_cleaning", "partition_usage", "topic_usage", "usage_growth"),
+)
 BY = ("record-type", "group", "partition", "topic")
 
 _options = in_order(
@@ -45,7 +51,24 @@ _options = in_order(
     show_default=True,
     help="Add records and bytes up by this.",
 )
-@table_option("usage", beside=("log_cleaning", "partition_usage", "topic_usage"))
+@click.option(
+    "--commit-interval",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Say what one commit an offset and so many seconds would save.  [default: 60]",
+)
+@click.option(
+    "--since",
+    metavar="WORKSPACE",
+    help="The workspace of an earlier dump of the same brokers: show how much was added since.",
+)
+@click.option(
+    "--disk",
+    type=Size(),
+    metavar="SIZE",
+    help="With --since: when the internal topics of a broker take so much, as 500GB or 2TiB.",
+)
+@table_option("usage", beside=TABLES)
 @settings_options
 @_options
 @pass_console
@@ -53,20 +76,21 @@ def usage(
     console: Console,
     /,
     output_format: OutputFormat,
-    by: str,
-    broker_configs: tuple[str, ...],
-    config: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Show what fills the internal topics.
 
     Every byte of their files: batch headers, records by partition, group and type, control records,
     and what is neither; which records are the last of their key and which are dead; whether the
-    cleaner keeps up, and what it would leave. docs/usage.md explains all of it.
+    cleaner keeps up; who commits most; groups that look left behind; what a coordinator has to
+    load; how it all grows. docs/usage.md explains all of it.
     """
     # Arrow is heavy: --help answers without it.
     from jobs.runs.usage import Wanted, usage_of  # noqa: PLC0415
 
-    answer, code = usage_of(console, Wanted(by, broker_configs, config), output_format, **options)
+    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
+    if wanted.disk is not None and wanted.since is None:
+        raise click.UsageError("--disk needs --since: one dump does not say how fast it grows")
+    answer, code = usage_of(console, wanted, output_format, **options)
     click.echo(answer)
     return code

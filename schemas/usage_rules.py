@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
+MEGABYTE = 1_000_000
+
 
 @dataclass(frozen=True)
 class KafkaSetting:
@@ -32,12 +34,28 @@ class UsageRules:
         compacted: Topics that brokers create as compacted.
         late_minutes: A log that was due for longer should have been cleaned.
         cleaner_verdicts: What each verdict on the cleaner means, worst first.
+        interval_seconds: Commits are held against one an offset and so many seconds.
+        observed_seconds: A rate is told of so long a time at least.
+        near_share: More than this of a limit is near it.
+        least_groups: So many groups of one pattern are a cluster.
+        patterns: Regular expressions for what of a name looks generated, and what stands for it.
+        hot_times: A partition is hot where it has more than so many times the mean bytes,
+        hot_bytes: and more than so many.
+        load_bytes_per_second: What a coordinator is taken to read.
     """
 
     settings: Mapping[str, KafkaSetting]
     compacted: frozenset[str]
     late_minutes: float
     cleaner_verdicts: Mapping[str, str]
+    interval_seconds: float
+    observed_seconds: float
+    near_share: float
+    least_groups: int
+    patterns: tuple[tuple[str, str], ...]
+    hot_times: float
+    hot_bytes: float
+    load_bytes_per_second: float
 
 
 @cache
@@ -55,4 +73,12 @@ def usage_rules() -> UsageRules:
         frozenset(document["compacted"]),
         document["cleaner"]["late_minutes"],
         MappingProxyType(document["cleaner_verdicts"]),
+        document["commits"]["interval_seconds"],
+        document["commits"]["observed_seconds"],
+        document["near"]["share"],
+        document["one_shot"]["least_groups"],
+        tuple((pattern, name) for pattern, name in document["one_shot"]["patterns"]),
+        document["load"]["hot_times"],
+        document["load"]["hot_megabytes"] * MEGABYTE,
+        document["load"]["megabytes_per_second"] * MEGABYTE,
     )

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
+from analytics.errors import InputNotRecognizedError
+from analytics.evaluate.usage.growth import DiskOutlook, outlooks, usage_growth
 from analytics.evaluate.usage.log_settings import LogSettings
 from analytics.evaluate.usage.summaries import summed
 from analytics.workspace import Workspace
 from jobs.replayed import replayed
 from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.runs.usage_tables import usage_tables
+from jobs.runs.usage_answer import UsageAnswer, usage_answer
+from jobs.runs.usage_tables import KnownState, usage_tables
 from jobs.settings_files import read_broker_settings, read_given_settings
-from reports.layout.output_format import OutputFormat
-from reports.layout.section import raw_section
-from reports.row_formats import shown
-from reports.usage.cleaning import cleaning_section, verdicts_said
-from reports.usage.rows import identity_said, partition_section, usage_section
 from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.replayed import Replayed
     from jobs.runs.usage_tables import Usage
+    from reports.layout.output_format import OutputFormat
 
 CANNOT_TELL = 3
-NEEDS = ("groups", "configs", "partition_leaders")
-_TOP = 10
+NEEDS = ("groups", "configs", "partition_leaders", "topics")
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,17 @@ class Wanted:
         by: What records and bytes are added up by.
         broker_configs: Files of brokers' settings.
         config: A file of settings that are in force.
+        commit_interval: Seconds between commits to compare with; None is the rules'.
+        since: The workspace of an earlier dump.
+        disk: Bytes that internal topics may take on a broker.
     """
 
     by: str
     broker_configs: tuple[str, ...] = ()
     config: str | None = None
+    commit_interval: float | None = None
+    since: str | None = None
+    disk: int | None = None
 
 
 def usage_of(
@@ -65,9 +70,11 @@ def usage_of(
     """
     # Bytes come out even of all groups only: rows are chosen when all is known.
     with replayed(console, needs=NEEDS, out=out, **options) as state:
-        found = usage_tables(state.source, state.manifest, _settings(state, wanted))
+        found = _found(state, wanted)
+        growth, disks = _growth(wanted, state.manifest)
+        tables = {**found.tables, **({} if growth is None else {"usage_growth": growth})}
         if out is not None:
-            keep_evaluations(Workspace(out), found.tables, state)
+            keep_evaluations(Workspace(out), tables, state)
         for each in found.untold:
             console.error(f"cannot tell: {each}")
         said = {
@@ -75,12 +82,33 @@ def usage_of(
             "cannot_tell": found.untold,
             "file_bytes": found.even.file_bytes,
             "comes_out_even": found.even.holds,
+            "offsets_partitions": found.placed.partitions,
+            "offsets_partitions_that_fit": found.placed.fits,
             "cleaner_verdicts": dict(usage_rules().cleaner_verdicts),
+            **({} if wanted.disk is None else {"disk": [asdict(each) for each in disks]}),
         }
         code = state.exit_code
-    chosen = _of_groups(found.rows, Selection(groups, exclude_groups))
-    answer = _answer(found, chosen, wanted, output_format, said)
-    return answer, code or (CANNOT_TELL if found.untold else 0)
+    chosen = _of_groups(tables, Selection(groups, exclude_groups))
+    answer = UsageAnswer(
+        chosen, summed(chosen["topic_usage"], wanted.by), wanted.by, found.even, found.placed
+    )
+    text = usage_answer(answer, output_format, said, disks, wanted.disk)
+    return text, code or (CANNOT_TELL if found.untold else 0)
+
+
+def _found(state: Replayed, wanted: Wanted) -> Usage:
+    tables = state.tables
+    known = KnownState(
+        tables.read("groups"), tables.read("partition_leaders"), tables.read("topics")
+    )
+    interval = wanted.commit_interval
+    return usage_tables(
+        state.source,
+        state.manifest,
+        _settings(state, wanted),
+        known,
+        None if interval is None else round(interval * 1000),
+    )
 
 
 def _settings(state: Replayed, wanted: Wanted) -> LogSettings:
@@ -93,40 +121,45 @@ def _settings(state: Replayed, wanted: Wanted) -> LogSettings:
     )
 
 
-def _of_groups(rows: pa.Table, selection: Selection) -> pa.Table:
-    if not (selection.groups or selection.exclude_groups):
-        return rows
-    there = [name for name in pc.unique(rows["group_id"]).to_pylist() if name is not None]
-    names = names_wanted(there, selection.groups, selection.exclude_groups, there)
-    return rows.filter(pc.is_in(rows["group_id"], pa.array(names, pa.string())))
+def _growth(
+    wanted: Wanted, manifest: Mapping[str, Any]
+) -> tuple[pa.Table | None, list[DiskOutlook]]:
+    """Return how partitions grew since an earlier dump, and when they take all their room.
 
-
-def _with_top(wanted: OutputFormat) -> OutputFormat:
-    """Return the format; of several tables people see the first rows, unless they ask for more."""
-    if wanted.is_for_programs or wanted.top is not None or wanted.table or wanted.only_problems:
-        return wanted
-    return OutputFormat(
-        wanted, is_wide=wanted.is_wide, top=_TOP, sort=wanted.sort, is_colored=wanted.is_colored
-    )
-
-
-def _answer(
-    found: Usage,
-    chosen: pa.Table,
-    wanted: Wanted,
-    output_format: OutputFormat,
-    said: dict[str, Any],
-) -> str:
-    is_for_programs = output_format.is_for_programs
-    sections = [
-        usage_section(summed(chosen, wanted.by), wanted.by),
-        cleaning_section(found.cleaning, is_for_programs=is_for_programs),
-        partition_section(found.partitions),
+    Raises:
+        InputNotRecognizedError: The earlier dump has no broker of this one, or is not earlier.
+        WorkspaceError: It is no workspace.
+    """
+    if wanted.since is None:
+        return None, []
+    earlier = Workspace(wanted.since).manifest()
+    clusters = [
+        {each["cluster_id"] for each in one["copies"] if each["cluster_id"]}
+        for one in (earlier, manifest)
     ]
-    if is_for_programs or output_format.table == "topic_usage":
-        sections.append(raw_section(chosen, "topic_usage"))
-    answer = shown(sections, _with_top(output_format), said)
-    if is_for_programs:
-        return answer
-    notes = [verdicts_said(found.cleaning, said["cleaner_verdicts"])]
-    return "\n\n".join([answer, *notes, identity_said(found.partitions, found.even)])
+    if all(clusters) and not clusters[0] & clusters[1]:
+        raise InputNotRecognizedError(f"--since {wanted.since} is of another cluster")
+    growth = usage_growth(earlier, manifest)
+    if not growth.num_rows:
+        names = ", ".join(str(each["name"]) for each in earlier["copies"])
+        raise InputNotRecognizedError(
+            f"--since {wanted.since} has no copy by a name of this dump's that ends earlier "
+            f"(it has {names or 'none'}); NAME=PATH names a copy"
+        )
+    return growth, [] if wanted.disk is None else outlooks(growth, wanted.disk)
+
+
+def _of_groups(tables: Mapping[str, pa.Table], selection: Selection) -> dict[str, pa.Table]:
+    """Return tables with the groups that are wanted, where they are about groups."""
+    if not (selection.groups or selection.exclude_groups):
+        return dict(tables)
+    usage = tables["topic_usage"]
+    there = [name for name in pc.unique(usage["group_id"]).to_pylist() if name is not None]
+    names = names_wanted(there, selection.groups, selection.exclude_groups, there)
+    wanted = pa.array(names, pa.string())
+    return {
+        name: rows.filter(pc.is_in(rows["group_id"], wanted))
+        if "group_id" in rows.column_names
+        else rows
+        for name, rows in tables.items()
+    }

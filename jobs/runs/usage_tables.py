@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.usage.committers import COMMITS, committers
+from analytics.evaluate.usage.coordinator_load import (
+    OFFSETS,
+    Placed,
+    coordinator_load,
+    groups_placed,
+    placed,
+)
 from analytics.evaluate.usage.key_states import COLUMNS, COMMIT_COLUMNS, KeyStates
-from analytics.evaluate.usage.log_cleaning import bounds_of, copies_of_logs, log_cleaning
+from analytics.evaluate.usage.log_cleaning import (
+    CopyOfLog,
+    bounds_of,
+    copies_of_logs,
+    log_cleaning,
+)
 from analytics.evaluate.usage.missing import untold
+from analytics.evaluate.usage.one_shot_groups import one_shot_groups
 from analytics.evaluate.usage.partition_usage import identity, partition_usage, untabled_usage
+from analytics.evaluate.usage.size_limits import size_limits
 from analytics.evaluate.usage.topic_usage import topic_usage
 from analytics.evaluate.usage.transaction_ends import IN_TRANSACTIONS, MARKERS, TransactionEnds
 from jobs.decoded_records import decoded_tables, record_batches, rows_where
@@ -23,7 +38,48 @@ if TYPE_CHECKING:
     from analytics.evaluate.usage.partition_usage import Identity
     from analytics.workspace import Workspace
 
-_COMMITS: Final = "offset_commit"
+
+@dataclass(frozen=True)
+class KnownState:
+    """State tables that usage is held against, as far as there are any.
+
+    Attributes:
+        groups: The table `groups`.
+        leaders: The table `partition_leaders`.
+        topics: The table `topics`.
+    """
+
+    groups: pa.Table
+    leaders: pa.Table
+    topics: pa.Table
+
+    @classmethod
+    def nothing(cls) -> KnownState:
+        """Return that no state is known."""
+        names = ("groups", "partition_leaders", "topics")
+        return cls(
+            *(
+                pa.schema([(each.name, pa.null()) for each in table(name).columns]).empty_table()
+                for name in names
+            )
+        )
+
+    @property
+    def leading(self) -> dict[tuple[str, int], int | None]:
+        """Who leads each partition."""
+        columns = (self.leaders[name].to_pylist() for name in ("topic", "partition", "leader"))
+        return {(topic, number): leader for topic, number, leader in zip(*columns, strict=True)}
+
+    @property
+    def offsets_partitions(self) -> int | None:
+        """How many partitions `__consumer_offsets` has, None where nothing says."""
+        columns = (self.topics[name].to_pylist() for name in ("topic", "partitions", "deleted_at"))
+        counts = [
+            count
+            for topic, count, deleted in zip(*columns, strict=True)
+            if topic == OFFSETS and deleted is None and count
+        ]
+        return counts[0] if len(counts) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -31,56 +87,97 @@ class Usage:
     """What was found.
 
     Attributes:
-        rows: The table `topic_usage`, of all groups.
-        partitions: The table `partition_usage`.
-        cleaning: The table `log_cleaning`.
+        tables: The tables by their names; `topic_usage` and its like are of all groups.
         even: Whether bytes come out even.
+        placed: How groups lie on partitions.
         untold: What cannot be told, one sentence each.
     """
 
-    rows: pa.Table
-    partitions: pa.Table
-    cleaning: pa.Table
+    tables: Mapping[str, pa.Table]
     even: Identity
+    placed: Placed
     untold: list[str]
 
     @property
-    def tables(self) -> dict[str, pa.Table]:
-        """The tables by their names."""
-        return {
-            "topic_usage": self.rows,
-            "partition_usage": self.partitions,
-            "log_cleaning": self.cleaning,
-        }
+    def rows(self) -> pa.Table:
+        """The table `topic_usage`."""
+        return self.tables["topic_usage"]
+
+    @property
+    def partitions(self) -> pa.Table:
+        """The table `partition_usage`."""
+        return self.tables["partition_usage"]
+
+    @property
+    def cleaning(self) -> pa.Table:
+        """The table `log_cleaning`."""
+        return self.tables["log_cleaning"]
 
 
-def usage_tables(space: Workspace, manifest: Mapping[str, Any], settings: LogSettings) -> Usage:
+def usage_tables(
+    space: Workspace,
+    manifest: Mapping[str, Any],
+    settings: LogSettings,
+    known: KnownState | None = None,
+    interval_ms: int | None = None,
+) -> Usage:
     """Read every decoded record once.
 
     Args:
         space: The workspace with the decoded tables.
         manifest: Its own, or that of a replay of it.
         settings: Those in force.
+        known: State tables.
+        interval_ms: What commits are held against; None is the rules' interval.
 
     Raises:
         WorkspaceError: A table is damaged.
     """
+    known = known or KnownState.nothing()
     there = {each["topic"] for each in manifest["partitions"]}
     topics = [topic for topic in TOPICS if topic in there]
     ends = _transaction_ends(space, topics)
     logs = copies_of_logs(manifest, ends.first_open)
-    states = KeyStates(bounds_of(logs, settings), ends)
-    for topic in topics:
-        for name in decoded_tables(topic):
-            columns = [*COLUMNS, *(COMMIT_COLUMNS if name == _COMMITS else ())]
-            for batch in record_batches(space, topic, name, columns):
-                states.add(topic, name, batch)
+    states = _states(space, topics, KeyStates(bounds_of(logs, settings), ends, _complete(logs)))
     partitions = partition_usage(manifest)
     rows = topic_usage(states, untabled_usage(manifest))
     rows = rows.select([each.name for each in table("topic_usage").columns])
     even = identity(partitions, rows)
-    cleaning = log_cleaning(logs, settings, states, rows)
-    return Usage(rows, partitions, cleaning, even, untold(manifest, even))
+    now_ms = {
+        each.place: each.now_ms for each in logs if each.is_leading and each.now_ms is not None
+    }
+    found = placed(groups_placed(rows), known.offsets_partitions)
+    clusters, deletions = one_shot_groups(rows, known.groups, settings.rules)
+    tables = {
+        "topic_usage": rows,
+        "partition_usage": partitions,
+        "log_cleaning": log_cleaning(logs, settings, states, rows),
+        "committers": committers(states, now_ms, settings.rules, interval_ms),
+        "size_limits": size_limits(rows, settings),
+        "one_shot_groups": clusters,
+        "group_deletions": deletions,
+        "coordinator_load": coordinator_load(
+            rows, partitions, known.leading, found, settings.rules
+        ),
+    }
+    return Usage(tables, even, found, untold(manifest, even))
+
+
+def _states(space: Workspace, topics: Iterable[str], states: KeyStates) -> KeyStates:
+    for topic in topics:
+        for name in decoded_tables(topic):
+            columns = [*COLUMNS, *(COMMIT_COLUMNS if name == COMMITS else ())]
+            for batch in record_batches(space, topic, name, columns):
+                states.add(topic, name, batch)
+    return states
+
+
+def _complete(logs: Iterable[CopyOfLog]) -> dict[Any, int]:
+    return {
+        each.place: each.complete_from
+        for each in logs
+        if each.is_leading and each.complete_from is not None
+    }
 
 
 def _transaction_ends(space: Workspace, topics: Iterable[str]) -> TransactionEnds:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,3 +69,74 @@ def test_one_group_is_shown_and_bytes_still_come_out_even(
     assert "parcel-router" in groups
     assert all(each.startswith("parcel-") for each in groups)
     assert found["comes_out_even"]
+
+
+def test_growth_since_an_earlier_dump_and_when_the_disk_is_full(
+    groupscope: Groupscope, failover_workspace: Path, failover_dump: Path, tmp_path: Path
+) -> None:
+    """The earlier dump is the later one without what a partition's log has in its second half."""
+    earlier = tmp_path / "earlier"
+    shutil.copytree(failover_dump / "broker-2", earlier / "broker-2")
+    shutil.rmtree(earlier / "broker-2" / "__consumer_offsets-9")
+    shutil.rmtree(earlier / "broker-2" / "__cluster_metadata-0")
+    workspace = tmp_path / "workspace"
+    assert groupscope("decode", earlier / "broker-2", "--out", workspace).returncode == 0
+
+    result = groupscope(
+        *("usage", failover_workspace, "--since", workspace, "--disk", "2GB", "--format", "json")
+    )
+
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    grown = {
+        (row["topic"], row["partition"]): row["file_bytes"] - row["earlier_bytes"]
+        for row in found["usage_growth"]
+    }
+    assert {row["copy"] for row in found["usage_growth"]} == {"broker-2"}
+    size = (failover_dump / "broker-2/__consumer_offsets-9/00000000000000000000.log").stat().st_size
+    assert grown["__consumer_offsets", 9] == size
+    assert not any(
+        more for place, more in grown.items() if place[0] == "__consumer_offsets" and place[1] != 9
+    )
+    (disk,) = found["disk"]
+    assert disk["full_at_ms"] > 0
+
+
+def test_a_disk_without_an_earlier_dump_is_a_wrong_call(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    result = groupscope("usage", failover_workspace, "--disk", "1TB")
+    assert result.returncode == 2
+    assert "--since" in result.stderr
+    for size in ("much", "0", "-3GB"):
+        assert groupscope("usage", failover_workspace, f"--disk={size}").returncode == 2
+
+
+def test_the_same_dump_is_no_earlier_one(groupscope: Groupscope, failover_workspace: Path) -> None:
+    result = groupscope("usage", failover_workspace, "--since", failover_workspace)
+    assert result.returncode == 2
+    assert "ends earlier" in result.stderr
+
+
+def test_left_behind_groups_come_with_commands_to_review(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    result = groupscope(
+        *("usage", failover_workspace, "--table", "group_deletions", "--format", "csv")
+    )
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert len(rows) == 6
+    assert {row["pattern"] for row in rows} == {"console-consumer-<number>"}
+    assert all(row["command"].endswith(f"--group {row['group_id']}") for row in rows)
+
+
+def test_a_partition_that_no_copy_holds_is_cannot_tell(
+    groupscope: Groupscope, failover_dump: Path, tmp_path: Path
+) -> None:
+    broker = tmp_path / "broker-2"
+    shutil.copytree(failover_dump / "broker-2", broker)
+    shutil.rmtree(broker / "__consumer_offsets-5")
+    result = groupscope("usage", broker, "--top", "1")
+    assert result.returncode == 3
+    assert "what is in __consumer_offsets-5, which no copy holds" in result.stderr
+    assert "Every byte is accounted for" in result.stdout

@@ -18,30 +18,36 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
+# fmt: off
 (
     PLACE, REST, OFFSET, BYTES, FLAGS, TIME, VALUE, METADATA, BATCH,
-) = range(9)  # fmt: skip
+) = range(9)
+# fmt: on
 """What is told of each record: kind of record, partition and group as one number; the rest of its
 key as one number; its offset; its bytes; `FLAGS`; its time in milliseconds, -1 none; the committed
 offset; bytes of the commit's metadata; the offset of its batch."""
 TOLD: Final = 9
 
-IS_TOMBSTONE, IS_ABORTED, IS_OPEN, IS_CLEANABLE = 1, 2, 4, 8
+IS_TOMBSTONE, IS_ABORTED, IS_OPEN, IS_CLEANABLE, IS_COMPLETE = 1, 2, 4, 8, 16
 """The record deletes its key; its transaction was aborted; or has not ended; it lies where the
-cleaner may go."""
+cleaner may go; or where every record is still there."""
 
 NO_VALUE: Final = -(1 << 62)
 """In place of a committed offset: the record commits none."""
 
+# fmt: off
 (
     KEY_PLACE, KEY_REST, RECORDS, ALL_BYTES, TOMBSTONES, TOMBSTONE_BYTES, ABORTED, ABORTED_BYTES,
-    OPEN, OPEN_BYTES, UNCHANGED, UNCHANGED_BYTES, FIRST_TIME, LAST_TIME, MOST_BYTES, MOST_METADATA,
+    OPEN, OPEN_BYTES, UNCHANGED, UNCHANGED_BYTES, SEEN, SEEN_BYTES, SEEN_FROM,
+    FIRST_TIME, LAST_TIME, MOST_BYTES, MOST_METADATA,
     LAST_OFFSET, LAST_BYTES, LAST_IS_TOMBSTONE, LAST_VALUE,
     CLEAN_OFFSET, CLEAN_BYTES, CLEAN_IS_TOMBSTONE, CLEAN_BATCH,
-) = range(24)  # fmt: skip
-"""What is kept of each key. `LAST_*` is of its last record that counts, `CLEAN_*` of the last of
-those where the cleaner may go; their offset is -1 where there is none."""
-KEPT: Final = 24
+) = range(27)
+# fmt: on
+"""What is kept of each key. `SEEN*` is of values where every record is still there, `LAST_*` of its
+last record that counts, `CLEAN_*` of the last of those where the cleaner may go; offsets and times
+are -1 where there is none."""
+KEPT: Final = 27
 
 
 def _slot_of(place: int, rest: int, mask: int) -> int:
@@ -82,6 +88,11 @@ def _add(at: int, records: Given, base: int, kept: Numbers) -> None:
         if kept[base + FIRST_TIME] < 0 or time < kept[base + FIRST_TIME]:
             kept[base + FIRST_TIME] = time
         kept[base + LAST_TIME] = max(kept[base + LAST_TIME], time)
+    if flags & IS_COMPLETE and not flags & IS_TOMBSTONE:
+        kept[base + SEEN] += 1
+        kept[base + SEEN_BYTES] += size
+        if time >= 0 and (kept[base + SEEN_FROM] < 0 or time < kept[base + SEEN_FROM]):
+            kept[base + SEEN_FROM] = time
     if flags & IS_ABORTED:
         kept[base + ABORTED] += 1
         kept[base + ABORTED_BYTES] += size
@@ -125,6 +136,7 @@ def fold_records(records: Given, kept: Numbers, slots: Numbers, known: int) -> i
                     kept[base + each] = 0
                 kept[base + KEY_PLACE] = place
                 kept[base + KEY_REST] = rest
+                kept[base + SEEN_FROM] = -1
                 kept[base + FIRST_TIME] = -1
                 kept[base + LAST_TIME] = -1
                 kept[base + LAST_OFFSET] = -1

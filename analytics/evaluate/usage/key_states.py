@@ -16,6 +16,7 @@ from analytics.evaluate.usage.key_fold import (
     FLAGS,
     IS_ABORTED,
     IS_CLEANABLE,
+    IS_COMPLETE,
     IS_OPEN,
     IS_TOMBSTONE,
     KEPT,
@@ -50,6 +51,7 @@ _GROUP_FIELDS: Final = ("group", "group_id", "transactional_id")
 _FIELDS_A_RECORD: Final = 9
 _LEAST_SLOTS: Final = 1 << 10
 _NO_BATCH: Final = -1
+_NOWHERE: Final = (1 << 63) - 1
 
 
 class Place(NamedTuple):
@@ -102,6 +104,7 @@ class KeyStates:
     Attributes:
         bounds: By partition the offset from which on the cleaner may not go; absent: nowhere.
         ends: How transactions ended.
+        complete_from: By partition the offset from which on every record is there; absent: none.
         lacks_bytes: Some records are archived rows, which do not say how many bytes they took.
         kinds: Record types.
         places: Partitions.
@@ -111,6 +114,7 @@ class KeyStates:
 
     bounds: Mapping[Place, int]
     ends: TransactionEnds
+    complete_from: Mapping[Place, int] = field(default_factory=dict)
     lacks_bytes: bool = False
     kinds: Codes = field(default_factory=Codes)
     places: Codes = field(default_factory=Codes)
@@ -196,6 +200,8 @@ class KeyStates:
         flags = records["is_tombstone"].to_numpy(zero_copy_only=False) * IS_TOMBSTONE
         bound = _each(partition, lambda number: self.bounds.get(Place(topic, number), 0))
         flags = flags | (offset < bound) * IS_CLEANABLE
+        whole = _each(partition, lambda n: self.complete_from.get(Place(topic, n), _NOWHERE))
+        flags |= (offset >= whole) * IS_COMPLETE
         in_transactions = np.flatnonzero(
             pc.fill_null(records["is_transactional"], fill_value=False).to_numpy(
                 zero_copy_only=False

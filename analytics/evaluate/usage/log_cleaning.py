@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.usage.cleaner import CleanerSettings, Cleaning, cleaning_of, judged
+from analytics.evaluate.usage.contract_table import table_of
 from analytics.evaluate.usage.key_states import Place
 from analytics.evaluate.usage.log_files import LogFiles, milliseconds
 from analytics.evaluate.usage.retained import Retained, retained
-from schemas import table
 
 if TYPE_CHECKING:
     from analytics.evaluate.usage.key_states import KeyStates
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 HEADER: Final = 61
 _RATIO: Final = "min.cleanable.dirty.ratio"
 _METADATA: Final = "__cluster_metadata"
-_TYPES: Final = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "double": pa.float64(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-}
 
 
 @dataclass(frozen=True)
@@ -46,6 +38,7 @@ class CopyOfLog:
         size: Bytes of its segments.
         is_packed: Some of its batches are compressed.
         now_ms: The end of everything that the broker's copy has; None where nothing has a time.
+        complete_from: From this offset on every record is there; None where nothing tells.
     """
 
     place: Place
@@ -56,6 +49,7 @@ class CopyOfLog:
     size: int
     is_packed: bool
     now_ms: int | None
+    complete_from: int | None = None
 
 
 def copies_of_logs(
@@ -95,6 +89,7 @@ def copies_of_logs(
                 sum(segment.size for segment in files.segments) if files else 0,
                 bool(use.get("compressed")),
                 ends.get(copy),
+                each.get("complete_from"),
             )
         )
     return found
@@ -138,13 +133,7 @@ def log_cleaning(
         }
         for each, found in zip(logs, verdicts, strict=True)
     ]
-    contract = table("log_cleaning").columns
-    made = pa.table(
-        {
-            column.name: _column([row[column.name] for row in rows], _TYPES[column.type])
-            for column in contract
-        }
-    )
+    made = table_of("log_cleaning", rows)
     rank = pc.index_in(made["verdict"], pa.array(list(settings.rules.cleaner_verdicts)))
     order = [("rank", "ascending"), ("cleanable_bytes", "descending")]
     keys = [(name, "ascending") for name in ("topic", "partition", "copy")]
@@ -247,10 +236,3 @@ def _standing(usage: pa.Table) -> dict[Place, int]:
         place = Place(topic, partition)
         sums[place] = sums.get(place, 0) + (count or 0)
     return sums
-
-
-def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(type_):
-        micros = [None if each is None else each * 1000 for each in values]
-        return pa.array(micros, pa.int64()).view(type_)
-    return pa.array(values, type_)

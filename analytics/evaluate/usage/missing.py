@@ -29,7 +29,7 @@ def untold(manifest: Mapping[str, Any], found: Identity) -> list[str]:
 
 def _absent(manifest: Mapping[str, Any]) -> list[str]:
     return [
-        f"what is in {len(numbers)} partitions of {topic}, which no copy holds: {_named(numbers)}"
+        f"what is in {topic}-{_named(numbers)}, which no copy holds"
         for topic, numbers in manifest["absent_partitions"].items()
         if numbers
     ]

@@ -1,0 +1,36 @@
+"""Rows as a table that has the columns and types of its contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from schemas import table
+
+_TYPES: Final = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "boolean": pa.bool_(),
+    "double": pa.float64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+def table_of(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return rows as a table; times are epoch milliseconds, or times already."""
+    return pa.table(
+        {
+            each.name: _column([row[each.name] for row in rows], _TYPES[each.type])
+            for each in table(name).columns
+        }
+    )
+
+
+def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(type_) and all(isinstance(each, int | None) for each in values):
+        micros = [None if each is None else each * 1000 for each in values]
+        return pa.array(micros, pa.int64()).view(type_)
+    return pa.array(values, type_)

@@ -1,0 +1,116 @@
+"""The table `usage_growth`: how internal partitions grew since an earlier dump."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from analytics.evaluate.usage.contract_table import table_of
+from analytics.evaluate.usage.log_files import milliseconds
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DAY_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True)
+class DiskOutlook:
+    """When the internal topics of a broker's copy take all the room they are given.
+
+    Attributes:
+        copy: The copy.
+        file_bytes: What they take now.
+        bytes_per_day: How much more a day.
+        full_at_ms: When they take all of it; None where they do not grow.
+        is_full: They take it all already.
+    """
+
+    copy: str
+    file_bytes: int
+    bytes_per_day: float
+    full_at_ms: int | None
+    is_full: bool
+
+
+def usage_growth(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> pa.Table:
+    """Return how every copy that both dumps have grew, the fastest first.
+
+    Args:
+        earlier: The manifest of the earlier decode run.
+        now: That of this one.
+    """
+    before = _copies(earlier)
+    ends = {name: _end(manifest) for name, manifest in (("from", earlier), ("to", now))}
+    names = {copy for copy, _, _ in before}
+    found = []
+    for key, row in _copies(now).items():
+        copy, topic, partition = key
+        start, end = ends["from"].get(copy), ends["to"].get(copy)
+        if copy not in names or start is None or end is None or end <= start:
+            continue
+        old = before.get(key)
+        days = (end - start) / DAY_MS
+        size, was = _size(row), _size(old) if old else 0
+        ended = (old["end_offset"] or 0) if old else 0
+        written = (row["end_offset"] or 0) - ended
+        appended = written if written >= 0 else None
+        found.append(
+            {
+                "topic": topic,
+                "partition": partition,
+                "copy": copy,
+                "from_timestamp": start,
+                "to_timestamp": end,
+                "earlier_bytes": was,
+                "file_bytes": size,
+                "bytes_per_day": round((size - was) / days),
+                "appended_records": appended,
+                "appended_per_day": None if appended is None else round(appended / days),
+            }
+        )
+    keys = [(name, "ascending") for name in ("topic", "partition", "copy")]
+    return table_of("usage_growth", found).sort_by([("bytes_per_day", "descending"), *keys])
+
+
+def outlooks(growth: pa.Table, room_bytes: int) -> list[DiskOutlook]:
+    """Return when each copy takes all the room, at the rate at which it grew.
+
+    Args:
+        growth: The table `usage_growth`.
+        room_bytes: What the internal topics may take on a broker.
+    """
+    rows = growth.to_pylist()
+    found = []
+    for copy in sorted({row["copy"] for row in rows}):
+        here = [row for row in rows if row["copy"] == copy]
+        size = sum(row["file_bytes"] for row in here)
+        rate = float(sum(row["bytes_per_day"] for row in here))
+        end = round(here[0]["to_timestamp"].timestamp() * 1000)
+        left = room_bytes - size
+        full = end + round(left / rate * DAY_MS) if left > 0 and rate > 0 else None
+        found.append(DiskOutlook(copy, size, rate, full, left <= 0))
+    return found
+
+
+def _copies(manifest: Mapping[str, Any]) -> dict[tuple[str, str, int], Mapping[str, Any]]:
+    return {
+        (each["copy"], each["topic"], each["partition"]): each
+        for each in manifest["partitions"]
+        if each["copy"] is not None
+    }
+
+
+def _size(row: Mapping[str, Any]) -> int:
+    return sum(each["size"] for each in row["files"])
+
+
+def _end(manifest: Mapping[str, Any]) -> dict[str, int]:
+    """Return the time of the last record of each copy."""
+    ends: dict[str, int] = {}
+    for each in manifest["partitions"]:
+        last = milliseconds(each["last_timestamp"])
+        if last is not None and each["copy"] is not None:
+            ends[each["copy"]] = max(last, ends.get(each["copy"], last))
+    return ends

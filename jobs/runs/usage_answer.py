@@ -1,0 +1,123 @@
+"""The answer of `usage`: which tables are shown, and the sentences below them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from reports.layout.output_format import OutputFormat
+from reports.layout.section import raw_section
+from reports.row_formats import Section, shown
+from reports.usage.cleaning import cleaning_section, verdicts_said
+from reports.usage.load import (
+    brokers_said,
+    growth_section,
+    joined,
+    load_section,
+    outlook_said,
+    placed_said,
+)
+from reports.usage.rows import identity_said, partition_section, usage_section
+from reports.usage.writers import (
+    committers_section,
+    deletions_section,
+    limits_section,
+    patterns_section,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from analytics.evaluate.usage.coordinator_load import Placed
+    from analytics.evaluate.usage.growth import DiskOutlook
+    from analytics.evaluate.usage.partition_usage import Identity
+
+_TOP: Final = 10
+_ON_DEMAND: Final = ("group_deletions", "topic_usage")
+"""Tables that people see only where they name them."""
+
+
+@dataclass(frozen=True)
+class UsageAnswer:
+    """What is to be shown.
+
+    Attributes:
+        tables: The tables by their names.
+        sums: `topic_usage`, added up
+        by: by this.
+        even: Whether bytes come out even.
+        placed: How groups lie on partitions.
+    """
+
+    tables: Mapping[str, pa.Table]
+    sums: pa.Table
+    by: str
+    even: Identity
+    placed: Placed
+
+
+def usage_answer(
+    answer: UsageAnswer,
+    wanted: OutputFormat,
+    said: Mapping[str, Any],
+    disks: Sequence[DiskOutlook] = (),
+    room_bytes: int | None = None,
+) -> str:
+    """Return what goes to stdout.
+
+    Args:
+        answer: What is shown.
+        wanted: The format.
+        said: What JSON has beside the tables.
+        disks: When brokers' room is taken.
+        room_bytes: The room.
+    """
+    sections = _sections(answer, wanted)
+    text = shown(sections, _with_top(wanted), said)
+    if wanted.is_for_programs or wanted.table:
+        return text
+    tables = answer.tables
+    return joined(
+        [
+            text,
+            verdicts_said(tables["log_cleaning"], said["cleaner_verdicts"]),
+            brokers_said(tables["coordinator_load"]),
+            placed_said(answer.placed),
+            outlook_said(disks, room_bytes or 0),
+            identity_said(tables["partition_usage"], answer.even),
+        ]
+    )
+
+
+def _sections(answer: UsageAnswer, wanted: OutputFormat) -> list[Section]:
+    tables, programs = answer.tables, wanted.is_for_programs
+    sections = [
+        usage_section(answer.sums, answer.by),
+        cleaning_section(tables["log_cleaning"], is_for_programs=programs),
+        committers_section(tables["committers"]),
+        patterns_section(tables["one_shot_groups"]),
+        deletions_section(tables["group_deletions"]),
+        limits_section(tables["size_limits"], only_near=not (programs or wanted.table)),
+        load_section(tables["coordinator_load"]),
+        *([growth_section(tables["usage_growth"])] if "usage_growth" in tables else []),
+        partition_section(tables["partition_usage"]),
+        raw_section(tables["topic_usage"], "topic_usage"),
+    ]
+    if programs:
+        return sections
+    return [
+        each
+        for each in sections
+        if each.name == wanted.table
+        or (each.name not in _ON_DEMAND and (each.rows.num_rows or each.name == "usage"))
+    ]
+
+
+def _with_top(wanted: OutputFormat) -> OutputFormat:
+    """Return the format; of several tables people see the first rows, unless they ask for more."""
+    if wanted.is_for_programs or wanted.top is not None or wanted.table or wanted.only_problems:
+        return wanted
+    return OutputFormat(
+        wanted, is_wide=wanted.is_wide, top=_TOP, sort=wanted.sort, is_colored=wanted.is_colored
+    )
