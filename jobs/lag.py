@@ -55,7 +55,7 @@ BY = ("partition", "group", "topic", "member")
 )
 @settings_options
 @end_offsets_option
-@table_option("lag", beside=("status_history", "offset_moves", "topic_readers"))
+@table_option("lag", beside=("status_history", "offset_moves", "topic_readers", "group_capacity"))
 @asking_options
 @pass_console
 def lag(

@@ -6,7 +6,7 @@ No record of them was ever read: these are sizes of files, entries of time index
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -81,27 +81,26 @@ class DataLogs:
         found = []
         for place, each in enumerate(rows):
             after = rows[place + 1] if place + 1 < len(rows) else None
-            is_last = after is None or any(after[name] != each[name] for name in _PLACE)
-            if each["timestamp"] > as_of or not (is_last or after["timestamp"] > as_of):  # type: ignore[index]
+            if after is not None and any(after[name] != each[name] for name in _PLACE):
+                after = None
+            if each["timestamp"] > as_of or (after is not None and after["timestamp"] <= as_of):
                 continue
             end = {name: each[name] for name in _PLACE}
-            if is_last:
+            if after is None:
                 end |= {"log_end_offset": each["offset"] + 1, "log_end_bound": EXACT}
-            elif after is not None:
+            else:
                 end |= _between(each, after, as_of)
             found.append(end)
         return pa.Table.from_pylist(found, _ENDS)
 
 
-def _between(
-    before: dict[str, object], after: dict[str, object], as_of: datetime
-) -> dict[str, object]:
+def _between(before: dict[str, Any], after: dict[str, Any], as_of: datetime) -> dict[str, Any]:
     """Return where a log ended between two entries: the later record was not there yet."""
     begun, ended = before["timestamp"], after["timestamp"]
-    least, most = int(before["offset"]) + 1, int(after["offset"])  # type: ignore[call-overload]
+    least, most = int(before["offset"]) + 1, int(after["offset"])
     if least >= most:
         return {"log_end_offset": least, "log_end_bound": EXACT}
-    share = (as_of - begun) / (ended - begun)  # type: ignore[operator]
+    share = (as_of - begun) / (ended - begun)
     return {
         "log_end_offset": least + int(share * (most - least)),
         "log_end_bound": INTERPOLATED,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.summaries import BY, summed, with_readers
+from analytics.evaluate.lag.capacity import group_capacity
+from analytics.evaluate.lag.summaries import BY, summed, with_capacity, with_readers
 from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
 from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
 from analytics.workspace import Workspace
@@ -20,6 +21,7 @@ from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.lag_question import lag_question
 from reports.describe.against import told
 from reports.lag.rows import (
+    capacity_section,
     history_section,
     lag_section,
     moves_section,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from reports.row_formats import Section
 
 DIFFERENT, CANNOT_TELL = 1, 3
-TOPIC = "topic"
+GROUP, TOPIC = "group", "topic"
 NEEDS = (
     *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),
     *("share_partitions", "offset_history", "configs"),
@@ -94,6 +96,7 @@ def lag_of(
                 "status_history": found.statuses,
                 "offset_moves": found.moves,
                 "topic_readers": readers,
+                "group_capacity": _capacity(state, found),
             }
             keep_evaluations(Workspace(out), kept, state)
         if wanted.against is not None:
@@ -111,7 +114,8 @@ def lag_of(
             "verdicts": dict(lag_rules().verdicts),
             **({} if unread is None else {"unread_topics": unread}),
         }
-        answer = _answer(found, readers, wanted, output_format, said)
+        beside = (readers, _capacity(state, found))
+        answer = _answer(found, beside, wanted, output_format, said)
         code = asked.exit_code or state.exit_code
     return answer, code or (CANNOT_TELL if untold else 0)
 
@@ -127,6 +131,10 @@ def _evaluated(state: Replayed, asked: AskedGroups, wanted: Wanted) -> tuple[Lag
         for each in (found.rows, readers)
     )
     return replace(found, rows=rows), readers
+
+
+def _capacity(state: Replayed, found: Lag) -> pa.Table:
+    return group_capacity(found.rows, state.tables.read("members", ["group_id"]))
 
 
 def _unread(state: Replayed, asked: AskedGroups, readers: pa.Table) -> list[str] | None:
@@ -147,18 +155,27 @@ def _untold(rows: pa.Table) -> list[str]:
 
 
 def _answer(
-    found: Lag, readers: pa.Table, wanted: Wanted, output_format: str, said: dict[str, Any]
+    found: Lag,
+    beside: tuple[pa.Table, pa.Table],
+    wanted: Wanted,
+    output_format: str,
+    said: dict[str, Any],
 ) -> str:
+    readers, capacity = beside
     rows = _selected(found.rows, wanted)
     sums = summed(rows, wanted.by, lag_rules()) if wanted.by in BY else None
     if sums is not None and wanted.by == TOPIC:
         is_whole = rows.num_rows == found.rows.num_rows
         sums = with_readers(sums, readers, said.get("unread_topics", ()), is_whole=is_whole)
+    if sums is not None and wanted.by == GROUP:
+        sums = with_capacity(sums, capacity)
     sections = [lag_section(rows) if sums is None else sum_section(sums, wanted.by)]
     if wanted.through_history:
         sections += [history_section(found.statuses), moves_section(found.moves)]
     if wanted.by == TOPIC and output_format in {"json", "csv"}:
         sections.append(readers_section(readers))
+    if wanted.by == GROUP and output_format in {"json", "csv"}:
+        sections.append(capacity_section(capacity))
     answer = shown(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer

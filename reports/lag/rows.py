@@ -111,9 +111,17 @@ def sum_section(rows: pa.Table, by: str) -> Section:
     sums = dict(_SUM_HEADS)
     if by == "topic":
         sums = {"groups": "#GROUPS", **sums, "once_readers": "ONCE", "readers": "READERS"}
+    if by == "group":
+        sums |= {"members": "#MEMBERS", "useful_members": "USEFUL", "needed_members": "NEEDED"}
     spare = ("unknown_lag", "stale_lag", "max_lag", "once_readers")
     heads |= sums
     return Section(_marked(rows), heads, name="lag", problem="is_problem", spare=spare)
+
+
+def capacity_section(capacity: pa.Table) -> Section:
+    """Return how many members groups have and could use."""
+    heads = {name: name.upper().replace("_", "-") for name in capacity.column_names}
+    return Section(capacity, heads, name="group_capacity", key="group_capacity")
 
 
 def readers_section(readers: pa.Table) -> Section:

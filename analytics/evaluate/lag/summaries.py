@@ -106,6 +106,15 @@ def _named(ranks: pa.ChunkedArray, words: Sequence[str]) -> pa.Array:
     return pa.array(words, pa.string()).take(ranks.combine_chunks())
 
 
+def with_capacity(sums: pa.Table, capacity: pa.Table) -> pa.Table:
+    """Add to sums by group, in their order, how many members it has and could use."""
+    names = ["members", "useful_members", "needed_members"]
+    place = pc.index_in(sums["group_id"], capacity["group_id"].combine_chunks()).combine_chunks()
+    for name in names:
+        sums = sums.append_column(name, capacity[name].combine_chunks().take(place))
+    return sums
+
+
 def with_readers(
     sums: pa.Table, readers: pa.Table, unread: Sequence[str], *, is_whole: bool
 ) -> pa.Table:
