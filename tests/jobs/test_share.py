@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,3 +121,106 @@ def test_text_fits_120_columns(groupscope: Groupscope, failover_workspace: Path)
     table = result.stdout.partition("\n\n")[0]
     assert max(map(len, table.splitlines())) <= 120
     assert table.splitlines()[1].startswith("! pickup")
+
+
+# --- what the dump lacks -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lacking(
+    groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The dump without one partition of share state, and without the logs of a data topic."""
+    folder = tmp_path_factory.mktemp("lacking")
+    left_out = shutil.ignore_patterns("__share_group_state-0", "label-prints-*")
+    dump = shutil.copytree(failover_dump, folder / "dump", ignore=left_out)
+    result = groupscope("replay", dump, "--out", folder / "workspace", timeout=900)
+    assert result.returncode == 0, result.stderr
+    return folder / "workspace"
+
+
+def test_what_the_state_cannot_show_cannot_be_told(groupscope: Groupscope, lacking: Path) -> None:
+    result = groupscope("share", lacking, "--group", "pickup-dispatch", "--format", "json")
+    rows = {row["partition"]: row for row in json.loads(result.stdout)["rows"]}
+    missing = rows[3]
+
+    assert result.returncode == 3
+    assert missing["status"] == "cannot_tell"
+    assert not missing["complete"]
+    assert "no copy of __share_group_state-0" in missing["missing"]
+    unknown = ("start_offset", "lag", "records_left", "in_flight", "blocking_first_offset")
+    assert [missing[name] for name in unknown] == [None] * len(unknown)
+    assert "cannot tell: 1 share partitions" in result.stderr
+    # What other partitions of the topic hold is told as before.
+    assert (rows[2]["status"], rows[2]["lag"]) == ("behind", 20)
+
+
+def rows_of_label_prints(
+    groupscope: Groupscope, lacking: Path, *options: str | Path
+) -> list[dict[str, Any]]:
+    """The row of the partition whose state is there; that of the other one is missing, too."""
+    given = ("--topic", "label-prints", *options, "--format", "json")
+    result = groupscope("share", lacking, *given)
+    assert result.returncode == 3
+    return [row for row in json.loads(result.stdout)["rows"] if row["complete"]]
+
+
+def test_without_the_logs_of_a_topic_its_lag_is_not_known(
+    groupscope: Groupscope, lacking: Path
+) -> None:
+    (row,) = rows_of_label_prints(groupscope, lacking)
+
+    assert (row["lag"], row["status"]) == (None, "idle")
+    assert row["reason"] == "where the log ends at that instant is not known"
+    # What is stored is known all the same.
+    assert row["acknowledged_count"] + row["archived_count"] == 60
+
+
+def test_ends_that_are_given_make_up_for_logs(
+    groupscope: Groupscope, lacking: Path, tmp_path: Path
+) -> None:
+    ends = tmp_path / "ends.txt"
+    ends.write_text("label-prints:0:61\nlabel-prints:1:61\n", encoding="utf-8")
+    (row,) = rows_of_label_prints(groupscope, lacking, "--end-offsets", ends)
+    assert (row["lag"], row["records_left"]) == (1, 1)
+
+
+# --- the tables beside the backlog ---------------------------------------------------------------
+
+
+def test_what_was_given_up_is_listed_with_the_record_that_did_it(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    found = answer_of(groupscope, failover_workspace)
+    archived = found["archived"]
+    offsets = sum(row["last_offset"] - row["first_offset"] + 1 for row in archived)
+    assert offsets == sum(row["archived_count"] for row in found["rows"]) == 40
+    assert {row["cause"] for row in archived} == {"rejected_or_gap"}
+    assert all(row["archived_at"] and row["record_offset"] for row in archived)
+    assert found["faults"] == []
+
+
+def test_what_keeps_the_log_of_share_state_is_named(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    rows = answer_of(groupscope, failover_workspace, "--table", "prunable")["rows"]
+    assert [row["coordinator_partition"] for row in rows] == [0, 1, 2, 3]
+    for row in rows:
+        assert row["prunable_records"] <= row["records"] <= row["log_end_offset"]
+        assert row["held_by_offset"] == (row["prunable_to"] or 0)
+
+
+def test_the_tables_are_kept(
+    groupscope: Groupscope, failover_workspace: Path, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(failover_workspace, tmp_path / "copy")
+    result = groupscope("share", copy, "--out", copy)
+    assert result.returncode == 0, result.stderr
+    kept = {path.name for path in (copy / "evaluations").iterdir()}
+    assert kept == {
+        "share_archived_ranges",
+        "share_backlog",
+        "share_delivery_counts",
+        "share_faults",
+        "share_prunable",
+    }

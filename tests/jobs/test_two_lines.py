@@ -301,3 +301,35 @@ def test_one_dump_is_compared_with_its_own_past(
     assert answer["against"]["as_of"]["is_end"] is True
     assert answer["against"]["as_of"]["time"].endswith("Z")
     assert answer["counts"]["refused"] > 0
+
+
+def test_share_groups_of_the_dead_line_are_as_its_broker_described_them(
+    dead: Path, alive: Path, told: Path, tmp_path: Path
+) -> None:
+    """Lag, start offset and leader epoch before the election; the survivors say otherwise."""
+    ends = tmp_path / "ends.csv"
+    logs = [*(f"pickup-jobs,{each}" for each in range(4)), "label-prints,0", "label-prints,1"]
+    lines = ["topic,partition,log_start_offset,log_end_offset", *(f"{log},0,60" for log in logs)]
+    ends.write_text("\n".join(lines), encoding="utf-8")
+    said = {
+        (each["group_id"], each["topic"], each["partition"]): tuple(
+            None if each["described"][name] == -1 else each["described"][name]
+            for name in ("startOffset", "lag")
+        )
+        for each in state(told / "state-before.json.gz")["share_partitions"]
+        if each["described"].get("startOffset", -1) != -1
+    }
+    rows = answered("share", dead, "--end-offsets", ends)["rows"]
+    found = {
+        (row["group_id"], row["topic"], row["partition"]): (row["start_offset"], row["lag"])
+        for row in rows
+        if row["start_offset"] is not None
+    }
+    assert found == said
+    assert len(said) > 5
+    later = answered("share", alive)["rows"]
+    assert found != {
+        (row["group_id"], row["topic"], row["partition"]): (row["start_offset"], row["lag"])
+        for row in later
+        if row["start_offset"] is not None
+    }
