@@ -171,7 +171,9 @@ def _answer(
         sums = with_capacity(sums, capacity)
     sections = [lag_section(rows) if sums is None else sum_section(sums, wanted.by)]
     if wanted.through_history:
-        sections += [history_section(found.statuses), moves_section(found.moves)]
+        sections.append(history_section(found.statuses))
+        if found.moves.num_rows or output_format in {"json", "csv"}:
+            sections.append(moves_section(found.moves))
     if wanted.by == TOPIC and output_format in {"json", "csv"}:
         sections.append(readers_section(readers))
     if wanted.by == GROUP and output_format in {"json", "csv"}:

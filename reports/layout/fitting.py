@@ -64,7 +64,7 @@ def column_of(name: str, head: str, cells: pa.ChunkedArray) -> Column:
     if widest <= SHORTEST or pc.all(pc.match_substring_regex(cells, rf"{_TIME}|^-$")).as_py():
         return Column(head, widest, widest, is_wrapped=False)
     if name in _NAMES or name.endswith("_id"):
-        usual = median(lengths.to_pylist())
+        usual = median(lengths.to_pylist() or [0])
         widest = max(len(head), min(widest, max(_WIDEST_NAME, round(2 * usual))))
         shortest = min(widest, _SHORTEST_KEY) if name in _KEYS else SHORTEST
         return Column(head, widest, max(len(head), shortest), is_wrapped=False, least=SHORTEST)

@@ -42,6 +42,9 @@ def test_who_commits_without_moving_is_found_and_nobody_else(
     rows = rows_of(groupscope, "lag", failover_workspace, "--status", "commits_without_progress")
 
     assert {row["group_id"] for row in rows} == {"emergency-router"}
+    assert len(rows) == 4
+    silent = rows_of(groupscope, "lag", failover_workspace, "--status", "silent")
+    assert [(row["group_id"], row["partition"]) for row in silent] == [("tracking-indexer", 3)]
     assert all(row["unchanged_commits"] == row["commits"] - 1 for row in rows)
 
 

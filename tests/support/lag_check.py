@@ -19,11 +19,24 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 COUNTS = re.compile(r"([\d,]+) of ([\d,]+) rows equal")
 CODES = (0, 1, 3)
+
+STALLED = ("commits_without_progress", "silent")
+STUCK_MS = 5 * 60_000
+"""After so long without progress a partition with lag is stuck (`schemas/rules/lag.json`)."""
+BORDER_MS = 3_000
+"""Clients hear of a commit a little later than the log has it."""
+HARMLESS = (
+    *("opened", "assigned", "revoked", "closed", "commit-failed", "config", "resubscribed"),
+    *("group-seen", "offset-present", "client-killed", "offset-changed", "mark", "marked"),
+)
+"""Events of a group that commit nothing."""
 
 LATER = {
     "kafka-4.3.1-failover": ("parcel-router", "its members timed out after the tool had run"),
@@ -96,6 +109,58 @@ def held_against_answers(rows: Iterable[Mapping[str, Any]], dump: Path) -> Held:
     return held
 
 
+def stalls_told(dump: Path, as_of_ms: int) -> dict[tuple[str, str, int], str | None]:
+    """Return what clients' own tellings of their commits say of those that a member made last.
+
+    `commits_without_progress` where none advanced for `STUCK_MS`, though one came since, `silent`
+    where none came, else None. What happened within `BORDER_MS` of the border is left out, and so
+    is what something else than a client's plain commit may have changed.
+    """
+    commits: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
+    others: set[str] = set()
+    for line in (dump / "timeline.jsonl").read_text(encoding="utf-8").splitlines():
+        event = json.loads(line)
+        group = event.get("group")
+        if event["event"] == "commit" and isinstance(event.get("offsets"), dict):
+            for name, offset in event["offsets"].items():
+                topic, _, partition = name.rpartition("-")
+                if isinstance(offset, int):
+                    at = commits.setdefault((group, topic, int(partition)), [])
+                    at.append((event["at"], offset))
+        elif group is not None and event["event"] not in HARMLESS:
+            others.add(group)
+    found: dict[tuple[str, str, int], str | None] = {}
+    for key, each in commits.items():
+        advances = [at for (_, before), (at, after) in pairwise(each) if after > before]
+        ages = [as_of_ms - at for at in (each[-1][0], *advances[-1:])]
+        if key[0] not in others and all(abs(age - STUCK_MS) > BORDER_MS for age in ages):
+            is_stuck = len(ages) == 1 or ages[1] > STUCK_MS
+            word = "commits_without_progress" if ages[0] < STUCK_MS else "silent"
+            found[key] = word if is_stuck else None
+    return found
+
+
+def held_against_clients(answer: Mapping[str, Any], dump: Path) -> Held:
+    """Compare who is called stalled with what clients say of their own commits."""
+    held = Held(f"{dump.name} stalls, by clients' tellings")
+    as_of = datetime.fromisoformat(answer["as_of"]["time"])
+    told = stalls_told(dump, round(as_of.timestamp() * 1000))
+    stalled = 0
+    for row in answer["rows"]:
+        key = row["group_id"], row["topic"], row["partition"]
+        is_owned = row["member_id"] is not None and row["committed_offset"] is not None
+        if key in told and is_owned and row["lag"] is not None and row["lag"] > 0:
+            ours = row["verdict"] if row["verdict"] in STALLED else None
+            held.total += 1
+            held.equal += ours == told[key]
+            stalled += told[key] is not None
+            if ours != told[key]:
+                held.remarks.append(f"{key}: {ours}, the clients say {told[key]}")
+    if held.total:
+        held.what += f" ({stalled} stalled)"
+    return held
+
+
 def compared(dump: Path, scratch: Path, groupscope: str) -> Iterator[Held]:
     """Replay a dump, ask it, and compare.
 
@@ -118,6 +183,7 @@ def compared(dump: Path, scratch: Path, groupscope: str) -> Iterator[Held]:
     if (dump / "tools" / "end-offsets.json").exists():
         answer = json.loads(_run(*question, "--format", "json"))
         yield held_against_answers(answer["rows"], dump)
+        yield held_against_clients(answer, dump)
 
 
 def _run(*command: str | Path) -> str:

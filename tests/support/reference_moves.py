@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from statistics import fmean
+
+MOST = (1 << 63) - 1
+"""The largest offset, and the largest sum."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class ReferenceMoves:
                 len(forward) >= self.after
                 and step >= self.records
                 # Whole records, as the fold counts: shares of one tell nothing.
-                and step // self.times >= int(fmean(forward))
+                and step // self.times >= min(sum(forward), MOST) // len(forward)
             ):
                 self.moves.append(("jump", now.at, step, before))
             self.steps.append(step)
@@ -67,7 +69,7 @@ class ReferenceMoves:
             "unchanged_commits": self.steps.count(0),
             "rewinds": sum(each < 0 for each in self.steps),
             "jumps": sum(kind == "jump" for kind, *_ in self.moves),
-            "advanced": sum(forward),
+            "advanced": min(sum(forward), MOST),
             "first_commit_at": min(each.at for each in self.commits),
             "last_commit_at": max(each.at for each in self.commits),
             "last_advance_at": max(advanced, default=None),

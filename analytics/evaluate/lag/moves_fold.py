@@ -24,6 +24,7 @@ TOLD: Final = 7
 
 COMMIT, OTHER = range(2)
 """Events: a commit that took effect, and what is none."""
+MOST: Final = (1 << 63) - 1
 UNKNOWN: Final = -(1 << 63)
 """A number that nothing tells."""
 
@@ -90,7 +91,10 @@ def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) ->
             if is_moved:
                 kept[base + JUMPS] += 1
             kept[base + FORWARD] = steps + 1
-            kept[base + ADVANCED] += advance
+            # A commit may be of any offset: a sum never grows beyond what a number holds.
+            kept[base + ADVANCED] = (
+                kept[base + ADVANCED] + advance if advance < MOST - kept[base + ADVANCED] else MOST
+            )
             kept[base + LAST_ADVANCE_AT] = max(kept[base + LAST_ADVANCE_AT], at)
         elif advance != UNKNOWN:
             kept[base + REWINDS] += 1

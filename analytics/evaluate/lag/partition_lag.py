@@ -18,6 +18,7 @@ from analytics.evaluate.lag.read_partitions import NEVER_COMMITTED
 
 NO_END: Final = "where the log ends at that instant is not known"
 FROM_START: Final = "never committed: counted from the log start"
+REMOVED: Final = "its offset was removed: counted from the log start"
 NO_START: Final = "never committed, and where the log starts is not known"
 NOT_TOLD: Final = "a record that is missing from the dump may have changed it"
 BETWEEN: Final = "whether anything was left to read: the log ended, by its time index, between"

@@ -14,7 +14,7 @@ from analytics.evaluate.lag.burrow_window import NAMES, NOT_EVALUABLE
 from analytics.evaluate.lag.commit_keys import CommitKeys
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.lag.loss import losses
-from analytics.evaluate.lag.partition_lag import partition_lag
+from analytics.evaluate.lag.partition_lag import FROM_START, REMOVED, partition_lag
 from analytics.evaluate.lag.progress import COLUMNS, ProgressFold
 from analytics.evaluate.lag.read_partitions import KEY, GroupTables, read_partitions
 from analytics.evaluate.lag.time_lag import time_lags
@@ -156,10 +156,19 @@ def _judged(rows: pa.Table, asked: LagQuestion) -> pa.Table:
     for name, column in (
         ("status", status),
         ("status_since", since),
-        ("reason", pc.coalesce(rows["reason"], why)),
+        ("reason", _told_of_removed(pc.coalesce(rows["reason"], why), rows)),
     ):
         rows = rows.set_column(rows.column_names.index(name), name, column)
     return rows
+
+
+def _told_of_removed(reason: pa.ChunkedArray, rows: pa.Table) -> pa.ChunkedArray:
+    """Say of partitions whose commits are there and no longer in force that they were removed."""
+    was_committed = pc.fill_null(pc.greater(rows["commits"], 0), fill_value=False)
+    is_removed = pc.and_(
+        pc.fill_null(pc.equal(reason, FROM_START), fill_value=False), was_committed
+    )
+    return pc.if_else(is_removed, REMOVED, reason)
 
 
 def _worst_first(rows: pa.Table, rules: LagRules) -> pa.Table:

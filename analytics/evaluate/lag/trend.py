@@ -25,6 +25,7 @@ GROWING, SHRINKING, STEADY = "growing", "shrinking", "steady"
 EXACT, ESTIMATED, AT_LEAST, NEVER, UNKNOWN = "exact", "estimated", "at_least", "never", "unknown"
 
 _SECOND_MS: Final = 1000.0
+_LONGEST_MS: Final = float(1 << 53)
 TREND = pa.schema(
     [
         ("unchanged_share", pa.float64()),
@@ -86,7 +87,7 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
             pa.array(trend.tolist(), pa.string(), mask=~is_told),
             pc.if_else(pa.array(is_told), rows["since_at"].combine_chunks(), None),
             _known(a_second),
-            pc.cast(_known(np.ceil(drain)), pa.int64()),
+            pc.cast(_known(np.minimum(np.ceil(drain), _LONGEST_MS)), pa.int64()),
             pa.array(bound.tolist(), pa.string()),
         ],
         schema=TREND,
@@ -119,7 +120,8 @@ def _floats(column: pa.ChunkedArray) -> _Floats:
     """Return numbers, NaN for null; of times their microseconds."""
     if pa.types.is_timestamp(column.type):
         column = pc.cast(column, pa.int64())
-    found: _Floats = pc.cast(column, pa.float64()).to_numpy().astype(np.float64)
+    # An offset may be as large as a number can be; a rate needs no more digits than these.
+    found: _Floats = pc.cast(column, pa.float64(), safe=False).to_numpy().astype(np.float64)
     return found
 
 

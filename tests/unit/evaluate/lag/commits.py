@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 
 from analytics.evaluate.lag.burrow_status import StatusFold
 
 UTC_TIME = pa.timestamp("us", "UTC")
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+HISTORY = pa.schema(
+    [
+        *((name, pa.string()) for name in ("group_id", "topic", "event", "member_id", "origin")),
+        *((name, pa.int32()) for name in ("partition", "epoch")),
+        *((name, pa.int64()) for name in ("committed_offset", "previous_offset", "advance")),
+        ("commit_timestamp", UTC_TIME),
+        ("effective_timestamp", UTC_TIME),
+    ]
+)
+"""The columns of `offset_history` that are read."""
 
 
 def commits_of(commits: list[tuple[int, int | None, int, int]], epoch: datetime) -> pa.Table:
@@ -57,3 +69,26 @@ def folded(commits: Iterable[pa.Table], fold: StatusFold, until_ms: int) -> Iter
     for each in commits:
         yield fold.add(each)
     yield fold.finish(until_ms)
+
+
+def at(ms: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=ms)
+
+
+def history(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    """Return rows of `offset_history`; what a commit advances by follows from the ones before."""
+    in_force: dict[tuple[str, str, int], int] = {}
+    told = []
+    for number, given_row in enumerate(rows):
+        row = {"group_id": "g", "topic": "t", "partition": 0, "event": "commit", **given_row}
+        key = row["group_id"], row["topic"], row["partition"]
+        before = in_force.get(key)
+        offset = row["committed_offset"]
+        row["previous_offset"] = before
+        row["advance"] = None if before is None or offset is None else offset - before
+        row.setdefault("effective_timestamp", at(number))
+        row.setdefault("origin", "member")
+        if row["event"] != "transaction_abort" and offset is not None:
+            in_force[key] = offset
+        told.append(row)
+    return pa.Table.from_pylist(told, HISTORY)

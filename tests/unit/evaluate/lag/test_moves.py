@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -13,45 +11,15 @@ from hypothesis import strategies as st
 
 from analytics.evaluate.lag.commit_keys import CommitKeys
 from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
-from analytics.evaluate.lag.progress import COLUMNS, MOVES, ProgressFold
+from analytics.evaluate.lag.progress import MOVES, ProgressFold
+from analytics.evaluate.lag.table import HISTORY as READ
 from schemas.evaluation_rules import JumpRules, lag_rules
-from tests.support.reference_moves import Committed, ReferenceMoves
+from tests.support.reference_moves import MOST, Committed, ReferenceMoves
+from tests.unit.evaluate.lag.commits import EPOCH, HISTORY, at, history
 
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = round(EPOCH.timestamp() * 1000)
 NO_SAMPLES = EndOffsetSamples.of(SAMPLES.empty_table())
 KEY = ("group_id", "topic", "partition")
-HISTORY = pa.schema(
-    [
-        *((name, pa.string()) for name in ("group_id", "topic", "event", "member_id", "origin")),
-        *((name, pa.int32()) for name in ("partition", "epoch")),
-        *((name, pa.int64()) for name in ("committed_offset", "previous_offset", "advance")),
-        ("effective_timestamp", pa.timestamp("us", "UTC")),
-    ]
-)
-
-
-def at(ms: int) -> datetime:
-    return EPOCH + timedelta(milliseconds=ms)
-
-
-def history(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """Return rows of `offset_history`; what a commit advances by follows from the ones before."""
-    in_force: dict[tuple[str, str, int], int] = {}
-    told = []
-    for number, given_row in enumerate(rows):
-        row = {"group_id": "g", "topic": "t", "partition": 0, "event": "commit", **given_row}
-        key = row["group_id"], row["topic"], row["partition"]
-        before = in_force.get(key)
-        offset = row["committed_offset"]
-        row["previous_offset"] = before
-        row["advance"] = None if before is None or offset is None else offset - before
-        row.setdefault("effective_timestamp", at(number))
-        row.setdefault("origin", "member")
-        if row["event"] != "transaction_abort" and offset is not None:
-            in_force[key] = offset
-        told.append(row)
-    return pa.Table.from_pylist(told, HISTORY)
 
 
 def folded(rows: pa.Table, rules: JumpRules, cut: int = 1000, since_ms: int = 0) -> ProgressFold:
@@ -118,7 +86,7 @@ COMMITS = st.lists(
             "group_id": st.sampled_from(["g", "", "länge"]),
             "topic": st.sampled_from(["t", "u"]),
             "partition": st.integers(0, 2),
-            "committed_offset": st.integers(0, 200),
+            "committed_offset": st.one_of(st.integers(0, 200), st.sampled_from([0, MOST])),
             "epoch": st.one_of(st.none(), st.integers(-1, 5)),
             "member_id": st.one_of(st.none(), st.sampled_from(["a", "b", ""])),
         }
@@ -183,4 +151,4 @@ def test_every_number_and_every_move_is_that_of_a_slow_look(
 
 
 def test_the_columns_that_are_read_are_those_of_the_history() -> None:
-    assert set(COLUMNS) == set(HISTORY.names)
+    assert set(READ) == set(HISTORY.names)

@@ -11,11 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
-from analytics.evaluate.lag.partition_lag import BETWEEN, FROM_START, NO_END, OTHER_LOG
+from analytics.evaluate.lag.partition_lag import (
+    BETWEEN,
+    FROM_START,
+    NO_END,
+    OTHER_LOG,
+    REMOVED,
+)
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.summaries import summed
 from analytics.evaluate.lag.table import Lag, LagQuestion, evaluate_lag
 from schemas.evaluation_rules import lag_rules
+from tests.unit.evaluate.lag.commits import history
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TIME = pa.timestamp("us", "UTC")
@@ -162,6 +169,13 @@ def test_what_was_never_committed_is_counted_from_the_log_start() -> None:
         *("never_committed", "m"),
         "never_committed",
     )
+
+
+def test_what_was_committed_and_removed_was_not_never_committed() -> None:
+    question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
+    (row,) = evaluate_lag(question, [history([{"committed_offset": 7}])]).rows.to_pylist()
+
+    assert (row["lag"], row["commits"], row["reason"]) == (6, 1, REMOVED)
 
 
 def test_partitions_that_are_subscribed_and_nobodys_are_there_too() -> None:

@@ -99,6 +99,13 @@ def test_without_a_sample_before_it_a_time_to_drain_is_a_bound() -> None:
     assert (row["drain_ms"], row["drain_bound"]) == (2 * 60_000, "at_least")
 
 
+def test_the_largest_numbers_are_taken() -> None:
+    row = told([], lag=(1 << 63) - 1, since_offset=(1 << 63) - 1, advanced=(1 << 63) - 1)
+    assert row["drain_bound"] == "at_least"
+    slow = told([], lag=(1 << 63) - 1, advanced=1)
+    assert slow["drain_ms"] == 1 << 53
+
+
 def test_what_nobody_reads_never_drains() -> None:
     row = told([], lag=120, last_advance_at=ago(6))
 
