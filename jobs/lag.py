@@ -53,9 +53,17 @@ BY = ("partition", "group", "topic", "member")
     metavar="FILE",
     help="Compare with a saved output of Kafka's tool; exit code 1 if rows differ.",
 )
+@click.option(
+    "--since",
+    metavar="WORKSPACE",
+    help="The workspace of an earlier dump of the same brokers: show how lags grew since.",
+)
 @settings_options
 @end_offsets_option
-@table_option("lag", beside=("status_history", "offset_moves", "topic_readers", "group_capacity"))
+@table_option(
+    "lag",
+    beside=("status_history", "offset_moves", "topic_readers", "group_capacity", "lag_growth"),
+)
 @asking_options
 @pass_console
 def lag(

@@ -19,9 +19,11 @@ from jobs.describe_source import describe_source
 from jobs.replayed import replayed
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.lag_question import lag_question
+from jobs.runs.lag_since import growth_since
 from reports.describe.against import told
 from reports.lag.rows import (
     capacity_section,
+    growth_section,
     history_section,
     lag_section,
     moves_section,
@@ -61,6 +63,7 @@ class Wanted:
         against: A saved output of Kafka's tool, to be held against the numbers.
         broker_configs: Files with brokers' settings.
         config: A file with settings.
+        since: The workspace of an earlier dump.
     """
 
     by: str
@@ -71,6 +74,7 @@ class Wanted:
     against: str | None = None
     broker_configs: tuple[str, ...] = ()
     config: str | None = None
+    since: str | None = None
 
 
 def lag_of(
@@ -90,6 +94,10 @@ def lag_of(
         asked = asked_groups(state)
         asked.tell(console)
         found, readers = _evaluated(state, asked, wanted)
+        growth = None
+        if wanted.since is not None:
+            kept_options = {"needs": NEEDS, **options}
+            growth = growth_since(wanted.since, console, state, found.rows, **kept_options)
         if out is not None:
             kept = {
                 "lag": found.rows,
@@ -98,6 +106,7 @@ def lag_of(
                 "topic_readers": readers,
                 "group_capacity": _capacity(state, found),
             }
+            kept |= {} if growth is None else {"lag_growth": growth}
             keep_evaluations(Workspace(out), kept, state)
         if wanted.against is not None:
             source = describe_source(state, asked.found, wanted.end_offsets, console)
@@ -114,7 +123,7 @@ def lag_of(
             "verdicts": dict(lag_rules().verdicts),
             **({} if unread is None else {"unread_topics": unread}),
         }
-        beside = (readers, _capacity(state, found))
+        beside = (readers, _capacity(state, found), growth)
         answer = _answer(found, beside, wanted, output_format, said)
         code = asked.exit_code or state.exit_code
     return answer, code or (CANNOT_TELL if untold else 0)
@@ -156,12 +165,12 @@ def _untold(rows: pa.Table) -> list[str]:
 
 def _answer(
     found: Lag,
-    beside: tuple[pa.Table, pa.Table],
+    beside: tuple[pa.Table, pa.Table, pa.Table | None],
     wanted: Wanted,
     output_format: str,
     said: dict[str, Any],
 ) -> str:
-    readers, capacity = beside
+    readers, capacity, growth = beside
     rows = _selected(found.rows, wanted)
     sums = summed(rows, wanted.by, lag_rules()) if wanted.by in BY else None
     if sums is not None and wanted.by == TOPIC:
@@ -170,6 +179,8 @@ def _answer(
     if sums is not None and wanted.by == GROUP:
         sums = with_capacity(sums, capacity)
     sections = [lag_section(rows) if sums is None else sum_section(sums, wanted.by)]
+    if growth is not None:
+        sections.append(growth_section(growth))
     if wanted.through_history:
         sections.append(history_section(found.statuses))
         if found.moves.num_rows or output_format in {"json", "csv"}:

@@ -80,6 +80,20 @@ _MOVES_HEADS: Final = {
     "origin": "BY",
     "previous_at": "LAST-COMMIT",
 }
+_GROWTH_HEADS: Final = {
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "earlier_lag": "EARLIER-LAG",
+    "lag": "LAG",
+    "grown": "GROWN",
+    "grown_per_hour": "AN-HOUR",
+    "appended": "APPENDED",
+    "committed": "COMMITTED",
+    "from_timestamp": "FROM",
+    "to_timestamp": "TO",
+}
+_GROWTH_SPARE: Final = ("to_timestamp", "from_timestamp")
 _READERS_HEADS: Final = {
     "topic": "TOPIC",
     "group_id": "GROUP",
@@ -122,6 +136,11 @@ def capacity_section(capacity: pa.Table) -> Section:
     """Return how many members groups have and could use."""
     heads = {name: name.upper().replace("_", "-") for name in capacity.column_names}
     return Section(capacity, heads, name="group_capacity", key="group_capacity")
+
+
+def growth_section(growth: pa.Table) -> Section:
+    """Return how lags grew since an earlier dump."""
+    return Section(growth, _GROWTH_HEADS, name="lag_growth", key="lag_growth", spare=_GROWTH_SPARE)
 
 
 def readers_section(readers: pa.Table) -> Section:
