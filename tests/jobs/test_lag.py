@@ -105,6 +105,15 @@ def test_share_groups_read_their_topics_too(
     assert index["vehicle-pings", "hub-monitor"] == "committed"
 
 
+def test_an_earlier_dump_is_of_the_same_brokers_and_earlier(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    result = groupscope("lag", failover_workspace, "--since", failover_workspace)
+
+    assert result.returncode == 3
+    assert "is not before this instant" in result.stderr
+
+
 def test_of_one_topic_nothing_is_said_of_others(
     groupscope: Groupscope, failover_workspace: Path
 ) -> None:
