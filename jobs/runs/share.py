@@ -24,7 +24,7 @@ from jobs.instant import EPOCH
 from jobs.replayed import replayed
 from jobs.runs.data_logs import EXACT, data_logs
 from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.runs.share_gaps import gaps_of_state, state_partitions
+from jobs.runs.share_gaps import gaps_of_state, state_partitions, with_untold_claims
 from jobs.runs.share_records import share_records
 from jobs.runs.share_settings import rules_found, settings_found
 from jobs.settings_files import read_broker_settings, read_given_settings
@@ -55,6 +55,8 @@ CANNOT_TELL, DIFFERENT = 3, 1
 _MOST_NAMED = 5
 _PLACE = ["topic", "partition"]
 NEEDS = (*DESCRIBED, "share_batches", "configs")
+_WITHOUT_LIMITS = ("prunable",)
+"""Tables that no setting has a say in."""
 NOTHING = "No share group asked for has partitions."
 COMPANIONS = {
     "share_delivery_counts": count_section,
@@ -148,6 +150,7 @@ def _made(
         [*asked.found["group_id"].chunks, *shares["group_id"].chunks], pa.string()
     ).unique()
     shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
+    shares = with_untold_claims(shares, state)
     records, logs = share_records(state, groups), data_logs(state)
     question = ShareQuestion(
         ShareTables(
@@ -232,7 +235,10 @@ def _answer(
     # People are shown what is wrong; the rest where they ask for it.
     beside = [each for each in beside if asked or (each.name == "faults" and each.rows.num_rows)]
     sections = [backlog, *beside]
-    return "\n\n".join([shown(sections, output_format, said), *_notes(sections, said, asked)])
+    notes = _notes(sections, said, asked)
+    if not rows.num_rows and not asked:
+        return "\n\n".join(notes)
+    return "\n\n".join([shown(sections, output_format, said), *notes])
 
 
 def _notes(sections: Sequence[Section], said: dict[str, Any], asked: str | None) -> list[str]:
@@ -250,6 +256,6 @@ def _notes(sections: Sequence[Section], said: dict[str, Any], asked: str | None)
     assumed = [each for each in said["settings"] if each.endswith("assumed)")]
     notes = [
         [*(meanings if asked in {None, "backlog"} else ()), *broken],
-        assumed,
+        assumed if asked not in _WITHOUT_LIMITS else [],
     ]
     return ["\n".join(each) for each in notes if each]

@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.losses import lacks
 from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
 from jobs.assumptions import COMPLETE_ARCHIVE, assumed_in
+from jobs.cannot_tell import Untold
 from jobs.runs.share_records import STATE_TOPIC
 from jobs.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
+ORPHAN = "orphan"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,6 +47,34 @@ def gaps_of_state(state: Replayed) -> Mapping[int, str]:
         number: f"this dump has no copy of {STATE_TOPIC}-{number}" for number in sorted(absent)
     }
     return {**found, **absent_ones}
+
+
+def with_untold_claims(shares: pa.Table, state: Replayed) -> pa.Table:
+    """Say of state that no group claims where its group may be among lost records.
+
+    Args:
+        shares: Rows of `share_partitions`.
+        state: Says the instant, and what the dump lacks of groups.
+    """
+    orphans = shares.filter(pc.equal(shares["phase"], ORPHAN))
+    untold = Untold(state)
+    reasons = {
+        group: reason
+        for group in pc.unique(orphans["group_id"]).to_pylist()
+        if (reason := untold.gaps_of(group).membership) is not None
+    }
+    if not reasons:
+        return shares
+    why = [
+        reasons.get(group) if phase == ORPHAN else None
+        for group, phase in zip(
+            shares["group_id"].to_pylist(), shares["phase"].to_pylist(), strict=True
+        )
+    ]
+    missing = pc.coalesce(shares["missing"], pa.array(why, pa.string()))
+    for name, column in (("missing", missing), ("complete", pc.is_null(missing))):
+        shares = shares.set_column(shares.column_names.index(name), name, column)
+    return shares
 
 
 def _ends(state: Replayed) -> Ends:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from jobs.cannot_tell import home_of
+
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
+PARTITIONS = 10  # of __consumer_offsets
 SAVED = "tests/data/dumps/kafka-4.3.1-failover/tools/describe/share-groups-offsets-verbose.txt"
 
 
@@ -125,52 +129,55 @@ def test_text_fits_120_columns(groupscope: Groupscope, failover_workspace: Path)
 
 # --- what the dump lacks -------------------------------------------------------------------------
 
+GARBLED = "label-printers"
+"""A group of whose records nothing is left."""
+
 
 @pytest.fixture(scope="module")
 def lacking(
     groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The dump without one partition of share state, and without the logs of a data topic."""
+    """The dump without a partition of share state, a topic's logs, and the records of a group."""
     folder = tmp_path_factory.mktemp("lacking")
-    left_out = shutil.ignore_patterns("__share_group_state-0", "label-prints-*")
+    home = home_of(GARBLED, PARTITIONS)
+    assert home != home_of("pickup-dispatch", PARTITIONS)
+    left_out = shutil.ignore_patterns("__share_group_state-0", "pickup-jobs-*")
     dump = shutil.copytree(failover_dump, folder / "dump", ignore=left_out)
+    for segment in dump.glob(f"broker-*/__consumer_offsets-{home}/*.log"):
+        segment.write_bytes(random.Random(1).randbytes(segment.stat().st_size))
     result = groupscope("replay", dump, "--out", folder / "workspace", timeout=900)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 3, result.stderr
     return folder / "workspace"
 
 
+def rows_of_what_is_left(
+    groupscope: Groupscope, lacking: Path, *options: str | Path
+) -> dict[int, dict[str, Any]]:
+    """The rows by partition; what cannot be told ends with 3."""
+    result = groupscope("share", lacking, *options, "--format", "json")
+    assert result.returncode == 3
+    assert "cannot tell" in result.stderr
+    return {row["partition"]: row for row in json.loads(result.stdout)["rows"]}
+
+
 def test_what_the_state_cannot_show_cannot_be_told(groupscope: Groupscope, lacking: Path) -> None:
-    result = groupscope("share", lacking, "--group", "pickup-dispatch", "--format", "json")
-    rows = {row["partition"]: row for row in json.loads(result.stdout)["rows"]}
+    rows = rows_of_what_is_left(groupscope, lacking, "--group", "pickup-dispatch")
     missing = rows[3]
 
-    assert result.returncode == 3
-    assert missing["status"] == "cannot_tell"
-    assert not missing["complete"]
+    assert (missing["status"], missing["complete"]) == ("cannot_tell", False)
     assert "no copy of __share_group_state-0" in missing["missing"]
     unknown = ("start_offset", "lag", "records_left", "in_flight", "blocking_first_offset")
     assert [missing[name] for name in unknown] == [None] * len(unknown)
-    assert "cannot tell: 1 share partitions" in result.stderr
     # What other partitions of the topic hold is told as before.
-    assert (rows[2]["status"], rows[2]["lag"]) == ("behind", 20)
-
-
-def rows_of_label_prints(
-    groupscope: Groupscope, lacking: Path, *options: str | Path
-) -> list[dict[str, Any]]:
-    """The row of the partition whose state is there; that of the other one is missing, too."""
-    given = ("--topic", "label-prints", *options, "--format", "json")
-    result = groupscope("share", lacking, *given)
-    assert result.returncode == 3
-    return [row for row in json.loads(result.stdout)["rows"] if row["complete"]]
+    assert (rows[2]["status"], rows[2]["in_flight"]) == ("behind", 20)
 
 
 def test_without_the_logs_of_a_topic_its_lag_is_not_known(
     groupscope: Groupscope, lacking: Path
 ) -> None:
-    (row,) = rows_of_label_prints(groupscope, lacking)
+    row = rows_of_what_is_left(groupscope, lacking, "--group", "pickup-dispatch")[0]
 
-    assert (row["lag"], row["status"]) == (None, "idle")
+    assert (row["lag"], row["records_left"], row["status"]) == (None, None, "moving")
     assert row["reason"] == "where the log ends at that instant is not known"
     # What is stored is known all the same.
     assert row["acknowledged_count"] + row["archived_count"] == 60
@@ -180,9 +187,20 @@ def test_ends_that_are_given_make_up_for_logs(
     groupscope: Groupscope, lacking: Path, tmp_path: Path
 ) -> None:
     ends = tmp_path / "ends.txt"
-    ends.write_text("label-prints:0:61\nlabel-prints:1:61\n", encoding="utf-8")
-    (row,) = rows_of_label_prints(groupscope, lacking, "--end-offsets", ends)
-    assert (row["lag"], row["records_left"]) == (1, 1)
+    ends.write_text("pickup-jobs:0:61\npickup-jobs:2:60\n", encoding="utf-8")
+    rows = rows_of_what_is_left(
+        groupscope, lacking, "--group", "pickup-dispatch", "--end-offsets", ends
+    )
+    assert (rows[0]["lag"], rows[0]["records_left"]) == (1, 1)
+    assert rows[2]["lag"] == 20
+
+
+def test_state_whose_group_may_be_lost_is_no_orphan(groupscope: Groupscope, lacking: Path) -> None:
+    rows = rows_of_what_is_left(groupscope, lacking, "--group", GARBLED)
+    assert rows
+    for row in rows.values():
+        assert (row["status"], row["members"]) == ("cannot_tell", None)
+        assert "not in the records that can be read" in row["missing"]
 
 
 # --- the tables beside the backlog ---------------------------------------------------------------

@@ -44,12 +44,12 @@ def statuses(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedAr
     is_full = pc.greater_equal(rows["window_offsets"], rows["max_record_locks"])
     conditions = {
         "refused": pc.is_valid(rows["fault"]),
+        CANNOT_TELL: pc.invert(rows["complete"]),
         "orphan": is_phase("orphan"),
         "stuck_deleting": pc.and_(
             is_phase("deleting"), is_older("phase_since", rules.deleting_minutes)
         ),
         "deleting": is_phase("deleting"),
-        CANNOT_TELL: pc.invert(rows["complete"]),
         "stuck_initializing": pc.and_(
             is_phase("initializing"), is_older("phase_since", rules.initializing_minutes)
         ),

@@ -242,11 +242,12 @@ def _lost(ranges: Ranges, start: Numbers, log_start: Numbers) -> Numbers:
 
 
 def _with_members(rows: pa.Table, tables: ShareTables) -> pa.Table:
-    """Add how many members own each partition; null where the group is not there."""
+    """Add how many members own each partition; null where the group is not there, or not whole."""
     given = tables.assignments.filter(pc.equal(tables.assignments["kind"], "current"))
     place = places_in(rows, given, KEY)
     owners = np.bincount(place[place >= 0], minlength=rows.num_rows)
-    there = pc.is_in(rows["group_id"], tables.groups["group_id"].combine_chunks())
+    told = tables.groups.filter(tables.groups["complete"])
+    there = pc.is_in(rows["group_id"], told["group_id"].combine_chunks())
     return rows.append_column("members", pa.array(owners, mask=~there.to_numpy()))
 
 

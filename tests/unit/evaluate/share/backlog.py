@@ -93,6 +93,7 @@ def question(
     samples: Sequence[tuple[str, int, datetime, int]] = (),
     owned: Sequence[ShareKey] = (),
     groups: Sequence[str] = ("g",),
+    has_whole_groups: bool = True,
     settings: ShareSettings = SETTINGS,
     as_of: datetime | None = None,
     rules: ShareRules | None = None,
@@ -145,7 +146,12 @@ def question(
         ShareTables(
             pa.Table.from_pylist(shares, SHARES),
             pa.Table.from_pylist(batches, BATCHES),
-            pa.table({"group_id": pa.array(groups, TEXT)}),
+            pa.table(
+                {
+                    "group_id": pa.array(groups, TEXT),
+                    "complete": pa.array([has_whole_groups] * len(groups), pa.bool_()),
+                }
+            ),
             pa.Table.from_pylist(
                 assigned,
                 pa.schema(

@@ -93,6 +93,13 @@ def test_what_no_member_owns_is_unread() -> None:
     assert (found["status"], found["members"]) == ("unread", 0)
 
 
+def test_whether_members_own_it_is_not_known_of_a_group_that_is_not_whole() -> None:
+    records = begins(), update(1, 10, *DONE_BEHIND)
+    for unknown in ({"groups": []}, {"has_whole_groups": False}):
+        found = row(*records, owned=[], as_of=time_of(60), **unknown)
+        assert (found["status"], found["members"]) == ("blocked", None)
+
+
 def test_a_window_as_long_as_the_limit_is_full() -> None:
     settings = ShareSettings(
         {
@@ -125,6 +132,7 @@ def test_what_retention_took_is_lost() -> None:
         ({"phase": "deleting"}, "deleting"),
         ({"phase": "initializing"}, "initializing"),
         ({"complete": False, "missing": "something"}, "cannot_tell"),
+        ({"complete": False, "missing": "something", "phase": "orphan"}, "cannot_tell"),
         ({"fault": "inverted_range"}, "refused"),
         ({"start_offset": None}, "not_started"),
     ],
