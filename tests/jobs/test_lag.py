@@ -110,7 +110,7 @@ def test_an_earlier_dump_is_of_the_same_brokers_and_earlier(
 ) -> None:
     result = groupscope("lag", failover_workspace, "--since", failover_workspace)
 
-    assert result.returncode == 3
+    assert result.returncode == 2
     assert "is not before this instant" in result.stderr
 
 
@@ -121,3 +121,25 @@ def test_of_one_topic_nothing_is_said_of_others(
     found = rows_of(groupscope, "lag", failover_workspace, "--topic", "parcels")
 
     assert found == [row for row in whole if row["topic"] == "parcels"]
+
+
+@pytest.mark.long
+def test_before_the_end_time_indexes_say_where_logs_ended(
+    groupscope: Groupscope, repository: Path
+) -> None:
+    """Held against the time of every record in `tests/unit/jobs/test_real_time_indexes.py`."""
+    dump = repository / "tests" / "data" / "time-indexes" / "broker-1"
+    result = groupscope("lag", dump, "--as-of", "-20s", "--format", "json", timeout=900)
+    rows = {
+        (row["group_id"], row["topic"], row["partition"]): row
+        for row in json.loads(result.stdout)["rows"]
+    }
+
+    row = rows["reader-0", "stamped", 0]
+    assert (row["log_end_bound"], row["trend"], row["time_lag_bound"]) == (
+        *("interpolated", "growing"),
+        "exact",
+    )
+    assert row["lag"] == row["log_end_offset"] - row["committed_offset"]
+    # Producers' clocks do not say where a log ended.
+    assert rows["reader-0", "created", 0]["log_end_offset"] is None

@@ -22,6 +22,7 @@ REMOVED: Final = "its offset was removed: counted from the log start"
 NO_START: Final = "never committed, and where the log starts is not known"
 NOT_TOLD: Final = "a record that is missing from the dump may have changed it"
 BETWEEN: Final = "whether anything was left to read: the log ended, by its time index, between"
+INTERPOLATED: Final = "the end is interpolated: by the log's time index it was between"
 OTHER_LOG: Final = "committed for another topic of that name: the offset belongs to another log"
 
 _ZERO: Final = pa.scalar(0, pa.int64())
@@ -71,6 +72,7 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
                 pc.is_null(end),
                 pc.and_(is_never, pc.is_null(start)),
                 is_never,
+                pc.is_valid(rows["log_end_least"]),
             ),
             pc.coalesce(rows["missing"], NOT_TOLD),
             OTHER_LOG,
@@ -80,6 +82,9 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
             NO_END,
             NO_START,
             FROM_START,
+            pc.binary_join_element_wise(
+                INTERPOLATED, _text(rows["log_end_least"]), "and", _text(rows["log_end_most"]), " "
+            ),
             pa.scalar(None, pa.string()),
         ),
     }

@@ -14,6 +14,7 @@ from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.partition_lag import (
     BETWEEN,
     FROM_START,
+    INTERPOLATED,
     NO_END,
     OTHER_LOG,
     REMOVED,
@@ -277,6 +278,7 @@ def between(committed: int) -> dict[str, Any]:
 
 def test_an_interpolated_end_tells_a_lag_only_where_it_cannot_be_none() -> None:
     assert (between(40)["lag"], between(40)["log_end_bound"]) == (109, "interpolated")
+    assert between(40)["reason"] == f"{INTERPOLATED} 100 and 199"
     for committed in (100, 150, 199):
         row = between(committed)
         assert (row["lag"], row["verdict"]) == (None, "idle")
