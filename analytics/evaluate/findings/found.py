@@ -1,0 +1,151 @@
+"""Findings of rules: one for each group of rows that a rule is about, with its records."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from analytics.evaluate.findings.conditions import rows_of
+from analytics.evaluate.findings.wording import Said, worded, worded_command
+from schemas.finding_rules import SEVERITIES, FindingRule
+
+EVIDENCE: Final = ("copy", "topic", "partition", "offset", "segment", "batch_position")
+_MOST_RECORDS: Final = 3
+_MOST_NAMES: Final = 3
+_KEY: Final = ("group_id", "topic", "partition")
+
+FINDINGS: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in ("finding_id", "rule", "severity", "object_type")),
+        *((name, pa.string()) for name in ("group_id", "topic")),
+        ("partition", pa.int32()),
+        ("since", pa.timestamp("us", "UTC")),
+        *((name, pa.string()) for name in ("message", "suggestion")),
+        (
+            "evidence",
+            pa.list_(
+                pa.struct(
+                    [
+                        *((name, pa.string()) for name in ("copy", "topic")),
+                        ("partition", pa.int32()),
+                        ("offset", pa.int64()),
+                        ("segment", pa.string()),
+                        ("batch_position", pa.int64()),
+                    ]
+                )
+            ),
+        ),
+    ]
+)
+
+Row = Mapping[str, Any]
+
+
+def findings(
+    rules: Iterable[FindingRule], tables: Mapping[str, pa.Table], as_of: datetime
+) -> pa.Table:
+    """Apply rules to tables.
+
+    Args:
+        rules: Those that are looked for.
+        tables: By name; a rule whose table is not there is not applied.
+        as_of: The instant asked about.
+
+    Returns:
+        `FINDINGS`, the most severe first.
+    """
+    found = [
+        row
+        for rule in rules
+        if rule.is_on and rule.table in tables
+        for row in _of_rule(rule, tables[rule.table], as_of)
+    ]
+    found.sort(key=_order)
+    return pa.Table.from_pylist(found, schema=FINDINGS)
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    key = [str(row[name] if row[name] is not None else "") for name in ("group_id", "topic")]
+    number = -1 if row["partition"] is None else row["partition"]
+    return SEVERITIES.index(row["severity"]), row["rule"], *key, number, row["finding_id"]
+
+
+def _of_rule(rule: FindingRule, table: pa.Table, as_of: datetime) -> Iterator[dict[str, Any]]:
+    rows = rows_of(rule, table, as_of).select(sorted(rule.columns() & set(table.column_names)))
+    together: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows.to_pylist():
+        together.setdefault(tuple(row[name] for name in rule.per), []).append(row)
+    for key, mine in together.items():
+        yield _finding(rule, dict(zip(rule.per, key, strict=True)), mine)
+
+
+def _finding(rule: FindingRule, key: Row, rows: list[Row]) -> dict[str, Any]:
+    said = {
+        **{name: Said(value) for name, value in key.items()},
+        **{
+            name: Said(taken(each["take"], rows, each.get("column")), each.get("as"))
+            for name, each in rule.values.items()
+        },
+        **{
+            name: Said(int(each.value) if each.value == int(each.value) else each.value, None)
+            for name, each in rule.thresholds.items()
+        },
+    }
+    since = rule.since
+    return {
+        "finding_id": finding_id(rule.name, key),
+        "rule": rule.name,
+        "severity": rule.severity,
+        "object_type": rule.object_type,
+        **{name: key.get(name) for name in _KEY},
+        "since": None if since is None else taken(since["take"], rows, since["column"]),
+        "message": worded(rule.message, said),
+        "suggestion": worded_command(rule.suggestion, said),
+        "evidence": [_record(rule.record, row) for row in rows[:_MOST_RECORDS]]
+        if rule.record
+        else [],
+    }
+
+
+def finding_id(rule: str, key: Row) -> str:
+    """Return an id that is the same whenever a rule finds the same object."""
+    text = json.dumps([rule, *map(str, key.values())], ensure_ascii=False)
+    return f"{rule}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+
+
+def taken(take: str, rows: list[Row], column: str | None) -> Any:  # noqa: ANN401 - a cell
+    """Return one value for those that rows have in a column; None where they have none.
+
+    Args:
+        take: One of `schemas.finding_rules.TAKES`; `names` are the distinct ones, in words.
+        rows: The rows of a finding.
+        column: Which column; `count` needs none.
+    """
+    if take == "count":
+        return len(rows)
+    values = [row[column] for row in rows if column is not None and row[column] is not None]
+    if not values:
+        return None
+    if take == "names":
+        names = list(dict.fromkeys(map(str, values)))
+        more = len(names) - _MOST_NAMES
+        return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return {"sum": sum, "min": min, "max": max, "first": lambda each: each[0]}[take](values)
+
+
+def _record(record: Mapping[str, str], row: Row) -> dict[str, Any]:
+    if "said" in record:
+        place, _, offset = (row[record["said"]] or "").rpartition("@")
+        topic, _, partition = place.rpartition("-")
+        known = (
+            {"topic": topic, "partition": int(partition), "offset": int(offset)} if place else {}
+        )
+        return dict.fromkeys(EVIDENCE) | known
+    return {
+        name: row.get(record[name], record[name]) if name in record else None for name in EVIDENCE
+    }

@@ -1,0 +1,181 @@
+"""Rules of an audit, one file each in `rules/findings/`: what is looked for, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from schemas.model import SchemaError
+
+CRITICAL, WARNING, INFO = "critical", "warning", "info"
+SEVERITIES: Final = (CRITICAL, WARNING, INFO)
+"""The worst first."""
+
+OPERATORS: Final = (
+    *("is", "is_not", "is_null", "begins_with", "contains"),
+    *("above", "at_least", "below", "at_most"),
+    *("older_than", "within"),
+)
+"""Of a condition: the last two compare a time with the instant asked about."""
+
+TAKES: Final = ("count", "sum", "min", "max", "first", "names")
+"""How values of the rows of a finding become one."""
+
+_FOLDER = "rules/findings"
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number that decides.
+
+    Attributes:
+        value: As shipped, or as configured.
+        unit: minutes, hours, days, records, bytes, share, times or count.
+        about: What it decides.
+    """
+
+    value: float
+    unit: str
+    about: str
+
+
+@dataclass(frozen=True)
+class FindingRule:
+    """One rule.
+
+    Attributes:
+        name: Its name, which is the file's.
+        subject: The part of an audit that it belongs to.
+        severity: critical, warning or info.
+        question: What it asks, in a sentence.
+        table: The table it reads.
+        where: Conditions, all of which hold for a row: `column` and one of `OPERATORS`.
+        per: Columns whose values make one finding.
+        object_type: What a finding is about.
+        values: What the wording uses besides `per`: `take` (one of `TAKES`), `column`, and how it
+            is said (`as`: number, bytes, duration or time).
+        message: The wording, with names of `per`, `values` and `thresholds` in braces.
+        suggestion: What to do: a command, with names in braces.
+        thresholds: By name.
+        since: The column, and which of its values, that says since when; None where none does.
+        record: Columns that find the record again: `topic`, `partition`, `offset`, or `said` (one
+            that has all of it), and `copy`, `segment`, `batch_position`.
+        is_on: Whether it is looked for.
+    """
+
+    name: str
+    subject: str
+    severity: str
+    question: str
+    table: str
+    where: Sequence[Mapping[str, Any]]
+    per: Sequence[str]
+    object_type: str
+    message: str
+    suggestion: str
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    thresholds: Mapping[str, Threshold] = field(default_factory=dict)
+    since: Mapping[str, str] | None = None
+    record: Mapping[str, str] = field(default_factory=dict)
+    is_on: bool = True
+
+    def columns(self) -> set[str]:
+        """Return the columns of its table that it reads."""
+        named = {condition["column"] for condition in self.where}
+        for condition in self.where:
+            named |= {each["column"] for each in condition.values() if isinstance(each, Mapping)}
+        named |= {each["column"] for each in self.values.values() if "column" in each}
+        named |= set() if self.since is None else {self.since["column"]}
+        return named | set(self.per) | {each for each in self.record.values() if each.islower()}
+
+    def configured(self, said: Mapping[str, Any]) -> FindingRule:
+        """Return the rule with a team's own severity and thresholds.
+
+        Args:
+            said: `severity`, `enabled`, and thresholds by name.
+
+        Raises:
+            SchemaError: It has no such threshold, or that is no severity.
+        """
+        rest = dict(said)
+        severity, is_on = rest.pop("severity", self.severity), rest.pop("enabled", self.is_on)
+        if severity not in SEVERITIES:
+            raise SchemaError(f"{self.name}: severity {severity!r} is none of {SEVERITIES}")
+        for name, value in rest.items():
+            if name not in self.thresholds:
+                known = ", ".join(("severity", "enabled", *self.thresholds))
+                raise SchemaError(f"{self.name}: unknown threshold {name!r}; it has {known}")
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise SchemaError(f"{self.name}: {name} is {value!r}, which is not a number")
+        thresholds = {
+            name: replace(each, value=rest.get(name, each.value))
+            for name, each in self.thresholds.items()
+        }
+        return replace(self, severity=severity, is_on=bool(is_on), thresholds=thresholds)
+
+
+@cache
+def finding_rules() -> tuple[FindingRule, ...]:
+    """Return all rules as they are shipped, by name.
+
+    Raises:
+        SchemaError: A file is not what a rule has to be.
+    """
+    folder = files(__package__).joinpath(_FOLDER)
+    found = [
+        rule_of(each.name.removesuffix(".json"), json.loads(each.read_text(encoding="utf-8")))
+        for each in folder.iterdir()
+        if each.name.endswith(".json")
+    ]
+    return tuple(sorted(found, key=lambda each: each.name))
+
+
+def rule_of(name: str, document: Mapping[str, Any]) -> FindingRule:
+    """Return the rule of a file.
+
+    Raises:
+        SchemaError: Something is missing, unknown or not allowed there.
+    """
+    said = dict(document)
+    try:
+        rule = FindingRule(
+            name=name,
+            subject=said.pop("subject"),
+            severity=said.pop("severity"),
+            question=said.pop("question"),
+            table=said.pop("table"),
+            where=tuple(said.pop("where")),
+            per=tuple(said.pop("per")),
+            object_type=said.pop("object_type"),
+            message=said.pop("message"),
+            suggestion=said.pop("suggestion"),
+            values=said.pop("values", {}),
+            thresholds={
+                key: Threshold(each["value"], each["unit"], each["about"])
+                for key, each in said.pop("thresholds", {}).items()
+            },
+            since=said.pop("since", None),
+            record=said.pop("record", {}),
+        )
+    except KeyError as error:
+        raise SchemaError(f"rule {name}: {error} is missing") from error
+    if said:
+        raise SchemaError(f"rule {name}: unknown: {', '.join(said)}")
+    _check(rule)
+    return rule
+
+
+def _check(rule: FindingRule) -> None:
+    if rule.severity not in SEVERITIES:
+        raise SchemaError(f"rule {rule.name}: severity {rule.severity!r} is none of {SEVERITIES}")
+    for condition in rule.where:
+        operators = set(condition) - {"column"}
+        if "column" not in condition or len(operators) != 1 or not operators <= set(OPERATORS):
+            raise SchemaError(f"rule {rule.name}: not a condition: {condition}")
+    for value in rule.values.values():
+        if value.get("take") not in TAKES:
+            raise SchemaError(f"rule {rule.name}: not a value: {value}")
