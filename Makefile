@@ -78,8 +78,9 @@ fuzz: $(VENV)/.fuzz-ready ## feed readers and decoders mutated bytes, each for F
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m fuzz $(ARGS)
 
 .PHONY: docs
-docs: setup ## write the pages of tables anew from the schemas
+docs: setup ## write the pages of tables and rules anew from the schemas
 	$(BIN)/python docs/render_tables.py
+	$(BIN)/python docs/render_findings.py
 
 ##@ Measure
 

@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "lag": "Show how far behind groups are.",
     "share": "Show the backlog of share groups and what blocks it.",
     "usage": "Show what fills the internal topics.",
-    "audit": "Run every evaluation and report the findings.",
+    "audit": "Ask every question of a dump and show what is worth a look.",
     "report": "Write the page of a workspace.",
     "forensics": "Write the page that an incident review wants.",
     "snapshot": "Read the internal topics of a live cluster.",

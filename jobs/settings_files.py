@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -33,6 +33,7 @@ settings_options = in_order(
 
 _NODE = ("node.id", "broker.id")
 _GROUPS, _RULES = "groups", "rules"
+_FINDINGS, _SUPPRESSIONS = "findings", "suppressions"
 _THRESHOLDS = {
     "expiration": ("slack_share", "least_slack_ms", "start_ms"),
     "share": ("stalled_minutes", "initializing_minutes", "deleting_minutes"),
@@ -63,11 +64,15 @@ class GivenSettings:
         values: Kafka's settings.
         groups: Settings of single groups.
         rules: Thresholds, by the question they belong to.
+        findings: Of an audit: severities and thresholds by rule.
+        suppressions: Of an audit: findings that are accepted.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rules: Mapping[str, Any] = field(default_factory=dict)
+    findings: Mapping[str, Any] = field(default_factory=dict)
+    suppressions: Sequence[Any] = ()
 
 
 def read_broker_settings(path: str) -> BrokerSettings:
@@ -109,24 +114,28 @@ def read_given_settings(path: str | None) -> GivenSettings:
         raise InputUnreadableError(f"{path}: looked for settings by name and found none")
     groups = _mapping(document.pop(_GROUPS, None), path, _GROUPS)
     rules = _mapping(document.pop(_RULES, None), path, _RULES)
+    findings = _mapping(document.pop(_FINDINGS, None), path, _FINDINGS)
+    suppressions = document.pop(_SUPPRESSIONS, None) or ()
     given = GivenSettings(
         _flat(document),
         {str(name): _flat(_mapping(said, path, str(name))) for name, said in groups.items()},
         rules,
+        findings,
+        suppressions,
     )
     _check_names(path, given)
     return given
 
 
 def _check_names(path: str, given: GivenSettings) -> None:
-    if not (given.values or given.groups or given.rules):
+    if given == GivenSettings():
         raise InputNotRecognizedError(
             f"{path}: this file sets nothing: looked for names of Kafka's settings, such as "
             f"offsets.retention.minutes, for {_GROUPS}: and for {_RULES}:"
         )
     for name in given.values:
         if not is_setting(name):
-            near = nearest_setting(name, BROKER, (_GROUPS, _RULES))
+            near = nearest_setting(name, BROKER, (_GROUPS, _RULES, _FINDINGS, _SUPPRESSIONS))
             raise _unknown(f"{path}: unknown setting", name, near)
     for group, name in ((group, name) for group, said in given.groups.items() for name in said):
         if not is_setting(name, GROUP):

@@ -98,6 +98,13 @@ def timeline_of_inputs(
         return told or nothing("Nothing happened in that time.", said), code
 
 
+def verdicts_of(state: Replayed, end_offsets: str | None) -> list[Verdict]:
+    """Return everything that happened to offsets up to the instant of a replay, the worst first."""
+    rows = verdicts(_known(state, end_offsets, None))
+    told = {row["group_id"] for row in rows if row["topic"] is not None}
+    return in_order([*rows, *_lost_groups(state, told, None)])
+
+
 def _with_unjudged(asked: AskedGroups, known: Known) -> AskedGroups:
     """Say of a pattern that matches nothing that what it would match may have been lost."""
     untold = [each for home in known.unjudged if (each := known.untold_election(home))]

@@ -1,4 +1,4 @@
-"""Rules of an audit, one file each in `rules/findings/`: what is looked for, and what is said of it."""
+"""Rules of an audit, one file each in `rules/findings/`: what is looked for and what is said."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ class FindingRule:
             named |= {each["column"] for each in condition.values() if isinstance(each, Mapping)}
         named |= {each["column"] for each in self.values.values() if "column" in each}
         named |= set() if self.since is None else {self.since["column"]}
-        return named | set(self.per) | {each for each in self.record.values() if each.islower()}
+        found_by = {each for each in self.record.values() if not each.startswith("__")}
+        return named | set(self.per) | found_by
 
     def configured(self, said: Mapping[str, Any]) -> FindingRule:
         """Return the rule with a team's own severity and thresholds.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas.finding_rules import finding_rules
 from schemas.parse import parse_record_type
 from tests.support.checkout import files_of
 
@@ -40,6 +41,14 @@ def test_the_pages_of_tables_are_what_the_schemas_say(repository: Path) -> None:
     rendered = runpy.run_path(str(docs / "render_tables.py"))["pages"]()
     written = {name: docs.joinpath(name).read_text(encoding="utf-8") for name in rendered}
     assert written == rendered, "run `make docs`"
+
+
+def test_the_page_of_the_audit_lists_the_rules_as_they_are(repository: Path) -> None:
+    docs = repository / "docs"
+    written = (docs / "audit.md").read_text(encoding="utf-8")
+    assert runpy.run_path(str(docs / "render_findings.py"))["rendered"](written) == written
+    count = len(finding_rules())
+    assert f"{count} rules" in (repository / "README.md").read_text(encoding="utf-8")
 
 
 def test_every_make_target_that_pages_name_exists(repository: Path) -> None:

@@ -26,9 +26,9 @@ from analytics.replay.history.removal_causes import (
     TOPIC_DELETED,
     UNKNOWN,
     with_removal_cause,
-    with_topic_absence,
 )
 from analytics.replay.history.removed_offsets import removed_offsets
+from analytics.replay.history.topic_absence import with_topic_absence
 from analytics.replay.log.losses import lost_between
 from schemas.expiration_rules import AuditRules
 

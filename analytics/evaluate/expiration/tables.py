@@ -18,7 +18,7 @@ from analytics.replay.as_of import Decoded
 from analytics.replay.coverage import Coverage
 from analytics.replay.graph import Step
 from analytics.replay.history.coordinator_starts import coordinator_starts
-from analytics.replay.history.removal_causes import topics_present
+from analytics.replay.history.topic_absence import topics_present
 from analytics.replay.rules import ReplayRules
 from schemas.expiration_rules import AuditRules, ExpirationRules
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
 
 from analytics.evaluate.findings.conditions import rows_of
-from analytics.evaluate.findings.wording import Said, worded, worded_command
+from analytics.evaluate.findings.wording import Said, Says, worded, worded_command
 from schemas.finding_rules import SEVERITIES, FindingRule
 
 EVIDENCE: Final = ("copy", "topic", "partition", "offset", "segment", "batch_position")
 _MOST_RECORDS: Final = 3
 _MOST_NAMES: Final = 3
+_TAKE: Final[Mapping[str, Callable[[list[Any]], Any]]] = {"sum": sum, "min": min, "max": max}
 _KEY: Final = ("group_id", "topic", "partition")
 
 FINDINGS: Final = pa.schema(
@@ -47,7 +48,10 @@ Row = Mapping[str, Any]
 
 
 def findings(
-    rules: Iterable[FindingRule], tables: Mapping[str, pa.Table], as_of: datetime
+    rules: Iterable[FindingRule],
+    tables: Mapping[str, pa.Table],
+    as_of: datetime,
+    says: Says,
 ) -> pa.Table:
     """Apply rules to tables.
 
@@ -55,6 +59,7 @@ def findings(
         rules: Those that are looked for.
         tables: By name; a rule whose table is not there is not applied.
         as_of: The instant asked about.
+        says: How bytes and durations are said.
 
     Returns:
         `FINDINGS`, the most severe first.
@@ -63,7 +68,7 @@ def findings(
         row
         for rule in rules
         if rule.is_on and rule.table in tables
-        for row in _of_rule(rule, tables[rule.table], as_of)
+        for row in _of_rule(rule, tables[rule.table], as_of, says)
     ]
     found.sort(key=_order)
     return pa.Table.from_pylist(found, schema=FINDINGS)
@@ -75,18 +80,21 @@ def _order(row: Row) -> tuple[Any, ...]:
     return SEVERITIES.index(row["severity"]), row["rule"], *key, number, row["finding_id"]
 
 
-def _of_rule(rule: FindingRule, table: pa.Table, as_of: datetime) -> Iterator[dict[str, Any]]:
+def _of_rule(
+    rule: FindingRule, table: pa.Table, as_of: datetime, says: Says
+) -> Iterator[dict[str, Any]]:
     rows = rows_of(rule, table, as_of).select(sorted(rule.columns() & set(table.column_names)))
     together: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows.to_pylist():
         together.setdefault(tuple(row[name] for name in rule.per), []).append(row)
     for key, mine in together.items():
-        yield _finding(rule, dict(zip(rule.per, key, strict=True)), mine)
+        yield _finding(rule, dict(zip(rule.per, key, strict=True)), mine, says)
 
 
-def _finding(rule: FindingRule, key: Row, rows: list[Row]) -> dict[str, Any]:
+def _finding(rule: FindingRule, key: Row, rows: list[Row], says: Says) -> dict[str, Any]:
     said = {
-        **{name: Said(value) for name, value in key.items()},
+        # The number of a partition is a name.
+        **{name: Said(str(value)) for name, value in key.items()},
         **{
             name: Said(taken(each["take"], rows, each.get("column")), each.get("as"))
             for name, each in rule.values.items()
@@ -104,7 +112,7 @@ def _finding(rule: FindingRule, key: Row, rows: list[Row]) -> dict[str, Any]:
         "object_type": rule.object_type,
         **{name: key.get(name) for name in _KEY},
         "since": None if since is None else taken(since["take"], rows, since["column"]),
-        "message": worded(rule.message, said),
+        "message": worded(rule.message, said, says),
         "suggestion": worded_command(rule.suggestion, said),
         "evidence": [_record(rule.record, row) for row in rows[:_MOST_RECORDS]]
         if rule.record
@@ -135,7 +143,7 @@ def taken(take: str, rows: list[Row], column: str | None) -> Any:  # noqa: ANN40
         names = list(dict.fromkeys(map(str, values)))
         more = len(names) - _MOST_NAMES
         return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-    return {"sum": sum, "min": min, "max": max, "first": lambda each: each[0]}[take](values)
+    return values[0] if take == "first" else _TAKE[take](values)
 
 
 def _record(record: Mapping[str, str], row: Row) -> dict[str, Any]:

@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+import string
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-_SIZES = ("B", "kB", "MB", "GB", "TB")
-_SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+Says = Mapping[str, Callable[[Any], Any]]
+"""How numbers are said that are no plain ones: `bytes`, and `duration` of milliseconds."""
+
 _NOT_KNOWN = "not known"
 
 
 class Said(NamedTuple):
-    """A value, and how it is said: bytes, duration (of milliseconds), or as it is."""
+    """A value, and how it is said: by a name of `Says`, or as it is."""
 
     value: Any
     how: str | None = None
 
 
-def worded(sentence: str, said: Mapping[str, Said]) -> str:
-    """Return a sentence with the values of its names."""
-    return sentence.format_map({name: _text(each) for name, each in said.items()})
+def worded(sentence: str, said: Mapping[str, Said], says: Says) -> str:
+    """Return a sentence with the values of its names.
+
+    Args:
+        sentence: With names in braces; `{offsets:offset}` is a number and its noun.
+        said: By name.
+        says: How numbers are said that are no plain ones.
+    """
+    return _Sentence(says).vformat(sentence, (), said)
+
+
+class _Sentence(string.Formatter):
+    """Puts values into sentences; what follows a colon is the noun of a number."""
+
+    def __init__(self, says: Says) -> None:
+        self._says = says
+
+    def format_field(self, value: Said, format_spec: str) -> str:
+        if not format_spec:
+            return _text(value, self._says)
+        if value.value is None:
+            return f"an unknown number of {format_spec}s"
+        return f"{value.value:,} {format_spec}{'' if value.value == 1 else 's'}"
 
 
 def worded_command(command: str, said: Mapping[str, Said]) -> str:
@@ -34,41 +56,18 @@ def worded_command(command: str, said: Mapping[str, Said]) -> str:
     )
 
 
-def _plain(value: Any) -> str:  # noqa: ANN401 - a cell
-    return _time(value) if isinstance(value, datetime) else str(value)
-
-
-def _text(said: Said) -> str:
+def _text(said: Said, says: Says) -> str:
     value, how = said
     if value is None:
         return _NOT_KNOWN
-    if isinstance(value, datetime):
-        return _time(value)
-    if how == "bytes":
-        return _bytes(value)
-    if how == "duration":
-        return _duration(value)
+    if how is not None and how in says:
+        return str(says[how](value))
     if isinstance(value, float):
         return f"{value:,.2f}".rstrip("0").rstrip(".")
-    if isinstance(value, int) and how != "plain":
-        return f"{value:,}"
+    return f"{value:,}" if isinstance(value, int) else _plain(value)
+
+
+def _plain(value: Any) -> str:  # noqa: ANN401 - a cell
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return str(value)
-
-
-def _time(value: datetime) -> str:
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-
-
-def _bytes(size: float) -> str:
-    for unit in _SIZES[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_SIZES[-1]}"
-
-
-def _duration(milliseconds: int) -> str:
-    for size, unit in _SPANS:
-        if milliseconds >= size:
-            return f"{milliseconds // size:,} {unit}"
-    return f"{milliseconds} ms"

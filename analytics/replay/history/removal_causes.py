@@ -14,18 +14,15 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
-from analytics.replay.coverage import Coverage
 from analytics.replay.history.group_spans import group_spans, protection_spans
 from analytics.replay.history.offset_conditions import EMPTY, SIMPLE, STREAMS_GROUP
 from analytics.replay.history.offset_lives import offset_events, pending_spans
 from analytics.replay.history.removed_offsets import ACT, removed_offsets
-from analytics.replay.metadata_log import told_from
+from analytics.replay.history.topic_absence import with_topic_absence
 from analytics.replay.rules import ReplayRules
-from analytics.replay.stored_values import uuid
-from analytics.replay.topic_sources import METADATA_LOG, PARTITION_METADATA
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
     "expiration",
@@ -158,68 +155,6 @@ def _with_act_facts(removed: DataFrame) -> DataFrame:
     undecided &= ~F.col("may_not_be_kept")
     shown = facts.agg(F.coalesce(_any(undecided), no).alias("cleanup_shown"))
     return facts.join(F.broadcast(shown), how="cross")
-
-
-def with_topic_absence(
-    removed: DataFrame, topics: DataFrame, decoded: Decoded, present: DataFrame | None = None
-) -> DataFrame:
-    """Add whether a topic is gone for which no metadata log says when it went.
-
-    Snapshots cut the metadata log: of what was removed before its first record it only tells which
-    topics outlived that, and a topic of that name may be another one by then.
-
-    Args:
-        removed: Has `topic`, `at`, and `removed` with its `topic_id`.
-        topics: The state table.
-        decoded: Decoded tables, cut at the same instant.
-        present: What `topics_present` returns.
-
-    Returns:
-        The rows with `topic_absent`: false where a metadata log tells of that time or the topic is
-        there, null where nothing says.
-    """
-    there = topics.where(F.col("source") == PARTITION_METADATA).select("topic")
-    if present is not None:
-        there = there.unionByName(present.select("topic"))
-    there = there.distinct().withColumn("is_there", F.lit(col=True))
-    is_absent = F.col("is_there").isNull() if present is not None else F.lit(None).cast("boolean")
-    tells_then = F.col("tells") & (
-        F.col("tells_from").isNull() | (F.col("at") >= F.col("tells_from"))
-    )
-    without_log = F.when(F.col("is_there"), F.lit(col=False)).otherwise(is_absent)
-    rows = (
-        removed.join(F.broadcast(there), "topic", "left")
-        .join(F.broadcast(told_from(decoded)), how="cross")
-        .join(F.broadcast(_outliving(topics)), "topic", "left")
-    )
-    return rows.withColumn(
-        "topic_absent",
-        F.when(F.coalesce(tells_then, F.lit(col=False)), F.lit(col=False))
-        .when(F.col("tells"), _went_before_the_log())
-        .otherwise(without_log),
-    ).drop("is_there", "tells", "tells_from", "ids")
-
-
-def topics_present(spark: SparkSession, coverage: Coverage) -> DataFrame | None:
-    """Return `topic` of the data directories in the dump; None where others may be there too."""
-    if coverage.data_topics is None:
-        return None
-    named = [(each,) for each in sorted(coverage.data_topics)]
-    return spark.createDataFrame(named, "topic string")
-
-
-def _outliving(topics: DataFrame) -> DataFrame:
-    """Return `topic` and `ids` of those that were there when the metadata log began."""
-    at_its_start = (F.col("source") == METADATA_LOG) & F.col("created_at").isNull()
-    return topics.where(at_its_start).groupBy("topic").agg(F.collect_set("topic_id").alias("ids"))
-
-
-def _went_before_the_log() -> Column:
-    """Return whether a topic was gone when the metadata log began; null where names hide it."""
-    named = uuid(F.col("removed.topic_id"))
-    return F.when(F.col("ids").isNull(), F.lit(col=True)).when(
-        named.isNotNull(), ~F.array_contains("ids", named)
-    )
 
 
 def removal_causes(

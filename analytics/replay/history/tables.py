@@ -18,10 +18,11 @@ from analytics.replay.history.load_faults import load_faults
 from analytics.replay.history.membership_changes import membership_changes
 from analytics.replay.history.offset_history import Surroundings, offset_history
 from analytics.replay.history.ownership import group_moments, owners
-from analytics.replay.history.removal_causes import removal_causes, topics_present
+from analytics.replay.history.removal_causes import removal_causes
 from analytics.replay.history.share_partition_epochs import share_partition_epochs
 from analytics.replay.history.steps_in_lives import steps_in_lives
 from analytics.replay.history.takeovers import with_takeovers
+from analytics.replay.history.topic_absence import topics_present
 from analytics.replay.history.topic_names import with_topic_names
 from analytics.replay.rules import ReplayRules
 

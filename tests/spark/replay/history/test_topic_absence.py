@@ -10,8 +10,8 @@ import pytest
 from analytics.replay.coverage import Coverage
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.group_records import KINDS
-from analytics.replay.history.removal_causes import with_topic_absence
 from analytics.replay.history.tables import HISTORY
+from analytics.replay.history.topic_absence import with_topic_absence
 from analytics.replay.rules import replay_rules
 from schemas import table
 from tests.support.decoded_frames import frames_of
@@ -36,7 +36,11 @@ REMOVED = [
 
 
 def absences(
-    spark: SparkSession, segment: str | None, directories: list[str] | None = None
+    spark: SparkSession,
+    segment: str | None,
+    directories: list[str] | None = None,
+    *,
+    beside: bool = False,
 ) -> dict[str, bool | None]:
     """Return what is said of each case where the metadata log begins in a file, or is not there."""
     first = [{"topic": "__cluster_metadata", "offset": 0, "timestamp": START, "segment": segment}]
@@ -52,7 +56,14 @@ def absences(
     present = None
     if directories is not None:
         present = spark.createDataFrame([(each,) for each in directories], "topic string")
-    rows = with_topic_absence(removed, topics if segment else topics.limit(0), decoded, present)
+    if beside:
+        topics = spark.createDataFrame(
+            [("lives", NEW, None, "partition_metadata")],
+            "topic string, topic_id string, created_at timestamp, source string",
+        )
+    elif not segment:
+        topics = topics.limit(0)
+    rows = with_topic_absence(removed, topics, decoded, present)
     return {row.case: row.topic_absent for row in rows.collect()}
 
 
@@ -73,23 +84,28 @@ def test_a_log_from_its_start_tells_of_every_deletion(spark: SparkSession) -> No
     assert set(absences(spark, FIRST_FILE).values()) == {False}
 
 
-@pytest.mark.parametrize(
-    ("directories", "lives", "gone"), [(None, None, None), (["lives"], False, True)]
-)
-def test_without_a_log_directories_are_all_there_is(
-    spark: SparkSession, directories: list[str] | None, lives: bool | None, gone: bool | None
+@pytest.mark.parametrize(("directories", "gone"), [(None, None), (["lives"], True)])
+def test_without_a_log_a_directory_may_be_of_a_topic_that_was_created_again(
+    spark: SparkSession, directories: list[str] | None, gone: bool | None
 ) -> None:
     found = absences(spark, None, directories)
-    assert found["before, another life of the name"] is lives
+    assert found["before, another life of the name"] is None
     assert found["before, a name nobody has"] is gone
     assert found["after"] is gone
+
+
+def test_the_id_in_a_directory_tells_which_topic_it_is_of(spark: SparkSession) -> None:
+    found = absences(spark, None, ["lives"], beside=True)
+    assert found["before, another life of the name"] is True
+    assert found["before, the life that is there"] is False
+    assert found["before, of a life not named"] is None
 
 
 @pytest.mark.parametrize(
     ("directories", "cause", "confidence"),
     [
         (frozenset({"lives"}), "topic_deleted", "medium"),
-        (frozenset({"lives", "gone"}), "group_deleted", "high"),
+        (frozenset({"lives", "gone"}), "group_deleted", "medium"),
         (None, "group_deleted", "medium"),
     ],
 )

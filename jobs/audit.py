@@ -1,0 +1,89 @@
+"""The command `audit`: every question at once, and what is worth a look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.asking_options import asking_options
+from jobs.cli.rows_options import table_option
+from jobs.console import Console, pass_console
+from jobs.options import end_offsets_option, inputs_argument
+from jobs.settings_files import settings_options
+
+NEVER = "never"
+SEVERITIES = ("info", "warning", "critical")
+
+EPILOG = """
+\b
+Examples:
+  groupscope audit examples/kafka-4.3.1-failover --out audited
+  groupscope audit examples/kafka-4.3.1-failover --out audited --fail-on warning --group 'parcel-*'
+"""
+
+
+def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value and not ctx.resilient_parsing:
+        from reports.audit.starting_config import starting_config  # noqa: PLC0415
+        from schemas.finding_rules import finding_rules  # noqa: PLC0415
+
+        click.echo(starting_config(finding_rules()), nl=False)
+        ctx.exit()
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@click.option("--out", metavar="DIR", required=True, help="Keep the workspace in this folder.")
+@click.option(
+    "--fail-on",
+    type=click.Choice([NEVER, *SEVERITIES]),
+    default="critical",
+    show_default=True,
+    help="End with code 1 where there is a finding as severe as this.",
+)
+@click.option(
+    "--since",
+    metavar="WORKSPACE",
+    help="An earlier audit: say which findings are new, still there, or gone.",
+)
+@click.option(
+    "--print-config",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_config,
+    help="Print a file for --config with all rules and thresholds, and exit.",
+)
+@settings_options
+@end_offsets_option
+@table_option("findings", beside=("suppressions",))
+@asking_options
+@pass_console
+def audit(  # noqa: PLR0913 - one parameter an option
+    console: Console,
+    /,
+    *,
+    output_format: str,
+    out: str,
+    fail_on: str,
+    since: str | None,
+    broker_configs: tuple[str, ...],
+    config: str | None,
+    end_offsets: str | None,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Ask every question of a dump and show what is worth a look.
+
+    Expiration, removals, what happened to offsets, lag, assignment, rebalances, share groups and
+    the internal topics themselves, each judged by rules: what was found, since when, what to do,
+    and the records that show it. DIR/summary.json has the counts, DIR/findings.jsonl each finding.
+    docs/audit.md lists the rules.
+    """
+    # Spark and Arrow are heavy: --help answers without them.
+    from jobs.runs.audit import Wanted, audit_of  # noqa: PLC0415
+
+    wanted = Wanted(out, fail_on, since, broker_configs, config, end_offsets)
+    answer, code = audit_of(console, wanted, output_format, **options)
+    click.echo(answer)
+    return code

@@ -1,0 +1,153 @@
+"""What `audit` does: every question once, rules applied to the answers, findings kept and said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from analytics.errors import CannotTellError
+from analytics.evaluate.findings.changes import with_changes
+from analytics.evaluate.findings.found import findings
+from analytics.evaluate.findings.suppressions import suppressed
+from analytics.workspace import Workspace
+from jobs.instant import EPOCH
+from jobs.replayed import replayed
+from jobs.runs.audit_config import configured_rules, suppressions_of
+from jobs.runs.audit_tables import audited_tables, questions
+from jobs.runs.kept_evaluations import keep_evaluations
+from jobs.settings_files import read_given_settings
+from jobs.stored_tables import StoredTables
+from reports.audit.rows import answer_of, json_lines
+from reports.audit.summary import summary_of
+from reports.quantities import duration, size_of
+from schemas.finding_rules import SEVERITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jobs.console import Console
+    from jobs.replayed import Replayed
+
+DONE, FOUND = 0, 1
+SUMMARY, LINES = "summary.json", "findings.jsonl"
+NEEDS = (
+    *("groups", "members", "topics", "partition_leaders", "assignments", "configs"),
+    *("committed_offsets", "pending_offsets", "coordinator_epochs", "offset_history"),
+    *("group_events", "divergences", "load_faults", "share_partitions", "share_batches"),
+    *("group_epochs", "membership_changes", "assignment_history", "share_partition_epochs"),
+)
+_SAYS = {"bytes": size_of, "duration": duration}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the command.
+
+    Attributes:
+        out: The folder of the workspace.
+        fail_on: The severity from which on the code is 1, or `never`.
+        since: The workspace of an earlier audit.
+        broker_configs: Files.
+        config: A file.
+        end_offsets: A file.
+    """
+
+    out: str
+    fail_on: str
+    since: str | None
+    broker_configs: tuple[str, ...]
+    config: str | None
+    end_offsets: str | None
+
+
+def audit_of(
+    console: Console,
+    wanted: Wanted,
+    output_format: str,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
+    """
+    given = read_given_settings(wanted.config)
+    rules = configured_rules(given.findings)
+    entries = suppressions_of(given.suppressions)
+    before = None if wanted.since is None else _earlier(wanted.since)
+    with replayed(console, needs=NEEDS, out=wanted.out, **options):
+        # What an earlier audit said is not what this one finds, should it be interrupted.
+        for name in (SUMMARY, LINES):
+            (Path(wanted.out) / name).unlink(missing_ok=True)
+    failed = _ask(console, wanted, options)
+    own = {**options, "inputs": (wanted.out,), "as_of": None, "ends": {}}
+    with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
+        as_of = _instant(state)
+        tables = audited_tables(state, rules, wanted.end_offsets)
+        found = findings(rules, tables, as_of, _SAYS)
+        left, accepted = suppressed(found, entries, as_of)
+        of_entries = {"suppressions": accepted}
+        expired = findings(
+            [each for each in rules if each.table in of_entries], of_entries, as_of, _SAYS
+        )
+        left = _in_order(pa.concat_tables([left, expired]))
+        code = state.exit_code or _code(left, wanted.fail_on)
+        said = {**state.said, "could_not_be_asked": failed}
+        summary = summary_of(left, accepted, said, code, wanted.fail_on)
+        keep_evaluations(Workspace(wanted.out), {"findings": left}, state)
+    _write(Path(wanted.out), {SUMMARY: _as_json(summary), LINES: json_lines(left)})
+    shown = left if before is None else with_changes(left, before)
+    return answer_of(shown, accepted, output_format, {**said, "summary": summary}), code
+
+
+def _ask(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> dict[str, str]:
+    """Answer every question into the workspace; return what could not be asked, and why."""
+    failed = {}
+    quiet = replace(console, quiet=True)
+    for name, ask in questions(wanted, options).items():
+        console.say(f"audit: {name}")
+        try:
+            ask(quiet)
+        except CannotTellError as error:
+            failed[name] = str(error)
+            console.error(f"{name}: {error}")
+    return failed
+
+
+def _instant(state: Replayed) -> datetime:
+    said = state.said["as_of"]["time"]
+    return EPOCH if said is None else datetime.fromisoformat(said)
+
+
+def _earlier(workspace: str) -> pa.Table:
+    return StoredTables(Workspace(workspace)).read("findings")
+
+
+def _in_order(found: pa.Table) -> pa.Table:
+    ranks = pa.array([SEVERITIES.index(each) for each in found["severity"].to_pylist()], pa.int8())
+    keys = ["rank", "rule", "group_id", "topic", "partition", "finding_id"]
+    ordered = found.append_column("rank", ranks).sort_by([(each, "ascending") for each in keys])
+    return ordered.drop_columns(["rank"])
+
+
+def _code(found: pa.Table, fail_on: str) -> int:
+    if fail_on not in SEVERITIES:
+        return DONE
+    bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return FOUND if any(each in bad for each in found["severity"].to_pylist()) else DONE
+
+
+def _as_json(summary: Mapping[str, Any]) -> str:
+    return json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> None:
+    for name, text in texts.items():
+        staged = folder / f"{name}.part"
+        staged.write_text(text, encoding="utf-8", errors="surrogatepass")
+        staged.replace(folder / name)

@@ -1,0 +1,93 @@
+"""Findings as rows: the worst first, one sentence each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.audit.summary import sentence_of
+from reports.layout.nothing import nothing
+from reports.printed_times import times
+from reports.row_formats import Section, shown
+
+HEADS: Final = {
+    "severity": "SEVERITY",
+    "rule": "RULE",
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "since": "SINCE",
+    "message": "FINDING",
+}
+_ALSO: Final = ("finding_id", "object_type", "suggestion", "evidence")
+_CHANGE: Final = {"change": "CHANGE"}
+_SUPPRESSED: Final = {
+    "rule": "RULE",
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "suppressed": "SUPPRESSED",
+    "until": "UNTIL",
+    "owner": "OWNER",
+    "reason": "REASON",
+}
+_NONE: Final = "Nothing was found."
+
+
+def answer_of(
+    found: pa.Table, accepted: pa.Table, output_format: str, said: Mapping[str, Any]
+) -> str:
+    """Return an audit in one of the formats.
+
+    Args:
+        found: Rows of `findings`, with `change` where two audits are compared.
+        accepted: What was suppressed, by entry.
+        output_format: text, json, csv or markdown.
+        said: What JSON says besides.
+    """
+    has_changes = "change" in found.column_names
+    heads = {**(_CHANGE if has_changes else {}), **HEADS}
+    rows = _with_times(found, "since").append_column(
+        "is_severe", pc.not_equal(found["severity"], "info")
+    )
+    listed = Section(rows, heads, _ALSO, name="findings", problem="is_severe", spare=["partition"])
+    entries = Section(
+        _with_times(accepted, "until"),
+        _SUPPRESSED,
+        name="suppressions",
+        key="suppressions",
+        title="Suppressed",
+    )
+    if output_format in {"json", "csv"}:
+        return shown([listed, entries], output_format, said)
+    sections = [each for each in (listed, entries) if each.rows.num_rows]
+    told = shown([replace(each) for each in sections], output_format, said)
+    parts = [sentence_of(said["summary"]), told or nothing(_NONE, said), _what_to_do(found)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _what_to_do(found: pa.Table) -> str:
+    commands = dict.fromkeys(
+        row["suggestion"]
+        for row in found.select(["severity", "suggestion"]).to_pylist()
+        if row["severity"] == "critical" and row["suggestion"]
+    )
+    return (
+        "\n".join(["What to look at first:", *(f"  {each}" for each in commands)])
+        if commands
+        else ""
+    )
+
+
+def json_lines(found: pa.Table) -> str:
+    """Return findings for programs, one a line."""
+    rows = _with_times(found, "since").to_pylist()
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+def _with_times(rows: pa.Table, name: str) -> pa.Table:
+    return rows.set_column(rows.column_names.index(name), name, times(rows[name]))

@@ -1,0 +1,131 @@
+"""The command `audit` on the bundled failover: what is found, kept, accepted, and told as new."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.verdicts.happened import LOST
+from tests.verdicts.truth import read_truth
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from tests.conftest import Groupscope
+
+CONFIG = """
+findings:
+  line_lost_by_election: {severity: info}
+  offsets_beyond_end: {enabled: false}
+suppressions:
+  - {rule: offsets_lost_by_election, reason: told in the review, owner: on call, until: 2099-01-01}
+  - {rule: "share_*", reason: mended, owner: on call, until: 2020-01-01}
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(failover_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(
+        shutil.copytree(failover_workspace, tmp_path_factory.mktemp("audited") / "workspace")
+    )
+
+
+@pytest.fixture(scope="module")
+def audited(groupscope: Groupscope, workspace: Path) -> subprocess.CompletedProcess[str]:
+    return groupscope("audit", workspace, "--out", workspace, timeout=900)
+
+
+@pytest.fixture(scope="module")
+def lines(audited: subprocess.CompletedProcess[str], workspace: Path) -> list[dict[str, Any]]:
+    assert audited.returncode == 1, audited.stderr
+    text = (workspace / "findings.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_it_ends_with_1_where_something_critical_is_found(
+    audited: subprocess.CompletedProcess[str], workspace: Path, lines: list[dict[str, Any]]
+) -> None:
+    summary = json.loads((workspace / "summary.json").read_text("utf-8"))
+    assert (audited.returncode, summary["exit_code"], summary["fail_on"]) == (1, 1, "critical")
+    assert sum(summary["findings"].values()) == len(lines) > 10
+    assert sum(summary["by_rule"].values()) == len(lines)
+    assert summary["could_not_be_asked"] == {}
+    first = audited.stdout.splitlines()[0]
+    assert first.startswith(f"{summary['findings']['critical']} critical, ")
+
+
+def test_every_group_that_the_election_cost_commits_is_found_and_no_other(
+    lines: list[dict[str, Any]],
+) -> None:
+    truth = read_truth("kafka-4.3.1-failover")
+    lost = {each.key[0] for each in truth.happenings if each.what == LOST}
+    found = {each["group_id"] for each in lines if each["rule"] == "offsets_lost_by_election"}
+    # Of groups that committed nothing, nobody told.
+    assert lost <= found <= lost | truth.groups_lost | {"fleet-telemetry"}
+
+
+def test_a_finding_says_what_to_do_and_where_its_records_are(lines: list[dict[str, Any]]) -> None:
+    (one,) = (
+        each
+        for each in lines
+        if (each["rule"], each["group_id"]) == ("offsets_lost_by_election", "parcel-router")
+    )
+    assert one["since"] == "2026-11-21T09:20:36.859Z"
+    assert "--as-of 2026-11-21T09:20:36.859Z" in one["suggestion"]
+    assert one["evidence"][0]["topic"] == "__consumer_offsets"
+
+
+def test_text_fits_the_page_and_the_worst_comes_first(
+    audited: subprocess.CompletedProcess[str],
+) -> None:
+    assert max(map(len, audited.stdout.splitlines())) <= 120
+    severities = [line.split()[1] for line in audited.stdout.splitlines() if line[:2] == "! "]
+    assert severities == sorted(severities, key=["critical", "warning", "info"].index)
+
+
+def test_rules_and_accepted_findings_are_a_teams_own(
+    groupscope: Groupscope,
+    workspace: Path,
+    lines: list[dict[str, Any]],
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "audit.yaml"
+    config.write_text(CONFIG)
+    before = tmp_path / "before"
+    shutil.copytree(workspace, before)
+    run = groupscope(
+        "audit", workspace, "--out", workspace, "--config", config, "--since", before,
+        "--format", "json", timeout=900,
+    )  # fmt: skip
+    told = json.loads(run.stdout)
+    rules = {each["rule"] for each in told["rows"] if each["change"] != "gone"}
+    assert "offsets_beyond_end" not in rules
+    assert "suppression_expired" in rules
+    accepted, ended = told["suppressions"]
+    assert accepted["suppressed"] == sum(
+        each["rule"] == "offsets_lost_by_election" for each in lines
+    )
+    assert ended["suppressed"] == 0
+    changes = {each["rule"]: each["change"] for each in told["rows"]}
+    assert changes["offsets_lost_by_election"] == changes["offsets_beyond_end"] == "gone"
+    assert changes["suppression_expired"] == "new"
+    assert changes["line_lost_by_election"] == "still there"
+    assert told["summary"]["suppressed"] == accepted["suppressed"]
+
+
+def test_a_config_to_start_from_is_one_that_is_taken(
+    groupscope: Groupscope, tmp_path: Path
+) -> None:
+    run = groupscope("audit", "--print-config")
+    assert run.returncode == 0
+    config = tmp_path / "audit.yaml"
+    config.write_text(run.stdout.replace("offsets_expire_soon:", "offsets_expire_son:"))
+    out = tmp_path / "out"
+    wrong = groupscope("audit", tmp_path, "--out", out, "--config", config)
+    assert wrong.returncode == 2
+    assert "unknown rule 'offsets_expire_son'; did you mean 'offsets_expire_soon'?" in wrong.stderr
+    assert not out.exists()
