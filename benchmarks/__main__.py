@@ -25,7 +25,15 @@ from benchmarks.report import Report
 
 BENCHMARKS = (
     *("wire", "spark", "memory", "inspection"),
-    *("offsets_replay", "share_replay", "small_replay", "asking", "assignors", "lag_history"),
+    *(
+        "offsets_replay",
+        "share_replay",
+        "small_replay",
+        "usage",
+        "asking",
+        "assignors",
+        "lag_history",
+    ),
 )
 PEERS = "peers"
 _QUICK = {

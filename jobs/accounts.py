@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE
-from analytics.dump.batch_bytes import BatchBytes, Horizon
+from analytics.dump.batch_bytes import BatchBytes, Horizon, told_horizons
 from schemas import record_types
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ class Account:
                 fate: {"records": self.fates[fate], "bytes": self.record_bytes[fate]}
                 for fate in sorted(self.fates)
             },
-            "delete_horizons": [each._asdict() for each in self.horizons[-MOST_HORIZONS:]],
+            "delete_horizons": [
+                each._asdict() for each in told_horizons(self.horizons, MOST_HORIZONS)
+            ],
             "reconciles": self.reconciles,
         }
 

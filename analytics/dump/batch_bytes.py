@@ -10,6 +10,8 @@ import numpy as np
 from analytics.dump.headers import BATCH_HEADER, SMALLEST
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from analytics.dump.raw_records import RawRecords
 
 _NEWEST_FORMAT = 2
@@ -100,9 +102,13 @@ def batch_bytes(records: RawRecords) -> BatchBytes:
 
 
 def add_horizons(found: list[Horizon], records: RawRecords) -> None:
-    """Add the delete horizons of a chunk's batches to those before them, neighbours as one."""
+    """Add the delete horizons of a chunk's batches to those before them, neighbours as one.
+
+    Batches without tombstones and markers never get one, and part nothing; a marker that has none
+    does.
+    """
     batches = records.batches
-    rows = np.flatnonzero(batches.delete_horizon >= 0)
+    rows = np.flatnonzero((batches.delete_horizon >= 0) | batches.is_control)
     if not rows.size:
         return
     horizon = batches.delete_horizon[rows]
@@ -116,10 +122,27 @@ def add_horizons(found: list[Horizon], records: RawRecords) -> None:
         strict=True,
     )
     for run in map(Horizon._make, runs):
-        before = found[-1] if found else None
-        if before is not None and before.horizon_ms == run.horizon_ms:
-            found[-1] = before._replace(
-                end_offset=run.end_offset, batches=before.batches + run.batches
-            )
-        else:
-            found.append(run)
+        _append(found, run)
+
+
+def told_horizons(found: Iterable[Horizon], most: int) -> list[Horizon]:
+    """Return stretches of offsets with a delete horizon, no more than so many.
+
+    Where markers without one part too many of them, those are taken to have their neighbours':
+    tombstones are told right all the same.
+    """
+    horizons = [each for each in found if each.horizon_ms >= 0]
+    if len(horizons) > most:
+        merged: list[Horizon] = []
+        for each in horizons:
+            _append(merged, each)
+        horizons = merged
+    return horizons[-most:]
+
+
+def _append(found: list[Horizon], run: Horizon) -> None:
+    before = found[-1] if found else None
+    if before is not None and before.horizon_ms == run.horizon_ms:
+        found[-1] = before._replace(end_offset=run.end_offset, batches=before.batches + run.batches)
+    else:
+        found.append(run)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from reports.layout.output_format import OutputFormat
+from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
 from reports.row_formats import Section, shown
 from reports.usage.cleaning import cleaning_section, verdicts_said
 from reports.usage.load import (
     brokers_said,
     growth_section,
-    joined,
     load_section,
     outlook_said,
     placed_said,
@@ -78,16 +78,14 @@ def usage_answer(
     if wanted.is_for_programs or wanted.table:
         return text
     tables = answer.tables
-    return joined(
-        [
-            text,
-            verdicts_said(tables["log_cleaning"], said["cleaner_verdicts"]),
-            brokers_said(tables["coordinator_load"]),
-            placed_said(answer.placed),
-            outlook_said(disks, room_bytes or 0),
-            identity_said(tables["partition_usage"], answer.even),
-        ]
-    )
+    notes = [
+        verdicts_said(tables["log_cleaning"], said["cleaner_verdicts"]),
+        brokers_said(tables["coordinator_load"]),
+        placed_said(answer.placed),
+        outlook_said(disks, room_bytes or 0),
+        identity_said(tables["partition_usage"], answer.even),
+    ]
+    return "\n\n".join([text, *(paragraphs(each.splitlines()) for each in notes if each)])
 
 
 def _sections(answer: UsageAnswer, wanted: OutputFormat) -> list[Section]:

@@ -120,6 +120,7 @@ def usage_tables(
     settings: LogSettings,
     known: KnownState | None = None,
     interval_ms: int | None = None,
+    now_ms: int | None = None,
 ) -> Usage:
     """Read every decoded record once.
 
@@ -129,6 +130,7 @@ def usage_tables(
         settings: Those in force.
         known: State tables.
         interval_ms: What commits are held against; None is the rules' interval.
+        now_ms: The instant; None is the end of each broker's copy.
 
     Raises:
         WorkspaceError: A table is damaged.
@@ -137,13 +139,13 @@ def usage_tables(
     there = {each["topic"] for each in manifest["partitions"]}
     topics = [topic for topic in TOPICS if topic in there]
     ends = _transaction_ends(space, topics)
-    logs = copies_of_logs(manifest, ends.first_open)
+    logs = copies_of_logs(manifest, ends.first_open, now_ms)
     states = _states(space, topics, KeyStates(bounds_of(logs, settings), ends, _complete(logs)))
     partitions = partition_usage(manifest)
     rows = topic_usage(states, untabled_usage(manifest))
     rows = rows.select([each.name for each in table("topic_usage").columns])
     even = identity(partitions, rows)
-    now_ms = {
+    instants = {
         each.place: each.now_ms for each in logs if each.is_leading and each.now_ms is not None
     }
     found = placed(groups_placed(rows), known.offsets_partitions)
@@ -152,7 +154,7 @@ def usage_tables(
         "topic_usage": rows,
         "partition_usage": partitions,
         "log_cleaning": log_cleaning(logs, settings, states, rows),
-        "committers": committers(states, now_ms, settings.rules, interval_ms),
+        "committers": committers(states, instants, settings.rules, interval_ms),
         "size_limits": size_limits(rows, settings),
         "one_shot_groups": clusters,
         "group_deletions": deletions,

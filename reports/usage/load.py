@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -142,8 +142,3 @@ def _time(milliseconds: int) -> str:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, ValueError, OSError):
         return "a time beyond the calendar"
-
-
-def joined(parts: Sequence[str]) -> str:
-    """Return paragraphs that say something."""
-    return "\n\n".join(part for part in parts if part)

@@ -3,8 +3,8 @@
 Run as ``python -m tests.brokers --release 4.4.0 --seed 7`` (or ``make test-brokers``): Maven
 fetches the broker, clients act at random on it, and what it knew at the end, what fresh brokers of
 the release know that have loaded its log up to somewhere, what they refuse to load where records
-are missing, and what Kafka's tool prints of every record are compared with ours. Exit code 1 where
-anything differs.
+are missing, what its cleaner leaves, and what Kafka's tool prints of every record are compared with
+ours. Exit code 1 where anything differs.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from pathlib import Path
 
 import click
 
+from tests.brokers.cleaning import Cleaned
 from tests.brokers.performance import Performance
 from tests.brokers.programs import fetch_programs
 from tests.brokers.refusals import Thinned
-from tests.brokers.releases import OLDEST, Release
+from tests.brokers.releases import OLDEST, Release, broker_settings
 from tests.brokers.taken_dump import TakenDump
 from tests.support.kafka_jars import JarsUnavailableError
 
@@ -56,6 +57,9 @@ def main(number: str, seed: int, seconds: int, cuts: int, thinned: int, keep: Pa
         copies = Thinned(release, seed, thinned, programs, folder, click.echo)
         if release.has_consumer_groups and copies.differ(dump.log_dir):
             failed.append("refusals")
+        settings = broker_settings(release, seed)
+        if Cleaned(settings, programs, folder, click.echo).differ(dump.log_dir):
+            failed.append("cleaning")
     sys.exit(1 if failed else 0)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
 
-from analytics.evaluate.usage.contract_table import table_of
 from analytics.evaluate.usage.key_fold import (
     KEY_PLACE,
     RECORDS,
@@ -17,9 +17,10 @@ from analytics.evaluate.usage.key_fold import (
     TOMBSTONES,
     UNCHANGED,
 )
+from analytics.evaluate.usage.topic_usage import TIMESTAMP
+from schemas import table as contract
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from analytics.evaluate.usage.key_states import KeyStates, Kind, Place
@@ -59,27 +60,26 @@ def committers(
     chosen = is_commit[states.kind_of(rows[:, KEY_PLACE])] if len(rows) else np.zeros(0, np.bool_)
     rows, number = rows[chosen], number[chosen]
     saved = _saved(rows, observed[number], interval_ms)
+    rows, number, saved = _at_home(states, rows, number, saved)
     group = states.group_of(rows[:, KEY_PLACE])
-    order = np.lexsort((number, group))
-    first = np.flatnonzero(np.diff(group[order], prepend=-1))
-    found = []
-    for chosen_rows in np.split(order, first[1:]) if order.size else ():
-        # A group has one partition; where a topic was made anew with others, the last counts.
-        home = int(number[chosen_rows[-1]])
-        here = chosen_rows[number[chosen_rows] == home]
-        row = _row(rows[here], saved[here], int(observed[home]), rules, interval_ms)
-        place = places[home]
-        found.append(
-            {
-                "group_id": states.groups.names[int(group[here[0]])],
-                "partition": place.partition,
-                "observed_from": None if since[home] == _NEVER else int(since[home]),
-                **row,
-            }
-        )
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    found = _summed(rows, saved, first, observed[number[first]], rules)
+    table = pa.table(
+        {
+            "group_id": pa.array(states.groups.names, pa.string()).take(pa.array(group[first])),
+            "partition": pa.array(
+                [places[each].partition for each in number[first].tolist()], pa.int32()
+            ),
+            "observed_from": _time(since[number[first]]),
+            "wanted_interval_ms": pa.array(np.full(first.size, interval_ms, np.int64)),
+            **found,
+        }
+    )
     if states.lacks_bytes:
-        found = [each | dict.fromkeys(_BYTES) for each in found]
-    return table_of("committers", found).sort_by(
+        for name in _BYTES:
+            none = pa.nulls(table.num_rows, pa.int64())
+            table = table.set_column(table.column_names.index(name), name, none)
+    return table.select([each.name for each in contract("committers").columns]).sort_by(
         [("bytes_per_day", "descending"), ("commits", "descending"), ("group_id", "ascending")]
     )
 
@@ -104,32 +104,69 @@ def _saved(
     return found
 
 
-def _row(
+def _at_home(
+    states: KeyStates,
+    rows: NDArray[np.int64],
+    number: NDArray[np.int64],
+    saved: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return keys by group, of each group those in one partition.
+
+    A group has one partition; where a topic was made anew with others, the last one counts.
+    """
+    group = states.group_of(rows[:, KEY_PLACE])
+    order = np.lexsort((number, group))
+    group, number = group[order], number[order]
+    last = np.append(np.flatnonzero(np.diff(group)), order.size - 1)
+    sizes = np.diff(last, prepend=-1)
+    home = np.repeat(number[last], sizes) if order.size else number
+    kept = order[number == home]
+    return rows[kept], number[number == home], saved[kept]
+
+
+def _summed(
     rows: NDArray[np.int64],
     saved: NDArray[np.int64],
-    observed: int,
+    first: NDArray[np.int64],
+    observed: NDArray[np.int64],
     rules: UsageRules,
-    interval_ms: int,
-) -> dict[str, Any]:
+) -> dict[str, pa.Array]:
+    """Return what the keys of each group add up to."""
+
+    def total(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = np.add.reduceat(values, first) if first.size else values[:0]
+        return found
+
     seen = rows[:, SEEN]
-    commits, size = int(seen.sum()), int(rows[:, SEEN_BYTES].sum())
-    all_commits = int((rows[:, RECORDS] - rows[:, TOMBSTONES]).sum())
-    unchanged = int(rows[:, UNCHANGED].sum())
-    offsets = int((seen > 0).sum())
-    is_told = observed >= rules.observed_seconds * 1000
+    commits, size = total(seen), total(rows[:, SEEN_BYTES])
+    offsets = total((seen > 0).astype(np.int64))
+    all_commits = total(rows[:, RECORDS] - rows[:, TOMBSTONES])
+    unchanged = total(rows[:, UNCHANGED])
     # Bytes of what is spared: each key's commits are taken to be of one size.
-    spared = float((saved * rows[:, SEEN_BYTES] / np.maximum(seen, 1)).sum())
+    spared = total(saved * rows[:, SEEN_BYTES] // np.maximum(seen, 1))
+    is_short = observed < rules.observed_seconds * 1000
+    time = np.maximum(observed, 1)
+    interval = np.round(observed * offsets / np.maximum(commits, 1)).astype(np.int64)
     return {
-        "offsets": offsets,
-        "commits": commits,
-        "bytes": size,
-        "observed_ms": observed if observed >= 0 else None,
-        "commits_per_second": commits * 1000 / observed if is_told else None,
-        "bytes_per_day": round(size * DAY_MS / observed) if is_told else None,
-        "interval_ms": round(observed * offsets / commits) if is_told and commits else None,
-        "unchanged_commits": unchanged,
-        "unchanged_share": unchanged / all_commits if all_commits else None,
-        "wanted_interval_ms": interval_ms,
-        "saved_commits": int(saved.sum()),
-        "saved_bytes_per_day": round(spared * DAY_MS / observed) if is_told else None,
+        "offsets": pa.array(offsets),
+        "commits": pa.array(commits),
+        "bytes": pa.array(size),
+        "observed_ms": pa.array(observed, mask=observed < 0),
+        "commits_per_second": pa.array(commits * 1000 / time, mask=is_short),
+        "bytes_per_day": pa.array(_a_day(size, time), mask=is_short),
+        "interval_ms": pa.array(interval, mask=is_short | (commits == 0)),
+        "unchanged_commits": pa.array(unchanged),
+        "unchanged_share": pa.array(unchanged / np.maximum(all_commits, 1), mask=all_commits == 0),
+        "saved_commits": pa.array(total(saved)),
+        "saved_bytes_per_day": pa.array(_a_day(spared, time), mask=is_short),
     }
+
+
+def _a_day(size: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = np.round(size * float(DAY_MS) / time).astype(np.int64)
+    return found
+
+
+def _time(milliseconds: NDArray[np.int64]) -> pa.Array:
+    is_none = milliseconds == _NEVER
+    return pa.array(np.where(is_none, 0, milliseconds) * 1000, mask=is_none).view(TIMESTAMP)

@@ -37,16 +37,16 @@ NO_VALUE: Final = -(1 << 62)
 
 # fmt: off
 (
-    KEY_PLACE, KEY_REST, RECORDS, ALL_BYTES, TOMBSTONES, TOMBSTONE_BYTES, ABORTED, ABORTED_BYTES,
-    OPEN, OPEN_BYTES, UNCHANGED, UNCHANGED_BYTES, SEEN, SEEN_BYTES, SEEN_FROM,
-    FIRST_TIME, LAST_TIME, MOST_BYTES, MOST_METADATA,
-    LAST_OFFSET, LAST_BYTES, LAST_IS_TOMBSTONE, LAST_VALUE,
+    KEY_PLACE, KEY_REST, RECORDS, ALL_BYTES, FIRST_TIME, LAST_TIME, MOST_BYTES, MOST_METADATA,
+    LAST_OFFSET, LAST_BYTES, LAST_IS_TOMBSTONE, LAST_VALUE, UNCHANGED, UNCHANGED_BYTES,
+    SEEN, SEEN_BYTES, SEEN_FROM,
+    TOMBSTONES, TOMBSTONE_BYTES, ABORTED, ABORTED_BYTES, OPEN, OPEN_BYTES,
     CLEAN_OFFSET, CLEAN_BYTES, CLEAN_IS_TOMBSTONE, CLEAN_BATCH,
 ) = range(27)
 # fmt: on
 """What is kept of each key. `SEEN*` is of values where every record is still there, `LAST_*` of its
 last record that counts, `CLEAN_*` of the last of those where the cleaner may go; offsets and times
-are -1 where there is none."""
+are -1 where there is none. What every record touches comes first: keys lie far apart in memory."""
 KEPT: Final = 27
 
 

@@ -74,20 +74,26 @@ class Codes:
     """Numbers for names, in the order in which they were met."""
 
     numbers: dict[object, int] = field(default_factory=dict)
+    _names: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
 
     def of(self, name: object) -> int:
         """Return the number of a name."""
         return self.numbers.setdefault(name, len(self.numbers))
 
     def of_column(self, column: pa.Array) -> NDArray[np.int64]:
-        """Return the number of each value; each distinct one is looked at once."""
+        """Return the number of each text; Python looks only at those that are new."""
         if not pa.types.is_dictionary(column.type):
             column = pc.dictionary_encode(column)
-        codes = np.fromiter(
-            map(self.of, column.dictionary.to_pylist()), np.int64, len(column.dictionary)
-        )
-        if not codes.size:
+        texts = column.dictionary
+        if not len(texts):
             return np.zeros(len(column), np.int64)
+        places = pc.index_in(texts, value_set=self._names)
+        if places.null_count:
+            for name in texts.filter(pc.is_null(places)).to_pylist():
+                self.of(name)
+            self._names = pa.array(list(self.numbers), pa.string())
+            places = pc.index_in(texts, value_set=self._names)
+        codes = places.to_numpy().astype(np.int64)
         found: NDArray[np.int64] = codes[column.indices.to_numpy(zero_copy_only=False)]
         return found
 
@@ -227,7 +233,7 @@ class KeyStates:
             self._kept = kept
         size = self._slots.size
         while size < 2 * (self._known + more):
-            size *= 2
+            size *= 4
         if size > self._slots.size:
             self._slots = np.zeros(size, np.int64)
             find_again(self._known, self._kept, self._slots, self._known)

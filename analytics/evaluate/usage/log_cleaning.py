@@ -53,13 +53,16 @@ class CopyOfLog:
 
 
 def copies_of_logs(
-    manifest: Mapping[str, Any], first_open: Mapping[tuple[str, int], int]
+    manifest: Mapping[str, Any],
+    first_open: Mapping[tuple[str, int], int],
+    now_ms: int | None = None,
 ) -> list[CopyOfLog]:
     """Return the copies of internal partitions, those of the metadata log apart.
 
     Args:
         manifest: Of a decode run.
         first_open: By partition, the first record of a transaction that had not ended.
+        now_ms: The instant; None is the end of each broker's copy.
     """
     accounts = {
         (each["copy"], each["topic"], each["partition"]): each
@@ -88,7 +91,7 @@ def copies_of_logs(
                 files if files is not None and files.segments else None,
                 sum(segment.size for segment in files.segments) if files else 0,
                 bool(use.get("compressed")),
-                ends.get(copy),
+                now_ms or ends.get(copy),
                 each.get("complete_from"),
             )
         )
@@ -218,15 +221,30 @@ def _of_records(
         "left_records": left.records,
     }
     if not log.is_packed:
-        markers, size = ends.markers_below(log.place, bound)
+        markers = _markers_left(log, ends, bound)
         told["left_bytes"] = (
             left.record_bytes
-            + size
-            + HEADER * (left.batches + markers)
+            + sum(markers)
+            + HEADER * (left.batches + len(markers))
             + sum(each.size for each in log.files.segments if each.base_offset >= bound)
         )
         told["freed_bytes"] = log.size - told["left_bytes"]
     return told
+
+
+def _markers_left(log: CopyOfLog, ends: TransactionEnds, bound: int) -> list[int]:
+    """Return the bytes of the markers that a pass would leave where the cleaner may go.
+
+    A marker gets a delete horizon once nothing is left of its transaction, and goes when that is
+    over.
+    """
+    assert log.files is not None
+    found = []
+    for offset, size, is_needed in ends.markers_below(log.place, bound):
+        horizon = log.files.horizon_of(offset)
+        if is_needed or horizon is None or horizon > (log.now_ms or 0):
+            found.append(size)
+    return found
 
 
 def _standing(usage: pa.Table) -> dict[Place, int]:

@@ -134,8 +134,8 @@ def identity(partitions: pa.Table, usage: pa.Table) -> Identity:
         usage: The table `topic_usage` of all groups.
     """
     has_files = partitions.filter(pc.is_valid(partitions["file_bytes"]))
-    checked = has_files.filter(pc.is_valid(has_files["header_bytes"]))
-    unchecked = has_files.filter(pc.is_null(has_files["header_bytes"]))
+    is_told = pc.and_(pc.is_valid(has_files["header_bytes"]), pc.is_valid(has_files["told_bytes"]))
+    checked, unchecked = has_files.filter(is_told), has_files.filter(pc.invert(is_told))
     in_files = _summed(checked, "told_bytes")
     in_rows = _summed(usage.filter(pc.is_valid(usage["bytes"])), "bytes")
     untold = {

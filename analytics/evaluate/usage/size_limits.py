@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.usage.contract_table import table_of
-
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from analytics.evaluate.usage.log_settings import LogSettings
 
 _TOPIC: Final = "__consumer_offsets"
@@ -32,27 +29,32 @@ def size_limits(usage: pa.Table, settings: LogSettings) -> pa.Table:
     sums = usage.group_by(["group_id", "record_type"]).aggregate(
         [("max_record_bytes", "max"), ("max_metadata_bytes", "max")]
     )
-    found = []
-    for row in sums.to_pylist():
-        sizes = {}
-        if row["max_record_bytes_max"]:
-            sizes[_MESSAGE] = row["max_record_bytes_max"] + _HEADER
-        if row["record_type"] == _COMMITS and row["max_metadata_bytes_max"]:
-            sizes[_METADATA] = row["max_metadata_bytes_max"]
-        for name, size in sizes.items():
-            limit = settings.number(name, _TOPIC, None)
-            share = size / limit if limit > 0 else 1.0
-            found.append(
-                {
-                    "group_id": row["group_id"],
-                    "record_type": row["record_type"],
-                    "setting": name,
-                    "largest_bytes": size,
-                    "limit_bytes": round(limit),
-                    "limit_source": settings.in_force(name, _TOPIC, None).source,
-                    "share": share,
-                    "is_near": share > settings.rules.near_share,
-                }
-            )
+    batch = pc.add(sums["max_record_bytes_max"], _HEADER)
+    is_commit = pc.equal(sums["record_type"], _COMMITS)
+    metadata = pc.if_else(is_commit, sums["max_metadata_bytes_max"], None)
+    found = pa.concat_tables(
+        [
+            _limited(sums, batch, _MESSAGE, settings),
+            _limited(sums, metadata, _METADATA, settings),
+        ]
+    )
     keys = [(name, "ascending") for name in ("group_id", "record_type", "setting")]
-    return table_of("size_limits", found).sort_by([("share", "descending"), *keys])
+    return found.sort_by([("share", "descending"), *keys])
+
+
+def _limited(sums: pa.Table, sizes: pa.ChunkedArray, name: str, settings: LogSettings) -> pa.Table:
+    """Return what is not nothing against the limit of a setting."""
+    limit = settings.number(name, _TOPIC, None)
+    share = pc.divide(pc.cast(sizes, pa.float64()), max(limit, 1.0))
+    rows = len(sums)
+    columns = {
+        "group_id": sums["group_id"],
+        "record_type": sums["record_type"],
+        "setting": pa.repeat(name, rows),
+        "largest_bytes": sizes,
+        "limit_bytes": pa.repeat(pa.scalar(round(limit), pa.int64()), rows),
+        "limit_source": pa.repeat(settings.in_force(name, _TOPIC, None).source, rows),
+        "share": share,
+        "is_near": pc.greater(share, settings.rules.near_share),
+    }
+    return pa.table(columns).filter(pc.fill_null(pc.greater(sizes, 0), fill_value=False))

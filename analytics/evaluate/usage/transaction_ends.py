@@ -39,6 +39,7 @@ class TransactionEnds:
         default_factory=dict
     )
     _markers: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
+    _needed: dict[tuple[str, int], set[int]] = field(default_factory=dict)
     first_open: dict[tuple[str, int], int] = field(default_factory=dict)
 
     @classmethod
@@ -76,10 +77,19 @@ class TransactionEnds:
                     before = self.first_open.get((topic, number), first)
                     self.first_open[topic, number] = min(first, before)
 
-    def markers_below(self, place: tuple[str, int], bound: int) -> tuple[int, int]:
-        """Return how many control records a partition has below an offset, and their bytes."""
-        sizes = [size for offset, size in self._markers.get(place, ()) if offset < bound]
-        return len(sizes), sum(sizes)
+    def markers_below(self, place: tuple[str, int], bound: int) -> list[tuple[int, int, bool]]:
+        """Return the control records that a partition has below an offset.
+
+        Returns:
+            Offset, bytes, and whether records of its transaction are still there, as far as `see`
+            was shown them.
+        """
+        needed = self._needed.get(place, set())
+        return [
+            (offset, size, offset in needed)
+            for offset, size in self._markers.get(place, ())
+            if offset < bound
+        ]
 
     def outcome(
         self,
@@ -105,4 +115,6 @@ class TransactionEnds:
             is_ended = place < offsets.size
             ended = np.where(is_abort[np.minimum(place, offsets.size - 1)], ABORTED, COMMITTED)
             state[rows] = np.where(is_ended, ended, OPEN)
+            used = offsets[np.unique(place[is_ended])].tolist()
+            self._needed.setdefault(key[:2], set()).update(used)
         return state
