@@ -12,7 +12,13 @@ import pyarrow.compute as pc
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.share.prunable import prunable
 from analytics.evaluate.share.summaries import BY, summed
-from analytics.evaluate.share.table import Share, ShareQuestion, ShareTables, evaluate_share
+from analytics.evaluate.share.table import (
+    NO_END,
+    Share,
+    ShareQuestion,
+    ShareTables,
+    evaluate_share,
+)
 from analytics.evaluate.share.whole_state import StateCoverage
 from analytics.workspace import Workspace
 from jobs.asked_groups import asked_groups
@@ -57,6 +63,10 @@ _PLACE = ["topic", "partition"]
 NEEDS = (*DESCRIBED, "share_batches", "configs")
 _WITHOUT_LIMITS = ("prunable",)
 """Tables that no setting has a say in."""
+NO_LAG = (
+    "LAG and LEFT are - where it is not known where the log ends; --end-offsets FILE tells it, or "
+    "the data topics' log directories beside the dump do."
+)
 NOTHING = "No share group asked for has partitions."
 COMPANIONS = {
     "share_delivery_counts": count_section,
@@ -226,7 +236,7 @@ def _answer(
     backlog = (
         sum_section(summed(rows, wanted.by, rules), wanted.by)
         if wanted.by in BY
-        else backlog_section(rows, as_of)
+        else backlog_section(rows, as_of, (NO_END,))
     )
     beside = [show(made[name]) for name, show in COMPANIONS.items()]
     if output_format in {"json", "csv"}:
@@ -236,6 +246,8 @@ def _answer(
     beside = [each for each in beside if asked or (each.name == "faults" and each.rows.num_rows)]
     sections = [backlog, *beside]
     notes = _notes(sections, said, asked)
+    if pc.any(pc.equal(rows["reason"], NO_END)).as_py():
+        notes.append(NO_LAG)
     if not rows.num_rows and not asked:
         return "\n\n".join(notes)
     return "\n\n".join([shown(sections, output_format, said), *notes])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.errors import InputUnreadableError
 from analytics.evaluate.share.settings import (
+    ALWAYS,
     ASSUMED,
     BROKER_CONFIG,
     DYNAMIC,
@@ -65,8 +66,10 @@ def settings_found(
     otherwise = {name: _of_brokers(name, release, brokers, given) for name in names}
     otherwise[ISOLATION] = Setting(default_isolation_level(), ASSUMED)
     groups: dict[str, dict[str, Setting]] = {}
-    for group, values, source in (*_in_dump(configs), *_given(given)):
-        groups.setdefault(group, {}).update(_of_group(group, values, names, source))
+    for group, values, source, since_ms in (*_in_dump(configs), *_given(given)):
+        found = _of_group(group, values, names, source)
+        timed = {name: replace(said, since_ms=since_ms) for name, said in found.items()}
+        groups.setdefault(group, {}).update(timed)
     settings = ShareSettings(otherwise, {name: said for name, said in groups.items() if said})
     return FoundSettings(
         settings, tuple(_sentences(settings, names)), tuple(_disagreements(names, brokers))
@@ -84,15 +87,18 @@ def _of_brokers(
     return Setting(default_share_setting(name, release), ASSUMED)
 
 
-def _in_dump(configs: pa.Table) -> Iterable[tuple[str, Mapping[str, str], str]]:
-    for row in configs.select(["resource_type", "resource", "name", "value"]).to_pylist():
+def _in_dump(configs: pa.Table) -> Iterable[tuple[str, Mapping[str, str], str, int]]:
+    names = ["resource_type", "resource", "name", "value", "since"]
+    for row in configs.select(names).to_pylist():
         if row["resource_type"] == "group" and row["value"] is not None:
-            yield row["resource"], {row["name"]: row["value"]}, DYNAMIC
+            since = row["since"]
+            since_ms = ALWAYS if since is None else round(since.timestamp() * 1000)
+            yield row["resource"], {row["name"]: row["value"]}, DYNAMIC, since_ms
 
 
-def _given(given: GivenSettings) -> Iterable[tuple[str, Mapping[str, str], str]]:
+def _given(given: GivenSettings) -> Iterable[tuple[str, Mapping[str, str], str, int]]:
     for group, values in given.groups.items():
-        yield group, values, BROKER_CONFIG
+        yield group, values, BROKER_CONFIG, ALWAYS
 
 
 def _of_group(

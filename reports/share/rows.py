@@ -11,6 +11,7 @@ from reports.quantities import duration
 from reports.row_formats import Section
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
 SOUND: Final = (
@@ -56,15 +57,22 @@ _SUM_HEADS: Final = {
 _KEY_HEADS: Final = {"group_id": "GROUP", "topic": "TOPIC"}
 
 
-def backlog_section(rows: pa.Table, as_of: datetime) -> Section:
-    """Return the rows of the table `share_backlog`."""
+def backlog_section(rows: pa.Table, as_of: datetime, said_once: Sequence[str] = ()) -> Section:
+    """Return the rows of the table `share_backlog`.
+
+    Args:
+        rows: The rows.
+        as_of: The instant, up to which things last.
+        said_once: Reasons that are said below the table, and not beside each row.
+    """
     told = rows.select([*_BLOCKING, "stalled_since", "stalled_bound"]).to_pylist()
     window = pc.binary_join_element_wise(
         rows["window_offsets"].cast(pa.string()), rows["max_record_locks"].cast(pa.string()), "/"
     )
     # Where only Kafka's count is missing, the number beside it has what it is about.
     is_told = pc.and_(pc.is_valid(rows["records_left"]), pc.is_null(rows["lag"]))
-    is_said = pc.or_(is_told, pc.equal(rows["status"], "not_started"))
+    is_below = pc.is_in(rows["reason"], pa.array(said_once, pa.string()))
+    is_said = pc.or_(pc.or_(is_told, is_below), pc.equal(rows["status"], "not_started"))
     remark = pc.if_else(is_said, None, rows["reason"])
     shown = (
         rows.append_column("blocking", pa.array(map(_blocking, told), pa.string()))

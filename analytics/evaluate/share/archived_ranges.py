@@ -17,7 +17,7 @@ import pyarrow as pa
 from analytics.decode.tables import timestamps
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.progress import current_records, first_covers
-from analytics.evaluate.share.settings import ASSUMED
+from analytics.evaluate.share.settings import ALWAYS, ASSUMED
 from analytics.evaluate.share.share_log import KEY, NO_TIME
 from analytics.replay.share_records import ARCHIVED, AVAILABLE
 
@@ -62,7 +62,7 @@ def archived_ranges(rows: pa.Table, log: ShareLog) -> pa.Table:
         "delivery_count": pa.array(count, pa.int32()),
         "archived_at": timestamps(np.where(at == NO_TIME, -1, at)),
         "archived_bound": pa.array(np.where(_is_told(log, found.record), "exact", "at_latest")),
-        "cause": _causes(rows, log, place, row, count),
+        "cause": _causes(rows, log, place, row, found.record, count),
         "is_passed": pa.array(found.last < next_offset),
         "coordinator_partition": log.shares["coordinator_partition"]
         .take(found.share)
@@ -81,16 +81,25 @@ def _is_told(log: ShareLog, record: Numbers) -> NDArray[np.bool_]:
 
 
 def _causes(
-    rows: pa.Table, log: ShareLog, place: Numbers, row: Numbers, count: Numbers
+    rows: pa.Table, log: ShareLog, place: Numbers, row: Numbers, record: Numbers, count: Numbers
 ) -> pa.Array:
     limit = rows["delivery_count_limit"].to_numpy()[row]
     source = rows["delivery_count_limit_source"].take(row)
-    is_assumed = np.array([each == ASSUMED for each in source.to_pylist()], np.bool_)
+    is_known = np.array([each != ASSUMED for each in source.to_pylist()], np.bool_)
+    # What held before a limit was set, nothing tells.
+    is_known &= _is_in_force(rows, log, row, record)
     at_least = _seen_limits(rows, log, place)[row]
-    is_below = (count < at_least) | (~is_assumed & (count < limit))
-    is_at_limit = ~is_assumed & ~is_below
-    words = np.where(is_below, REJECTED, np.where(is_at_limit, AT_LIMIT, CANNOT_TELL))
+    is_below = (count < at_least) | (is_known & (count < limit))
+    words = np.where(is_below, REJECTED, np.where(is_known, AT_LIMIT, CANNOT_TELL))
     return pa.array(words.tolist(), pa.string())
+
+
+def _is_in_force(rows: pa.Table, log: ShareLog, row: Numbers, record: Numbers) -> NDArray[np.bool_]:
+    """Return whether the limit of deliveries was in force when a range was archived."""
+    since = rows["delivery_count_limit_since"].to_numpy()[row]
+    was_set = (log.at[record] >= since) & _is_told(log, record)
+    found: NDArray[np.bool_] = was_set | (since == ALWAYS)
+    return found
 
 
 def _seen_limits(rows: pa.Table, log: ShareLog, place: Numbers) -> Numbers:

@@ -30,7 +30,7 @@ def with_isolation(
         settings: What groups go by.
         transactions: `TRANSACTIONS`; None where the dump has no transaction log.
     """
-    levels, sources = settings.columns(rows["group_id"], ISOLATION, pa.string())
+    levels, sources, _ = settings.columns(rows["group_id"], ISOLATION, pa.string())
     rows = rows.append_column("isolation_level", levels)
     rows = rows.append_column("isolation_level_source", sources)
     is_committed = pc.equal(levels, READ_COMMITTED)

@@ -12,6 +12,7 @@ DELIVERY_LIMIT: Final = "group.share.delivery.count.limit"
 RECORD_LOCKS: Final = "group.share.partition.max.record.locks"
 ISOLATION: Final = "share.isolation.level"
 READ_COMMITTED: Final = "read_committed"
+ALWAYS: Final = -1
 ASSUMED: Final = "default_assumed"
 BROKER_CONFIG: Final = "broker_config"
 DYNAMIC: Final = "dynamic"
@@ -19,10 +20,17 @@ DYNAMIC: Final = "dynamic"
 
 @dataclass(frozen=True)
 class Setting:
-    """A value, and where it is from: `ASSUMED`, `BROKER_CONFIG` or `DYNAMIC`."""
+    """A value, where it is from, and since when it holds.
+
+    Attributes:
+        value: The value.
+        source: `ASSUMED`, `BROKER_CONFIG` or `DYNAMIC`.
+        since_ms: In epoch milliseconds; `ALWAYS` where nothing tells of another one before.
+    """
 
     value: int | str
     source: str
+    since_ms: int = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -42,11 +50,13 @@ class ShareSettings:
         return self.of_groups.get(group, {}).get(name) or self.otherwise[name]
 
     def columns(self, groups: pa.ChunkedArray, name: str, type_: pa.DataType) -> _Columns:
-        """Return the value in force for the group of each row, and its source."""
+        """Return the value in force for the group of each row, its source, and since when."""
         encoded = groups.combine_chunks().dictionary_encode()
         found = [self.of(group, name) for group in encoded.dictionary.to_pylist()]
         values = pa.array([each.value for each in found], type_).take(encoded.indices)
-        return values, pa.array([each.source for each in found], pa.string()).take(encoded.indices)
+        sources = pa.array([each.source for each in found], pa.string())
+        since = pa.array([each.since_ms for each in found], pa.int64())
+        return values, sources.take(encoded.indices), since.take(encoded.indices)
 
 
-_Columns = tuple[pa.Array, pa.Array]
+_Columns = tuple[pa.Array, pa.Array, pa.Array]

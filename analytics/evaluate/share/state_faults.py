@@ -69,11 +69,12 @@ def state_faults(rows: pa.Table, log: ShareLog) -> pa.Table:
     """
     place = places_in(rows, log.shares, KEY)
     limit = np.append(rows["delivery_count_limit"].to_numpy(), 0)[place]
+    since = np.append(rows["delivery_count_limit_since"].to_numpy(), 0)[place]
     sources = rows["delivery_count_limit_source"].to_pylist()
     is_assumed = np.array([*(each == ASSUMED for each in sources), False], np.bool_)[place]
     tables = [
         _rows(rows, log, place, word, found, is_assumed)
-        for word, *found in (*_epochs(log), *_starts(log), *_ranges(log, limit))
+        for word, *found in (*_epochs(log), *_starts(log), *_ranges(log, limit, since))
     ]
     order = [(name, "ascending") for name in ("coordinator_partition", "record_offset", "fault")]
     return pa.concat_tables([FAULTS.empty_table(), *tables]).sort_by(order)
@@ -162,10 +163,12 @@ def _starts(log: ShareLog) -> Iterator[Found]:
     yield _of("start_offset_back", back & (log.kind != TOMBSTONE), last, log.start)
 
 
-def _ranges(log: ShareLog, limit: Numbers) -> Iterator[Found]:
+def _ranges(log: ShareLog, limit: Numbers, since: Numbers) -> Iterator[Found]:
     stored = log.stored
     record = stored.key
-    limits = limit[log.share[record]]
+    share = log.share[record]
+    # What held before a limit was set, nothing tells.
+    limits = np.where(log.at[record] >= since[share], limit[share], 0)
     count = stored.count.astype(np.int64)
     state = stored.state.astype(np.int64)
     for word, chosen, before, now in (

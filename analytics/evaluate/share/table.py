@@ -180,8 +180,9 @@ def _with_settings(rows: pa.Table, settings: ShareSettings) -> pa.Table:
         (DELIVERY_LIMIT, "delivery_count_limit"),
         (RECORD_LOCKS, "max_record_locks"),
     ):
-        values, sources = settings.columns(rows["group_id"], name, pa.int64())
+        values, sources, since = settings.columns(rows["group_id"], name, pa.int64())
         rows = rows.append_column(column, values).append_column(f"{column}_source", sources)
+        rows = rows.append_column(f"{column}_since", since)
     return rows
 
 
@@ -213,7 +214,8 @@ def _with_window(rows: pa.Table, found: Windows, ranges: Ranges, start: Numbers)
         "done_behind": (behind, has_state),
     }
     for name, (values, known) in numbers.items():
-        rows = rows.append_column(name, pa.array(values, mask=~known))
+        type_ = pa.int32() if name == "blocking_delivery_count" else pa.int64()
+        rows = rows.append_column(name, pa.array(values, type_, mask=~known))
     for state in (AVAILABLE, ARCHIVING, ACKNOWLEDGED, ARCHIVED):
         name = f"{STATE_NAMES[state].lower()}_count"
         place = rows.column_names.index(name)

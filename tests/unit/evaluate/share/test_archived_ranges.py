@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.evaluate.share.settings import DELIVERY_LIMIT, Setting, ShareSettings
+from analytics.evaluate.share.settings import ALWAYS, DELIVERY_LIMIT, Setting, ShareSettings
 from analytics.evaluate.share.table import evaluate_share
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
@@ -51,6 +51,32 @@ def test_the_cause_is_told_by_the_limit(count: int, limit: int, source: str, cau
     records = snapshot(0, 0), update(1, CutBatch(10, 10, ARCHIVED, count))
     (found,) = archived(*records, limit=limit, source=source)
     assert (found["cause"], found["delivery_count"]) == (cause, count)
+
+
+def test_a_limit_says_nothing_of_what_was_archived_before_it_was_set() -> None:
+    since = Setting(5, "dynamic", round(time_of(2).timestamp() * 1000))
+    settings = ShareSettings({**SETTINGS.otherwise, DELIVERY_LIMIT: since})
+    records = (
+        snapshot(0, 0),
+        update(1, CutBatch(10, 10, ARCHIVED, 3), CutBatch(11, 11, ARCHIVED, 1)),
+        update(2, CutBatch(12, 12, ARCHIVED, 3), CutBatch(13, 13, ARCHIVED, 5)),
+    )
+    found = evaluate_share(question(records, settings=settings)).archived
+    assert found["cause"].to_pylist() == [
+        "cannot_tell",
+        "rejected_or_gap",
+        "rejected_or_gap",
+        "at_limit",
+    ]
+
+
+def test_nor_of_what_may_have_been_archived_before_the_log_begins() -> None:
+    records = [snapshot(9, 4, CutBatch(10, 10, ARCHIVED, 3), CutBatch(11, 11, ARCHIVED, 1))]
+    for since_ms, cause in ((0, "cannot_tell"), (ALWAYS, "at_limit")):
+        limit = Setting(3, "dynamic", since_ms)
+        settings = ShareSettings({**SETTINGS.otherwise, DELIVERY_LIMIT: limit})
+        found = evaluate_share(question(records, settings=settings)).archived
+        assert found["cause"].to_pylist() == [cause, "rejected_or_gap"]
 
 
 def test_what_is_available_again_shows_that_the_limit_is_higher() -> None:

@@ -99,6 +99,15 @@ def test_a_limit_that_is_only_assumed_makes_a_fault_that_is() -> None:
         assert (found["record_topic"], found["at"]) == ("__share_group_state", time_of(1))
 
 
+def test_a_limit_is_not_held_against_what_was_delivered_before_it_was_set() -> None:
+    over = replace(UPDATE, batches=(CutBatch(10, 11, 0, 6),))
+    records = [ShareRecord(0, 0, KEY, FIRST), ShareRecord(0, 1, KEY, over)]
+    for minute, count in ((1, 1), (2, 0)):
+        since = Setting(5, "dynamic", round(time_of(minute).timestamp() * 1000))
+        limit = ShareSettings({**SETTINGS.otherwise, DELIVERY_LIMIT: since})
+        assert evaluate_share(question(records, settings=limit)).faults.num_rows == count
+
+
 @given(st.integers(0, 2**32), st.sampled_from(["state", "snapshot", "leader", "start", "count"]))
 @settings(max_examples=60)
 def test_one_number_set_back_in_a_sound_history_is_found(seed: int, what: str) -> None:
