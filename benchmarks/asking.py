@@ -17,6 +17,7 @@ from benchmarks.report import Figure, Report
 from jobs.console import Console
 from jobs.describe_source import NEEDS
 from jobs.replay_run import replay_into
+from jobs.runs.lag import NEEDS as LAG_NEEDS
 from jobs.stored_tables import StoredTables
 
 _PARTITIONS = 4
@@ -30,7 +31,8 @@ def run(data: Data) -> list[Report]:
     dump = data.folder / "asked-dump"
     # Nearly every generated commit is of an offset of its own.
     write_dump(dump, Options(size=data.segment_bytes // 3), _PARTITIONS)
-    replay_into(out, Console(quiet=True), inputs=[str(dump)], needs=NEEDS, master="local[2]")
+    needs = tuple({*NEEDS, *LAG_NEEDS})
+    replay_into(out, Console(quiet=True), inputs=[str(dump)], needs=needs, master="local[2]")
     stored = StoredTables(Workspace(out))
     groups = stored.read("committed_offsets", ["group_id"])["group_id"]
     some = groups[len(groups) // 2].as_py()
@@ -39,6 +41,8 @@ def run(data: Data) -> list[Report]:
         "describe of one group": ["describe", out, "--group", some],
         "describe --state of all groups": ["describe", out, "--state"],
         "describe --members of one group": ["describe", out, "--members", "--group", some],
+        "lag --by group": ["lag", out, "--by", "group", "--format", "json"],
+        "lag of one group": ["lag", out, "--group", some],
     }
     times = interleaved(
         [_asked(name, arguments) for name, arguments in questions.items()], data.rounds

@@ -8,6 +8,7 @@ written ends later than it does now. By size an instant rests on the log growing
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -149,6 +150,8 @@ def losses(
     """
     names = ("topic", "partition", "committed_offset", "log_start_offset", "records_to_read")
     found = []
+    told: dict[tuple[str, int, int], Loss] = {}
+    bases = {key: log.bases.tolist() for key, log in files.items()}
     for topic, partition, offset, start, left in zip(
         *(rows[name].to_pylist() for name in names), strict=True
     ):
@@ -160,9 +163,13 @@ def losses(
             found.append(Loss(UNKNOWN, basis=NOT_NOW))
         else:
             position = max(each for each in (offset, start, 0) if each is not None)
-            log = files.get((topic, partition))
-            kept = retention.get(topic, TopicRetention(untold=NO_CONFIGS))
-            found.append(loss_of(position, log, kept, as_of_ms))
+            # All that is in the same segment goes with it.
+            key = topic, partition, bisect_right(bases.get((topic, partition), ()), position)
+            if key not in told:
+                log = files.get((topic, partition))
+                kept = retention.get(topic, TopicRetention(untold=NO_CONFIGS))
+                told[key] = loss_of(position, log, kept, as_of_ms)
+            found.append(told[key])
     columns = {
         "loss_at": [None if each.at_ms is None else each.at_ms * _MICROS for each in found],
         "loss_in_ms": [None if each.at_ms is None else each.at_ms - as_of_ms for each in found],

@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
+
+    _Numbers = NDArray[np.int64]
 
     from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
 
 EXACT: Final = "exact"
 AT_LEAST: Final = "at_least"
 UNKNOWN: Final = "unknown"
+_NONE: Final = -1
+"""In place of an age or an offset that is not known."""
 
 TIME_LAG = pa.schema(
     [
@@ -43,78 +50,94 @@ def time_lags(
             offset after such a record.
         as_of_ms: The instant; later samples do not count.
     """
-    names = ("topic", "partition", "committed_offset", "lag")
-    found = [
-        _time_lag(samples, written, (topic, partition), offset, lag, as_of_ms)
-        for topic, partition, offset, lag in zip(
-            *(rows[name].to_pylist() for name in names), strict=True
-        )
-    ]
-    columns = list(zip(*found, strict=True)) or [(), (), ()]
+    offsets, lags = (
+        pc.fill_null(rows[name], _NONE).to_numpy() for name in ("committed_offset", "lag")
+    )
+    is_known = (pc.and_(pc.is_valid(rows["committed_offset"]), pc.is_valid(rows["lag"]))).to_numpy()
+    is_behind = is_known & (lags > 0)
+    age, within = _since_passed(samples, rows, offsets, is_behind, as_of_ms)
+    is_exact = within != _NONE
+    left = _oldest_left(written, rows, offsets, is_behind & ~is_exact, as_of_ms)
+    age = np.where(is_exact, age, np.maximum(age, left))
+    is_caught_up = is_known & ~is_behind
+    bound = np.select([is_caught_up | is_exact, age > 0], [EXACT, AT_LEAST], UNKNOWN)
+    age, within = np.where(is_caught_up, 0, age), np.where(is_caught_up, 0, within)
     return pa.table(
-        [pa.array(each, one.type) for each, one in zip(columns, TIME_LAG, strict=True)],
+        [
+            pa.array(age, mask=bound == UNKNOWN),
+            pa.array(bound.tolist(), pa.string()),
+            pa.array(within, mask=within == _NONE),
+        ],
         schema=TIME_LAG,
     )
 
 
-def _time_lag(
-    samples: EndOffsetSamples,
-    written: EndOffsetSamples,
-    place: tuple[str, int],
-    offset: int | None,
-    lag: int | None,
-    as_of_ms: int,
-) -> tuple[int | None, str, int | None]:
-    if offset is None or lag is None:
-        return None, UNKNOWN, None
-    if lag <= 0:
-        return 0, EXACT, 0
-    age, within = _since_passed(samples, place, offset, as_of_ms)
-    if age is not None and within is not None:
-        return age, EXACT, within
-    ages = [each for each in (age, _oldest_left(written, place, offset, as_of_ms)) if each]
-    return (max(ages), AT_LEAST, None) if ages else (None, UNKNOWN, None)
+def _of_each_place(
+    samples: EndOffsetSamples, rows: pa.Table, wanted: NDArray[np.bool_]
+) -> Iterator[tuple[_Numbers, _Numbers, _Numbers]]:
+    """Yield times and ends of each partition, and which of the rows that are wanted are of it."""
+    if not len(samples.times):
+        return
+    first, end = samples.of_keys(rows)
+    index = np.flatnonzero(wanted & (end > first))
+    index = index[np.argsort(first[index], kind="stable")]
+    for part in np.split(index, np.flatnonzero(np.diff(first[index])) + 1):
+        if len(part):
+            place = slice(int(first[part[0]]), int(end[part[0]]))
+            yield samples.times[place], samples.ends[place], part
 
 
 def _oldest_left(
-    written: EndOffsetSamples, place: tuple[str, int], offset: int, as_of_ms: int
-) -> int | None:
+    written: EndOffsetSamples,
+    rows: pa.Table,
+    offsets: _Numbers,
+    wanted: NDArray[np.bool_],
+    as_of_ms: int,
+) -> _Numbers:
     """Return the age of the oldest record that is left to read, of those whose time is known.
 
     One that is older may be left, too: this is a lower bound, however clocks differ.
     """
-    first, end = written.places.get(place, (0, 0))
-    is_left = written.ends[first:end] > offset
-    if not is_left.any():
-        return None
-    return max(as_of_ms - int(written.times[first:end][is_left].min()), 0)
+    found = np.full(rows.num_rows, _NONE)
+    for times, ends, part in _of_each_place(written, rows, wanted):
+        order = np.argsort(ends, kind="stable")
+        oldest = np.minimum.accumulate(times[order][::-1])[::-1]
+        place = np.searchsorted(ends[order], offsets[part], side="right")
+        is_left = place < len(ends)
+        age = as_of_ms - oldest[np.minimum(place, len(ends) - 1)]
+        found[part] = np.where(is_left, np.maximum(age, 0), _NONE)
+    return found
 
 
 def _since_passed(
-    samples: EndOffsetSamples, place: tuple[str, int], offset: int, as_of_ms: int
-) -> tuple[int | None, int | None]:
-    """Return since when the end is beyond an offset, and how far that may be off.
+    samples: EndOffsetSamples,
+    rows: pa.Table,
+    offsets: _Numbers,
+    wanted: NDArray[np.bool_],
+    as_of_ms: int,
+) -> tuple[_Numbers, _Numbers]:
+    """Return since when ends are beyond offsets, and how far that may be off.
 
-    Where it was so at the first sample already, it is so at least since then.
+    Where it was so at the first sample already, it is so at least since then, and the second is not
+    known.
     """
-    first, end = samples.places.get(place, (0, 0))
-    times, ends = samples.times[first:end], samples.ends[first:end]
-    count = int(np.searchsorted(times, as_of_ms, side="right"))
-    times, ends = times[:count], ends[:count]
-    # An end may go back where a topic was made anew: the stretch that counts is the last one.
-    back = np.flatnonzero(ends <= offset)
-    passed = int(back[-1]) + 1 if back.size else 0
-    if passed == count:
-        return None, None
-    if passed == 0:
-        return max(as_of_ms - int(times[0]), 0), None
-    within = int(times[passed] - times[passed - 1])
-    return as_of_ms - _passed_at(times, ends, passed, offset), within
-
-
-def _passed_at(times: NDArray[np.int64], ends: NDArray[np.int64], passed: int, offset: int) -> int:
-    """Return when the end went beyond an offset, on the line between two samples."""
-    before, after = int(ends[passed - 1]), int(ends[passed])
-    share = (offset - before) / (after - before)
-    begun, ended = int(times[passed - 1]), int(times[passed])
-    return begun + round(share * (ended - begun))
+    ages, within = (np.full(rows.num_rows, _NONE) for _ in range(2))
+    for every_time, every_end, part in _of_each_place(samples, rows, wanted):
+        count = int(np.searchsorted(every_time, as_of_ms, side="right"))
+        times, ends = every_time[:count], every_end[:count]
+        if not count:
+            continue
+        # An end may go back where a topic was made anew: the stretch that counts is the last one.
+        lowest_after = np.minimum.accumulate(ends[::-1])[::-1]
+        passed = np.searchsorted(lowest_after, offsets[part], side="right")
+        after = np.minimum(passed, count - 1)
+        before = np.maximum(after - 1, 0)
+        # On the line between two samples.
+        grown = np.maximum(ends[after] - ends[before], 1)
+        took = times[after] - times[before]
+        at = times[before] + np.rint((offsets[part] - ends[before]) / grown * took)
+        is_between = (passed > 0) & (passed < count)
+        age = np.where(is_between, as_of_ms - at.astype(np.int64), as_of_ms - int(times[0]))
+        ages[part] = np.where(passed < count, np.maximum(age, 0), _NONE)
+        within[part] = np.where(is_between, took, _NONE)
+    return ages, within
