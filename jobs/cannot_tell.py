@@ -92,6 +92,15 @@ class Untold:
             history = [f"{group}: its history may have gaps: {lost}", *history]
         return GroupGaps("; ".join(offsets) or None, membership, "; ".join(history) or None)
 
+    def lost_offsets(self, group: str) -> str | None:
+        """Return why an offset that is not there may have been committed all the same."""
+        home = self._where.get(group)
+        if home is None or home not in self.losses:
+            return None
+        return (
+            f"a commit may be among lost records: {lacks(OFFSETS_TOPIC, home, self.losses[home])}"
+        )
+
     def home(self, group: str) -> int | None:
         """Return the partition a group lies in, by its name where the state does not have it."""
         home = self._where.get(group)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.share.share_lag import with_share_lag
+from jobs.cannot_tell import Untold
 from jobs.coordinators import coordinators
 from jobs.end_offsets import end_offsets_at
 from jobs.records_at import records_at
@@ -72,7 +73,20 @@ def describe_source(
         ends=ends,
         coordinators=coordinators(replayed),
         inputs=subtopology_inputs(replayed),
+        lost=lost_offsets(replayed, groups),
     )
+
+
+def lost_offsets(replayed: Replayed, groups: pa.Table) -> dict[str, str]:
+    """Return by group why an offset that is not there may have been committed all the same.
+
+    Args:
+        replayed: At the instant asked about.
+        groups: Rows of the table `groups`.
+    """
+    untold = Untold(replayed)
+    found = {name: untold.lost_offsets(name) for name in groups["group_id"].to_pylist()}
+    return {name: why for name, why in found.items() if why is not None}
 
 
 def bare_source(replayed: Replayed) -> Source:

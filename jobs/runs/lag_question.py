@@ -11,7 +11,7 @@ from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.loss import files_of
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.table import LagQuestion
-from jobs.describe_source import subtopology_inputs
+from jobs.describe_source import lost_offsets, subtopology_inputs
 from jobs.end_offsets import end_offset_samples, end_offsets_at
 from jobs.instant import EPOCH
 from jobs.runs.data_logs import EXACT, data_logs
@@ -66,6 +66,7 @@ def lag_question(state: Replayed, asked: AskedGroups, files: SideFiles) -> LagQu
             tables.read("committed_offsets"),
             topics,
             subtopology_inputs(state),
+            lost_offsets(state, asked.found),
         ),
         ends,
         EndOffsetSamples.of(pa.concat_tables(samples)),

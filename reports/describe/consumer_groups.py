@@ -38,7 +38,7 @@ def offset_rows(source: Source, release: str) -> pa.Table:
                 "consumer_id": rows["member_id"],
                 "host": rows["client_host"],
                 "client_id": rows["client_id"],
-                **doubts(rows),
+                **doubts(rows, source.lost),
             }
         ),
         "group",

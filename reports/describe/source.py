@@ -24,6 +24,7 @@ class Source:
         ends: `topic`, `partition`, `log_start_offset`, `log_end_offset`, where they are known.
         coordinators: `host:port (id)` by partition of the offsets topic.
         inputs: Of streams groups, the topics that each subtopology reads.
+        lost: By group, why an offset of it that is not there may have been committed all the same.
     """
 
     groups: pa.Table
@@ -34,6 +35,7 @@ class Source:
     ends: pa.Table
     coordinators: Mapping[int, str] = field(default_factory=dict)
     inputs: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
 
     def groups_of(self, family: str) -> pa.Table:
         """Return the groups that one of the tools describes."""
@@ -58,9 +60,21 @@ def without_untold(committed: pa.Table) -> pa.Table:
     return committed
 
 
-def doubts(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Return `complete` and `missing` of rows that committed offsets were joined to."""
-    return {"complete": pc.is_null(rows["missing"]), "missing": rows["missing"]}
+def doubts(rows: pa.Table, lost: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
+    """Return `complete` and `missing` of rows that committed offsets were joined to.
+
+    Args:
+        rows: `group_id`, `committed_offset` and `missing`.
+        lost: By group, why an offset that is not there may have been committed all the same.
+    """
+    missing = rows["missing"]
+    if lost:
+        reasons = pa.table({"group_id": list(lost), "lost": list(lost.values())})
+        places = pc.index_in(rows["group_id"], value_set=reasons["group_id"].combine_chunks())
+        why = reasons["lost"].combine_chunks().take(places.combine_chunks())
+        is_there = pc.is_valid(rows["committed_offset"])
+        missing = pc.coalesce(missing, pc.if_else(is_there, pa.scalar(None, pa.string()), why))
+    return {"complete": pc.is_null(missing), "missing": missing}
 
 
 def joined(left: pa.Table, right: pa.Table, keys: list[str], how: str = "left outer") -> pa.Table:

@@ -28,6 +28,7 @@ def offset_rows(source: Source) -> pa.Table:
     rows = joined(read_partitions(source), committed, _OF_PARTITION, "full outer")
     rows = joined(rows, source.ends, ["topic", "partition"])
     offset = pc.coalesce(rows["committed_offset"], rows["log_start_offset"])
+    doubt = doubts(rows, source.lost)
     return sorted_by(
         pa.table(
             {
@@ -38,9 +39,9 @@ def offset_rows(source: Source) -> pa.Table:
                 "leader_epoch": rows["committed_leader_epoch"],
                 "log_end_offset": rows["log_end_offset"],
                 "offset_lag": pc.if_else(
-                    pc.is_null(rows["missing"]), pc.subtract(rows["log_end_offset"], offset), None
+                    doubt["complete"], pc.subtract(rows["log_end_offset"], offset), None
                 ),
-                **doubts(rows),
+                **doubt,
             }
         ),
         "group",

@@ -46,9 +46,9 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
     """
     rows = rows.join(_bounded(ends), ["topic", "partition"])
     start, end = rows["log_start_offset"], rows["log_end_offset"]
-    is_never = pc.equal(rows["kind"], NEVER_COMMITTED)
     is_other = _is_other_log(rows, topics)
     is_untold = pc.invert(pc.fill_null(rows["complete"], fill_value=True))
+    is_never = pc.and_(pc.equal(rows["kind"], NEVER_COMMITTED), pc.invert(is_untold))
     told = pc.if_else(is_untold, _NONE, rows["committed_offset"])
     rows = rows.set_column(rows.column_names.index("committed_offset"), "committed_offset", told)
     committed = pc.if_else(pc.less(told, _ZERO), _NONE, told)

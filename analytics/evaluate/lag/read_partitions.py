@@ -48,6 +48,7 @@ class GroupTables:
         committed: `committed_offsets`.
         topics: `topics`.
         inputs: Of streams groups, the topics that each subtopology reads.
+        lost: By group, why an offset of it that is not there may have been committed all the same.
     """
 
     groups: pa.Table
@@ -56,6 +57,7 @@ class GroupTables:
     committed: pa.Table
     topics: pa.Table
     inputs: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_partitions(tables: GroupTables) -> pa.Table:
@@ -80,9 +82,25 @@ def read_partitions(tables: GroupTables) -> pa.Table:
     rows = pa.concat_tables([rows, awaited], promote_options="default")
     rows = rows.join(subscribed, ["group_id", "topic"])
     rows = rows.append_column("kind", _kinds(rows, tables.members)).drop_columns(["is_subscribed"])
+    rows = _with_lost(rows, tables.lost)
     owners = tables.members.select(["group_id", "member_id", "client_id", "client_host"])
     rows = rows.join(owners, ["group_id", "member_id"])
     return rows.sort_by([(name, "ascending") for name in (*KEY, "member_id")])
+
+
+def _with_lost(rows: pa.Table, lost: Mapping[str, str]) -> pa.Table:
+    """Say of an offset that is not there that it may have been committed all the same."""
+    if not lost:
+        return rows
+    places = pc.index_in(rows["group_id"], value_set=pa.array(list(lost), pa.string()))
+    why = pa.array(list(lost.values()), pa.string()).take(places.combine_chunks())
+    is_gone = pc.and_(pc.is_null(rows["committed_offset"]), pc.is_valid(places))
+    for name, column in (
+        ("complete", pc.if_else(is_gone, pa.scalar(value=False), rows["complete"])),
+        ("missing", pc.if_else(is_gone, pc.coalesce(rows["missing"], why), rows["missing"])),
+    ):
+        rows = rows.set_column(rows.column_names.index(name), name, column)
+    return rows
 
 
 def _owned(tables: GroupTables, names: pa.Array) -> pa.Table:

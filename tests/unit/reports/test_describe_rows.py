@@ -250,6 +250,20 @@ def test_an_offset_that_cannot_be_told_is_left_open_and_says_why() -> None:
     assert {each["complete"] for each in found if each["topic"] != "gone"} == {True}
 
 
+def test_an_offset_that_may_be_among_lost_records_is_not_told_to_be_none() -> None:
+    why = "a segment is missing"
+    lost = replace(SOURCE, lost={"classic": why, "words": why})
+    found = rows_of(View(CONSUMER, OFFSETS), lost, "4.3", verbose=True).to_pylist()
+    told = {(row["group"], row["topic"], row["partition"]): row["missing"] for row in found}
+    assert told["classic", "clicks", 0] == told["classic", "orders", 10] == why
+    assert told["classic", "orders", 9] is told["modern", "orders", 0] is None
+    assert [row["complete"] for row in found] == [row["missing"] is None for row in found]
+    streams = rows_of(View(STREAMS, OFFSETS), lost, "4.3", verbose=True).to_pylist()
+    nothing = [row for row in streams if row["current_offset"] is None]
+    assert nothing
+    assert {(row["offset_lag"], row["missing"]) for row in nothing} == {(None, why)}
+
+
 def test_members_of_classic_and_consumer_groups() -> None:
     classic, modern, old = rows(CONSUMER, MEMBERS)
     assert classic["current_assignment"] == "clicks:0;orders:9,10"

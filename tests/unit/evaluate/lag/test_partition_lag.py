@@ -172,6 +172,15 @@ def test_what_was_never_committed_is_counted_from_the_log_start() -> None:
     )
 
 
+def test_what_may_have_been_committed_among_lost_records_is_not_called_never_committed() -> None:
+    question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
+    tables = replace(question.tables, lost={"g": "a segment is missing"})
+    row = only(evaluate_lag(replace(question, tables=tables), ()))
+
+    assert (row["lag"], row["records_to_read"], row["verdict"]) == (None, None, "cannot_tell")
+    assert (row["complete"], row["reason"]) == (False, "a segment is missing")
+
+
 def test_what_was_committed_and_removed_was_not_never_committed() -> None:
     question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
     (row,) = evaluate_lag(question, [history([{"committed_offset": 7}])]).rows.to_pylist()
