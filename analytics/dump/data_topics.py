@@ -49,7 +49,8 @@ class DataOffsets:
         partition: The partition's number.
         copy: Whose.
         topic_id: 22 characters, None where the directory does not name it.
-        log_start_offset: From the checkpoint, else the first file's base offset.
+        log_start_offset: From the checkpoint, else the first file's base offset; None where an
+            earlier leader epoch shows that there are files before it.
         log_end_offset: Last offset + 1; a lower bound where ``is_exact`` is false.
         is_exact: The end was read from the last batch, not taken from a checkpoint.
         leader_epochs: (epoch, first offset), from ``leader-epoch-checkpoint``.
@@ -59,7 +60,7 @@ class DataOffsets:
     partition: int
     copy: str
     topic_id: str | None
-    log_start_offset: int
+    log_start_offset: int | None
     log_end_offset: int
     is_exact: bool
     leader_epochs: tuple[tuple[int, int], ...] = ()
@@ -88,11 +89,24 @@ def data_offsets(partition: PartitionCopy) -> DataOffsets:
         partition=partition.partition,
         copy=partition.copy,
         topic_id=partition.topic_id,
-        log_start_offset=max(first, partition.log_start_offset or 0),
+        log_start_offset=_start_of(partition, first),
         log_end_offset=max(known, end or 0),
         is_exact=end is not None,
         leader_epochs=partition.leader_epochs,
     )
+
+
+def _start_of(partition: PartitionCopy, first: int) -> int | None:
+    """Return where a log starts.
+
+    The checkpoint names only logs that start within a file. Brokers let go of leader epochs that
+    end below the log start, and begin the first one that is left there
+    (``LeaderEpochFileCache.truncateFromStart``): one that begins before the first file is of
+    records that the dump lacks.
+    """
+    told = partition.log_start_offset or 0
+    begun = min((start for _, start in partition.leader_epochs), default=first)
+    return max(first, told) if told >= first or begun >= first else None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from analytics.dump.byte_source import ByteSource
+from analytics.dump.storage import is_uri
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +42,8 @@ def read_time_index(path: str, base_offset: int) -> IndexedTimes:
     """
     with ByteSource(path) as source:
         count = source.size // _ENTRY.itemsize
-        if source.size <= _READ_WHOLE:
+        # Over a network one long read costs less than many short ones.
+        if source.size <= _READ_WHOLE or is_uri(path):
             entries = _entries(source, 0, count)
         else:
             written = _written(source, count)

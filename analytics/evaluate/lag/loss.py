@@ -168,7 +168,7 @@ def losses(
             if key not in told:
                 log = files.get((topic, partition))
                 kept = retention.get(topic, TopicRetention(untold=NO_CONFIGS))
-                told[key] = loss_of(position, log, kept, as_of_ms)
+                told[key] = loss_of(position, log, kept, as_of_ms, start)
             found.append(told[key])
     columns = {
         "loss_at": [None if each.at_ms is None else each.at_ms * _MICROS for each in found],
@@ -180,8 +180,17 @@ def losses(
     return pa.table([pa.array(columns[one.name], one.type) for one in LOSS], schema=LOSS)
 
 
-def loss_of(position: int, log: LogFiles | None, kept: TopicRetention, as_of_ms: int) -> Loss:
-    """Return when the record at an offset is deleted."""
+def loss_of(
+    position: int,
+    log: LogFiles | None,
+    kept: TopicRetention,
+    as_of_ms: int,
+    start: int | None = 0,
+) -> Loss:
+    """Return when the record at an offset is deleted.
+
+    Where the log starts before the first file that is there, others wait to be deleted first.
+    """
     if kept.untold is not None:
         return Loss(UNKNOWN, basis=kept.untold)
     if kept.ms is None and kept.size is None:
@@ -191,22 +200,23 @@ def loss_of(position: int, log: LogFiles | None, kept: TopicRetention, as_of_ms:
     place = int(np.searchsorted(log.bases, position, side="right")) - 1
     if place < 0:
         return Loss(UNKNOWN, basis=NOT_LOCAL)
-    by_time = None if kept.ms is None else _by_time(place, log, kept.ms, kept.said)
+    is_whole = start is not None and start >= int(log.bases[0])
+    by_time = None if kept.ms is None else _by_time(place, log, kept, is_whole=is_whole)
     by_size = None if kept.size is None else _by_size(place, log, kept.size, kept.said, as_of_ms)
     if by_time is None or by_size is None:
         return by_time or by_size or Loss(NEVER, basis=KEEPS)
     return _earlier(by_time, by_size)
 
 
-def _by_time(place: int, log: LogFiles, retention_ms: int, said: str) -> Loss:
+def _by_time(place: int, log: LogFiles, kept: TopicRetention, *, is_whole: bool) -> Loss:
     newest = log.newest_ms[: place + 1]
     if (newest < 0).any():
         return Loss(UNKNOWN, basis=NO_TIMES)
     # A segment waits for those before it.
-    at = int(newest.max()) + retention_ms
+    at = int(newest.max()) + (kept.ms or 0)
     is_closed = place + 1 < len(log.bases)
-    is_sure = is_closed and bool(log.are_newest[: place + 1].all())
-    return Loss(EXACT if is_sure else AT_LEAST, at, BY_TIME, said)
+    is_sure = is_whole and is_closed and bool(log.are_newest[: place + 1].all())
+    return Loss(EXACT if is_sure else AT_LEAST, at, BY_TIME, kept.said)
 
 
 def _by_size(place: int, log: LogFiles, size: int, said: str, as_of_ms: int) -> Loss:

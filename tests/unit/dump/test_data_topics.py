@@ -43,6 +43,19 @@ def test_the_start_is_the_checkpointed_one(disk: LogDir) -> None:
     assert offsets_of(disk.path).log_start_offset == 6
 
 
+@pytest.mark.parametrize(
+    ("epoch_start", "checkpointed", "start"),
+    [(4, None, 4), (6, None, 4), (0, None, None), (0, 5, 5), (3, 4, 4)],
+)
+def test_where_an_earlier_epoch_shows_that_files_are_missing_the_start_is_not_known(
+    disk: LogDir, epoch_start: int, checkpointed: int | None, start: int | None
+) -> None:
+    disk.partition("orders-3", {4: [written(4, 5)]}, [(0, epoch_start)])
+    if checkpointed is not None:
+        disk.checkpoint("log-start-offset-checkpoint", {"orders-3": checkpointed})
+    assert offsets_of(disk.path).log_start_offset == start
+
+
 def test_without_its_newest_file_the_high_watermark_is_a_lower_bound(disk: LogDir) -> None:
     folder = disk.partition("orders-3", {0: []}, [(0, 0)])
     (folder / f"{0:020d}.log").unlink()

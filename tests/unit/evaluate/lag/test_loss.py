@@ -75,6 +75,15 @@ def test_a_record_that_may_be_newer_makes_it_a_bound() -> None:
     assert found(50, log((0, 1, 20), (50, 1, 10), (90, 1, 0), unsure=(0,)))[0] == AT_LEAST
 
 
+def test_files_that_the_dump_lacks_go_first() -> None:
+    of = log((10, 100, 20), (50, 100, 10), (90, 100, 0))
+    kept = TopicRetention(DAY)
+
+    assert loss_of(10, of, kept, NOW, 10).bound == EXACT
+    assert loss_of(10, of, kept, NOW, 3).bound == AT_LEAST
+    assert loss_of(10, of, kept, NOW, None).bound == AT_LEAST
+
+
 def test_by_size_what_lies_after_a_segment_counts() -> None:
     # 200 bytes lie after the first one: it is due.
     assert found(0, THREE, None, 200) == (EXACT, 0, "size")
