@@ -44,7 +44,7 @@ from reports.share.companions import (
     fault_section,
     prunable_section,
 )
-from reports.share.rows import backlog_section, sum_section
+from reports.share.rows import backlog_section, sum_section, table_section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -233,13 +233,14 @@ def _answer(
     rules: ShareRules,
 ) -> str:
     rows = made["share_backlog"]
-    backlog = (
-        sum_section(summed(rows, wanted.by, rules), wanted.by)
-        if wanted.by in BY
-        else backlog_section(rows, as_of, (NO_END,))
-    )
+    is_for_programs = output_format in {"json", "csv"}
+    if wanted.by in BY:
+        backlog = sum_section(summed(rows, wanted.by, rules), wanted.by)
+    else:
+        people = backlog_section(rows, as_of, (NO_END,))
+        backlog = table_section(rows) if is_for_programs else people
     beside = [show(made[name]) for name, show in COMPANIONS.items()]
-    if output_format in {"json", "csv"}:
+    if is_for_programs:
         return shown([backlog, *beside], output_format, said)
     asked = getattr(output_format, "table", None)
     # People are shown what is wrong; the rest where they ask for it.

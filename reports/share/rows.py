@@ -87,6 +87,12 @@ def backlog_section(rows: pa.Table, as_of: datetime, said_once: Sequence[str] = 
     return Section(_marked(shown), heads, also, name="backlog", problem="is_problem", spare=_SPARE)
 
 
+def table_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_backlog` as they are, for programs."""
+    heads = {name: HEADS.get(name, name) for name in rows.column_names}
+    return Section(_marked(rows), heads, name="backlog", problem="is_problem")
+
+
 def sum_section(rows: pa.Table, by: str) -> Section:
     """Return the backlog added up by group or topic."""
     heads = {name: head for name, head in _KEY_HEADS.items() if name in rows.column_names}

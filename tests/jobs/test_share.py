@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import schemas
 from jobs.cannot_tell import home_of
 
 if TYPE_CHECKING:
@@ -110,6 +111,15 @@ def test_deliveries_are_counted(groupscope: Groupscope, failover_workspace: Path
         ]
         stored = ("available_count", "archiving_count", "acknowledged_count", "archived_count")
         assert sum(counted) == sum(row[name] for name in stored)
+
+
+def test_programs_get_the_table_as_its_contract_has_it(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    names = [column.name for column in schemas.table("share_backlog").columns]
+    assert list(answer_of(groupscope, failover_workspace)["rows"][0]) == names
+    printed = groupscope("share", failover_workspace, "--format", "csv", "--quiet").stdout
+    assert printed.splitlines()[0].split(",") == names
 
 
 def test_a_group_of_another_kind_has_no_backlog(

@@ -92,15 +92,9 @@ def share_log(snapshots: pa.Table, updates: pa.Table) -> ShareLog:
         updates: The same of ``share_update``; those without a value are none (no broker writes
             them).
     """
-    updates = updates.filter(pc.invert(updates["is_tombstone"])) if updates.num_rows else updates
-    parts = [
-        _columns(table, is_update=is_update)
-        for table, is_update in ((snapshots, False), (updates, True))
-        if table.num_rows
-    ]
-    if not parts:
+    records = _records(snapshots, updates)
+    if records is None:
         return _empty()
-    records = pa.concat_tables(parts).combine_chunks()
     code, shares = _shares(records)
     order = np.lexsort((_numbers(records, "offset"), code))
     records = records.take(pa.array(order))
@@ -113,6 +107,17 @@ def share_log(snapshots: pa.Table, updates: pa.Table) -> ShareLog:
         shares=shares, share=share, start=start, run=run, ranges=_disjoint(stored), stored=stored,
         **told,
     )  # fmt: skip
+
+
+def _records(snapshots: pa.Table, updates: pa.Table) -> pa.Table | None:
+    """Return all records under the same columns; None where there are none."""
+    updates = updates.filter(pc.invert(updates["is_tombstone"])) if updates.num_rows else updates
+    parts = [
+        _columns(table, is_update=is_update)
+        for table, is_update in ((snapshots, False), (updates, True))
+        if table.num_rows
+    ]
+    return pa.concat_tables(parts).combine_chunks() if parts else None
 
 
 def _columns(table: pa.Table, *, is_update: bool) -> pa.Table:
@@ -158,14 +163,13 @@ def _numbers(table: pa.Table, name: str) -> Numbers:
 def _shares(records: pa.Table) -> tuple[Numbers, pa.Table]:
     """Number the share partitions; also return them, in the order of their numbers."""
     names = [*KEY, "coordinator_partition"]
-    rows = records.select(names)
-    shares = rows.group_by(names, use_threads=False).aggregate([])
-    shares = shares.append_column("share", pa.array(np.arange(shares.num_rows)))
-    place = pa.array(np.arange(rows.num_rows))
-    joined = rows.append_column("place", place).join(shares, names)
-    code = np.empty(rows.num_rows, np.int64)
-    code[joined["place"].to_numpy()] = joined["share"].to_numpy()
-    return code, shares.drop_columns(["share"])
+    code = np.zeros(records.num_rows, np.int64)
+    for name in names:
+        encoded = records[name].combine_chunks().dictionary_encode()
+        both = code * len(encoded.dictionary) + encoded.indices.to_numpy()
+        code = np.unique(both, return_inverse=True)[1].astype(np.int64, copy=False)
+    _, first = np.unique(code, return_index=True)
+    return code, records.select(names).take(pa.array(first))
 
 
 def _in_force(stored: Numbers, kind: Numbers, is_first: NDArray[np.bool_]) -> Numbers:
