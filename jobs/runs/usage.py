@@ -14,7 +14,7 @@ from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.usage.growth import DiskOutlook, outlooks, usage_growth
 from analytics.evaluate.usage.log_settings import LogSettings
 from analytics.evaluate.usage.summaries import summed
-from analytics.workspace import Workspace
+from analytics.workspace import EVALUATIONS, Workspace
 from jobs.replayed import replayed
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.usage_answer import UsageAnswer, usage_answer
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reports.layout.output_format import OutputFormat
 
 CANNOT_TELL = 3
+_EXPIRATION = "offset_expiration"
 NEEDS = ("groups", "configs", "partition_leaders", "topics")
 
 
@@ -99,7 +100,10 @@ def usage_of(
 def _found(state: Replayed, wanted: Wanted) -> Usage:
     tables = state.tables
     known = KnownState(
-        tables.read("groups"), tables.read("partition_leaders"), tables.read("topics")
+        tables.read("groups"),
+        tables.read("partition_leaders"),
+        tables.read("topics"),
+        _expiration(state),
     )
     interval = wanted.commit_interval
     return usage_tables(
@@ -109,6 +113,14 @@ def _found(state: Replayed, wanted: Wanted) -> Usage:
         known,
         None if interval is None else round(interval * 1000),
     )
+
+
+def _expiration(state: Replayed) -> pa.Table | None:
+    """Return which offsets have expired, where that was evaluated of the same instant."""
+    kept = state.manifest.get(EVALUATIONS, {}).get(_EXPIRATION)
+    if kept is None or kept["as_of"] != state.as_of or not state.tables.has(_EXPIRATION):
+        return None
+    return state.tables.read(_EXPIRATION, ["group_id", "coordinator_partition", "status"])
 
 
 def _settings(state: Replayed, wanted: Wanted) -> LogSettings:

@@ -17,6 +17,7 @@ from analytics.evaluate.usage.coordinator_load import (
     groups_placed,
     placed,
 )
+from analytics.evaluate.usage.expired import with_expired
 from analytics.evaluate.usage.key_states import COLUMNS, COMMIT_COLUMNS, KeyStates
 from analytics.evaluate.usage.log_cleaning import (
     CopyOfLog,
@@ -47,11 +48,13 @@ class KnownState:
         groups: The table `groups`.
         leaders: The table `partition_leaders`.
         topics: The table `topics`.
+        expiration: The evaluation `offset_expiration` of the same instant, where there is one.
     """
 
     groups: pa.Table
     leaders: pa.Table
     topics: pa.Table
+    expiration: pa.Table | None = None
 
     @classmethod
     def nothing(cls) -> KnownState:
@@ -142,7 +145,7 @@ def usage_tables(
     logs = copies_of_logs(manifest, ends.first_open, now_ms)
     states = _states(space, topics, KeyStates(bounds_of(logs, settings), ends, _complete(logs)))
     partitions = partition_usage(manifest)
-    rows = topic_usage(states, untabled_usage(manifest))
+    rows = with_expired(topic_usage(states, untabled_usage(manifest)), known.expiration)
     rows = rows.select([each.name for each in table("topic_usage").columns])
     even = identity(partitions, rows)
     instants = {

@@ -22,6 +22,7 @@ _SUM_HEADS: Final = {
     "percent": "SHARE",
     "live_records": "LIVE",
     "live_bytes": "LIVE-BYTES",
+    "expired_records": "EXPIRED",
     "dead_records": "DEAD",
     "dead_bytes": "DEAD-BYTES",
     "standing_tombstones": "TOMBSTONES",
@@ -54,6 +55,8 @@ def usage_section(rows: pa.Table, by: str) -> Section:
     if by in {"partition", "topic"}:
         heads["groups"] = "#GROUPS"
     heads |= _SUM_HEADS
+    if rows["expired_records"].null_count == rows.num_rows:
+        heads.pop("expired_records")
     also = [name for name in rows.column_names if name not in heads]
     title = "Records, uncompressed and without batch headers"
     return Section(rows, heads, also, name="usage", title=title, spare=_SPARE)

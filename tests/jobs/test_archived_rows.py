@@ -118,3 +118,22 @@ def test_a_group_without_rows_is_not_said_not_to_exist(
     result = groupscope("describe", workspace, "--group", nobody)
     assert result.returncode == 3
     assert f"{nobody} is not in the records that can be read" in result.stderr
+
+
+def test_usage_counts_archived_rows_and_tells_no_bytes(
+    groupscope: Groupscope, workspace: Path
+) -> None:
+    code, found = answer(groupscope, "usage", workspace)
+
+    assert code == 3
+    assert any(
+        "archived rows have neither batches nor files" in each for each in found["cannot_tell"]
+    )
+    (commits,) = (row for row in found["rows"] if row["record_type"] == "offset_commit")
+    assert commits["records"] > 500
+    assert commits["bytes"] is commits["live_bytes"] is commits["dead_bytes"] is None
+    assert commits["live_records"] > 0
+    assert all(row["file_bytes"] is None for row in found["partition_usage"])
+    verdicts = {row["verdict"] for row in found["log_cleaning"]}
+    assert verdicts <= {"cannot_tell", "not_compacted"}
+    assert all(row["bytes_per_day"] is None for row in found["committers"])

@@ -228,7 +228,8 @@ class KeyStates:
     def _make_room(self, more: int) -> None:
         needed = (self._known + more) * KEPT
         if needed > self._kept.size:
-            kept = np.empty(max(needed, 2 * self._known * KEPT), np.int64)
+            # Memory that is never touched is never there: room costs nothing, copying does.
+            kept = np.empty(max(needed, 4 * self._known * KEPT), np.int64)
             kept[: self._known * KEPT] = self._kept[: self._known * KEPT]
             self._kept = kept
         size = self._slots.size

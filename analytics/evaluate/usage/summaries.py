@@ -18,7 +18,14 @@ BY: Final = {
 _SUMS: Final = (
     *("records", "bytes", "live_records", "live_bytes", "superseded_records", "superseded_bytes"),
     *("tombstoned_records", "tombstoned_bytes", "standing_tombstones", "standing_tombstone_bytes"),
-    *("aborted_records", "aborted_bytes", "open_records", "open_bytes", "unchanged_commits"),
+    *(
+        "expired_records",
+        "aborted_records",
+        "aborted_bytes",
+        "open_records",
+        "open_bytes",
+        "unchanged_commits",
+    ),
 )
 _DEAD: Final = ("superseded", "tombstoned", "aborted")
 
