@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,15 @@ from analytics.evaluate.share.table import evaluate_share
 from tests.support.broker_state import CutBatch, CutSharePartition
 from tests.support.cuts import Cut, cuts_of
 from tests.support.decoded_frames import tables_of_dump, without_log_start
-from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
-from tests.unit.evaluate.share.backlog import question
+from tests.support.reference_share_coordinator import (
+    ReferenceShareCoordinator,
+    ShareKey,
+    ShareRecord,
+    ShareState,
+    Snapshot,
+    Update,
+)
+from tests.unit.evaluate.share.backlog import question, time_of
 
 DUMPS = Path(__file__).parents[4] / "tests" / "data" / "dumps"
 TOPIC = "__share_group_state"
@@ -150,3 +158,51 @@ def test_a_cut_is_described_as_the_broker_describes_it(cut: Cut, folder: Path) -
         each for each in found.faults.to_pylist() if each["fault"] != "delivery_count_over_limit"
     ]
     assert sound == []
+
+
+@pytest.mark.parametrize(("dump", "copy"), sorted({(cut.dump, cut.copy) for cut in CUTS}))
+def test_start_offsets_stand_since_the_record_that_a_slow_walk_finds(
+    dump: str, copy: str, folder: Path
+) -> None:
+    """The whole log, those below its start too, one record after the other."""
+    records = records_of(dump, copy, folder)
+    coordinator = ReferenceShareCoordinator()
+    moved: dict[tuple[int, ShareKey], tuple[int | None, int]] = {}
+    for record in records:
+        coordinator.replay(record)
+        place = record.partition, record.key
+        state = coordinator.states.get(place)
+        following = state and _next_of(state)
+        before = moved.get(place)
+        begins = isinstance(record.value, Snapshot) and state is not None and not state.delivery
+        if before is None or following != before[0] or (begins and _is_anew(record, records)):
+            moved[place] = following, record.offset
+    rows = evaluate_share(question(records)).rows.to_pylist()
+    assert rows
+    for row in rows:
+        place = row["coordinator_partition"], (row["group_id"], row["topic_id"], row["partition"])
+        following, offset = moved[place]
+        assert row["next_offset"] == following
+        if following is not None:
+            assert row["start_moved_at"] == time_of(offset), place
+
+
+def _next_of(state: ShareState) -> int | None:
+    offset = state.start_offset
+    while offset >= 0 and state.delivery.get(offset, (0, AVAILABLE))[1] in FINAL:
+        offset += 1
+    return offset if offset >= 0 else None
+
+
+def _is_anew(record: ShareRecord, records: Sequence[ShareRecord]) -> bool:
+    """Whether a snapshot has another state epoch than the one before it."""
+    epochs = [
+        each.value.state_epoch
+        for each in records
+        if each.key == record.key
+        and each.partition == record.partition
+        and each.offset < record.offset
+        and isinstance(each.value, Snapshot)
+    ]
+    assert isinstance(record.value, Snapshot)
+    return bool(epochs) and epochs[-1] != record.value.state_epoch
