@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.share.archived_ranges import archived_ranges
 from analytics.evaluate.share.delivery_counts import delivery_counts
+from analytics.evaluate.share.group_side import with_members, with_phases
 from analytics.evaluate.share.isolation import with_isolation
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.settings import DELIVERY_LIMIT, RECORD_LOCKS
 from analytics.evaluate.share.share_lag import with_share_lag
-from analytics.evaluate.share.share_log import KEY
 from analytics.evaluate.share.stalls import Stalls, stalls
 from analytics.evaluate.share.state_faults import state_faults
 from analytics.evaluate.share.status import statuses
@@ -117,14 +117,14 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     rows = _with_ends(asked)
     batches = asked.tables.batches
     of_batch = places_in(rows, batches, _GROUP)
-    ranges = _ranges(batches, of_batch)
     start = pc.fill_null(rows["start_offset"], NONE).to_numpy()
+    ranges = _ranges(batches, of_batch, start)
     found = windows(start, ranges)
     rows = _with_settings(rows, asked.settings)
     rows = _with_window(rows, found, ranges, start)
     rows = with_isolation(rows, asked.settings, asked.tables.transactions)
-    rows = _with_members(rows, asked.tables)
-    rows = _with_phases(rows, asked.tables.phases)
+    rows = with_members(rows, asked.tables.groups, asked.tables.assignments)
+    rows = with_phases(rows, asked.tables.phases)
     rows = _with_stalls(rows, stalls(rows, asked.log, asked.samples), found)
     rows = rows.append_column("status", statuses(rows, asked.rules, asked.as_of))
     faults = [
@@ -163,8 +163,11 @@ def _with_ends(asked: ShareQuestion) -> pa.Table:
     return rows.append_column("reason", pc.coalesce(rows["fault"], why))
 
 
-def _ranges(batches: pa.Table, places: Numbers) -> Ranges:
-    """Return the stored ranges by place of their share partition, ascending."""
+def _ranges(batches: pa.Table, places: Numbers, start: Numbers) -> Ranges:
+    """Return the stored ranges by place of their share partition, ascending.
+
+    What lies below a start offset, which a leader refuses to load, is cut away.
+    """
     columns = [
         batches[name].to_numpy()
         for name in ("first_offset", "last_offset", "delivery_state", "delivery_count")
@@ -172,7 +175,9 @@ def _ranges(batches: pa.Table, places: Numbers) -> Ranges:
     order = np.lexsort((columns[0], places))
     order = order[places[order] >= 0]
     first, last, state, count = (each[order] for each in columns)
-    return Ranges(places[order], first, last, state, count)
+    place = places[order]
+    found = Ranges(place, np.maximum(first, start[place]), last, state, count)
+    return found.where(found.last >= found.first)
 
 
 def _with_settings(rows: pa.Table, settings: ShareSettings) -> pa.Table:
@@ -241,31 +246,6 @@ def _lost(ranges: Ranges, start: Numbers, log_start: Numbers) -> Numbers:
     np.add.at(dealt_with, ranges.key[done], np.maximum(below[done], 0))
     found: Numbers = np.maximum(log_start - start, 0) - dealt_with
     return found
-
-
-def _with_members(rows: pa.Table, tables: ShareTables) -> pa.Table:
-    """Add how many members own each partition; null where the group is not there, or not whole."""
-    given = tables.assignments.filter(pc.equal(tables.assignments["kind"], "current"))
-    place = places_in(rows, given, KEY)
-    owners = np.bincount(place[place >= 0], minlength=rows.num_rows)
-    told = tables.groups.filter(tables.groups["complete"])
-    there = pc.is_in(rows["group_id"], told["group_id"].combine_chunks())
-    return rows.append_column("members", pa.array(owners, mask=~there.to_numpy()))
-
-
-def _with_phases(rows: pa.Table, found: pa.Table) -> pa.Table:
-    """Add since when partitions are being initialised, or topics deleted."""
-    of_partition = found.filter(pc.is_valid(found["partition"]))
-    of_topic = found.filter(pc.is_null(found["partition"]))
-    since = np.full(rows.num_rows, NONE)
-    for each, keys in ((of_partition, _GROUP), (of_topic, _GROUP[:2])):
-        named = each.select([*keys])
-        place = places_in(named, rows, keys)
-        times = each["phase_since"].cast(pa.int64()).to_numpy()
-        since = np.where(place >= 0, np.append(times, NONE)[place], since)
-    is_passing = pc.is_in(rows["phase"], pa.array(["initializing", "deleting"])).to_numpy()
-    column = pa.array(since, mask=(since == NONE) | ~is_passing)
-    return rows.append_column("phase_since", column.cast(pa.timestamp("us", "UTC")))
 
 
 def _with_stalls(rows: pa.Table, found: Stalls, window: Windows) -> pa.Table:

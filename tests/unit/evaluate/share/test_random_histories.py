@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from analytics.evaluate.share.table import evaluate_share
 from analytics.evaluate.share.window import STATE_NAMES
+from tests.support.share_histories import random_history
 from tests.support.share_leader import (
     ACKNOWLEDGED,
     ARCHIVED,
@@ -131,3 +132,18 @@ def test_states_partition_the_window(seed: int) -> None:
         assert held + final == window
         span = max(leader.truths[-1].window_last - row["next_offset"] + 1, 0)
         assert row["window_offsets"] == span
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_whatever_records_say_the_window_comes_out_even(seed: int) -> None:
+    """Also where records contradict each other, as no leader writes them."""
+    random = Random(seed)
+    records = [each for partition in range(3) for each in random_history(random, partition)]
+    for row in evaluate_share(question(records)).rows.to_pylist():
+        held = row["available_count"] + row["archiving_count"] + row["not_stored_count"]
+        assert held == row["in_flight"]
+        assert min(held, row["not_stored_count"], row["window_offsets"]) >= 0
+        if row["start_offset"] is not None:
+            assert row["next_offset"] >= row["start_offset"]
+            assert row["blocking_first_offset"] in (None, row["next_offset"])
