@@ -123,7 +123,8 @@ def lag_of(
             "verdicts": dict(lag_rules().verdicts),
             **({} if unread is None else {"unread_topics": unread}),
         }
-        beside = (readers, _capacity(state, found), growth)
+        capacity = _capacity(state, found) if wanted.by == GROUP else None
+        beside = (readers, capacity, growth)
         answer = _answer(found, beside, wanted, output_format, said)
         code = asked.exit_code or state.exit_code
     return answer, code or (CANNOT_TELL if untold else 0)
@@ -165,7 +166,7 @@ def _untold(rows: pa.Table) -> list[str]:
 
 def _answer(
     found: Lag,
-    beside: tuple[pa.Table, pa.Table, pa.Table | None],
+    beside: tuple[pa.Table, pa.Table | None, pa.Table | None],
     wanted: Wanted,
     output_format: str,
     said: dict[str, Any],
@@ -176,7 +177,7 @@ def _answer(
     if sums is not None and wanted.by == TOPIC:
         is_whole = rows.num_rows == found.rows.num_rows
         sums = with_readers(sums, readers, said.get("unread_topics", ()), is_whole=is_whole)
-    if sums is not None and wanted.by == GROUP:
+    if sums is not None and capacity is not None:
         sums = with_capacity(sums, capacity)
     sections = [lag_section(rows) if sums is None else sum_section(sums, wanted.by)]
     if growth is not None:
@@ -187,7 +188,7 @@ def _answer(
             sections.append(moves_section(found.moves))
     if wanted.by == TOPIC and output_format in {"json", "csv"}:
         sections.append(readers_section(readers))
-    if wanted.by == GROUP and output_format in {"json", "csv"}:
+    if capacity is not None and output_format in {"json", "csv"}:
         sections.append(capacity_section(capacity))
     answer = shown(sections, output_format, said)
     if output_format in {"json", "csv"}:

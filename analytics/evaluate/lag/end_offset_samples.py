@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,13 +66,26 @@ class EndOffsetSamples:
 
     def of_keys(self, keys: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the samples of partitions (`topic`, `partition`) begin and end."""
-        none = (0, 0)
-        found = [
-            self.places.get(place, none)
-            for place in zip(keys["topic"].to_pylist(), keys["partition"].to_pylist(), strict=True)
-        ]
-        places = np.array(found, np.int64).reshape(-1, 2)
-        return places[:, 0], places[:, 1]
+        topics, numbers, bounds, width = self._numbered
+        if not len(numbers):
+            return np.zeros(keys.num_rows, np.int64), np.zeros(keys.num_rows, np.int64)
+        topic = pc.fill_null(pc.index_in(keys["topic"], value_set=topics), -1).to_numpy()
+        partition = keys["partition"].to_numpy().astype(np.int64)
+        wanted = topic.astype(np.int64) * width + partition
+        place = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+        is_there = (topic >= 0) & (partition < width) & (numbers[place] == wanted)
+        found = np.where(is_there[:, None], bounds[place], 0)
+        return found[:, 0], found[:, 1]
+
+    @cached_property
+    def _numbered(self) -> tuple[pa.Array, NDArray[np.int64], NDArray[np.int64], int]:
+        """Topics, partitions as ascending numbers, where samples are, and numbers a topic."""
+        topics = list(dict.fromkeys(topic for topic, _ in self.places))
+        rank = {topic: number for number, topic in enumerate(topics)}
+        width = 1 + max((partition for _, partition in self.places), default=0)
+        numbers = [rank[topic] * width + partition for topic, partition in self.places]
+        bounds = np.array(list(self.places.values()), np.int64).reshape(-1, 2)
+        return pa.array(topics, pa.string()), np.array(numbers, np.int64), bounds, width
 
     def ends_at(self, rows: pa.Table, at_ms: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return where the log of each row's partition ended at a time.
@@ -108,13 +122,11 @@ class EndOffsetSamples:
 
     def first_times(self, rows: pa.Table) -> pa.Array:
         """Return when the partition of each row was sampled first; null where it never was."""
-        millis = [
-            int(self.times[self.places[place][0]]) if place in self.places else None
-            for place in zip(
-                *(rows[name].to_pylist() for name in ("topic", "partition")), strict=True
-            )
-        ]
-        return pc.cast(pa.array(millis, pa.timestamp("ms", tz="UTC")), pa.timestamp("us", tz="UTC"))
+        first, end = self.of_keys(rows)
+        is_sampled = end > first
+        times = np.append(self.times, 0)[np.where(is_sampled, first, len(self.times))]
+        millis = pa.array(times, pa.timestamp("ms", tz="UTC"), mask=~is_sampled)
+        return pc.cast(millis, pa.timestamp("us", tz="UTC"))
 
 
 def milliseconds(times: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -148,28 +148,13 @@ def losses(
         as_of_ms: The instant.
         is_end: It is the end of the dump: files tell of no other instant.
     """
-    names = ("topic", "partition", "committed_offset", "log_start_offset", "records_to_read")
-    found = []
-    told: dict[tuple[str, int, int], Loss] = {}
-    bases = {key: log.bases.tolist() for key, log in files.items()}
-    for topic, partition, offset, start, left in zip(
-        *(rows[name].to_pylist() for name in names), strict=True
-    ):
-        if left is None:
-            found.append(Loss(UNKNOWN))
-        elif left == 0:
-            found.append(Loss(NOTHING))
-        elif not is_end:
-            found.append(Loss(UNKNOWN, basis=NOT_NOW))
-        else:
-            position = max(each for each in (offset, start, 0) if each is not None)
-            # All that is in the same segment goes with it.
-            key = topic, partition, bisect_right(bases.get((topic, partition), ()), position)
-            if key not in told:
-                log = files.get((topic, partition))
-                kept = retention.get(topic, TopicRetention(untold=NO_CONFIGS))
-                told[key] = loss_of(position, log, kept, as_of_ms, start)
-            found.append(told[key])
+    left = pc.fill_null(rows["records_to_read"], -1).to_numpy()
+    # Most rows say the same: each of these is there once.
+    found = [Loss(UNKNOWN), Loss(NOTHING), Loss(UNKNOWN, basis=NOT_NOW)]
+    whose = np.select([left < 0, left == 0], [0, 1], 2)
+    if is_end:
+        behind = np.flatnonzero(left > 0)
+        whose[behind] = _of_segments(rows.take(pa.array(behind)), files, retention, as_of_ms, found)
     columns = {
         "loss_at": [None if each.at_ms is None else each.at_ms * _MICROS for each in found],
         "loss_in_ms": [None if each.at_ms is None else each.at_ms - as_of_ms for each in found],
@@ -177,7 +162,35 @@ def losses(
         "loss_by": [each.by for each in found],
         "loss_basis": [each.basis for each in found],
     }
-    return pa.table([pa.array(columns[one.name], one.type) for one in LOSS], schema=LOSS)
+    told = pa.table([pa.array(columns[one.name], one.type) for one in LOSS], schema=LOSS)
+    return told.take(pa.array(whose))
+
+
+def _of_segments(
+    rows: pa.Table,
+    files: Mapping[tuple[str, int], LogFiles],
+    retention: Mapping[str, TopicRetention],
+    as_of_ms: int,
+    found: list[Loss],
+) -> list[int]:
+    """Return which of the losses each row has; new ones are added to them."""
+    told: dict[tuple[str, int, int], int] = {}
+    bases = {key: log.bases.tolist() for key, log in files.items()}
+    names = ("topic", "partition", "committed_offset", "log_start_offset")
+    whose = []
+    for topic, partition, offset, start in zip(
+        *(rows[name].to_pylist() for name in names), strict=True
+    ):
+        position = max(offset or 0, start or 0)
+        # All that is in the same segment goes with it.
+        key = topic, partition, bisect_right(bases.get((topic, partition), ()), position)
+        if key not in told:
+            log = files.get((topic, partition))
+            kept = retention.get(topic, TopicRetention(untold=NO_CONFIGS))
+            told[key] = len(found)
+            found.append(loss_of(position, log, kept, as_of_ms, start))
+        whose.append(told[key])
+    return whose
 
 
 def loss_of(
