@@ -42,11 +42,11 @@ _TABLES = ("offset_commit", "control_markers")
 def run(data: Data) -> list[Report]:
     """Measure."""
     commits = COMMITS_IF_QUICK if data.rounds == 1 else COMMITS
-    quarter, whole = (decoded_commits(data, each) for each in (commits // _GROWTH, commits))
+    quarter, whole = (_decoded(data, each) for each in (commits // _GROWTH, commits))
     with spark_session(Console(quiet=True), master="local[2]") as spark:
         small, large = (decoded_frames(spark, each) for each in (quarter, whole))
         ours = {
-            commits_of(each): _replay(f"replay of {commits_of(each):,} commits", frames)
+            _commits(each): _replay(f"replay of {_commits(each):,} commits", frames)
             for each, frames in ((quarter, small), (whole, large))
         }
         read = Contestant(_READ, sunk(lambda: _columns(large)), tree_cpu)
@@ -54,7 +54,7 @@ def run(data: Data) -> list[Report]:
         interleaved(contestants, min(_WARM_UP, data.rounds))
         taken = interleaved(contestants, data.rounds)
     of_quarter, of_whole = (taken[each.name] for each in ours.values())
-    report = Report(f"Committed offsets on local[2], {commits_of(whole):,} commits")
+    report = Report(f"Committed offsets on local[2], {_commits(whole):,} commits")
     report.figures = [
         Figure(
             "of the time of reading the same columns",
@@ -72,8 +72,8 @@ def run(data: Data) -> list[Report]:
     return [report]
 
 
-def decoded_commits(data: Data, commits: int) -> Workspace:
-    """Return a workspace of about so many generated commits, decoded."""
+def _decoded(data: Data, commits: int) -> Workspace:
+    """Decode generated segments of about so many commits."""
     dump, out = data.folder / f"commits-{commits}", data.folder / f"decoded-{commits}"
     size = commits * _BYTES // _PARTITIONS
     write_dump(dump, Options(size=size, groups=_GROUPS), _PARTITIONS)
@@ -82,8 +82,7 @@ def decoded_commits(data: Data, commits: int) -> Workspace:
     return Workspace(str(out))
 
 
-def commits_of(workspace: Workspace) -> int:
-    """Return how many commits a workspace has."""
+def _commits(workspace: Workspace) -> int:
     kinds = workspace.manifest()["record_types"]
     return sum(kind["records"] for kind in kinds if kind["table"] == "offset_commit")
 

@@ -1,83 +1,198 @@
 """What fills the internal topics, against Spark merely counting the decoded commits by group.
 
-The tables are what `groupscope decode` makes of generated segments of ten million commits. What is
-timed on our side is all that `usage` does with them: every key, live and dead, what a pass of the
-cleaner would leave, who commits. What Spark counts ends in its noop sink; both are warm. Memory is
-that of a process that does nothing else.
+The table is `offset_commit` as `groupscope decode` leaves it: fifty million commits of 500 groups,
+that read twenty partitions each, in ten partitions of the offsets topic. What is timed on our side
+is all that `usage` does: every key, live and dead, what a pass of the cleaner would leave, who
+commits. What Spark counts ends in its noop sink. Memory is the highest of a process that does
+nothing else, with a quarter of the commits and with all of them.
+
+    python -m benchmarks.usage FOLDER      evaluate one, and print the highest memory
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
+from analytics.decode.empty import empty_parts
+from analytics.decode.parts import PartWriter
+from analytics.decode.tables import TIMESTAMP, decoded_schema, label
 from analytics.evaluate.usage.log_settings import LogSettings
-from analytics.workspace import Workspace
+from analytics.workspace import Part, Workspace
 from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
-from benchmarks.offsets_replay import commits_of, decoded_commits
 from benchmarks.report import Figure, Report
 from jobs.console import Console
-from jobs.runs.usage_tables import usage_tables
+from jobs.runs.usage_tables import Usage, usage_tables
 from jobs.session import spark_session
+from schemas import record_type
 from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
     from benchmarks.data import Data
 
-COMMITS = 10_000_000
-COMMITS_IF_QUICK = 20_000
-_WARM_UP = 2
-_COUNT = "Spark counts the commits by group"
-_USAGE = "usage"
-_OURS = """
-import resource, sys
-from analytics.libraries_later import withhold_libraries
-withhold_libraries()
-from analytics.evaluate.usage.log_settings import LogSettings
-from analytics.workspace import Workspace
-from jobs.runs.usage_tables import usage_tables
-from schemas.usage_rules import usage_rules
-space = Workspace(sys.argv[1])
-found = usage_tables(space, space.manifest(), LogSettings(usage_rules()))
-assert found.even.holds, found.even
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
+COMMITS = 50_000_000
+COMMITS_IF_QUICK = 200_000
+_TOPIC = "__consumer_offsets"
+_GROUPS, _PARTITIONS, _TOPICS, _FILES = 500, 20, 100, 10
+_ROWS = 1 << 17
+_START_MS, _RECORD_BYTES, _BATCH = 1_780_000_000_000, 110, 6
+_QUARTER = 4
 
 
 def run(data: Data) -> list[Report]:
     """Measure."""
     commits = COMMITS_IF_QUICK if data.rounds == 1 else COMMITS
-    whole = decoded_commits(data, commits)
+    counts = (commits // _QUARTER, commits)
+    folders = [data.folder / f"usage-{each}" for each in counts]
+    for folder, count in zip(folders, counts, strict=True):
+        write_commits(folder, count)
+    report = Report(f"usage of {commits:,} commits")
+    path = str(folders[-1] / "decoded" / "offset_commit")
     with spark_session(Console(quiet=True), master="local[2]") as spark:
-        table = whole.path("decoded/offset_commit")
-        count = sunk(lambda: spark.read.parquet(table).groupBy("key.group").count())
-        contestants = [
-            Contestant(_USAGE, lambda: _tables(whole)),
-            Contestant(_COUNT, count, tree_cpu),
-        ]
-        interleaved(contestants, min(_WARM_UP, data.rounds))
-        taken = interleaved(contestants, data.rounds)
-    report = Report(f"usage, and Spark on local[2], {commits_of(whole):,} commits")
-    ours, theirs = taken[_USAGE], taken[_COUNT]
+        ours = Contestant("usage", lambda: evaluate(folders[-1]))
+        counting = Contestant(
+            "Spark counts by group",
+            sunk(lambda: spark.read.parquet(path).groupBy("key.group").count()),
+            tree_cpu,
+        )
+        interleaved([ours, counting], 1)
+        taken = interleaved([ours, counting], data.rounds)
+    one, other = taken[ours.name], taken[counting.name]
     report.figures = [
-        Figure("of the time of counting by group", ratio(ours.wall, theirs.wall), at_most=3.0),
-        Figure("the same in processor time", ratio(ours.cpu, theirs.cpu)),
-        Figure(
-            "highest resident memory", _peak_kb(whole) / 1000, "MB", note="about a million keys"
-        ),
+        Figure("of the time of Spark's count", ratio(one.wall, other.wall), at_most=3),
+        Figure("the same in processor time", ratio(one.cpu, other.cpu)),
     ]
-    report.add_times(taken)
+    for folder, name in zip(folders, ("a quarter of the commits", "all of them"), strict=True):
+        command = [sys.executable, "-m", "benchmarks.usage", str(folder)]
+        peak = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        report.figures.append(Figure(f"highest memory, {name}", float(peak), "MB", at_most=1500))
+    report.add_times(taken, commits)
     return [report]
 
 
-def _tables(whole: Workspace) -> None:
-    usage_tables(whole, whole.manifest(), LogSettings(usage_rules()))
+def evaluate(folder: Path | str) -> Usage:
+    """Make the tables of a workspace that has commits alone."""
+    found = usage_tables(Workspace(str(folder)), _manifest(), LogSettings(usage_rules()))
+    assert len(found.tables["committers"]) == _GROUPS
+    return found
 
 
-def _peak_kb(whole: Workspace) -> int:
-    """Evaluate in a process of its own; return its highest memory in kB."""
-    done = subprocess.run(
-        [sys.executable, "-c", _OURS, whole.location], check=True, capture_output=True, text=True
-    )
-    return int(done.stdout)
+def write_commits(folder: Path, commits: int) -> None:
+    """Write commits of all groups, a tenth of which change nothing."""
+    random = np.random.default_rng(7)
+    for file in range(_FILES):
+        staged = folder / f"staged-{file}"
+        with PartWriter(str(staged)) as writer:
+            left, offset = commits // _FILES, 0
+            while left > 0:
+                rows = min(left, _ROWS)
+                writer.write("decoded/offset_commit", _commits(random, file, offset, rows))
+                left, offset = left - rows, offset + rows
+            (part,) = writer.finish()
+        _publish(folder, part, file)
+    for part in empty_parts(str(folder / "staged"), "decoded", {"decoded/offset_commit"}):
+        _publish(folder, part, 0)
+
+
+def _publish(folder: Path, part: Part, number: int) -> None:
+    target = folder / part.table / f"part-{number:05d}.parquet"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    Path(part.path).rename(target)
+
+
+def _commits(random: np.random.Generator, file: int, first: int, rows: int) -> pa.RecordBatch:
+    groups_a_file = _GROUPS // _FILES
+    keys = random.integers(0, groups_a_file * _PARTITIONS, rows)
+    groups, partitions = keys // _PARTITIONS + file * groups_a_file, keys % _PARTITIONS
+    offsets = first + np.arange(rows)
+    schema = decoded_schema(record_type("offset_commit"))
+    times = pa.array((_START_MS + offsets) * 1000).view(TIMESTAMP)
+    value_type = schema.field("value").type
+    said: dict[str, Any] = {
+        "offset": pa.array(offsets // 10 * 9),
+        "leader_epoch": _same(0, rows, pa.int32()),
+        "metadata": _named("", np.zeros(rows, np.int64), 1),
+        "commit_timestamp": pa.array(_START_MS + offsets),
+    }
+    columns: dict[str, pa.Array] = {
+        "topic": label(_TOPIC, rows),
+        "partition": _same(file, rows, pa.int32()),
+        "offset": pa.array(offsets),
+        "timestamp": times,
+        "leader_epoch": _same(0, rows, pa.int32()),
+        "producer_id": _same(-1, rows, pa.int64()),
+        "producer_epoch": _same(-1, rows, pa.int16()),
+        "is_transactional": pa.array(np.zeros(rows, np.bool_)),
+        "record_type": _same(1, rows, pa.int16()),
+        "value_version": _same(3, rows, pa.int16()),
+        "is_tombstone": pa.array(np.zeros(rows, np.bool_)),
+        "batch_offset": pa.array(offsets // _BATCH * _BATCH),
+        "batch_position": pa.array(offsets // _BATCH * _BATCH * _RECORD_BYTES),
+        "record_bytes": _same(_RECORD_BYTES, rows, pa.int32()),
+        "copy": label("broker-1", rows),
+        "segment": label(f"{_TOPIC}-{file}/00000000000000000000.log", rows),
+        "key": pa.StructArray.from_arrays(
+            [
+                _named("service-{:04d}-consumer", groups, _GROUPS),
+                _named("topic-{:03d}.events", groups % _TOPICS, _TOPICS),
+                pa.array(partitions.astype(np.int32)),
+            ],
+            fields=list(schema.field("key").type),
+        ),
+        "value": pa.StructArray.from_arrays(
+            [_or_none(said, each, rows) for each in value_type], fields=list(value_type)
+        ),
+    }
+    arrays = [_or_none(columns, each, rows) for each in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _or_none(columns: dict[str, pa.Array], field: pa.Field, rows: int) -> pa.Array:
+    found = columns.get(field.name)
+    return pa.nulls(rows, field.type) if found is None else found.cast(field.type)
+
+
+def _same(value: int, rows: int, type_: pa.DataType) -> pa.Array:
+    return pa.repeat(pa.scalar(value, type_), rows)
+
+
+def _named(pattern: str, numbers: np.ndarray, count: int) -> pa.Array:
+    names = pa.array([pattern.format(each) for each in range(count)])
+    codes = pa.array(numbers.astype(np.int32))
+    return pa.DictionaryArray.from_arrays(codes, names).cast(pa.string())
+
+
+def _manifest() -> dict[str, Any]:
+    """Return what a decode run would have said of such a log, as far as it is asked for."""
+    partitions = [
+        {
+            "topic": _TOPIC,
+            "partition": file,
+            "copy": "broker-1",
+            "files": [],
+            "first_offset": 0,
+            "end_offset": COMMITS,
+            "last_timestamp": "2026-12-01T00:00:00.000Z",
+            "complete_from": 0,
+            "records": COMMITS,
+        }
+        for file in range(_FILES)
+    ]
+    return {
+        "partitions": partitions,
+        "reconciliation": [],
+        "absent_partitions": {},
+        "copies": [{"name": "broker-1", "node_id": 1, "cluster_id": None}],
+    }
+
+
+if __name__ == "__main__":
+    evaluate(sys.argv[1])
+    # What a process is told of itself by getrusage may be its parent's.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    print(int(status.partition("VmHWM:")[2].split()[0]) / 1000)

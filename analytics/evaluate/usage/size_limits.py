@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.usage.log_settings import DEFAULT
+
 if TYPE_CHECKING:
     from analytics.evaluate.usage.log_settings import LogSettings
 
@@ -45,16 +47,20 @@ def size_limits(usage: pa.Table, settings: LogSettings) -> pa.Table:
 def _limited(sums: pa.Table, sizes: pa.ChunkedArray, name: str, settings: LogSettings) -> pa.Table:
     """Return what is not nothing against the limit of a setting."""
     limit = settings.number(name, _TOPIC, None)
-    share = pc.divide(pc.cast(sizes, pa.float64()), max(limit, 1.0))
-    rows = len(sums)
+    source = settings.in_force(name, _TOPIC, None).source
+    limits = pa.repeat(pa.scalar(round(limit), pa.int64()), len(sums))
+    if source == DEFAULT:
+        # Brokers took what the default forbids: somebody has set it, and the dump does not say how.
+        limits = pc.if_else(pc.greater(sizes, limits), None, limits)
+    share = pc.divide(pc.cast(sizes, pa.float64()), pc.cast(limits, pa.float64()))
     columns = {
         "group_id": sums["group_id"],
         "record_type": sums["record_type"],
-        "setting": pa.repeat(name, rows),
+        "setting": pa.repeat(name, len(sums)),
         "largest_bytes": sizes,
-        "limit_bytes": pa.repeat(pa.scalar(round(limit), pa.int64()), rows),
-        "limit_source": pa.repeat(settings.in_force(name, _TOPIC, None).source, rows),
+        "limit_bytes": limits,
+        "limit_source": pa.repeat(source, len(sums)),
         "share": share,
-        "is_near": pc.greater(share, settings.rules.near_share),
+        "is_near": pc.fill_null(pc.greater(share, settings.rules.near_share), fill_value=False),
     }
     return pa.table(columns).filter(pc.fill_null(pc.greater(sizes, 0), fill_value=False))

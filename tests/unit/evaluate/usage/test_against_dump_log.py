@@ -25,6 +25,8 @@ COPIES = [
     for copy in dump.copies
 ]
 HEADER = 61
+PARTITIONS = 10
+"""Of __consumer_offsets in the failover, by its metadata log."""
 FATES = {
     "live": "live_records",
     "standing": "standing_tombstones",
@@ -147,5 +149,6 @@ def test_copies_of_one_partition_come_out_even_together(tmp_path: Path) -> None:
     sizes = pc.sum(found.partitions["file_bytes"]).as_py()
     assert sizes == found.even.file_bytes
     assert sizes == sum(files)
+    assert found.placed.fits == PARTITIONS
     diverged = pc.sum(found.partitions["diverged_bytes"]).as_py()
     assert diverged > 0

@@ -168,6 +168,17 @@ def test_limits_are_of_the_batch_and_of_the_metadata() -> None:
     assert [row["limit_source"] for row in rows[:2]] == ["default", "config"]
 
 
+def test_a_default_that_brokers_did_not_keep_to_is_not_the_limit() -> None:
+    usage = table_of("topic_usage", [usage_row("g", max_record_bytes=9, max_metadata_bytes=20_000)])
+    row = size_limits(usage, LogSettings.of(RULES)).to_pylist()[-1]
+    assert (row["setting"], row["largest_bytes"]) == ("offset.metadata.max.bytes", 20_000)
+    assert row["limit_bytes"] is row["share"] is None
+    assert not row["is_near"]
+    said = LogSettings.of(RULES, brokers={None: {"offset.metadata.max.bytes": "16384"}})
+    row = size_limits(usage, said).to_pylist()[0]
+    assert (row["limit_bytes"], row["is_near"]) == (16_384, True)
+
+
 def test_archived_rows_have_no_bytes() -> None:
     log = [Entry(at, "a", at, 100) for at in range(5)]
     rows = commits(log)
