@@ -72,6 +72,10 @@ def usage_of(
     # Bytes come out even of all groups only: rows are chosen when all is known.
     with replayed(console, needs=NEEDS, out=out, **options) as state:
         found = _found(state, wanted)
+        if not state.is_end:
+            console.warn(
+                f"usage is of the whole dump; groups and leaders are as of {state.instant}"
+            )
         growth, disks = _growth(wanted, state.manifest)
         tables = {**found.tables, **({} if growth is None else {"usage_growth": growth})}
         if out is not None:

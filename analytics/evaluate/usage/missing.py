@@ -9,6 +9,13 @@ if TYPE_CHECKING:
     from analytics.evaluate.usage.partition_usage import Identity
 
 _MOST_NAMED = 5
+_FILTERS = {
+    "groups": "--group",
+    "exclude_groups": "--exclude-group",
+    "data_topics": "--topic",
+    "topics": "--topics",
+    "partitions": "--partitions",
+}
 
 
 def untold(manifest: Mapping[str, Any], found: Identity) -> list[str]:
@@ -19,12 +26,22 @@ def untold(manifest: Mapping[str, Any], found: Identity) -> list[str]:
         found: Whether bytes come out even.
     """
     return [
+        *_filtered(manifest),
         *_absent(manifest),
         *_lost(manifest),
         *(f"what is in {_file(each)}: {each['why']}" for each in manifest.get("unreadable", ())),
         *_archived(manifest),
         *_uneven(found),
     ]
+
+
+def _filtered(manifest: Mapping[str, Any]) -> list[str]:
+    """What a decode run was told to leave out is in no table."""
+    options = manifest.get("options", {})
+    given = [words for name, words in _FILTERS.items() if options.get(name)]
+    if not given:
+        return []
+    return [f"what records are that were left out when this was decoded ({', '.join(given)})"]
 
 
 def _absent(manifest: Mapping[str, Any]) -> list[str]:

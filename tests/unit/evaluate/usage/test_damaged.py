@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from analytics.evaluate.usage.log_settings import LogSettings
+from analytics.evaluate.usage.missing import untold
+from analytics.evaluate.usage.partition_usage import Identity
 from jobs.runs.usage_tables import usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.damaged_dump import COPY, damaged_dump
@@ -75,3 +77,12 @@ def test_without_the_checkpoint_nobody_tells_whether_the_cleaner_came(tmp_path: 
     assert alive.num_rows == untold.num_rows > 0
     assert set(untold["partition"].to_pylist()) == set(alive["partition"].to_pylist())
     assert untold["dirty_ratio"].null_count == untold.num_rows
+
+
+def test_what_a_decode_run_left_out_is_cannot_tell() -> None:
+    even = Identity(0, 0, {}, [])
+    manifest = {"options": {"groups": ["g"], "topics": []}, "partitions": []}
+    manifest |= {"absent_partitions": {}}
+    (said,) = untold(manifest, even)
+    assert said.endswith("left out when this was decoded (--group)")
+    assert untold(manifest | {"options": {}}, even) == []
