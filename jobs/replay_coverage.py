@@ -71,6 +71,7 @@ def coverage_of(
         cleaned_until=cleaned,
         data_topics=_topics_on_disk(manifest),
         losses=losses,
+        is_of_running=not instant.offsets,
         undecided=frozenset()
         if NO_TRANSACTIONS in assumed
         else archived(manifest, CONSUMER_OFFSETS),

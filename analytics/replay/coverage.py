@@ -29,6 +29,8 @@ class Coverage:
             `complete_from`. Where none are named, all before `complete_from` may be missing.
         undecided: Partitions of the offsets topic whose records are archived rows, which do not
             show transactions.
+        is_of_running: What is asked is what the coordinator that ran at the instant answered; else
+            what one has that loads the log up to its end offsets.
     """
 
     complete_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -39,6 +41,7 @@ class Coverage:
     data_topics: frozenset[str] | None = None
     losses: Mapping[tuple[str, int], Sequence[Loss]] = field(default_factory=dict)
     undecided: frozenset[int] = frozenset()
+    is_of_running: bool = False
 
     def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:
         """Return by partition where records are missing; partitions not named are whole."""

@@ -24,6 +24,7 @@ from analytics.replay.latest import (
 )
 from analytics.replay.log.archived_commits import removed_for_now, with_range
 from analytics.replay.log.losses import may_be_superseded, with_missing
+from analytics.replay.outlived_removals import with_outlived_removal
 from analytics.replay.rules import ReplayRules
 from analytics.replay.stored_values import instant, present, uuid
 from analytics.replay.transaction_owners import with_owner
@@ -56,6 +57,7 @@ def committed_offsets(
     latest = _of_groups_there(latest, gone)
     found = records_among(decoded["offset_commit"], latest.select(KEY[0], "record_offset"))
     told = with_range(_meaning(found, rules), decoded["offset_commit"], rules, coverage)
+    told = with_outlived_removal(told, decoded, rules, coverage)
     return as_table(_with_completeness(told, coverage), "committed_offsets")
 
 
@@ -72,6 +74,7 @@ def pending_offsets(
     places = entries.select(KEY[0], F.col("last_value").alias("record_offset"))
     found = _meaning(records_at(decoded["offset_commit"], places), rules)
     found = found.withColumn("undecided", F.lit(None).cast("string"))
+    found = with_outlived_removal(found, decoded, rules, coverage)
     found = _with_completeness(found, coverage)
     return as_table(with_owner(found, decoded["transaction_log"]), "pending_offsets")
 
@@ -180,7 +183,7 @@ def _with_completeness(offsets: DataFrame, coverage: Coverage) -> DataFrame:
     that ended its transaction first may be lost.
     """
     lost = may_be_superseded(coverage, F.col("record_offset"))
-    return with_missing(offsets, F.concat_ws("; ", "undecided", lost))
+    return with_missing(offsets, F.concat_ws("; ", "undecided", "outlived", lost))
 
 
 def _meaning(found: DataFrame, rules: ReplayRules) -> DataFrame:

@@ -65,6 +65,7 @@ class Life:
     since: int = -1
     doubtful: dict[int, int] = field(default_factory=dict)
     staged: dict[str, tuple[int, int]] = field(default_factory=dict)
+    dropped: bool = False
     past: list[tuple[Span, Values, bool]] = field(default_factory=list)
 
     def becomes(self, values: Values, at: tuple[int, int], number: int) -> None:
@@ -184,6 +185,7 @@ def _remove(history: History, removal: Removal, number: int) -> None:
     life = history.lives[removal.key]
     if removal.removes_pending:
         life.staged.clear()
+        life.dropped = True
     history.happenings.append(_happening(removal))
     life.becomes(NOTHING, removal.at, number)
 

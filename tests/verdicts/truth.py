@@ -185,9 +185,19 @@ def truth_of(folder: Path) -> dict[str, Any]:
         "end": [[*key, value] for key, value in sorted(end.items())],
         "ever": sorted(map(list, history.lives)),
         "groups_lost": _groups_lost(folder),
-        "staged": sorted(list(key) for key, life in history.lives.items() if life.staged),
+        # A coordinator before 4.0 that loads the log again has pending what another one dropped.
+        "staged": sorted(
+            list(key)
+            for key, life in history.lives.items()
+            if life.staged or (life.dropped and _comes_back(folder))
+        ),
         "deleted_records": _below_the_log_start(folder, end),
     }
+
+
+def _comes_back(folder: Path) -> bool:
+    about = json.loads((folder / "about.json").read_text("utf-8"))
+    return int(about["release"].partition(".")[0]) < 4  # noqa: PLR2004 - 4.0
 
 
 def _groups_lost(folder: Path) -> list[str]:

@@ -108,6 +108,8 @@ def _order(row: Verdict) -> tuple[object, ...]:
 def _standing(known: Known) -> Iterator[Verdict]:
     """Yield what became of the records that offsets in force point at."""
     for row in known.committed:
+        if row.get("complete") is False:
+            continue
         place, offset = place_of(row), row["committed_offset"]
         topic = known.topics.since(row) or {}
         if "verdict" in topic:
