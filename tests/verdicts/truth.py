@@ -197,7 +197,7 @@ def truth_of(folder: Path) -> dict[str, Any]:
 
 def _comes_back(folder: Path) -> bool:
     about = json.loads((folder / "about.json").read_text("utf-8"))
-    return int(about["release"].partition(".")[0]) < 4  # noqa: PLR2004 - 4.0
+    return int(about["release"].partition(".")[0]) < 4
 
 
 def _groups_lost(folder: Path) -> list[str]:

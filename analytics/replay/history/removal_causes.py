@@ -226,16 +226,23 @@ def _deletion(*, offsets_can_be_deleted: bool, group_always_ends: bool) -> Colum
     # Where nothing says which topics there are, the act may as well be the deletion of one.
     unknown = F.col("some_absence_unknown")
 
+    # A topic that is gone in the end may have gone later than its offsets.
+    may_be_topic = (unknown | F.col("all_absent")) & (F.col("topics_at_once") == 1)
+    # An operator takes offsets of one group at a time.
+    is_topic = may_be_topic & F.col("one_topic_of_many")
+    if not offsets_can_be_deleted:
+        is_topic |= F.col("all_absent")
+
     def chosen_as(cause: str) -> Column:
         return F.when(unknown, _said(cause, MEDIUM)).otherwise(_said(cause, HIGH))
 
-    chosen = (
-        F.when(F.col("all_absent"), _said(TOPIC_DELETED, MEDIUM))
-        .when(F.col("group_ended"), chosen_as(GROUP_DELETED))
-        # An operator takes offsets of one group at a time.
-        .when(unknown & F.col("one_topic_of_many"), _said(TOPIC_DELETED, MEDIUM))
-    )
+    chosen = F.when(is_topic, _said(TOPIC_DELETED, MEDIUM))
+    if group_always_ends:
+        chosen = chosen.when(F.col("group_ended"), chosen_as(GROUP_DELETED))
+    if offsets_can_be_deleted:
+        chosen = chosen.when(may_be_topic, _said(UNKNOWN, LOW))
     if not group_always_ends:
+        chosen = chosen.when(F.col("group_ended"), chosen_as(GROUP_DELETED))
         chosen = chosen.when(is_whole, _said(GROUP_DELETED, MEDIUM))
     if offsets_can_be_deleted:
         return chosen.otherwise(chosen_as(OFFSETS_DELETED))

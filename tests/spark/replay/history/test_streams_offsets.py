@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 START = datetime(2026, 11, 22, 1, 9, 41, tzinfo=UTC)
 CLEANUP = START + timedelta(seconds=106)
 STREAMS, SIMPLE = "words", "by-hand"
+FIRST_FILE = "__cluster_metadata-0/00000000000000000000.log"
 METADATA = ("begin_transaction_record", "feature_level_record", "register_broker_record")
 
 
@@ -38,6 +39,10 @@ def records() -> dict[str, list[dict[str, Any]]]:
         "streams_group_member_metadata": [row(0, START, group | {"member_id": "m"}, {})],
         "streams_group_metadata": [row(1, START, group, {"epoch": 1})],
         "streams_group_topology": [row(2, START, group, topology)],
+        # A metadata log from its start: no topic was deleted.
+        "feature_level_record": [
+            {"topic": "__cluster_metadata", "offset": 0, "timestamp": START, "segment": FIRST_FILE}
+        ],
         "offset_commit": [
             *(row(3 + at, START, key, committed) for at, key in enumerate(offsets)),
             *(row(5 + at, CLEANUP, key, None) for at, key in enumerate(offsets)),

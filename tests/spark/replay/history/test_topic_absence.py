@@ -104,9 +104,9 @@ def test_the_id_in_a_directory_tells_which_topic_it_is_of(spark: SparkSession) -
 @pytest.mark.parametrize(
     ("directories", "cause", "confidence"),
     [
-        (frozenset({"lives"}), "topic_deleted", "medium"),
-        (frozenset({"lives", "gone"}), "group_deleted", "medium"),
-        (None, "group_deleted", "medium"),
+        (frozenset({"lives"}), "unknown", "low"),
+        (frozenset({"lives", "gone"}), "unknown", "low"),
+        (None, "unknown", "low"),
     ],
 )
 def test_history_looks_at_the_directories_too(
