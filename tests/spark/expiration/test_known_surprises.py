@@ -195,7 +195,7 @@ CASES = [
          (*SOUND, "empty_group", "due already when it was committed")),
     # Nothing says whether its topic was deleted.
     Case("current", active_and_deleted,
-         ("unknown", "low", "cannot_tell", None, "a cleanup under another retention, or a deletion")),
+         ("unknown", "low", "cannot_tell", None, "a cleanup under another retention, or a delet")),
 ]  # fmt: skip
 
 
