@@ -24,13 +24,18 @@ GROUP, TOPIC, PARTITION = range(3)
 PARTS: Final = 3
 
 _SPREAD: Final = 7919
-"""A prime: neighbours do not share slots, and no product needs more than 64 bits."""
+_BITS: Final = (1 << 31) - 1
+_FIRST, _SECOND = 0x5BD1E995, 0x27D4EB2D
+"""Odd numbers with bits all over: neighbours do not lie beside each other in the slots, where they
+would make long runs to look through. No product needs more than 64 bits."""
 
 
 def _slot_of(parts: Given, at: int, slots: Numbers) -> int:
     """Return the first slot to look into; there are a power of two of them."""
     mixed = (parts[at + GROUP] * _SPREAD + parts[at + TOPIC]) * _SPREAD + parts[at + PARTITION]
-    return (mixed ^ (mixed >> 17)) & (len(slots) - 1)
+    mixed = ((mixed ^ (mixed >> 31)) & _BITS) * _FIRST
+    mixed = ((mixed ^ (mixed >> 15)) & _BITS) * _SECOND
+    return (mixed ^ (mixed >> 13)) & (len(slots) - 1)
 
 
 _READ: Final = "Array(int64, 1, 'C', readonly=True)"
