@@ -110,6 +110,7 @@ _FACTS = (
     "all_absent",
     "some_absence_unknown",
     "one_topic_of_many",
+    "is_of_one_topic",
     "at_once",
     "cleanup_shown",
 )
@@ -149,6 +150,7 @@ def _with_act_facts(removed: DataFrame) -> DataFrame:
         .withColumn("all_absent", F.min(F.coalesce("topic_absent", no)).over(act))
         .withColumn("some_absence_unknown", _any(F.col("topic_absent").isNull()).over(act))
         .withColumn("one_topic_of_many", one_topic)
+        .withColumn("is_of_one_topic", F.size(F.collect_set("topic").over(act)) == 1)
         .withColumn("at_once", at_once)
     )
     undecided = known & F.col("at_once") & ~F.col("some_not_due") & ~F.col("all_due")
@@ -227,7 +229,7 @@ def _deletion(*, offsets_can_be_deleted: bool, group_always_ends: bool) -> Colum
     unknown = F.col("some_absence_unknown")
 
     # A topic that is gone in the end may have gone later than its offsets.
-    may_be_topic = (unknown | F.col("all_absent")) & (F.col("topics_at_once") == 1)
+    may_be_topic = F.col("all_absent") | (unknown & F.col("is_of_one_topic"))
     # An operator takes offsets of one group at a time.
     is_topic = may_be_topic & F.col("one_topic_of_many")
     if not offsets_can_be_deleted:
