@@ -95,10 +95,9 @@ def test_rules_and_accepted_findings_are_a_teams_own(
 ) -> None:
     config = tmp_path / "audit.yaml"
     config.write_text(CONFIG)
-    before = tmp_path / "before"
-    shutil.copytree(workspace, before)
+    again = shutil.copytree(workspace, tmp_path / "again")
     run = groupscope(
-        "audit", workspace, "--out", workspace, "--config", config, "--since", before,
+        "audit", again, "--out", again, "--config", config, "--since", workspace,
         "--format", "json", timeout=900,
     )  # fmt: skip
     told = json.loads(run.stdout)
