@@ -10,7 +10,6 @@ of a process that does nothing else, with a quarter of the commits and with all 
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,10 +24,9 @@ from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
 from analytics.workspace import Workspace
-from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
+from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory
+from benchmarks.measure import Contestant, ratio
 from benchmarks.report import Figure, Report
-from jobs.console import Console
-from jobs.session import spark_session
 from jobs.stored_tables import StoredTables
 from schemas.evaluation_rules import lag_rules
 
@@ -51,22 +49,12 @@ def run(data: Data) -> list[Report]:
     for folder, count in zip(folders, (commits // _QUARTER, commits), strict=True):
         write_history(folder, count)
     report = Report(f"lag --history of {commits:,} commits")
-    path = str(folders[-1] / "history" / "offset_history")
-    with spark_session(Console(quiet=True), master="local[2]") as spark:
-        ours = Contestant("lag --history", lambda: walk(folders[-1]))
-        counting = Contestant(
-            "Spark counts by group",
-            sunk(lambda: spark.read.parquet(path).groupBy("group_id").count()),
-            tree_cpu,
-        )
-        interleaved([ours, counting], 1)
-        taken = interleaved([ours, counting], data.rounds)
-    times = ratio(taken[ours.name].wall, taken[counting.name].wall)
+    ours = Contestant("lag --history", lambda: walk(folders[-1]))
+    table = folders[-1] / "history" / "offset_history"
+    taken = beside_counting(ours, table, "group_id", data.rounds)
+    times = ratio(taken[ours.name].wall, taken[COUNTING].wall)
     report.figures.append(Figure("of the time of Spark's count", times, at_most=3))
-    for folder, name in zip(folders, ("a quarter of the commits", "all of them"), strict=True):
-        command = [sys.executable, "-m", "benchmarks.lag_history", str(folder)]
-        peak = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-        report.figures.append(Figure(f"highest memory, {name}", float(peak), "MB", at_most=1500))
+    report.figures += highest_memory("benchmarks.lag_history", folders)
     report.add_times(taken, commits)
     return [report]
 

@@ -11,7 +11,6 @@ nothing else, with a quarter of the commits and with all of them.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,11 +23,10 @@ from analytics.decode.parts import PartWriter
 from analytics.decode.tables import TIMESTAMP, decoded_schema, label
 from analytics.evaluate.usage.log_settings import LogSettings
 from analytics.workspace import Part, Workspace
-from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
+from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory
+from benchmarks.measure import Contestant, ratio
 from benchmarks.report import Figure, Report
-from jobs.console import Console
 from jobs.runs.usage_tables import Usage, usage_tables
-from jobs.session import spark_session
 from schemas import record_type
 from schemas.usage_rules import usage_rules
 
@@ -52,25 +50,15 @@ def run(data: Data) -> list[Report]:
     for folder, count in zip(folders, counts, strict=True):
         write_commits(folder, count)
     report = Report(f"usage of {commits:,} commits")
-    path = str(folders[-1] / "decoded" / "offset_commit")
-    with spark_session(Console(quiet=True), master="local[2]") as spark:
-        ours = Contestant("usage", lambda: evaluate(folders[-1]))
-        counting = Contestant(
-            "Spark counts by group",
-            sunk(lambda: spark.read.parquet(path).groupBy("key.group").count()),
-            tree_cpu,
-        )
-        interleaved([ours, counting], 1)
-        taken = interleaved([ours, counting], data.rounds)
-    one, other = taken[ours.name], taken[counting.name]
+    ours = Contestant("usage", lambda: evaluate(folders[-1]))
+    table = folders[-1] / "decoded" / "offset_commit"
+    taken = beside_counting(ours, table, "key.group", data.rounds)
+    one, other = taken[ours.name], taken[COUNTING]
     report.figures = [
         Figure("of the time of Spark's count", ratio(one.wall, other.wall), at_most=3),
         Figure("the same in processor time", ratio(one.cpu, other.cpu)),
+        *highest_memory("benchmarks.usage", folders),
     ]
-    for folder, name in zip(folders, ("a quarter of the commits", "all of them"), strict=True):
-        command = [sys.executable, "-m", "benchmarks.usage", str(folder)]
-        peak = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-        report.figures.append(Figure(f"highest memory, {name}", float(peak), "MB", at_most=1500))
     report.add_times(taken, commits)
     return [report]
 

@@ -11,9 +11,9 @@ from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import end_offsets_option, inputs_argument
 from jobs.settings_files import settings_options
+from schemas.finding_rules import SEVERITIES
 
 NEVER = "never"
-SEVERITIES = ("info", "warning", "critical")
 
 EPILOG = """
 \b
@@ -37,7 +37,7 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
 @click.option("--out", metavar="DIR", required=True, help="Keep the workspace in this folder.")
 @click.option(
     "--fail-on",
-    type=click.Choice([NEVER, *SEVERITIES]),
+    type=click.Choice([NEVER, *reversed(SEVERITIES)]),
     default="critical",
     show_default=True,
     help="End with code 1 where there is a finding as severe as this.",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -19,8 +18,9 @@ import pyarrow.compute as pc
 from analytics.assignors.java_order import string_hash
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.losses import Loss, lacks
-from analytics.replay.log.losses_at import Ends, cleaned_until, first_later, leading, losses_at
-from jobs.assumptions import CLEAN_ELECTIONS, COMPLETE_ARCHIVE, assumed_in
+from analytics.replay.log.losses_at import Ends, cleaned_until, leading
+from jobs.assumptions import COMPLETE_ARCHIVE, assumed_in
+from jobs.runs.internal_topics import ends_of, losses_of, partition_count
 from jobs.stored_tables import StoredTables
 from jobs.undecided_offsets import undecided_of
 from reports.quantities import ranges
@@ -35,7 +35,6 @@ DEFAULT_PARTITIONS = 50
 _MOST_PARTITIONS = 1000
 _ENOUGH_GROUPS = 1000
 _MOST_NAMED = 5
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST = -(1 << 31)
 _SIGN = 1 << 31
 
@@ -185,13 +184,7 @@ class Untold:
     @cached_property
     def losses(self) -> Mapping[int, Sequence[Loss]]:
         """By partition of the offsets topic, the losses that matter at the instant."""
-        found = losses_at(
-            self.replayed.manifest,
-            self._ends,
-            self.replayed.lines,
-            are_elections_clean=CLEAN_ELECTIONS in assumed_in(self.replayed.manifest),
-        )
-        return {number: each for (topic, number), each in found.items() if topic == OFFSETS_TOPIC}
+        return losses_of(self.replayed, OFFSETS_TOPIC, self._ends)
 
     @cached_property
     def lost_before(self) -> Mapping[int, int]:
@@ -212,15 +205,7 @@ class Untold:
     @cached_property
     def _ends(self) -> Ends:
         """Where the records end that count at the instant."""
-        state, offsets = self.replayed, {}
-        for name, end in state.as_of["offsets"].items():
-            topic, _, number = name.rpartition("-")
-            offsets[topic, int(number)] = end
-        time = state.as_of["time"]
-        at = None if time is None else datetime.fromisoformat(time)
-        time_ms = None if at is None else (at - _EPOCH) // timedelta(milliseconds=1)
-        later = first_later(state.source, state.manifest, time_ms, (OFFSETS_TOPIC,))
-        return Ends(offsets, later, state.is_end, at)
+        return ends_of(self.replayed, OFFSETS_TOPIC)
 
     def _lost(self, number: int) -> str:
         return (
@@ -260,10 +245,7 @@ class Untold:
     @cached_property
     def _named_partitions(self) -> int | None:
         """As the metadata log has it."""
-        everything = StoredTables(self.replayed.tables.workspace)
-        named = everything.read("topics", ["partitions"], pc.field("topic") == OFFSETS_TOPIC)
-        said: list[int] = [each for each in named["partitions"].to_pylist() if each]
-        return max(said, default=None)
+        return partition_count(self.replayed, OFFSETS_TOPIC)
 
     @property
     def _homes(self) -> list[tuple[str, int]]:

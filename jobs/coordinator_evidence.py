@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from analytics.decode.elections import leaderships
+from analytics.decode.elections import Registered, registered_by
 from analytics.decode.unjudged_elections import Evidence, copies_of, elections_of
 from analytics.dump.model import CONSUMER_OFFSETS
 from analytics.workspace import DECODED
@@ -31,20 +31,17 @@ def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, E
         state: A replayed workspace.
         until: The last instant that counts; None for all.
     """
-    registered = _registered(state)
-    replicas = {
-        number: max(len(row["value"]["replicas"] or ()) for row in rows)
-        for number, rows in registered.items()
-    }
+    registered = {number: registered_by(rows) for number, rows in _registered(state).items()}
     epochs = _epochs(state, until)
     every = StoredTables(state.tables.workspace)
     lost = every.read("divergences", where=pc.field("topic") == CONSUMER_OFFSETS).to_pylist()
     found: dict[int, Evidence] = {}
     of_topic = [each for each in state.manifest["partitions"] if each["topic"] == CONSUMER_OFFSETS]
     for number in {each["partition"] for each in of_topic}:
+        told = registered.get(number, Registered())
         found[number] = Evidence(
-            elections=elections_of(leaderships(registered.get(number, ())), until),
-            is_replicated=replicas[number] > 1 if replicas.get(number) else None,
+            elections=elections_of(told.led, until),
+            is_replicated=told.is_replicated,
             copies=copies_of(state.manifest, CONSUMER_OFFSETS, number),
             epochs=epochs.get(number),
             lost=[

@@ -85,6 +85,8 @@ def lost_offsets(replayed: Replayed, groups: pa.Table) -> dict[str, str]:
         groups: Rows of the table `groups`.
     """
     untold = Untold(replayed)
+    if not untold.losses:
+        return {}
     found = {name: untold.lost_offsets(name) for name in groups["group_id"].to_pylist()}
     return {name: why for name, why in found.items() if why is not None}
 

@@ -75,9 +75,7 @@ def timeline_of_inputs(
         _check_window(console, state, since, until)
         events = event_rows(state.tables.read("group_events"), since, until)
         known = _known(state, end_offsets, until)
-        rows = verdicts(known)
-        known_groups = {row["group_id"] for row in rows if row["topic"] is not None}
-        rows = in_order([*rows, *_lost_groups(state, known_groups, until)])
+        rows = _verdicts(state, known)
         asked = _with_unjudged(asked_groups(state), known)
         # One that was deleted, or lost, has a timeline nevertheless.
         asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(
@@ -100,9 +98,13 @@ def timeline_of_inputs(
 
 def verdicts_of(state: Replayed, end_offsets: str | None) -> list[Verdict]:
     """Return everything that happened to offsets up to the instant of a replay, the worst first."""
-    rows = verdicts(_known(state, end_offsets, None))
+    return _verdicts(state, _known(state, end_offsets, None))
+
+
+def _verdicts(state: Replayed, known: Known) -> list[Verdict]:
+    rows = verdicts(known)
     told = {row["group_id"] for row in rows if row["topic"] is not None}
-    return in_order([*rows, *_lost_groups(state, told, None)])
+    return in_order([*rows, *_lost_groups(state, told, known.until)])
 
 
 def _with_unjudged(asked: AskedGroups, known: Known) -> AskedGroups:

@@ -28,14 +28,25 @@ def missing_records(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _absent(manifest: Mapping[str, Any]) -> Iterator[str]:
+    for topic, numbers in absent_partitions(manifest):
+        yield f"no copy of {topic} {ranges(numbers)}"
+
+
+def absent_partitions(manifest: Mapping[str, Any]) -> Iterator[tuple[str, list[int]]]:
+    """Yield topics of which the dump has no copy of some partitions, and these.
+
+    Directories alone do not show how many partitions there are: the metadata log does.
+
+    Args:
+        manifest: Of the workspace.
+    """
     is_asked_for = manifest.get("options", {}).get("partitions")
     registered = {} if is_asked_for else manifest.get("registered_partitions", {})
     for topic, absent in manifest.get("absent_partitions", {}).items():
         present = {row["partition"] for row in manifest["partitions"] if row["topic"] == topic}
-        # Directories alone do not show how many there are: the metadata log does.
         numbers = {*absent, *(set(range(registered.get(topic, 0))) - present)}
         if numbers:
-            yield f"no copy of {topic} {ranges(sorted(numbers))}"
+            yield topic, sorted(numbers)
 
 
 def _damaged(partitions: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -64,6 +64,11 @@ class Registered:
     led: Sequence[Leadership] = ()
     replicas: int = 0
 
+    @property
+    def is_replicated(self) -> bool | None:
+        """Whether it ever had more than one replica; None where nothing says."""
+        return self.replicas > 1 if self.replicas else None
+
 
 def with_elections(plan: Plan, registered: Mapping[tuple[str, int], Registered]) -> Plan:
     """Return the plan with the times of elections that its metadata log shows.

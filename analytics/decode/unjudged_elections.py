@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from analytics.decode.elections import Registered
 from analytics.dump.manifest import iso_time
 from analytics.dump.model import KEPT_BY_COORDINATORS
 
 if TYPE_CHECKING:
-    from analytics.decode.elections import Leadership, Registered
+    from analytics.decode.elections import Leadership
 
 NOBODY = -1
 
@@ -203,13 +204,13 @@ def _unjudged_of(
     manifest: Row, row: Row, registered: Mapping[tuple[str, int], Registered]
 ) -> list[dict[str, Any]]:
     key = row["topic"], row["partition"]
-    told = registered.get(key)
-    epochs = [(each["epoch"], each["first_offset"]) for each in row["leader_epochs"]]
+    told = registered.get(key, Registered())
+    epochs = [each["epoch"] for each in row["leader_epochs"]]
     evidence = Evidence(
-        elections=elections_of(told.led if told else (), None),
-        is_replicated=told.replicas > 1 if told and told.replicas else None,
+        elections=elections_of(told.led, None),
+        is_replicated=told.is_replicated,
         copies=copies_of(manifest, *key),
-        epochs=dict.fromkeys(epoch for epoch, _ in epochs) if epochs else None,
+        epochs=dict.fromkeys(epochs) if epochs else None,
         lost=[
             (each["lost_leader_epoch"], each["surviving_leader_epoch"])
             for each in manifest["divergences"]
@@ -220,19 +221,26 @@ def _unjudged_of(
         {
             "leader_epoch": each.leader_epoch,
             "at": None if each.at is None else iso_time(round(each.at.timestamp() * 1000)),
-            "first_offset": min(
-                (
-                    first
-                    for epoch, first in epochs
-                    if each.leader_epoch is not None and epoch >= each.leader_epoch
-                ),
-                default=row["end_offset"] if epochs else row["first_offset"],
-            )
-            or 0,
+            "first_offset": _first_offset(row, each.leader_epoch),
             "why": each.reason,
         }
         for each in evidence.every_unjudged()
     ]
+
+
+def _first_offset(row: Row, leader_epoch: int | None) -> int:
+    """Return from which offset on the leader before may have had other records than an elected one.
+
+    Without leader epochs that is any; one that wrote nothing was elected at the end of the log.
+    """
+    if not row["leader_epochs"]:
+        return int(row["first_offset"] or 0)
+    firsts = [
+        each["first_offset"]
+        for each in row["leader_epochs"]
+        if leader_epoch is not None and each["epoch"] >= leader_epoch
+    ]
+    return int(min(firsts, default=row["end_offset"]) or 0)
 
 
 def copies_of(manifest: Row, topic: str, partition: int) -> list[Copy]:

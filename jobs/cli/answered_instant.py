@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from jobs.cli.dump_time import last_record_time
-from jobs.instant import shown
+from jobs.instant import EPOCH, shown
 from jobs.stored_tables import reading
 
 if TYPE_CHECKING:
@@ -32,6 +32,12 @@ def answered_instant(state: Replayed) -> dict[str, Any]:
         "is_end": state.is_end,
         "offsets": asked["offsets"],
     }
+
+
+def instant_of(state: Replayed) -> datetime:
+    """Return the instant asked about; at the end of a dump, the time of its last record."""
+    said = answered_instant(state)["time"]
+    return EPOCH if said is None else datetime.fromisoformat(said)
 
 
 def _last_time(state: Replayed) -> str | None:

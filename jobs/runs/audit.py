@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +11,10 @@ import pyarrow as pa
 
 from analytics.errors import CannotTellError
 from analytics.evaluate.findings.changes import with_changes
-from analytics.evaluate.findings.found import findings
+from analytics.evaluate.findings.found import findings, in_order
 from analytics.evaluate.findings.suppressions import suppressed
 from analytics.workspace import Workspace
-from jobs.instant import EPOCH
+from jobs.cli.answered_instant import instant_of
 from jobs.replayed import replayed
 from jobs.runs.audit_config import configured_rules, suppressions_of
 from jobs.runs.audit_tables import audited_tables, questions
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobs.console import Console
-    from jobs.replayed import Replayed
 
 DONE, FOUND = 0, 1
 SUMMARY, LINES = "summary.json", "findings.jsonl"
@@ -87,7 +85,7 @@ def audit_of(
     failed = _ask(console, wanted, options)
     own = {**options, "inputs": (wanted.out,), "as_of": None, "ends": {}}
     with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
-        as_of = _instant(state)
+        as_of = instant_of(state)
         tables = audited_tables(state, rules, wanted.end_offsets)
         found = findings(rules, tables, as_of, _SAYS)
         left, accepted = suppressed(found, entries, as_of)
@@ -95,7 +93,7 @@ def audit_of(
         expired = findings(
             [each for each in rules if each.table in of_entries], of_entries, as_of, _SAYS
         )
-        left = _in_order(pa.concat_tables([left, expired]))
+        left = in_order(pa.concat_tables([left, expired]))
         code = state.exit_code or _code(left, wanted.fail_on)
         said = {**state.said, "could_not_be_asked": failed}
         summary = summary_of(left, accepted, said, code, wanted.fail_on)
@@ -119,20 +117,8 @@ def _ask(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> dict[s
     return failed
 
 
-def _instant(state: Replayed) -> datetime:
-    said = state.said["as_of"]["time"]
-    return EPOCH if said is None else datetime.fromisoformat(said)
-
-
 def _earlier(workspace: str) -> pa.Table:
     return StoredTables(Workspace(workspace)).read("findings")
-
-
-def _in_order(found: pa.Table) -> pa.Table:
-    ranks = pa.array([SEVERITIES.index(each) for each in found["severity"].to_pylist()], pa.int8())
-    keys = ["rank", "rule", "group_id", "topic", "partition", "finding_id"]
-    ordered = found.append_column("rank", ranks).sort_by([(each, "ascending") for each in keys])
-    return ordered.drop_columns(["rank"])
 
 
 def _code(found: pa.Table, fail_on: str) -> int:

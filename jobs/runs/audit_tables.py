@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from analytics.evaluate.findings.suppressions import SUPPRESSIONS
-from analytics.workspace import Workspace
+from analytics.evaluate.contract_table import table_of
 from jobs.balance_run import balance_inputs
 from jobs.expiration_run import Wanted as ExpirationWanted
 from jobs.expiration_run import expiration_of
@@ -19,10 +18,10 @@ from jobs.runs.share import Wanted as ShareWanted
 from jobs.runs.share import share_of
 from jobs.runs.usage import Wanted as UsageWanted
 from jobs.runs.usage import usage_of
-from jobs.stored_tables import StoredTables
 from jobs.timeline_run import verdicts_of
 from reports.layout.output_format import OutputFormat
-from schemas import table, tables
+from reports.missing_records import absent_partitions
+from schemas import tables
 from schemas.evaluation_rules import rebalance_rules
 from schemas.finding_rules import FindingRule
 
@@ -113,35 +112,16 @@ def audited_tables(
         end_offsets: A file.
     """
     wanted = {rule.table for rule in rules if rule.is_on}
-    stored = StoredTables(Workspace(state.tables.workspace.location), state.tables.selection)
+    stored = state.tables
     found = {
         name: stored.read(name) for name in sorted(wanted & tables().keys()) if stored.has(name)
     }
-    verdicts = verdicts_of(state, end_offsets)
-    names = [column.name for column in table("offset_verdicts").columns]
     return {
         **found,
-        "offset_verdicts": pa.Table.from_pylist(
-            [{name: each[name] for name in names} for each in verdicts], schema=_VERDICTS
-        ),
+        "offset_verdicts": table_of("offset_verdicts", verdicts_of(state, end_offsets)),
         "log_partitions": pa.Table.from_pylist(list(_logs(state.manifest)), schema=_LOGS),
         "absent_partitions": pa.Table.from_pylist(list(_absent(state.manifest)), schema=_ABSENT),
-        "suppressions": SUPPRESSIONS.empty_table(),
     }
-
-
-_VERDICTS = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("verdict", pa.string()),
-        ("at", pa.timestamp("us", "UTC")),
-        ("not_before", pa.timestamp("us", "UTC")),
-        *((name, pa.int64()) for name in ("was", "became", "cost")),
-        *((name, pa.string()) for name in ("confidence", "record", "reason")),
-    ]
-)
 
 
 def _logs(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -154,8 +134,5 @@ def _logs(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _absent(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    registered = manifest.get("registered_partitions", {})
-    for topic, absent in manifest["absent_partitions"].items():
-        present = {row["partition"] for row in manifest["partitions"] if row["topic"] == topic}
-        numbers = {*absent, *(set(range(registered.get(topic, 0))) - present)}
+    for topic, numbers in absent_partitions(manifest):
         yield {"topic": topic, "partitions": len(numbers)}

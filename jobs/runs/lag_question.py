@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -11,9 +10,9 @@ from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.loss import files_of
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.table import LagQuestion
+from jobs.cli.answered_instant import instant_of
 from jobs.describe_source import lost_offsets, subtopology_inputs
 from jobs.end_offsets import end_offset_samples, end_offsets_at
-from jobs.instant import EPOCH
 from jobs.runs.data_logs import EXACT, data_logs
 from jobs.runs.log_retention import topic_retention
 from jobs.settings_files import read_broker_settings, read_given_settings
@@ -88,9 +87,3 @@ def _with_indexed(given: pa.Table, indexed: pa.Table) -> pa.Table:
         [given.append_column("log_end_bound", exact), others.select(indexed.column_names)],
         promote_options="default",
     )
-
-
-def instant_of(state: Replayed) -> datetime:
-    """Return the instant asked about; at the end of a dump, the time of its last record."""
-    said = state.said["as_of"]["time"]
-    return EPOCH if said is None else datetime.fromisoformat(said)

@@ -10,8 +10,9 @@ from analytics.evaluate.lag.growth import lag_growth
 from analytics.evaluate.lag.table import HISTORY, evaluate_lag
 from analytics.workspace import Workspace
 from jobs.asked_groups import asked_groups
+from jobs.cli.answered_instant import instant_of
 from jobs.replayed import replayed
-from jobs.runs.lag_question import instant_of, lag_question
+from jobs.runs.lag_question import lag_question
 
 if TYPE_CHECKING:
     import pyarrow as pa

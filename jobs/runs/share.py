@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,16 +21,17 @@ from analytics.evaluate.share.table import (
 from analytics.evaluate.share.whole_state import StateCoverage
 from analytics.workspace import Workspace
 from jobs.asked_groups import asked_groups
+from jobs.cli.answered_instant import instant_of
 from jobs.describe_against import compare_saved
 from jobs.describe_source import NEEDS as DESCRIBED
 from jobs.describe_source import describe_source, named, topics_gone
 from jobs.end_offsets import end_offset_samples, end_offsets_at
-from jobs.instant import EPOCH
 from jobs.replayed import replayed
 from jobs.runs.data_logs import EXACT, data_logs
+from jobs.runs.internal_topics import partition_count
 from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.runs.share_gaps import gaps_of_state, state_partitions, with_untold_claims
-from jobs.runs.share_records import share_records
+from jobs.runs.share_gaps import gaps_of_state, with_untold_claims
+from jobs.runs.share_records import STATE_TOPIC, share_records
 from jobs.runs.share_settings import rules_found, settings_found
 from jobs.settings_files import read_broker_settings, read_given_settings
 from jobs.stored_tables import StoredTables
@@ -48,6 +48,7 @@ from reports.share.rows import backlog_section, sum_section, table_section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from jobs.asked_groups import AskedGroups
     from jobs.console import Console
@@ -123,13 +124,14 @@ def share_of(
         settings = settings_found(state.release, state.tables.read("configs"), brokers, given)
         for each in settings.findings:
             console.warn(each)
-        made = _made(console, state, asked, settings, rules, wanted.end_offsets)
+        gaps = gaps_of_state(state)
+        made = _made(console, state, asked, settings, rules, wanted.end_offsets, gaps)
         rows = made["share_backlog"]
         asked = asked.without_missing(rows["group_id"].unique().to_pylist())
         asked.tell(console)
         if out is not None:
             keep_evaluations(Workspace(out), made, state)
-        untold = _untold(rows, asked, gaps_of_state(state), state)
+        untold = _untold(rows, asked, gaps, state)
         for each in untold:
             console.error(f"cannot tell: {each}")
         said = {
@@ -140,7 +142,7 @@ def share_of(
             "statuses": dict(rules.statuses),
             "fault_words": dict(rules.faults),
         }
-        answer = _answer(made, wanted, output_format, said, _instant(state), rules)
+        answer = _answer(made, wanted, output_format, said, instant_of(state), rules)
         code = asked.exit_code or state.exit_code
     return answer, code or (CANNOT_TELL if untold else 0)
 
@@ -152,9 +154,10 @@ def _made(
     settings: FoundSettings,
     rules: ShareRules,
     end_offsets: str | None,
+    gaps: Mapping[int, str],
 ) -> dict[str, pa.Table]:
     """Return the tables by name."""
-    tables, as_of = state.tables, _instant(state)
+    tables, as_of = state.tables, instant_of(state)
     shares = named(tables.read("share_partitions"), console)
     groups = pa.chunked_array(
         [*asked.found["group_id"].chunks, *shares["group_id"].chunks], pa.string()
@@ -180,7 +183,7 @@ def _made(
         settings.settings,
         as_of,
         rules,
-        StateCoverage(state_partitions(state), gaps_of_state(state)),
+        StateCoverage(partition_count(state, STATE_TOPIC), gaps),
     )
     found: Share = evaluate_share(question)
     return {
@@ -201,12 +204,6 @@ def _ends(state: Replayed, end_offsets: str | None, logs: DataLogs, as_of: datet
     indexed = indexed.filter(pc.equal(indexed["log_end_bound"], EXACT))
     others = indexed.join(given.select(_PLACE), _PLACE, join_type="left anti")
     return pa.concat_tables([given, others.select(given.column_names)])
-
-
-def _instant(state: Replayed) -> datetime:
-    """Return the instant asked about; at the end of a dump, the time of its last record."""
-    said = state.said["as_of"]["time"]
-    return EPOCH if said is None else datetime.fromisoformat(said)
 
 
 def _untold(

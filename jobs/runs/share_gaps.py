@@ -3,44 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.losses import lacks
-from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
+from analytics.replay.log.losses_at import leading
 from jobs.assumptions import COMPLETE_ARCHIVE, assumed_in
 from jobs.cannot_tell import Untold
+from jobs.runs.internal_topics import ends_of, losses_of, partition_count
 from jobs.runs.share_records import STATE_TOPIC
-from jobs.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
 ORPHAN = "orphan"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def state_partitions(state: Replayed) -> int | None:
-    """Return how many partitions the topic has; None where nothing in the dump says so."""
-    everything = StoredTables(state.tables.workspace)
-    named = everything.read("topics", ["partitions"], pc.field("topic") == STATE_TOPIC)
-    return max((each for each in named["partitions"].to_pylist() if each), default=None)
 
 
 def gaps_of_state(state: Replayed) -> Mapping[int, str]:
     """Return by partition, as far as the dump says that there are, what it lacks of it."""
     there = {each["partition"] for each in leading(state.manifest) if each["topic"] == STATE_TOPIC}
-    found = {
-        number: lacks(STATE_TOPIC, number, each)
-        for (topic, number), each in losses_at(state.manifest, _ends(state), state.lines).items()
-        if topic == STATE_TOPIC
-    }
+    losses = losses_of(state, STATE_TOPIC, ends_of(state, STATE_TOPIC))
+    found = {number: lacks(STATE_TOPIC, number, each) for number, each in losses.items()}
     if COMPLETE_ARCHIVE in assumed_in(state.manifest):
         return found
-    count = state_partitions(state)
+    count = partition_count(state, STATE_TOPIC)
     absent = set(range(count or 0)) - there
     absent |= set(state.manifest["absent_partitions"].get(STATE_TOPIC, ()))
     absent_ones = {
@@ -75,16 +63,3 @@ def with_untold_claims(shares: pa.Table, state: Replayed) -> pa.Table:
     for name, column in (("missing", missing), ("complete", pc.is_null(missing))):
         shares = shares.set_column(shares.column_names.index(name), name, column)
     return shares
-
-
-def _ends(state: Replayed) -> Ends:
-    """Where the records end that count at the instant."""
-    offsets = {}
-    for name, end in state.as_of["offsets"].items():
-        topic, _, number = name.rpartition("-")
-        offsets[topic, int(number)] = end
-    time = state.as_of["time"]
-    since = None if time is None else datetime.fromisoformat(time) - _EPOCH
-    time_ms = None if since is None else since // timedelta(milliseconds=1)
-    later = first_later(state.source, state.manifest, time_ms, (STATE_TOPIC,))
-    return Ends(offsets, later, state.is_end)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -65,7 +64,7 @@ def answer_of(
     if output_format in {"json", "csv"}:
         return shown([listed, entries], output_format, said)
     sections = [each for each in (listed, entries) if each.rows.num_rows]
-    told = shown([replace(each) for each in sections], output_format, said)
+    told = shown(sections, output_format, said)
     parts = [sentence_of(said["summary"]), told or nothing(_NONE, said), _what_to_do(found)]
     return "\n\n".join(filter(None, parts))
 

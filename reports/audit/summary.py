@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from reports.layout.paragraphs import paragraphs
 from reports.quantities import count
+from schemas.finding_rules import SEVERITIES
 
 SCHEMA_VERSION: Final = 1
-_SEVERITIES: Final = ("critical", "warning", "info")
 _WORST: Final = 10
 _ENDED: Final = {
     0: "nothing as severe as --fail-on was found",
@@ -40,7 +40,7 @@ def summary_of(
         "as_of": said["as_of"],
         "input": said["input"],
         "kafka_version": said.get("kafka_version"),
-        "findings": {each: severities[each] for each in _SEVERITIES},
+        "findings": {each: severities[each] for each in SEVERITIES},
         "by_rule": dict(sorted(Counter(row["rule"] for row in rows).items())),
         "suppressed": sum(accepted["suppressed"].to_pylist()),
         "could_not_be_asked": dict(said.get("could_not_be_asked", {})),

@@ -168,31 +168,43 @@ def compared(dump: Path, scratch: Path, groupscope: str) -> Iterator[Held]:
     """
     workspace = scratch / dump.name
     if not (workspace / "manifest.json").exists():
-        _run(groupscope, "replay", dump, "--out", workspace)
+        run(groupscope, "replay", dump, "--out", workspace)
     ends = dump / "tools" / "end-offsets.csv"
     question: list[str | Path] = [groupscope, "lag", workspace]
     question += ["--end-offsets", ends] if ends.exists() else []
     group, why = LATER.get(dump.name, (None, ""))
     left_out = ["--exclude-group", group] if group is not None else []
     for file in outputs(dump):
-        told = _run(*question, "--against", file, *left_out)
+        told = run(*question, "--against", file, *left_out)
         held = held_against_output(told, f"{dump.name} {file.name}")
         if group is not None and group in file.read_text(encoding="utf-8"):
             held.remarks.append(f"group {group!r} is not compared: {why}")
         yield held
     if (dump / "tools" / "end-offsets.json").exists():
-        answer = json.loads(_run(*question, "--format", "json"))
+        answer = json.loads(run(*question, "--format", "json"))
         yield held_against_answers(answer["rows"], dump)
         yield held_against_clients(answer, dump)
 
 
-def _run(*command: str | Path) -> str:
+def run(*command: str | Path) -> str:
+    """Run a command line quietly; return what it printed.
+
+    Raises:
+        RuntimeError: It ended as no answer ends.
+    """
     done = subprocess.run(
         [*map(str, command), "--quiet"], capture_output=True, encoding="utf-8", check=False
     )
     if done.returncode not in CODES:
         raise RuntimeError(f"{command}: {done.stderr}")
     return done.stdout
+
+
+def dumps_of(folder: Path) -> list[Path]:
+    """Return a dump, or those in a folder."""
+    if (folder / "tools").is_dir():
+        return [folder]
+    return sorted(each.parent for each in folder.glob("*/tools"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -202,10 +214,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, help="workspaces stay here, and are asked again")
     parser.add_argument("--groupscope", default="groupscope")
     given = parser.parse_args(arguments)
-    whole = (given.folder / "tools").is_dir()
-    dumps = [given.folder] if whole else sorted(given.folder.glob("*/tools"))
     differing = equal = total = 0
-    for dump in dumps if whole else [each.parent for each in dumps]:
+    for dump in dumps_of(given.folder):
         with tempfile.TemporaryDirectory(prefix="lag-") as scratch:
             for held in compared(dump, given.keep or Path(scratch), given.groupscope):
                 print(held.line(), flush=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -22,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tests.support.lag_check import CODES, Held, held_against_output
+from tests.support.lag_check import Held, dumps_of, held_against_output, run
 
 ACCEPTED, REJECTED, RELEASED = "A", "X", "R"
 TOLERATED_MS = 5_000
@@ -93,7 +92,7 @@ def compared(dump: Path, scratch: Path, groupscope: str) -> Iterator[tuple[Held,
     """Replay a dump, ask it, and compare; also say whether a difference is a fault."""
     workspace = scratch / dump.name
     if not (workspace / "manifest.json").exists():
-        _run(groupscope, "replay", dump, "--out", workspace)
+        run(groupscope, "replay", dump, "--out", workspace)
     settings = [
         each
         for file in sorted(dump.glob("*.server.properties"))
@@ -101,9 +100,9 @@ def compared(dump: Path, scratch: Path, groupscope: str) -> Iterator[tuple[Held,
     ]
     question = [groupscope, "share", workspace, *settings]
     for file in sorted((dump / "tools" / "describe").glob("share-groups-offsets*.txt")):
-        told = _run(*question, "--against", file)
+        told = run(*question, "--against", file)
         yield held_against_output(told, f"{dump.name} {file.name}"), True
-    answer = json.loads(_run(*question, "--format", "json"))
+    answer = json.loads(run(*question, "--format", "json"))
     deliveries = acknowledged(dump)
     for held, matters in (
         (rejections(answer["archived"], deliveries), True),
@@ -115,15 +114,6 @@ def compared(dump: Path, scratch: Path, groupscope: str) -> Iterator[tuple[Held,
     print(f"{dump.name} statuses: {dict(statuses)}; faults: {len(answer['faults'])}")
 
 
-def _run(*command: str | Path) -> str:
-    done = subprocess.run(
-        [*map(str, command), "--quiet"], capture_output=True, encoding="utf-8", check=False
-    )
-    if done.returncode not in CODES:
-        raise RuntimeError(f"{command}: {done.stderr}")
-    return done.stdout
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare all dumps that are given; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -131,10 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, help="workspaces stay here, and are asked again")
     parser.add_argument("--groupscope", default="groupscope")
     given = parser.parse_args(arguments)
-    whole = (given.folder / "tools").is_dir()
-    found = [given.folder] if whole else [each.parent for each in given.folder.glob("*/tools")]
     is_wrong = False
-    for dump in sorted(found):
+    for dump in dumps_of(given.folder):
         if not list((dump / "tools" / "describe").glob("share-groups-offsets*.txt")):
             continue
         with tempfile.TemporaryDirectory(prefix="share-") as scratch:

@@ -33,6 +33,11 @@ STATE = (
 Row = Mapping[str, Any]
 
 
+def schema_of(name: str) -> pa.Schema:
+    """Return the Arrow schema of a table of the contract."""
+    return pa.schema([(each.name, _TYPES[each.type]) for each in table(name).columns])
+
+
 def write_workspace(
     folder: Path,
     tables: Mapping[str, Iterable[Row]],
@@ -54,7 +59,7 @@ def write_workspace(
     for name in {*STATE, *tables}:
         contract = table(name)
         kind = "evaluations" if contract.kind == "evaluation" else contract.kind
-        schema = pa.schema([(each.name, _TYPES[each.type]) for each in contract.columns])
+        schema = schema_of(name)
         path = folder / kind / name
         path.mkdir(parents=True)
         rows = pa.Table.from_pylist(list(tables.get(name, ())), schema)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from analytics.dump.model import METADATA_LOG
 from analytics.evaluate.diff.paired import APPEARED, CHANGED, VANISHED, WENT_BACK, chosen, replaced
+from analytics.replay.log.lines import time_said
 
 LOST: Final = "lost by an election"
 CAME_BACK: Final = "its deletion was lost by an election"
@@ -54,8 +54,8 @@ def lost_lines(
             "home": each["partition"],
             "diverges_at": each["diverges_at"],
             "copy": each["copy"],
-            "elected_at": _time(each["elected_at"]),
-            "elected_after": None if _is_exact(each) else _time(each.get("lost_to_timestamp")),
+            "elected_at": time_said(each["elected_at"]),
+            "elected_after": None if _is_exact(each) else time_said(each.get("lost_to_timestamp")),
             "groups_only_there": each.get("groups_only_there") or [],
         }
         for each in divergences
@@ -66,10 +66,6 @@ def lost_lines(
 
 def _is_exact(line: Mapping[str, Any]) -> bool:
     return line.get("election_shown_by") == METADATA_LOG
-
-
-def _time(said: str | None) -> datetime | None:
-    return None if said is None else datetime.fromisoformat(said)
 
 
 def with_elections(rows: pa.Table, lines: pa.Table) -> pa.Table:

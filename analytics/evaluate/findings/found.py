@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.evaluate.findings.conditions import rows_of
 from analytics.evaluate.findings.wording import Said, Says, worded, worded_command
@@ -70,14 +71,15 @@ def findings(
         if rule.is_on and rule.table in tables
         for row in _of_rule(rule, tables[rule.table], as_of, says)
     ]
-    found.sort(key=_order)
-    return pa.Table.from_pylist(found, schema=FINDINGS)
+    return in_order(pa.Table.from_pylist(found, schema=FINDINGS))
 
 
-def _order(row: Row) -> tuple[Any, ...]:
-    key = [str(row[name] if row[name] is not None else "") for name in ("group_id", "topic")]
-    number = -1 if row["partition"] is None else row["partition"]
-    return SEVERITIES.index(row["severity"]), row["rule"], *key, number, row["finding_id"]
+def in_order(found: pa.Table) -> pa.Table:
+    """Return findings, the most severe first."""
+    rank = pc.index_in(found["severity"], value_set=pa.array(SEVERITIES))
+    keys = ["rank", "rule", "group_id", "topic", "partition", "finding_id"]
+    order = [(each, "ascending") for each in keys]
+    return found.append_column("rank", rank).sort_by(order).drop_columns(["rank"])
 
 
 def _of_rule(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from analytics.evaluate.balance.placement import home_of
-from analytics.evaluate.usage.contract_table import table_of
+from analytics.evaluate.contract_table import table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

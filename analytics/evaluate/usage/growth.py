@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.evaluate.usage.contract_table import table_of
+from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.log_files import milliseconds
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.cleaner import CleanerSettings, Cleaning, cleaning_of, judged
-from analytics.evaluate.usage.contract_table import table_of
 from analytics.evaluate.usage.key_states import Place
 from analytics.evaluate.usage.log_files import LogFiles, milliseconds
 from analytics.evaluate.usage.retained import Retained, retained

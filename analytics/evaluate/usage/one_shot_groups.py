@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.evaluate.usage.contract_table import table_of
+from analytics.evaluate.contract_table import table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

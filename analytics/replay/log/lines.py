@@ -85,7 +85,7 @@ def _followed(lines: list[Row], at: datetime) -> FollowedLine | None:
     ordered = sorted(lines, key=_epoch)
     for position, each in enumerate(ordered):
         elected = _ended_at(each, ordered[position + 1 :])
-        first = _time(each["lost_from_timestamp"])
+        first = time_said(each["lost_from_timestamp"])
         if elected is not None and at >= elected:
             continue
         if first is not None and at < first:
@@ -98,7 +98,7 @@ def _followed(lines: list[Row], at: datetime) -> FollowedLine | None:
             pieces=tuple(_pieces(each)),
             surviving_copy=each["surviving_copy"],
             elected_at=elected,
-            at_that_time=_at_that_time(each, at),
+            at_that_time=_at_thattime_said(each, at),
         )
     return None
 
@@ -110,19 +110,19 @@ def _epoch(line: Row) -> int:
 
 def _ended_at(line: Row, later: Iterable[Row]) -> datetime | None:
     """Return when the line was left, at the latest: a later line that was lost too ends it."""
-    ends = [_time(line["elected_at"])]
+    ends = [time_said(line["elected_at"])]
     if line.get("election_shown_by") != METADATA_LOG:
         ends += [
-            _time(each["lost_from_timestamp"]) for each in later if _epoch(each) > _epoch(line)
+            time_said(each["lost_from_timestamp"]) for each in later if _epoch(each) > _epoch(line)
         ]
     return min((each for each in ends if each is not None), default=None)
 
 
-def _at_that_time(line: Row, at: datetime) -> str:
+def _at_thattime_said(line: Row, at: datetime) -> str:
     if line.get("election_shown_by") == METADATA_LOG:
-        leaderless = _time(line.get("leaderless_from"))
+        leaderless = time_said(line.get("leaderless_from"))
         return NOBODY_LED if leaderless is not None and at >= leaderless else LED
-    last, committed = _time(line["lost_to_timestamp"]), line.get("high_watermark")
+    last, committed = time_said(line["lost_to_timestamp"]), line.get("high_watermark")
     is_committed = committed is not None and committed >= line["end_offset"]
     return LED if is_committed and last is not None and at <= last else CANNOT_TELL
 
@@ -135,5 +135,6 @@ def _pieces(line: Row) -> Iterator[Piece]:
         yield Piece(copy, first, end)
 
 
-def _time(said: str | None) -> datetime | None:
+def time_said(said: str | None) -> datetime | None:
+    """Return a time that a manifest has as text."""
     return None if said is None else datetime.fromisoformat(said)

@@ -19,7 +19,7 @@ from pyarrow import fs
 from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
 from analytics.dump.model import COMPACTED_TOPICS
 from analytics.dump.survey import COMPACTION
-from analytics.replay.log.lines import CANNOT_TELL, FollowedLine
+from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, time_said
 from analytics.workspace import Workspace
 
 Key = tuple[str, int]
@@ -123,7 +123,7 @@ def elections_since(row: Row, ends: Ends) -> Iterator[Loss]:
         return
     end = ends.of((row["topic"], row["partition"]))
     for each in row.get("unjudged_elections") or ():
-        at, first = _time(each["at"]), each["first_offset"]
+        at, first = time_said(each["at"]), each["first_offset"]
         if at is not None:
             is_later = at > ends.time
         elif each["leader_epoch"] is not None:
@@ -133,10 +133,6 @@ def elections_since(row: Row, ends: Ends) -> Iterator[Loss]:
             is_later = True
         if is_later:
             yield Loss(first, OPEN_END, f"{each['why']} (see --assume clean-elections)")
-
-
-def _time(said: str | None) -> datetime | None:
-    return None if said is None else datetime.fromisoformat(said)
 
 
 def losses_of_row(row: Row) -> list[Loss]:

@@ -14,23 +14,13 @@ import pytest
 from analytics.evaluate.findings.found import findings
 from analytics.evaluate.findings.suppressions import SUPPRESSIONS
 from reports.quantities import duration, size_of
-from schemas import tables
 from schemas.finding_rules import SEVERITIES, FindingRule, finding_rules
+from tests.support import written_workspace
 
 CASES = json.loads((Path(__file__).parents[3] / "cases" / "findings.json").read_text("utf-8"))
 AS_OF = datetime.fromisoformat(CASES["as_of"])
 SAYS = {"bytes": size_of, "duration": duration}
 RULES = {rule.name: rule for rule in finding_rules()}
-_TYPES = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "smallint": pa.int16(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "double": pa.float64(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "array<string>": pa.list_(pa.string()),
-}
 _OF_MANIFESTS = {
     "log_partitions": pa.schema(
         [
@@ -46,9 +36,7 @@ _OF_MANIFESTS = {
 
 
 def schema_of(name: str) -> pa.Schema:
-    if name in _OF_MANIFESTS:
-        return _OF_MANIFESTS[name]
-    return pa.schema([(each.name, _TYPES[each.type]) for each in tables()[name].columns])
+    return _OF_MANIFESTS.get(name) or written_workspace.schema_of(name)
 
 
 def found(rule: FindingRule, *rows: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analytics.evaluate.usage.contract_table import table_of
+from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.expired import with_expired
 from schemas import table
 

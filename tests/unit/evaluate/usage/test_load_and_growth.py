@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.evaluate.usage.contract_table import table_of
+from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.coordinator_load import coordinator_load, placed
 from analytics.evaluate.usage.growth import outlooks, usage_growth
 from analytics.evaluate.usage.log_settings import LogSettings

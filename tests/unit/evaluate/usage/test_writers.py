@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.committers import committers
-from analytics.evaluate.usage.contract_table import table_of
 from analytics.evaluate.usage.key_states import KeyStates
 from analytics.evaluate.usage.log_settings import LogSettings
 from analytics.evaluate.usage.one_shot_groups import one_shot_groups, pattern_of
