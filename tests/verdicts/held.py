@@ -160,11 +160,17 @@ def _standing(truth: Truth, row: Row, key: Key) -> tuple[str, str]:
 
 
 def _is_unknown(truth: Truth, row: Row) -> bool:
-    """Return whether nobody told what this verdict is about: commits of Streams' members."""
-    return row["group_id"] not in truth.witnessed and row["verdict"] in {
-        "rewound by a member",
-        "committed while the group was Empty",
-    }
+    """Return whether nobody told what this verdict is about: commits of Streams' members.
+
+    That such a group was deleted is told, and not what it had committed.
+    """
+    if row["group_id"] in truth.witnessed:
+        return False
+    if row["verdict"] == GROUP_DELETED:
+        at = moment(row["at"]) or 0
+        spans = truth.groups_deleted.get(row["group_id"], ())
+        return any(low - SECOND_MS <= at <= high + SECOND_MS for low, high in spans)
+    return row["verdict"] in {"rewound by a member", "committed while the group was Empty"}
 
 
 def _tells(row: Row, happening: Happening) -> bool:

@@ -87,6 +87,14 @@ class Truth:
         return frozenset(self.told["groups_lost"])
 
     @cached_property
+    def groups_deleted(self) -> dict[str, list[tuple[int, int]]]:
+        """When groups were deleted whose members committed without a word."""
+        return {
+            group: [(low, high) for low, high in spans]
+            for group, spans in self.told["groups_deleted"].items()
+        }
+
+    @cached_property
     def ever(self) -> frozenset[Key]:
         """Offsets that somebody committed, or began to."""
         return self._keys("ever")
@@ -185,6 +193,7 @@ def truth_of(folder: Path) -> dict[str, Any]:
         "end": [[*key, value] for key, value in sorted(end.items())],
         "ever": sorted(map(list, history.lives)),
         "groups_lost": _groups_lost(folder),
+        "groups_deleted": _groups_deleted(acts, streams),
         # A coordinator before 4.0 that loads the log again has pending what another one dropped.
         "staged": sorted(
             list(key)
@@ -198,6 +207,15 @@ def truth_of(folder: Path) -> dict[str, Any]:
 def _comes_back(folder: Path) -> bool:
     about = json.loads((folder / "about.json").read_text("utf-8"))
     return int(about["release"].partition(".")[0]) < 4
+
+
+def _groups_deleted(acts: Iterable[Act], streams: set[str]) -> dict[str, list[list[int]]]:
+    """Return when groups were deleted of which nobody told what they had committed."""
+    found: dict[str, list[list[int]]] = {}
+    for act in acts:
+        if act.kind == "group_deleted" and act.group in streams:
+            found.setdefault(act.group, []).append(list(act.at))
+    return found
 
 
 def _groups_lost(folder: Path) -> list[str]:

@@ -29,6 +29,7 @@ from analytics.replay.history.removal_causes import (
 )
 from analytics.replay.history.removed_offsets import removed_offsets
 from analytics.replay.history.topic_absence import with_topic_absence
+from analytics.replay.log.archived_commits import with_undecided_removal
 from analytics.replay.log.losses import lost_between
 from schemas.expiration_rules import AuditRules
 
@@ -69,7 +70,8 @@ def offset_removals(  # noqa: PLR0913 - each is a fact of its own
     removed = removed.withColumn("not_after_ms", F.coalesce("not_after_ms", F.lit(as_of_ms)))
     told = _with_expiry(with_topic_absence(removed, topics, log.decoded, present), log, retention)
     told = (
-        told.withColumn("is_unparsed", is_unparsed_expire_time(log.era))
+        with_undecided_removal(told, coverage)
+        .withColumn("is_unparsed", is_unparsed_expire_time(log.era))
         .withColumn("is_due", _due_by_setting())
         .withColumn("is_surely_due", _surely_due(log))
         .localCheckpoint()
@@ -87,12 +89,16 @@ def offset_removals(  # noqa: PLR0913 - each is a fact of its own
     )
     rows = (
         _with_losses(with_verdict(with_beginning(judged, log.decoded, starts), audit), coverage)
-        .withColumn("last_offset", F.col("removed.committed_offset"))
-        .withColumn("last_commit_timestamp", as_time(F.col("commit_ms")))
+        .withColumn("last_offset", _if_decided(F.col("removed.committed_offset")))
+        .withColumn("last_commit_timestamp", _if_decided(as_time(F.col("commit_ms"))))
         .withColumn("removed_at", F.col("at"))
         .withColumn("record_offset", F.col("position"))
     )
     return as_table(rows, "offset_removals")
+
+
+def _if_decided(value: Column) -> Column:
+    return F.when(F.col("undecided").isNull(), value)
 
 
 def _with_losses(judged: DataFrame, coverage: Coverage) -> DataFrame:

@@ -56,8 +56,10 @@ def with_verdict(removed: DataFrame, audit: AuditRules) -> DataFrame:
     expired = F.col("cause") == EXPIRATION
     # Whether it was due rests on a retention that nobody gave.
     is_guess = (F.col("retention_source") == ASSUMED) & F.col("is_surely_due").isNull()
+    is_undecided = F.col("undecided").isNotNull() & (F.col("cause") == UNKNOWN)
     judged = (
-        F.when(F.col("may_not_be_kept"), _said(CANNOT_TELL, F.lit(MAY_NOT_BE_KEPT)))
+        F.when(is_undecided, _said(CANNOT_TELL, F.col("undecided")))
+        .when(F.col("may_not_be_kept"), _said(CANNOT_TELL, F.lit(MAY_NOT_BE_KEPT)))
         .when(is_guess & F.col("removed").isNotNull(), _said(CANNOT_TELL, F.lit(_NO_RETENTION)))
         .when(expired, _of_expiration(audit))
         .when(F.col("cause") == UNKNOWN, _said(CANNOT_TELL, _why_unknown()))

@@ -14,11 +14,13 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
+from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.history.group_spans import group_spans, protection_spans
 from analytics.replay.history.offset_conditions import EMPTY, SIMPLE, STREAMS_GROUP
 from analytics.replay.history.offset_lives import offset_events, pending_spans
 from analytics.replay.history.removed_offsets import ACT, removed_offsets
 from analytics.replay.history.topic_absence import with_topic_absence
+from analytics.replay.log.archived_commits import with_undecided_removal
 from analytics.replay.rules import ReplayRules
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ def with_removal_cause(
     Args:
         removed: Rows of `removed_offsets`, used twice, with what `with_topic_absence` adds,
             `is_surely_due` (boolean: it was due, or was not, under any retention there can be; null
-            where that depends on the retention) and `is_due` (boolean: by the retention that is
-            known; null where none is).
+            where that depends on the retention), `is_due` (boolean: by the retention that is known;
+            null where none is), and what `with_undecided_removal` adds.
         offsets_can_be_deleted: Whether the release knows OffsetDelete (2.4, KIP-496).
         group_always_ends: Whether the deletion of any group leaves a tombstone of the group (4.0);
             before, a group that never had a generation leaves none.
@@ -79,8 +81,11 @@ def with_removal_cause(
     )
     undecided = _said(UNKNOWN, LOW)
     told = F.col("is_known") | F.col("removed_pending") | F.col("repeats")
+    # Whether it was due rests on the commit; what its topic's deletion took does not.
+    by_topic = F.col("undecided").isNotNull() & F.col("topic_gone")
     judged = (
-        F.when(~told | ~F.col("some_known"), undecided)
+        F.when(by_topic, _said(TOPIC_DELETED, MEDIUM))
+        .when(~told | ~F.col("some_known"), undecided)
         .when(F.col("topic_gone") & ~F.col("row_due"), _said(TOPIC_DELETED, HIGH))
         .when(F.col("topic_gone"), _said(TOPIC_DELETED, MEDIUM))
         .when(F.col("some_not_due"), deletion)
@@ -139,8 +144,9 @@ def _with_act_facts(removed: DataFrame) -> DataFrame:
     # Nobody but the cleanup takes offsets of several groups at once, if no topic goes.
     at_once = (F.col("groups_at_once") > 1) & ~F.col("topic_gone") & ~F.col("all_absent")
     one_topic = (F.col("groups_at_once") > 1) & (F.col("topics_at_once") == 1)
+    is_known = F.col("removed").isNotNull() & F.col("undecided").isNull()
     facts = (
-        removed.withColumn("is_known", F.col("removed").isNotNull())
+        removed.withColumn("is_known", is_known)
         .withColumn("row_due", due)
         .withColumn("topic_gone", F.coalesce(gone, no))
         .withColumn("some_not_due", _any(not_due).over(act))
@@ -165,6 +171,7 @@ def removal_causes(
     rules: ReplayRules,
     *,
     present: DataFrame | None = None,
+    coverage: Coverage = WHOLE,
 ) -> DataFrame:
     """Return the cause of every offset tombstone, as far as the dump alone shows it.
 
@@ -175,6 +182,7 @@ def removal_causes(
         topics: The state table at that instant.
         rules: Of the release.
         present: What `topics_present` returns.
+        coverage: What the dump holds.
 
     Returns:
         `coordinator_partition`, `record_offset`, `cause`, `confidence`.
@@ -188,7 +196,7 @@ def removal_causes(
         topics,
     ).localCheckpoint()
     judged = with_removal_cause(
-        with_topic_absence(removed, topics, decoded, present)
+        with_undecided_removal(with_topic_absence(removed, topics, decoded, present), coverage)
         .withColumn("is_surely_due", surely_due())
         .withColumn("is_due", F.lit(None).cast("boolean")),
         group_always_ends=rules.groups_end_by_tombstones,

@@ -46,7 +46,7 @@ def _removals(cut: Decoded, topics: DataFrame, rules: ReplayRules, coverage: Cov
     if cut["offset_commit"].where("is_tombstone").isEmpty():
         return cut["offset_commit"].sparkSession.createDataFrame([], _REMOVALS)
     present = topics_present(topics.sparkSession, coverage)
-    return removal_causes(cut, topics, rules, present=present).localCheckpoint()
+    return removal_causes(cut, topics, rules, present=present, coverage=coverage).localCheckpoint()
 
 
 def _elections(metadata: MetadataLog, topics: DataFrame) -> DataFrame:

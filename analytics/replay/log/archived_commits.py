@@ -47,6 +47,18 @@ def is_undecided(coverage: Coverage, topic_id: Column, *, is_commit: Column) -> 
     return is_archived & is_commit & uuid(topic_id).isNull()
 
 
+def with_undecided_removal(removed: DataFrame, coverage: Coverage) -> DataFrame:
+    """Add `undecided` to removed offsets: why what a tombstone removed is not known; null if it is.
+
+    Args:
+        removed: Rows with `coordinator_partition` and `removed`, a struct with the `topic_id` of
+            the commit that is the last one before the tombstone.
+        coverage: What the dump holds.
+    """
+    last = is_undecided(coverage, F.col("removed.topic_id"), is_commit=F.col("removed").isNotNull())
+    return removed.withColumn("undecided", F.when(last, MAY_HAVE_BEEN_ABORTED))
+
+
 def with_range(
     committed: DataFrame, commits: DataFrame, rules: ReplayRules, coverage: Coverage
 ) -> DataFrame:
