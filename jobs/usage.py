@@ -10,6 +10,7 @@ import click
 from jobs.cli.rows_options import rows_options, table_option
 from jobs.cli.sizes import Size
 from jobs.console import Console, pass_console
+from jobs.instant_options import instant_options
 from jobs.options import (
     in_order,
     input_options,
@@ -32,12 +33,18 @@ Examples:
 """
 TABLES = (
     *("committers", "one_shot_groups", "group_deletions", "coordinator_load", "size_limits"),
+    *("offset_deletions", "record_growth"),
     *("log_cleaning", "partition_usage", "topic_usage", "usage_growth"),
 )
 BY = ("record-type", "group", "partition", "topic")
 
 _options = in_order(
-    rows_options, named_groups_options, input_options, spark_options, output_options
+    instant_options,
+    rows_options,
+    named_groups_options,
+    input_options,
+    spark_options,
+    output_options,
 )
 
 
@@ -83,7 +90,7 @@ def usage(
     Every byte of their files: batch headers, records by partition, group and type, control records,
     and what is neither; which records are the last of their key and which are dead; whether the
     cleaner keeps up; who commits most; groups that look left behind; what a coordinator has to
-    load; how it all grows. docs/usage.md explains all of it.
+    load; how it all grows. All of it is of the end of the dump. docs/usage.md explains all of it.
     """
     # Arrow is heavy: --help answers without it.
     from jobs.runs.usage import Wanted, usage_of  # noqa: PLC0415

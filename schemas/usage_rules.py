@@ -26,6 +26,19 @@ class KafkaSetting:
 
 
 @dataclass(frozen=True)
+class GrowingRecord:
+    """A record type that grows with a group.
+
+    Attributes:
+        grows_with: members or topics.
+        lists: Fields of its value, as Parquet's paths: of the list, and one leaf below it.
+    """
+
+    grows_with: str
+    lists: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class UsageRules:
     """How the internal topics are judged.
 
@@ -37,6 +50,7 @@ class UsageRules:
         interval_seconds: Commits are held against one an offset and so many seconds.
         observed_seconds: A rate is told of so long a time at least.
         near_share: More than this of a limit is near it.
+        growing: Record types that grow with a group, by their tables.
         least_groups: So many groups of one pattern are a cluster.
         patterns: Regular expressions for what of a name looks generated, and what stands for it.
         hot_times: A partition is hot where it has more than so many times the mean bytes,
@@ -51,6 +65,7 @@ class UsageRules:
     interval_seconds: float
     observed_seconds: float
     near_share: float
+    growing: Mapping[str, GrowingRecord]
     least_groups: int
     patterns: tuple[tuple[str, str], ...]
     hot_times: float
@@ -68,6 +83,10 @@ def usage_rules() -> UsageRules:
         for name, said in document["settings"].items()
         if name != "about"
     }
+    growing = {
+        name: GrowingRecord(said["grows_with"], tuple(said["lists"]))
+        for name, said in document["growth"]["records"].items()
+    }
     return UsageRules(
         MappingProxyType(settings),
         frozenset(document["compacted"]),
@@ -76,6 +95,7 @@ def usage_rules() -> UsageRules:
         document["commits"]["interval_seconds"],
         document["commits"]["observed_seconds"],
         document["near"]["share"],
+        MappingProxyType(growing),
         document["one_shot"]["least_groups"],
         tuple((pattern, name) for pattern, name in document["one_shot"]["patterns"]),
         document["load"]["hot_times"],

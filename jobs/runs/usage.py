@@ -10,11 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
-from analytics.errors import InputNotRecognizedError
+from analytics.errors import CannotTellError, InputNotRecognizedError
 from analytics.evaluate.usage.growth import DiskOutlook, outlooks, usage_growth
 from analytics.evaluate.usage.log_settings import LogSettings
+from analytics.evaluate.usage.offset_deletions import OFFSETS_COLUMNS
 from analytics.evaluate.usage.summaries import summed
 from analytics.workspace import EVALUATIONS, Workspace
+from jobs.instant import END
 from jobs.replayed import replayed
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.usage_answer import UsageAnswer, usage_answer
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
 
 CANNOT_TELL = 3
 _EXPIRATION = "offset_expiration"
-NEEDS = ("groups", "configs", "partition_leaders", "topics")
+NOT_THEN = (
+    "what the internal topics' files held before the end of the dump it does not say: compaction "
+    "has taken records out of them since"
+)
+NEEDS = ("groups", "configs", "partition_leaders", "topics", "committed_offsets")
 
 
 @dataclass(frozen=True)
@@ -67,15 +73,19 @@ def usage_of(
     """Return what goes to stdout, and the exit code.
 
     Raises:
+        CannotTellError: An instant before the end of the dump is asked about.
         GroupscopeError: An INPUT or a file of settings is not what it has to be.
     """
     # Bytes come out even of all groups only: rows are chosen when all is known.
+    if options.get("as_of") not in {None, END} or options.get("ends"):
+        raise CannotTellError(NOT_THEN)
     with replayed(console, needs=NEEDS, out=out, **options) as state:
-        found = _found(state, wanted)
         if not state.is_end:
-            console.warn(
-                f"usage is of the whole dump; groups and leaders are as of {state.instant}"
+            raise CannotTellError(
+                f"{state.tables.workspace.location} is as of {state.instant}, and {NOT_THEN}; "
+                "--as-of end asks of the whole dump"
             )
+        found = _found(state, wanted)
         growth, disks = _growth(wanted, state.manifest)
         tables = {**found.tables, **({} if growth is None else {"usage_growth": growth})}
         if out is not None:
@@ -107,6 +117,7 @@ def _found(state: Replayed, wanted: Wanted) -> Usage:
         tables.read("groups"),
         tables.read("partition_leaders"),
         tables.read("topics"),
+        tables.read("committed_offsets", OFFSETS_COLUMNS),
         _expiration(state),
     )
     interval = wanted.commit_interval

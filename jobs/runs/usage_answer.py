@@ -22,7 +22,9 @@ from reports.usage.rows import identity_said, partition_section, usage_section
 from reports.usage.writers import (
     committers_section,
     deletions_section,
+    growth_of_records_section,
     limits_section,
+    offset_deletions_section,
     patterns_section,
 )
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from analytics.evaluate.usage.partition_usage import Identity
 
 _TOP: Final = 10
-_ON_DEMAND: Final = ("group_deletions", "topic_usage")
+_ON_DEMAND: Final = ("group_deletions", "record_growth", "topic_usage")
 """Tables that people see only where they name them."""
 
 
@@ -96,7 +98,9 @@ def _sections(answer: UsageAnswer, wanted: OutputFormat) -> list[Section]:
         committers_section(tables["committers"]),
         patterns_section(tables["one_shot_groups"]),
         deletions_section(tables["group_deletions"]),
+        offset_deletions_section(tables["offset_deletions"]),
         limits_section(tables["size_limits"], only_near=not (programs or wanted.table)),
+        growth_of_records_section(tables["record_growth"]),
         load_section(tables["coordinator_load"]),
         *([growth_section(tables["usage_growth"])] if "usage_growth" in tables else []),
         partition_section(tables["partition_usage"]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.committers import COMMITS, committers
 from analytics.evaluate.usage.coordinator_load import (
     OFFSETS,
@@ -26,8 +27,10 @@ from analytics.evaluate.usage.log_cleaning import (
     log_cleaning,
 )
 from analytics.evaluate.usage.missing import untold
+from analytics.evaluate.usage.offset_deletions import offset_deletions
 from analytics.evaluate.usage.one_shot_groups import one_shot_groups
 from analytics.evaluate.usage.partition_usage import identity, partition_usage, untabled_usage
+from analytics.evaluate.usage.record_growth import RecordGrowth
 from analytics.evaluate.usage.size_limits import size_limits
 from analytics.evaluate.usage.topic_usage import topic_usage
 from analytics.evaluate.usage.transaction_ends import IN_TRANSACTIONS, MARKERS, TransactionEnds
@@ -48,24 +51,24 @@ class KnownState:
         groups: The table `groups`.
         leaders: The table `partition_leaders`.
         topics: The table `topics`.
+        committed: The table `committed_offsets`: `OFFSETS_COLUMNS`.
         expiration: The evaluation `offset_expiration` of the same instant, where there is one.
     """
 
     groups: pa.Table
     leaders: pa.Table
     topics: pa.Table
+    committed: pa.Table
     expiration: pa.Table | None = None
 
     @classmethod
     def nothing(cls) -> KnownState:
         """Return that no state is known."""
-        names = ("groups", "partition_leaders", "topics")
-        return cls(
-            *(
-                pa.schema([(each.name, pa.null()) for each in table(name).columns]).empty_table()
-                for name in names
-            )
+        groups, leaders, topics = (
+            pa.schema([(each.name, pa.null()) for each in table(name).columns]).empty_table()
+            for name in ("groups", "partition_leaders", "topics")
         )
+        return cls(groups, leaders, topics, table_of("committed_offsets", []))
 
     @property
     def leading(self) -> dict[tuple[str, int], int | None]:
@@ -153,14 +156,17 @@ def usage_tables(
     }
     found = placed(groups_placed(rows), known.offsets_partitions)
     clusters, deletions = one_shot_groups(rows, known.groups, settings.rules)
+    growth = _growth(space, RecordGrowth(settings.rules.growing))
     tables = {
         "topic_usage": rows,
         "partition_usage": partitions,
         "log_cleaning": log_cleaning(logs, settings, states, rows),
         "committers": committers(states, instants, settings.rules, interval_ms),
         "size_limits": size_limits(rows, settings),
+        "record_growth": growth.rows(settings),
         "one_shot_groups": clusters,
         "group_deletions": deletions,
+        "offset_deletions": offset_deletions(known.committed, known.groups, known.topics),
         "coordinator_load": coordinator_load(
             rows, partitions, known.leading, found, settings.rules
         ),
@@ -175,6 +181,13 @@ def _states(space: Workspace, topics: Iterable[str], states: KeyStates) -> KeySt
             for batch in record_batches(space, topic, name, columns):
                 states.add(topic, name, batch)
     return states
+
+
+def _growth(space: Workspace, growth: RecordGrowth) -> RecordGrowth:
+    for name in growth.growing:
+        for batch in record_batches(space, OFFSETS, name, growth.columns(name)):
+            growth.add(name, batch)
+    return growth
 
 
 def _complete(logs: Iterable[CopyOfLog]) -> dict[Any, int]:

@@ -38,6 +38,26 @@ _DELETION_HEADS: Final = {
     "last_timestamp": "LAST-RECORD",
     "command": "COMMAND",
 }
+_OFFSET_HEADS: Final = {
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "offsets": "OFFSETS",
+    "topics_left": "TOPICS-LEFT",
+    "members": "MEMBERS",
+    "last_commit_at": "LAST-COMMIT",
+    "command": "COMMAND",
+}
+_GROWTH_HEADS: Final = {
+    "group_id": "GROUP",
+    "record_type": "RECORD-TYPE",
+    "most": "MOST",
+    "grows_with": "OF",
+    "most_bytes": "BYTES",
+    "each": "BYTES-EACH",
+    "more_fit": "MORE-FIT",
+    "basis": "BASIS",
+    "limit_bytes": "ALLOWED",
+}
 _LIMIT_HEADS: Final = {
     "group_id": "GROUP",
     "record_type": "RECORD-TYPE",
@@ -82,6 +102,31 @@ def patterns_section(rows: pa.Table) -> Section:
 def deletions_section(rows: pa.Table) -> Section:
     """Return the table `group_deletions`."""
     return _section(rows, _DELETION_HEADS, rows, "group_deletions", "")
+
+
+def offset_deletions_section(rows: pa.Table) -> Section:
+    """Return the table `offset_deletions`."""
+    return _section(
+        rows,
+        _OFFSET_HEADS,
+        rows,
+        "offset_deletions",
+        "Offsets of topics that are gone (to review)",
+        spare=("last_commit_at", "members", "topics_left"),
+    )
+
+
+def growth_of_records_section(rows: pa.Table) -> Section:
+    """Return the table `record_growth`."""
+    shown = rows.append_column("each", pc.round(rows["bytes_each"], 1))
+    return _section(
+        shown,
+        _GROWTH_HEADS,
+        rows,
+        "record_growth",
+        "How many more members or topics fit into a group's records",
+        spare=("limit_bytes", "basis"),
+    )
 
 
 def limits_section(rows: pa.Table, *, only_near: bool) -> Section:

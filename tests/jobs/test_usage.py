@@ -130,6 +130,25 @@ def test_left_behind_groups_come_with_commands_to_review(
     assert all(row["command"].endswith(f"--group {row['group_id']}") for row in rows)
 
 
+def test_how_many_more_members_fit_is_told_of_each_classic_group(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    rows = answer(groupscope, failover_workspace)["record_growth"]
+    (row,) = (row for row in rows if row["group_id"] == "parcel-router")
+    assert (row["record_type"], row["grows_with"]) == ("group_metadata", "members")
+    assert row["more_fit"] == (row["limit_bytes"] - 61 - row["most_bytes"]) // row["bytes_each"]
+
+
+def test_what_files_held_at_an_earlier_instant_cannot_be_told(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    for earlier in (("--as-of", "-1m"), ("--as-of-offset", "__consumer_offsets:9:10")):
+        result = groupscope("usage", failover_workspace, *earlier)
+        assert (result.returncode, result.stdout) == (3, "")
+        assert "compaction has taken records out" in result.stderr
+    assert groupscope("usage", failover_workspace, "--as-of", "end").returncode == 0
+
+
 def test_a_partition_that_no_copy_holds_is_cannot_tell(
     groupscope: Groupscope, failover_dump: Path, tmp_path: Path
 ) -> None:

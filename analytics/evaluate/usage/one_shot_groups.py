@@ -9,17 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.usage.group_tools import tool_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from schemas.usage_rules import UsageRules
 
-TOOLS: Final = {
-    "share": "kafka-share-groups.sh",
-    "streams": "kafka-streams-groups.sh",
-}
-_CONSUMER_TOOL: Final = "kafka-consumer-groups.sh"
 _SUMS: Final = ("records", "bytes", "live_records", "live_bytes")
 
 
@@ -95,7 +91,7 @@ def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _deletion(pattern: str, row: Mapping[str, Any], sums: Mapping[str, Any]) -> dict[str, Any]:
-    tool = TOOLS.get(row["group_type"], _CONSUMER_TOOL)
+    tool = tool_of(row["group_type"])
     group = shlex.quote(row["group_id"])
     return {
         "pattern": pattern,
