@@ -11,8 +11,6 @@ from analytics.dump.batch_bytes import BatchBytes, Horizon, told_horizons
 from schemas import record_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from analytics.decode.tasks import SliceReport
     from analytics.dump.model import Plan
     from jobs.decoding import Decoding
@@ -149,23 +147,3 @@ def record_counts(decoding: Decoding) -> list[dict[str, Any]]:
             counts.items(), key=lambda item: (*item[0][:2], item[0].layout or "")
         )
     ]
-
-
-def total(accounts: Iterable[Account]) -> Account:
-    """Add up accounts."""
-    whole = Account(None, "", -1)
-    for each in accounts:
-        whole.records += each.records
-        whole.decoded += each.decoded
-        whole.control_markers += each.control_markers
-        whole.undecoded += each.undecoded
-        whole.left_out += each.left_out
-        whole.bytes_read += each.bytes_read
-        whole.bytes_in_batches += each.bytes_in_batches
-        whole.bytes_damaged += each.bytes_damaged
-        whole.bytes_trailing += each.bytes_trailing
-        whole.bytes_unreadable += each.bytes_unreadable
-        whole.use.add(each.use)
-        whole.fates += each.fates
-        whole.record_bytes += each.record_bytes
-    return whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.assumptions import assume_option
 from jobs.cli.rows_options import rows_options
+from jobs.cli.undecoded_limit import max_undecoded_option
 from jobs.instant_options import instant_options
 from jobs.options import (
     group_options,
@@ -12,15 +13,18 @@ from jobs.options import (
     output_options,
     spark_options,
 )
+from jobs.settings_files import settings_options
 from jobs.topic_ids import topic_ids_option
 
 asking_options = in_order(
     topic_ids_option,
+    settings_options,
     assume_option,
     instant_options,
     rows_options,
     group_options,
     input_options,
+    max_undecoded_option,
     spark_options,
     output_options,
 )

@@ -7,13 +7,10 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.fail_on import fail_on_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import end_offsets_option, inputs_argument
-from jobs.settings_files import settings_options
-from schemas.finding_rules import SEVERITIES
-
-NEVER = "never"
 
 EPILOG = """
 \b
@@ -27,21 +24,17 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     if value and not ctx.resilient_parsing:
         from reports.audit.starting_config import starting_config  # noqa: PLC0415
         from schemas.finding_rules import finding_rules  # noqa: PLC0415
+        from schemas.thresholds import QUESTIONS, thresholds  # noqa: PLC0415
 
-        click.echo(starting_config(finding_rules()), nl=False)
+        questions = {name: thresholds(name) for name in QUESTIONS}
+        click.echo(starting_config(finding_rules(), questions), nl=False)
         ctx.exit()
 
 
 @click.command(epilog=EPILOG)
 @inputs_argument
 @click.option("--out", metavar="DIR", required=True, help="Keep the workspace in this folder.")
-@click.option(
-    "--fail-on",
-    type=click.Choice([NEVER, *reversed(SEVERITIES)]),
-    default="critical",
-    show_default=True,
-    help="End with code 1 where there is a finding as severe as this.",
-)
+@fail_on_option("critical")
 @click.option(
     "--since",
     metavar="WORKSPACE",
@@ -55,12 +48,11 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     callback=_print_config,
     help="Print a file for --config with all rules and thresholds, and exit.",
 )
-@settings_options
 @end_offsets_option
 @table_option("findings", beside=("suppressions",))
 @asking_options
 @pass_console
-def audit(  # noqa: PLR0913 - one parameter an option
+def audit(
     console: Console,
     /,
     *,
@@ -68,8 +60,6 @@ def audit(  # noqa: PLR0913 - one parameter an option
     out: str,
     fail_on: str,
     since: str | None,
-    broker_configs: tuple[str, ...],
-    config: str | None,
     end_offsets: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
@@ -83,7 +73,7 @@ def audit(  # noqa: PLR0913 - one parameter an option
     # Spark and Arrow are heavy: --help answers without them.
     from jobs.runs.audit import Wanted, audit_of  # noqa: PLC0415
 
-    wanted = Wanted(out, fail_on, since, broker_configs, config, end_offsets)
+    wanted = Wanted(out, fail_on, since, end_offsets)
     answer, code = audit_of(console, wanted, output_format, **options)
     click.echo(answer)
     return code

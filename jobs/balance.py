@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.fail_on import fail_on_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import inputs_argument, out_option
@@ -28,6 +29,7 @@ Examples:
     is_flag=True,
     help="Judge every epoch, and not only the last one.",
 )
+@fail_on_option()
 @table_option("balance", beside=("alternatives",))
 @asking_options
 @pass_console

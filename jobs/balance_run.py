@@ -14,6 +14,7 @@ from jobs.asked_groups import AskedGroups, asked_groups
 from jobs.cannot_tell import Untold
 from jobs.evaluated import Evaluation, evaluate
 from jobs.replayed import replayed
+from jobs.runs.findings_of import failing
 from jobs.stored_tables import StoredTables
 from reports.balance.rows import alternatives_section, balance_section
 from reports.layout.nothing import nothing
@@ -46,11 +47,13 @@ def balance_inputs(
     steps = BALANCE_OF_HISTORY if through_history else BALANCE
     # What commits advanced takes longer to find out than all else together.
     optional = () if through_history else ("offset_history",)
-    given: dict[str, Any] = {"balance_rules": balance_rules(), "gaps": {}}
+    given: dict[str, Any] = {}
     wanted = Evaluation(steps, MAKES, given, optional)
     with replayed(console, needs=(*wanted.needs(), "groups", "topics"), **options) as state:
         asked = asked_groups(state, with_offsets=False)
         asked.tell(console)
+        rules = balance_rules(state.settings.given.thresholds("balance"))
+        given["balance_rules"] = rules
         given["gaps"] = _gaps(state, asked, through_history=through_history)
         found = evaluate(console, state, wanted, **options)
         places = _placement(state)
@@ -62,12 +65,13 @@ def balance_inputs(
         said = {
             **state.said,
             "cannot_tell": [*asked.cannot_tell, *untold],
-            "verdicts": dict(balance_rules().verdicts),
+            "verdicts": dict(rules.verdicts),
             "placement": asdict(places),
         }
         answer = _answer(balance, alternatives, output_format, said, with_times=through_history)
-        code = asked.exit_code or state.exit_code
-    return answer, code or (CANNOT_TELL if untold else 0)
+        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = code or failing(console, state, found)
+    return answer, code
 
 
 def _answer(
@@ -136,7 +140,8 @@ def _placement(state: Replayed) -> Placement:
         for each in state.manifest["partitions"]
         if each["topic"] == _OFFSETS_TOPIC
     }
-    return placement(places, max(counts, default=None), rebalance_rules(), len(present))
+    rules = rebalance_rules(state.settings.given.thresholds("rebalances"))
+    return placement(places, max(counts, default=None), rules, len(present))
 
 
 def _tell_places(console: Console, places: Placement) -> None:

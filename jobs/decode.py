@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import click
 
+from jobs.cli.undecoded_limit import max_undecoded_option
 from jobs.console import Console, pass_console
 from jobs.options import (
     input_options,
@@ -27,30 +27,10 @@ Examples:
 """
 
 
-def _limit(
-    _ctx: click.Context, parameter: click.Parameter, value: str | None
-) -> tuple[float, bool] | None:
-    """Return the number and whether it is a percentage."""
-    if value is None:
-        return None
-    try:
-        number = float(value.removesuffix("%"))
-    except ValueError:
-        number = -1
-    if not 0 <= number < math.inf or (number != int(number) and not value.endswith("%")):
-        raise click.BadParameter("give a count or a percentage, as in 0 or 0.5%", param=parameter)
-    return number, value.endswith("%")
-
-
 @click.command(epilog=EPILOG)
 @inputs_argument
 @out_option
-@click.option(
-    "--max-undecoded",
-    metavar="COUNT|N%",
-    callback=_limit,
-    help="Exit with code 3 if more records than this could not be decoded.",
-)
+@max_undecoded_option
 @summary_format_option
 @selection_options
 @input_options

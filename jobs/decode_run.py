@@ -31,7 +31,8 @@ from analytics.workspace import (
     STATE,
     Workspace,
 )
-from jobs.accounts import Account, accounts_of, total
+from jobs.accounts import accounts_of
+from jobs.cli.undecoded_limit import is_exceeded
 from jobs.decode_manifest import decode_manifest
 from jobs.decoding import Decoding, decode_dump
 from jobs.runs.kept_workspace import LISTING, input_listing
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from analytics.dump.inputs import Inputs
     from analytics.dump.model import Plan
     from analytics.workspace import Staging
+    from jobs.cli.undecoded_limit import Limit
     from jobs.console import Console
 
 DONE = 0
@@ -70,26 +72,17 @@ def _is_filled(manifest: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class DecodeResult:
-    """A finished run: its manifest, and the sums over all copies and partitions."""
+    """A finished run, told by its manifest."""
 
     manifest: Mapping[str, Any]
-    whole: Account
-    records_lost: int
 
-    def exit_code(self, limit: tuple[float, bool] | None) -> int:
+    def exit_code(self, limit: Limit | None) -> int:
         """Return 3 where something was unreadable, or more than the limit was undecodable.
 
         A partition of which records are lost and none is left was unreadable, too.
         """
-        if self.manifest["unreadable"] or nothing_left(self.manifest):
-            return CANNOT_TELL
-        if limit is None:
-            return DONE
-        number, is_percentage = limit
-        bad = self.whole.undecoded.total() + self.records_lost
-        records = self.whole.records + self.records_lost
-        allowed = records * number / 100 if is_percentage else number
-        return CANNOT_TELL if bad > allowed else DONE
+        unread = self.manifest["unreadable"] or nothing_left(self.manifest)
+        return CANNOT_TELL if unread or is_exceeded(self.manifest, limit) else DONE
 
 
 def decode_into(  # noqa: PLR0913 - one parameter an option
@@ -193,6 +186,9 @@ def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
         registered,
     )
     manifest["registered_partitions"] = partition_counts(registered)
+    manifest["records_lost"] = sum(
+        each.summary.records_lost for each in decoding.slices if each.summary
+    )
     manifest[LISTING] = listing
     divergences = divergences_part(
         staging.location, planned.divergences, decoding.groups_only_there
@@ -208,5 +204,4 @@ def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
             console.warn(
                 f"{each['copy']}: {each['topic']}-{each['partition']} changed while it was read"
             )
-    lost = sum(each.summary.records_lost for each in decoding.slices if each.summary)
-    return DecodeResult(manifest, total(accounts), lost)
+    return DecodeResult(manifest)

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.fail_on import fail_on_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import end_offsets_option, inputs_argument, out_option
-from jobs.settings_files import settings_options
 from schemas.expiration_rules import expiration_eras
 
 AUTO = "auto"
@@ -53,8 +53,8 @@ def _minutes(_ctx: click.Context, parameter: click.Parameter, value: str | None)
     show_default=True,
     help="By which rules offsets expire; kip-211 is the text, which no release goes by.",
 )
-@settings_options
 @end_offsets_option
+@fail_on_option()
 @table_option("offsets", beside=("groups", "removals", "what_if"))
 @asking_options
 @pass_console
@@ -64,8 +64,6 @@ def expiration(
     output_format: str,
     minutes: tuple[int, ...],
     era: str,
-    broker_configs: tuple[str, ...],
-    config: str | None,
     end_offsets: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
@@ -78,9 +76,7 @@ def expiration(
     # Spark and Arrow are heavy: --help answers without them.
     from jobs.expiration_run import Wanted, expiration_of  # noqa: PLC0415
 
-    wanted = Wanted(
-        output_format, minutes, None if era == AUTO else era, broker_configs, config, end_offsets
-    )
+    wanted = Wanted(output_format, minutes, None if era == AUTO else era, end_offsets)
     answer, code = expiration_of(console, wanted, **options)
     if answer:
         click.echo(answer)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.errors import InputUnreadableError
 from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL as DOUBT
 from analytics.evaluate.expiration.tables import EXPIRATION, ExpirationQuestion, LogEnds
 from jobs.asked_groups import asked_groups
@@ -28,7 +27,7 @@ from jobs.retention_settings import (
     retention_found,
     with_state,
 )
-from jobs.settings_files import read_broker_settings, read_given_settings
+from jobs.runs.findings_of import failing
 from reports.describe.consumer_groups import offset_rows
 from reports.expiration.rows import (
     group_section,
@@ -41,12 +40,11 @@ from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
 from reports.quantities import count as counted
 from reports.row_formats import shown
-from schemas.expiration_rules import AuditRules, audit_rules
+from schemas.expiration_rules import audit_rules
 
 if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.replayed import Replayed
-    from jobs.settings_files import GivenSettings
 
 CANNOT_TELL = 3
 MAKES = ("offset_expiration", "offset_removals", "retention_what_if")
@@ -62,16 +60,12 @@ class Wanted:
         output_format: text, json, csv or markdown.
         minutes: `--retention-minutes`.
         era: `--rules`; None for auto.
-        broker_configs: Files.
-        config: A file.
         end_offsets: A file.
     """
 
     output_format: str
     minutes: tuple[int, ...]
     era: str | None
-    broker_configs: tuple[str, ...]
-    config: str | None
     end_offsets: str | None
 
 
@@ -81,21 +75,22 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
     Raises:
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
-    brokers = [read_broker_settings(each) for each in wanted.broker_configs]
-    given = read_given_settings(wanted.config)
     with replayed(console, needs=_NEEDS, **options) as state:
         asked = asked_groups(state)
         asked.tell(console)
         era = chosen_era(wanted.era, options.get("kafka_version"), state.manifest)
         tables = state.tables
         sources = SettingSources(
-            release=state.release, brokers=brokers, given=given, minutes=wanted.minutes
+            release=state.release,
+            brokers=state.settings.brokers,
+            given=state.settings.given,
+            minutes=wanted.minutes,
         )
         configs, leaders = tables.read("configs"), tables.read("partition_leaders")
         found = retention_found(with_state(sources, configs, leaders))
         _tell(console, era, found)
         source = describe_source(state, asked.found, wanted.end_offsets, console)
-        question = _question(state, era, found, given, source.ends)
+        question = _question(state, era, found, source.ends)
         evaluation = Evaluation(EXPIRATION, MAKES, {"expiration_question": question})
         made = evaluate(console, state, evaluation, **options)
         untold = _untold(made)
@@ -112,8 +107,9 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
             "cannot_tell": [*asked.cannot_tell, *untold],
         }
         answer = _answer(made, offset_rows(source, state.release), wanted.output_format, said)
-        code = asked.exit_code or state.exit_code
-    return answer, code or (CANNOT_TELL if untold else 0)
+        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = code or failing(console, state, made)
+    return answer, code
 
 
 def _tell(console: Console, era: ChosenEra, found: RetentionFound) -> None:
@@ -137,7 +133,6 @@ def _question(
     state: Replayed,
     era: ChosenEra,
     found: RetentionFound,
-    given: GivenSettings,
     ends: pa.Table,
 ) -> ExpirationQuestion:
     partitions = [
@@ -156,7 +151,7 @@ def _question(
         before=era.before,
         retention=found.retention,
         minutes=found.minutes,
-        audit=_audit(given),
+        audit=audit_rules(state.settings.given.thresholds("expiration")),
         as_of_ms=_instant_ms(state),
         cut_partitions=frozenset(cut),
         complete_from={
@@ -179,20 +174,6 @@ def _instant_ms(state: Replayed) -> int:
     if said is None:
         return 0
     return round((datetime.fromisoformat(said) - EPOCH).total_seconds() * 1000)
-
-
-def _audit(given: GivenSettings) -> AuditRules:
-    """Return how removals are judged: `rules: expiration:` of `--config` goes before ours."""
-    ours = audit_rules()
-    said = given.rules.get("expiration") or {}
-    try:
-        return AuditRules(
-            float(said.get("slack_share", ours.slack_share)),
-            int(said.get("least_slack_ms", ours.least_slack_ms)),
-            int(said.get("start_ms", ours.start_ms)),
-        )
-    except (AttributeError, TypeError, ValueError) as error:
-        raise InputUnreadableError(f"--config: rules: expiration: {error}") from error
 
 
 def _untold(made: Mapping[str, pa.Table]) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.fail_on import fail_on_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import end_offsets_option, inputs_argument, out_option
-from jobs.settings_files import settings_options
 
 EPILOG = """
 \b
@@ -58,8 +58,8 @@ BY = ("partition", "group", "topic", "member")
     metavar="WORKSPACE",
     help="The workspace of an earlier dump of the same brokers: show how lags grew since.",
 )
-@settings_options
 @end_offsets_option
+@fail_on_option()
 @table_option(
     "lag",
     beside=("status_history", "offset_moves", "topic_readers", "group_capacity", "lag_growth"),

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.fail_on import fail_on_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.instant import Instant
@@ -41,17 +42,16 @@ Examples:
 @click.option(
     "--storm-epochs",
     type=click.IntRange(min=2),
-    default=rebalance_rules().storm_epochs,
-    show_default=True,
-    help="So many epochs within --storm-minutes are a storm.",
+    help="So many epochs within --storm-minutes are a storm.  "
+    f"[default: {rebalance_rules().storm_epochs}]",
 )
 @click.option(
     "--storm-minutes",
     type=click.FloatRange(min=0, min_open=True),
-    default=rebalance_rules().storm_minutes,
-    show_default=True,
-    help="The minutes within which --storm-epochs are a storm.",
+    help="The minutes within which --storm-epochs are a storm.  "
+    f"[default: {rebalance_rules().storm_minutes:g}]",
 )
+@fail_on_option()
 @table_option("epochs", beside=("storms", "churn", "standing"))
 @asking_options
 @pass_console

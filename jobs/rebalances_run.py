@@ -14,6 +14,7 @@ from jobs.evaluated import Evaluation, evaluate
 from jobs.instant import EPOCH, BeforeEnd
 from jobs.instant import shown as iso
 from jobs.replayed import replayed
+from jobs.runs.findings_of import failing
 from reports.layout.nothing import nothing
 from reports.layout.section import Section, raw_section
 from reports.rebalances.rows import (
@@ -53,8 +54,8 @@ def rebalances_of_inputs(
     *,
     time_from: int | BeforeEnd | None,
     time_to: int | BeforeEnd | None,
-    storm_epochs: int,
-    storm_minutes: float,
+    storm_epochs: int | None = None,
+    storm_minutes: float | None = None,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
 ) -> tuple[str, int]:
     """Return what goes to stdout, and the exit code.
@@ -62,9 +63,10 @@ def rebalances_of_inputs(
     Raises:
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
-    rules = replace(rebalance_rules(), storm_epochs=storm_epochs, storm_minutes=storm_minutes)
+    options_said = {"storm_epochs": storm_epochs, "storm_minutes": storm_minutes}
     needs = Evaluation(REBALANCES, MAKES, {}).needs()
     with replayed(console, needs=(*needs, "topics"), **options) as state:
+        rules = _rules(state, options_said)
         asked = _with_gaps(asked_groups(state, with_offsets=False), state)
         asked.tell(console)
         since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
@@ -75,10 +77,17 @@ def rebalances_of_inputs(
             "cannot_tell": list(asked.cannot_tell),
             "from": None if since is None else iso(since),
             "to": None if until is None else iso(until),
-            "storm": {"epochs": storm_epochs, "minutes": storm_minutes},
+            "storm": {"epochs": rules.storm_epochs, "minutes": rules.storm_minutes},
             "not_recorded": NOT_RECORDED,
         }
-        return _answer(found, output_format, said, rules), asked.exit_code or state.exit_code
+        code = asked.exit_code or state.exit_code or failing(console, state, found)
+        return _answer(found, output_format, said, rules), code
+
+
+def _rules(state: Replayed, options: Mapping[str, float | None]) -> RebalanceRules:
+    """Return the rules: what an option says goes before `--config`."""
+    said = {name: each for name, each in options.items() if each is not None}
+    return rebalance_rules({**state.settings.given.thresholds("rebalances"), **said})
 
 
 def _with_gaps(asked: AskedGroups, state: Replayed) -> AskedGroups:

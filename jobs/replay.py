@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.assumptions import assume_option
+from jobs.cli.undecoded_limit import max_undecoded_option
 from jobs.console import Console, pass_console
 from jobs.instant_options import instant_options
 from jobs.options import (
@@ -38,6 +39,7 @@ Examples:
 @summary_format_option
 @selection_options
 @input_options
+@max_undecoded_option
 @spark_options
 @output_options
 @pass_console
@@ -52,20 +54,23 @@ def replay(console: Console, /, out: str | None, output_format: str, **options: 
     # Spark and Arrow are heavy: --help answers without them.
     from analytics.workspace import Workspace  # noqa: PLC0415
     from jobs.cli.answered_instant import answered_instant  # noqa: PLC0415
+    from jobs.cli.undecoded_limit import is_exceeded  # noqa: PLC0415
     from jobs.decoded_workspace import decoded_workspace  # noqa: PLC0415
     from jobs.refused_partitions import refused_partitions  # noqa: PLC0415
     from jobs.replay_run import replay_into  # noqa: PLC0415
-    from jobs.replayed import Replayed  # noqa: PLC0415
+    from jobs.replayed import CANNOT_TELL, Replayed  # noqa: PLC0415
     from jobs.stored_tables import StoredTables  # noqa: PLC0415
     from reports.replay_summary import shown  # noqa: PLC0415
 
+    limit = options.pop("max_undecoded")
     with workspace_folder(out, console) as folder:
         result = replay_into(folder, console, **options)
         space = Workspace(folder)
         tables = StoredTables(space)
         state = Replayed(tables, decoded_workspace(space), result.manifest, ())
         instant = answered_instant(state)
+        exceeded = is_exceeded(state.source.manifest(), limit)
         for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
             console.warn(each)
     click.echo(shown(result.manifest, instant, output_format))
-    return result.exit_code
+    return result.exit_code or (CANNOT_TELL if exceeded else 0)

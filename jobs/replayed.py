@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,14 @@ from jobs import assumptions
 from jobs.assumptions import assumed_in, assumed_of
 from jobs.cli.answered_instant import answered_instant
 from jobs.cli.dump_time import remarks, resolved
+from jobs.cli.fail_on import NEVER
+from jobs.cli.undecoded_limit import Limit
+from jobs.cli.undecoded_limit import is_exceeded as exceeds
 from jobs.decoded_workspace import decoded_workspace
 from jobs.followed_lines import followed_lines, lines_said, sentences
 from jobs.instant import END, BeforeEnd, as_of_said
 from jobs.runs.kept_workspace import kept_workspace
+from jobs.settings_files import Settings, read_settings
 from jobs.stored_tables import StoredTables
 from jobs.temporary_workspace import workspace_folder
 from jobs.topic_ids import read_topic_ids
@@ -50,6 +54,8 @@ class Replayed:
         manifest: Of the workspace that holds the tables; its section `replay` says the instant.
         given: The INPUTs as they were given.
         exit_code: 3 where a part of the input could not be read, else 0.
+        settings: What `--broker-config` and `--config` say.
+        fail_on: From which severity of findings on the exit code is 1.
     """
 
     tables: StoredTables
@@ -57,6 +63,8 @@ class Replayed:
     manifest: Mapping[str, Any]
     given: tuple[str, ...]
     exit_code: int = 0
+    settings: Settings = field(default_factory=Settings)
+    fail_on: str = NEVER
 
     @property
     def as_of(self) -> Mapping[str, Any]:
@@ -118,6 +126,10 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     topic_ids: str | None = None,
     has_hint: bool = True,
     assume: Sequence[str] = (),
+    broker_configs: Sequence[str] = (),
+    config: str | None = None,
+    fail_on: str = NEVER,
+    max_undecoded: Limit | None = None,
     **options: Any,  # noqa: ANN401 - options of decoding and of Spark, handed through
 ) -> Iterator[Replayed]:
     """Hand over a workspace with the tables that are needed, at the instant asked about.
@@ -135,11 +147,16 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         topic_ids: A side file.
         has_hint: Say that `--out` keeps the work, where there is none.
         assume: What a person vouches for where archived rows cannot tell.
+        broker_configs: Files with brokers' settings.
+        config: A file with settings and thresholds.
+        fail_on: From which severity of findings on the exit code is 1.
+        max_undecoded: With more undecodable records the exit code is 3.
         **options: As `selection_options`, `input_options` and `spark_options` declare them.
 
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
+    settings = read_settings(broker_configs, config)
     found = recognize(inputs, options.get("topic_partition"))
     selection = Selection(
         *(tuple(options.get(name, ())) for name in ("groups", "exclude_groups", "data_topics"))
@@ -163,8 +180,11 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         manifest = ready.manifest()
         source = decoded_workspace(ready)
         # What was unreadable when this was decoded still is.
-        code = CANNOT_TELL if asked.is_of_dump and manifest.get("unreadable") else 0
-        result = Replayed(StoredTables(ready, selection), source, manifest, found.given, code)
+        is_unread = asked.is_of_dump and manifest.get("unreadable")
+        is_exceeded = exceeds(source.manifest(), max_undecoded)
+        code = CANNOT_TELL if is_unread or is_exceeded else 0
+        kept = StoredTables(ready, selection)
+        result = Replayed(kept, source, manifest, found.given, code, settings, fail_on)
         if not result.is_end:
             console.say(f"{ready.location}: as of {result.instant}")
         for each in remarks(
@@ -195,12 +215,15 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             **options,
         )
         space = Workspace(folder)
+        source = decoded_workspace(ready or space)
         yield Replayed(
             StoredTables(space, selection),
-            decoded_workspace(ready or space),
+            source,
             run.manifest,
             found.given,
-            run.exit_code,
+            run.exit_code or (CANNOT_TELL if exceeds(source.manifest(), max_undecoded) else 0),
+            settings,
+            fail_on,
         )
     if out is None and has_hint:
         console.say_at_end(HINT)

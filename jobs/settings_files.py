@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +13,9 @@ import click
 
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from jobs.options import in_order
+from schemas.errors import SchemaError
 from schemas.setting_names import BROKER, GROUP, is_setting, nearest_setting
+from schemas.thresholds import NONE_GIVEN, QUESTIONS, Given, checked, thresholds
 
 settings_options = in_order(
     click.option(
@@ -26,7 +28,8 @@ settings_options = in_order(
     click.option(
         "--config",
         metavar="FILE",
-        help="YAML with Kafka's own settings, `groups:` that override them, and `rules:`.",
+        help="YAML with Kafka's own settings, `groups:` that override them, and thresholds under "
+        "`rules:`; `audit --print-config` prints one to start from.",
     ),
 )
 """`--broker-config` as `broker_configs: tuple[str, ...]`, `--config` as `config: str | None`."""
@@ -34,11 +37,6 @@ settings_options = in_order(
 _NODE = ("node.id", "broker.id")
 _GROUPS, _RULES = "groups", "rules"
 _FINDINGS, _SUPPRESSIONS = "findings", "suppressions"
-_THRESHOLDS = {
-    "expiration": ("slack_share", "least_slack_ms", "start_ms"),
-    "share": ("stalled_minutes", "initializing_minutes", "deleting_minutes"),
-}
-"""What `rules:` may set, by the question it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,34 @@ class GivenSettings:
     rules: Mapping[str, Any] = field(default_factory=dict)
     findings: Mapping[str, Any] = field(default_factory=dict)
     suppressions: Sequence[Any] = ()
+
+    def thresholds(self, question: str) -> Given:
+        """Return the thresholds that a question is given here."""
+        return self.rules.get(question) or NONE_GIVEN
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a person says of settings.
+
+    Attributes:
+        brokers: Files of `--broker-config`.
+        given: The file of `--config`.
+    """
+
+    brokers: Sequence[BrokerSettings] = ()
+    given: GivenSettings = field(default_factory=GivenSettings)
+
+
+def read_settings(broker_configs: Iterable[str], config: str | None) -> Settings:
+    """Read the files of `--broker-config` and of `--config`.
+
+    Raises:
+        InputNotRecognizedError: One sets nothing that Kafka or we know.
+        InputUnreadableError: One cannot be read.
+    """
+    brokers = tuple(read_broker_settings(each) for each in broker_configs)
+    return Settings(brokers, read_given_settings(config))
 
 
 def read_broker_settings(path: str) -> BrokerSettings:
@@ -116,6 +142,11 @@ def read_given_settings(path: str | None) -> GivenSettings:
     rules = _mapping(document.pop(_RULES, None), path, _RULES)
     findings = _mapping(document.pop(_FINDINGS, None), path, _FINDINGS)
     suppressions = document.pop(_SUPPRESSIONS, None) or ()
+    # Arrow is heavy: most commands are given no file.
+    from jobs.runs.audit_config import configured_rules, suppressions_of  # noqa: PLC0415
+
+    configured_rules(findings)
+    suppressions_of(suppressions)
     given = GivenSettings(
         _flat(document),
         {str(name): _flat(_mapping(said, path, str(name))) for name, said in groups.items()},
@@ -146,14 +177,19 @@ def _check_names(path: str, given: GivenSettings) -> None:
 
 
 def _check_rules(path: str, question: str, said: Any) -> None:  # noqa: ANN401 - as YAML has it
-    known = _THRESHOLDS.get(question)
-    if known is None:
-        near = next(iter(get_close_matches(question, _THRESHOLDS, 1)), None)
+    if question not in QUESTIONS:
+        near = next(iter(get_close_matches(question, QUESTIONS, 1)), None)
         raise _unknown(f"{path}: {_RULES}: unknown question", question, near)
-    for name in _mapping(said, path, f"{_RULES}: {question}"):
+    of_question = _mapping(said, path, f"{_RULES}: {question}")
+    known = thresholds(question)
+    for name in of_question:
         if name not in known:
-            near = next(iter(get_close_matches(name, known, 1)), None)
+            near = next(iter(get_close_matches(str(name), known, 1)), None)
             raise _unknown(f"{path}: {_RULES}: {question}: unknown threshold", name, near)
+    try:
+        checked(question, of_question)
+    except SchemaError as error:
+        raise InputNotRecognizedError(f"{path}: {_RULES}: {error}") from error
 
 
 def _unknown(where: str, name: str, near: str | None) -> InputNotRecognizedError:

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.fail_on import fail_on_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import end_offsets_option, inputs_argument, out_option
-from jobs.settings_files import settings_options
 
 EPILOG = """
 \b
@@ -36,8 +36,8 @@ BY = ("partition", "group", "topic")
     metavar="FILE",
     help="Compare with what kafka-share-groups --describe printed into this file.",
 )
-@settings_options
 @end_offsets_option
+@fail_on_option()
 @table_option("backlog", beside=("delivery_counts", "archived", "faults", "prunable"))
 @asking_options
 @pass_console
@@ -47,8 +47,6 @@ def share(
     output_format: str,
     by: str,
     against: str | None,
-    broker_configs: tuple[str, ...],
-    config: str | None,
     end_offsets: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
@@ -61,7 +59,7 @@ def share(
     # Arrow is heavy: --help answers without it.
     from jobs.runs.share import Wanted, share_of  # noqa: PLC0415
 
-    wanted = Wanted(by, against, broker_configs, config, end_offsets)
+    wanted = Wanted(by, against, end_offsets)
     answer, code = share_of(console, wanted, output_format, **options)
     click.echo(answer)
     return code

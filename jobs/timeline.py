@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.fail_on import fail_on_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.instant import Instant
@@ -34,6 +35,7 @@ Examples:
     help="Only events at or before this time, and verdicts of the history up to it.",
 )
 @end_offsets_option
+@fail_on_option()
 @table_option("events", beside=("verdicts",))
 @asking_options
 @pass_console

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
+from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.offset_verdicts.history import OffsetHistory
 from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG, TopicLives
 from analytics.evaluate.offset_verdicts.verdicts import Known, in_order, verdicts
@@ -34,6 +35,7 @@ from jobs.instant import BeforeEnd
 from jobs.instant import shown as iso
 from jobs.lost_commits import OFFSETS_TOPIC, in_force_then, is_committed, lost_lines
 from jobs.replayed import replayed
+from jobs.runs.findings_of import failing
 from jobs.stored_tables import StoredTables
 from jobs.unread_members import COLUMNS as UNREAD
 from jobs.unread_members import with_unread
@@ -87,6 +89,9 @@ def timeline_of_inputs(
         listed = Section(events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"])
         is_untold = any(row["verdict"] == CANNOT_TELL for row in rows)
         code = _CANNOT_TELL if is_untold else asked.exit_code or state.exit_code
+        code = code or failing(
+            console, state, {"offset_verdicts": table_of("offset_verdicts", rows)}
+        )
         if output_format in {"json", "csv"}:
             return shown([raw_verdicts(rows), listed], output_format, said), code
         is_wide = getattr(output_format, "is_wide", False)

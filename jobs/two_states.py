@@ -17,6 +17,8 @@ from jobs.stored_tables import StoredTables
 if TYPE_CHECKING:
     from jobs.console import Console
 
+_LATER = ("kafka_version", "topic_ids", "assume", "broker_configs", "config", "max_undecoded")
+"""Options that a replay takes, and decoding does not."""
 _FILTERS = ("groups", "exclude_groups", "data_topics")
 
 
@@ -103,9 +105,7 @@ def _of_one_dump(
     # Spark is heavy: where tables are ready it is not even imported.
     from jobs.decode_run import decode_into  # noqa: PLC0415
 
-    later = {
-        name: options[name] for name in ("kafka_version", "topic_ids", "assume") if name in options
-    }
+    later = {name: options[name] for name in _LATER if name in options}
     session = {name: options[name] for name in ("master", "conf") if name in options}
     rest = {name: each for name, each in options.items() if name not in {*later, *session}}
     # The replays say where they work; this is beside them.

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.cli.fail_on import fail_on_option
 from jobs.cli.rows_options import rows_options, table_option
 from jobs.cli.sizes import Size
+from jobs.cli.undecoded_limit import max_undecoded_option
 from jobs.console import Console, pass_console
 from jobs.instant_options import instant_options
 from jobs.options import (
@@ -39,10 +41,12 @@ TABLES = (
 BY = ("record-type", "group", "partition", "topic")
 
 _options = in_order(
+    settings_options,
     instant_options,
     rows_options,
     named_groups_options,
     input_options,
+    max_undecoded_option,
     spark_options,
     output_options,
 )
@@ -75,8 +79,8 @@ _options = in_order(
     metavar="SIZE",
     help="With --since: when the internal topics of a broker take so much, as 500GB or 2TiB.",
 )
+@fail_on_option()
 @table_option("usage", beside=TABLES)
-@settings_options
 @_options
 @pass_console
 def usage(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Any
+
+from schemas.thresholds import NONE_GIVEN, Given, rules_document
 
 
 @dataclass(frozen=True)
@@ -124,10 +122,13 @@ class LagRules:
     verdicts: Mapping[str, str]
 
 
-@cache
-def lag_rules() -> LagRules:
-    """Return the rules as they are shipped: Burrow's defaults, and our own."""
-    document = _document("lag")
+def lag_rules(given: Given = NONE_GIVEN) -> LagRules:
+    """Return the rules as they are shipped, Burrow's defaults and our own, or as a team has them.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    document = rules_document("lag", given)
     said = document["burrow"]
     burrow = BurrowRules(
         said["intervals"], said["min-distance"], said["allowed-lag"], said["expire-group"]
@@ -142,18 +143,24 @@ def lag_rules() -> LagRules:
     )
 
 
-@cache
-def balance_rules() -> BalanceRules:
-    """Return the rules as they are shipped."""
-    document = _document("balance")
+def balance_rules(given: Given = NONE_GIVEN) -> BalanceRules:
+    """Return the rules as they are shipped, or as a team has them.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    document = rules_document("balance", given)
     band = document["band"]
     return BalanceRules(band["threshold"], band["margin"], _words(document["verdicts"]))
 
 
-@cache
-def rebalance_rules() -> RebalanceRules:
-    """Return the rules as they are shipped."""
-    document = _document("rebalances")
+def rebalance_rules(given: Given = NONE_GIVEN) -> RebalanceRules:
+    """Return the rules as they are shipped, or as a team has them.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    document = rules_document("rebalances", given)
     return RebalanceRules(
         storm_epochs=document["storm"]["epochs"],
         storm_minutes=document["storm"]["minutes"],
@@ -167,9 +174,3 @@ def rebalance_rules() -> RebalanceRules:
 
 def _words(explained: Mapping[str, str]) -> dict[str, str]:
     return {word: text for word, text in explained.items() if word != "about"}
-
-
-def _document(name: str) -> dict[str, Any]:
-    path = files(__package__).joinpath(f"rules/{name}.json")
-    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return document

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from schemas.errors import SchemaError
 from schemas.releases import release_key
+from schemas.thresholds import NONE_GIVEN, Given, rules_document
 
 _FILE = "rules/expiration_rules.json"
 
@@ -52,12 +51,12 @@ class AuditRules:
 
     Attributes:
         slack_share: How much of a check interval a removal may come later than that, on time.
-        least_slack_ms: At least how much later.
+        slack_least_ms: At least how much later.
         start_ms: How long a coordinator may take to begin, before its first interval.
     """
 
     slack_share: float
-    least_slack_ms: int
+    slack_least_ms: int
     start_ms: int
 
 
@@ -127,15 +126,17 @@ def rule_names() -> Mapping[str, str]:
     return {what: name for what, name in _document()["rule_names"].items() if what != "about"}
 
 
-def audit_rules() -> AuditRules:
-    """Return how removals are judged."""
-    audit = _document()["audit"]
-    return AuditRules(audit["slack_share"], audit["least_slack_ms"], audit["start_ms"])
+def audit_rules(given: Given = NONE_GIVEN) -> AuditRules:
+    """Return how removals are judged, as shipped or as a team has it.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    document = rules_document("expiration", given)
+    slack = document["slack"]
+    return AuditRules(slack["share"], slack["least_ms"], document["start"]["ms"])
 
 
 @cache
 def _document() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(
-        files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
-    )
-    return document
+    return rules_document("expiration")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from schemas.releases import release_key
-
-_FILE = "rules/share.json"
+from schemas.thresholds import NONE_GIVEN, Given, rules_document
 
 
 @dataclass(frozen=True)
@@ -33,10 +29,13 @@ class ShareRules:
     faults: Mapping[str, str]
 
 
-@cache
-def share_rules() -> ShareRules:
-    """Return the rules as they are shipped."""
-    document = _document()
+def share_rules(given: Given = NONE_GIVEN) -> ShareRules:
+    """Return the rules as they are shipped, or as a team has them.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    document = rules_document("share", given)
     return ShareRules(
         stalled_minutes=document["stalled"]["minutes"],
         initializing_minutes=document["initializing"]["minutes"],
@@ -60,15 +59,9 @@ def share_settings() -> Mapping[str, str]:
 
 def default_isolation_level() -> str:
     """Return the isolation level of groups that have none of their own."""
-    return str(_document()["isolation"]["default"])
+    return str(rules_document("share")["isolation"]["default"])
 
 
 def _settings() -> dict[str, Any]:
-    return {name: said for name, said in _document()["settings"].items() if name != "about"}
-
-
-def _document() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(
-        files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
-    )
-    return document
+    settings = rules_document("share")["settings"]
+    return {name: said for name, said in settings.items() if name != "about"}

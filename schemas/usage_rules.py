@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
+
+from schemas.thresholds import NONE_GIVEN, Given, rules_document
 
 MEGABYTE = 1_000_000
 
@@ -73,11 +72,13 @@ class UsageRules:
     load_bytes_per_second: float
 
 
-@cache
-def usage_rules() -> UsageRules:
-    """Return the rules as they are shipped."""
-    text = files(__package__).joinpath("rules/usage.json").read_text(encoding="utf-8")
-    document = json.loads(text)
+def usage_rules(given: Given = NONE_GIVEN) -> UsageRules:
+    """Return the rules as they are shipped, or as a team has them.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    document = rules_document("usage", given)
     settings = {
         name: KafkaSetting(said["broker"], said["default"])
         for name, said in document["settings"].items()

@@ -7,31 +7,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from analytics.errors import CannotTellError
 from analytics.evaluate.findings.changes import with_changes
-from analytics.evaluate.findings.found import findings, in_order
-from analytics.evaluate.findings.suppressions import suppressed
 from analytics.workspace import Workspace
-from jobs.cli.answered_instant import instant_of
 from jobs.replayed import replayed
-from jobs.runs.audit_config import configured_rules, suppressions_of
 from jobs.runs.audit_tables import audited_tables, questions
+from jobs.runs.findings_of import exit_code_of, findings_of
 from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.settings_files import read_given_settings
 from jobs.stored_tables import StoredTables
 from reports.audit.rows import answer_of, json_lines
 from reports.audit.summary import summary_of
-from reports.quantities import duration, size_of
-from schemas.finding_rules import SEVERITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pyarrow as pa
+
     from jobs.console import Console
 
-DONE, FOUND = 0, 1
 SUMMARY, LINES = "summary.json", "findings.jsonl"
 NEEDS = (
     *("groups", "members", "topics", "partition_leaders", "assignments", "configs"),
@@ -39,7 +32,6 @@ NEEDS = (
     *("group_events", "divergences", "load_faults", "share_partitions", "share_batches"),
     *("group_epochs", "membership_changes", "assignment_history", "share_partition_epochs"),
 )
-_SAYS = {"bytes": size_of, "duration": duration}
 
 
 @dataclass(frozen=True)
@@ -50,16 +42,12 @@ class Wanted:
         out: The folder of the workspace.
         fail_on: The severity from which on the code is 1, or `never`.
         since: The workspace of an earlier audit.
-        broker_configs: Files.
-        config: A file.
         end_offsets: A file.
     """
 
     out: str
     fail_on: str
     since: str | None
-    broker_configs: tuple[str, ...]
-    config: str | None
     end_offsets: str | None
 
 
@@ -74,9 +62,6 @@ def audit_of(
     Raises:
         GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
     """
-    given = read_given_settings(wanted.config)
-    rules = configured_rules(given.findings)
-    entries = suppressions_of(given.suppressions)
     before = None if wanted.since is None else _earlier(wanted.since)
     with replayed(console, needs=NEEDS, out=wanted.out, **options):
         # What an earlier audit said is not what this one finds, should it be interrupted.
@@ -85,16 +70,9 @@ def audit_of(
     failed = _ask(console, wanted, options)
     own = {**options, "inputs": (wanted.out,), "as_of": None, "ends": {}}
     with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
-        as_of = instant_of(state)
-        tables = audited_tables(state, rules, wanted.end_offsets)
-        found = findings(rules, tables, as_of, _SAYS)
-        left, accepted = suppressed(found, entries, as_of)
-        of_entries = {"suppressions": accepted}
-        expired = findings(
-            [each for each in rules if each.table in of_entries], of_entries, as_of, _SAYS
-        )
-        left = in_order(pa.concat_tables([left, expired]))
-        code = state.exit_code or _code(left, wanted.fail_on)
+        tables = audited_tables(state, wanted.end_offsets)
+        left, accepted = findings_of(state, tables)
+        code = state.exit_code or exit_code_of(left, wanted.fail_on)
         said = {**state.said, "could_not_be_asked": failed}
         summary = summary_of(left, accepted, said, code, wanted.fail_on)
         keep_evaluations(Workspace(wanted.out), {"findings": left}, state)
@@ -119,13 +97,6 @@ def _ask(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> dict[s
 
 def _earlier(workspace: str) -> pa.Table:
     return StoredTables(Workspace(workspace)).read("findings")
-
-
-def _code(found: pa.Table, fail_on: str) -> int:
-    if fail_on not in SEVERITIES:
-        return DONE
-    bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
-    return FOUND if any(each in bad for each in found["severity"].to_pylist()) else DONE
 
 
 def _as_json(summary: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from jobs.balance_run import balance_inputs
 from jobs.expiration_run import Wanted as ExpirationWanted
 from jobs.expiration_run import expiration_of
 from jobs.rebalances_run import rebalances_of_inputs
+from jobs.runs.audit_config import configured_rules
 from jobs.runs.lag import Wanted as LagWanted
 from jobs.runs.lag import lag_of
 from jobs.runs.share import Wanted as ShareWanted
@@ -22,8 +23,6 @@ from jobs.timeline_run import verdicts_of
 from reports.layout.output_format import OutputFormat
 from reports.missing_records import absent_partitions
 from schemas import tables
-from schemas.evaluation_rules import rebalance_rules
-from schemas.finding_rules import FindingRule
 
 if TYPE_CHECKING:
     from jobs.replayed import Replayed
@@ -61,13 +60,11 @@ def questions(wanted: Wanted, options: Mapping[str, Any]) -> Mapping[str, Callab
     everything = dict.fromkeys(("groups", "exclude_groups"), ())
     usage = {**asked, **everything}
     usage.pop("data_topics", None)
-    settings = wanted.broker_configs, wanted.config
-    rules = rebalance_rules()
     as_json = OutputFormat("json")
     return {
         "expiration": lambda console: expiration_of(
             console,
-            ExpirationWanted(as_json, (), None, *settings, wanted.end_offsets),
+            ExpirationWanted(as_json, (), None, wanted.end_offsets),
             **asked,
         ),
         "balance": lambda console: balance_inputs(console, as_json, through_history=False, **asked),
@@ -76,8 +73,6 @@ def questions(wanted: Wanted, options: Mapping[str, Any]) -> Mapping[str, Callab
             as_json,
             time_from=None,
             time_to=None,
-            storm_epochs=rules.storm_epochs,
-            storm_minutes=rules.storm_minutes,
             **asked,
         ),
         "lag": lambda console: lag_of(
@@ -93,24 +88,20 @@ def questions(wanted: Wanted, options: Mapping[str, Any]) -> Mapping[str, Callab
             **asked,
         ),
         "share": lambda console: share_of(
-            console, ShareWanted("partition", None, *settings, wanted.end_offsets), as_json, **asked
+            console, ShareWanted("partition", None, wanted.end_offsets), as_json, **asked
         ),
-        "usage": lambda console: usage_of(
-            console, UsageWanted("group", *settings), as_json, **usage
-        ),
+        "usage": lambda console: usage_of(console, UsageWanted("group"), as_json, **usage),
     }
 
 
-def audited_tables(
-    state: Replayed, rules: tuple[FindingRule, ...], end_offsets: str | None
-) -> dict[str, pa.Table]:
+def audited_tables(state: Replayed, end_offsets: str | None) -> dict[str, pa.Table]:
     """Return the tables that rules read, those of a workspace and what its manifest says.
 
     Args:
         state: A workspace in which all questions were answered.
-        rules: What is looked for.
         end_offsets: A file.
     """
+    rules = configured_rules(state.settings.given.findings)
     wanted = {rule.table for rule in rules if rule.is_on}
     stored = state.tables
     found = {

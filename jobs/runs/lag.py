@@ -17,6 +17,7 @@ from jobs.asked_groups import asked_groups
 from jobs.describe_against import compare_saved
 from jobs.describe_source import describe_source
 from jobs.replayed import replayed
+from jobs.runs.findings_of import failing
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.lag_question import lag_question
 from jobs.runs.lag_since import growth_since
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.replayed import Replayed
     from reports.row_formats import Section
+    from schemas.evaluation_rules import LagRules
 
 DIFFERENT, CANNOT_TELL = 1, 3
 GROUP, TOPIC = "group", "topic"
@@ -61,8 +63,6 @@ class Wanted:
         statuses: Only partitions with one of these statuses or verdicts.
         end_offsets: A file.
         against: A saved output of Kafka's tool, to be held against the numbers.
-        broker_configs: Files with brokers' settings.
-        config: A file with settings.
         since: The workspace of an earlier dump.
     """
 
@@ -72,8 +72,6 @@ class Wanted:
     statuses: tuple[str, ...]
     end_offsets: str | None
     against: str | None = None
-    broker_configs: tuple[str, ...] = ()
-    config: str | None = None
     since: str | None = None
 
 
@@ -91,6 +89,7 @@ def lag_of(
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
     with replayed(console, needs=NEEDS, out=out, **options) as state:
+        rules = lag_rules(state.settings.given.thresholds("lag"))
         asked = asked_groups(state)
         asked.tell(console)
         found, readers = _evaluated(state, asked, wanted)
@@ -120,19 +119,20 @@ def lag_of(
         said = {
             **state.said,
             "cannot_tell": [*asked.cannot_tell, *untold],
-            "verdicts": dict(lag_rules().verdicts),
+            "verdicts": dict(rules.verdicts),
             **({} if unread is None else {"unread_topics": unread}),
         }
         capacity = _capacity(state, found) if wanted.by == GROUP else None
         beside = (readers, capacity, growth)
-        answer = _answer(found, beside, wanted, output_format, said)
-        code = asked.exit_code or state.exit_code
-    return answer, code or (CANNOT_TELL if untold else 0)
+        answer = _answer(found, beside, wanted, output_format, said, rules)
+        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = code or failing(console, state, {"lag": found.rows})
+    return answer, code
 
 
 def _evaluated(state: Replayed, asked: AskedGroups, wanted: Wanted) -> tuple[Lag, pa.Table]:
     """Return what was found of the topics that are wanted, and who reads them."""
-    question = lag_question(state, asked, wanted)
+    question = lag_question(state, asked, wanted.end_offsets)
     found = evaluate_lag(question, state.tables.batches("offset_history", HISTORY))
     shares = state.tables.read("share_partitions", ["group_id", "topic"])
     readers = topic_readers(found.rows, question.tables, shares)
@@ -170,10 +170,11 @@ def _answer(
     wanted: Wanted,
     output_format: str,
     said: dict[str, Any],
+    rules: LagRules,
 ) -> str:
     readers, capacity, growth = beside
     rows = _selected(found.rows, wanted)
-    sums = summed(rows, wanted.by, lag_rules()) if wanted.by in BY else None
+    sums = summed(rows, wanted.by, rules) if wanted.by in BY else None
     if sums is not None and wanted.by == TOPIC:
         is_whole = rows.num_rows == found.rows.num_rows
         sums = with_readers(sums, readers, said.get("unread_topics", ()), is_whole=is_whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -15,7 +15,6 @@ from jobs.describe_source import lost_offsets, subtopology_inputs
 from jobs.end_offsets import end_offset_samples, end_offsets_at
 from jobs.runs.data_logs import EXACT, data_logs
 from jobs.runs.log_retention import topic_retention
-from jobs.settings_files import read_broker_settings, read_given_settings
 from jobs.stored_tables import StoredTables
 from schemas.evaluation_rules import lag_rules
 
@@ -24,37 +23,25 @@ if TYPE_CHECKING:
     from jobs.replayed import Replayed
 
 
-class SideFiles(Protocol):
-    """The files that a person gave beside the dump."""
-
-    @property
-    def end_offsets(self) -> str | None:
-        """Where logs ended."""
-
-    @property
-    def broker_configs(self) -> tuple[str, ...]:
-        """Settings of brokers."""
-
-    @property
-    def config(self) -> str | None:
-        """Other settings."""
-
-
-def lag_question(state: Replayed, asked: AskedGroups, files: SideFiles) -> LagQuestion:
+def lag_question(state: Replayed, asked: AskedGroups, end_offsets: str | None) -> LagQuestion:
     """Return what lag is evaluated from.
+
+    Args:
+        state: A replay.
+        asked: The groups.
+        end_offsets: A file that says where logs ended.
 
     Raises:
         GroupscopeError: A side file is not what it has to be.
     """
     tables = state.tables
-    brokers = [read_broker_settings(each) for each in files.broker_configs]
-    given = read_given_settings(files.config)
+    settings = state.settings
     as_of = instant_of(state)
     logs = data_logs(state)
-    ends = end_offsets_at(state, files.end_offsets)
+    ends = end_offsets_at(state, end_offsets)
     if not state.is_end:
         ends = _with_indexed(ends, logs.ends_at(as_of))
-    samples = [end_offset_samples(state, files.end_offsets, as_of), logs.samples(as_of)]
+    samples = [end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)]
     written = logs.written() if state.is_end else SAMPLES.empty_table()
     topics = StoredTables(tables.workspace).read("topics")
     return LagQuestion(
@@ -70,10 +57,10 @@ def lag_question(state: Replayed, asked: AskedGroups, files: SideFiles) -> LagQu
         ends,
         EndOffsetSamples.of(pa.concat_tables(samples)),
         as_of,
-        lag_rules(),
+        lag_rules(settings.given.thresholds("lag")),
         EndOffsetSamples.of(written),
         files_of(logs.segments),
-        topic_retention(topics, tables.read("configs"), brokers, given),
+        topic_retention(topics, tables.read("configs"), settings),
         state.is_end,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import InputNotRecognizedError
@@ -20,16 +19,7 @@ if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.replayed import Replayed
 
-_NAMES = ("groups", "exclude_groups", "data_topics")
-
-
-@dataclass(frozen=True)
-class _NoFiles:
-    """What was given for this dump says nothing of the earlier one."""
-
-    end_offsets: str | None = None
-    broker_configs: tuple[str, ...] = ()
-    config: str | None = None
+_NAMES = ("groups", "exclude_groups", "data_topics", "broker_configs", "config")
 
 
 def growth_since(
@@ -64,7 +54,7 @@ def growth_since(
         raise InputNotRecognizedError(f"--since {since} is of another cluster")
     kept = {name: each for name, each in options.items() if name in _NAMES}
     with replayed(console, inputs=[since], needs=needs, has_hint=False, **kept) as before:
-        question = lag_question(before, asked_groups(before), _NoFiles())
+        question = lag_question(before, asked_groups(before), None)
         found = evaluate_lag(question, before.tables.batches("offset_history", HISTORY))
         begun, ended = instant_of(before), instant_of(state)
     if begun >= ended:

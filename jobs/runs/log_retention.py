@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.errors import InputUnreadableError
@@ -12,7 +12,7 @@ from analytics.replay.topic_sources import METADATA_LOG
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.settings_files import BrokerSettings, GivenSettings
+    from jobs.settings_files import BrokerSettings, Settings
 
 _HOUR_MS: Final = 3_600_000
 _MINUTE_MS: Final = 60_000
@@ -27,15 +27,14 @@ ASSUMED: Final = "Kafka's default, assumed"
 OF_TOPIC: Final = "the topic's own"
 DYNAMIC: Final = "the brokers', in the metadata log"
 
-Settings = Mapping[str, tuple[str, str]]
+Said = Mapping[str, tuple[str, str]]
 """By name: the value, and where it is from."""
 
 
 def topic_retention(
     topics: pa.Table,
     configs: pa.Table,
-    brokers: Sequence[BrokerSettings],
-    given: GivenSettings,
+    settings: Settings,
 ) -> dict[str, TopicRetention]:
     """Return how long each topic keeps its records.
 
@@ -45,8 +44,7 @@ def topic_retention(
     Args:
         topics: The table `topics` at the instant.
         configs: The table `configs`.
-        brokers: Files of `--broker-config`; where they differ the one that keeps less counts.
-        given: The file of `--config`.
+        settings: Files that were given; where brokers' differ the one that keeps less counts.
 
     Raises:
         InputUnreadableError: A setting is no whole number.
@@ -56,8 +54,12 @@ def topic_retention(
     for each in rows:
         if each["resource_type"] == "topic" and each["value"] is not None:
             own.setdefault(each["resource"], {})[each["name"]] = each["value"], OF_TOPIC
-    sources = [*_of_files(brokers), _dynamic(rows), _named(given.values, "--config")]
-    if not brokers:
+    sources = [
+        *_of_files(settings.brokers),
+        _dynamic(rows),
+        _named(settings.given.values, "--config"),
+    ]
+    if not settings.brokers:
         sources.insert(0, {})
     otherwise = [
         {name: said for layer in (file, *sources[-2:]) for name, said in layer.items()}
@@ -77,7 +79,7 @@ def _or_all(number: int | None) -> float:
     return float("inf") if number is None else number
 
 
-def _of_files(brokers: Iterable[BrokerSettings]) -> list[Settings]:
+def _of_files(brokers: Iterable[BrokerSettings]) -> list[Said]:
     return [_named(each.values, each.name) for each in brokers]
 
 
@@ -96,7 +98,7 @@ def _dynamic(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _of(own: Settings, brokers: Settings) -> TopicRetention:
+def _of(own: Said, brokers: Said) -> TopicRetention:
     if own.get("remote.storage.enable", ("", ""))[0].strip().lower() == "true":
         return TopicRetention(untold=TIERED)
     policy, where = own.get("cleanup.policy") or brokers.get(_POLICY) or (_DELETE, ASSUMED)
@@ -110,7 +112,7 @@ def _of(own: Settings, brokers: Settings) -> TopicRetention:
     return TopicRetention(ms if ms >= 0 else None, kept if kept >= 0 else None, said)
 
 
-def _retention_ms(own: Settings, brokers: Settings) -> tuple[int, str]:
+def _retention_ms(own: Said, brokers: Said) -> tuple[int, str]:
     """Return retention by time, and where it is from: the finest unit that is set counts."""
     if "retention.ms" in own:
         text, where = own["retention.ms"]

@@ -28,12 +28,12 @@ from jobs.describe_source import describe_source, named, topics_gone
 from jobs.end_offsets import end_offset_samples, end_offsets_at
 from jobs.replayed import replayed
 from jobs.runs.data_logs import EXACT, data_logs
+from jobs.runs.findings_of import failing
 from jobs.runs.internal_topics import partition_count
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.share_gaps import gaps_of_state, with_untold_claims
 from jobs.runs.share_records import STATE_TOPIC, share_records
-from jobs.runs.share_settings import rules_found, settings_found
-from jobs.settings_files import read_broker_settings, read_given_settings
+from jobs.runs.share_settings import settings_found
 from jobs.stored_tables import StoredTables
 from reports.describe.against import told
 from reports.layout.nothing import nothing
@@ -45,6 +45,7 @@ from reports.share.companions import (
     prunable_section,
 )
 from reports.share.rows import backlog_section, sum_section, table_section
+from schemas.share_rules import share_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,15 +86,11 @@ class Wanted:
     Attributes:
         by: partition, group or topic.
         against: A saved output of kafka-share-groups.
-        broker_configs: Files.
-        config: A file.
         end_offsets: A file.
     """
 
     by: str
     against: str | None
-    broker_configs: tuple[str, ...]
-    config: str | None
     end_offsets: str | None
 
 
@@ -110,10 +107,8 @@ def share_of(
     Raises:
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
-    brokers = [read_broker_settings(each) for each in wanted.broker_configs]
-    given = read_given_settings(wanted.config)
-    rules = rules_found(given)
     with replayed(console, needs=NEEDS, out=out, **options) as state:
+        rules = share_rules(state.settings.given.thresholds("share"))
         asked = asked_groups(state, "share", with_offsets=False)
         if wanted.against is not None:
             asked.tell(console)
@@ -121,7 +116,7 @@ def share_of(
             result = compare_saved(wanted.against, source, state, console)
             answer = told(result, output_format, {**state.said, "cannot_tell": []})
             return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
-        settings = settings_found(state.release, state.tables.read("configs"), brokers, given)
+        settings = settings_found(state.release, state.tables.read("configs"), state.settings)
         for each in settings.findings:
             console.warn(each)
         gaps = gaps_of_state(state)
@@ -143,8 +138,9 @@ def share_of(
             "fault_words": dict(rules.faults),
         }
         answer = _answer(made, wanted, output_format, said, instant_of(state), rules)
-        code = asked.exit_code or state.exit_code
-    return answer, code or (CANNOT_TELL if untold else 0)
+        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = code or failing(console, state, made)
+    return answer, code
 
 
 def _made(

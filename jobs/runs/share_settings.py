@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analytics.errors import InputUnreadableError
 from analytics.evaluate.share.settings import (
@@ -17,17 +17,15 @@ from analytics.evaluate.share.settings import (
     ShareSettings,
 )
 from schemas.share_rules import (
-    ShareRules,
     default_isolation_level,
     default_share_setting,
-    share_rules,
     share_settings,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.settings_files import BrokerSettings, GivenSettings
+    from jobs.settings_files import BrokerSettings, GivenSettings, Settings
 
 
 @dataclass(frozen=True)
@@ -45,9 +43,7 @@ class FoundSettings:
     findings: tuple[str, ...]
 
 
-def settings_found(
-    release: str, configs: pa.Table, brokers: Sequence[BrokerSettings], given: GivenSettings
-) -> FoundSettings:
+def settings_found(release: str, configs: pa.Table, settings: Settings) -> FoundSettings:
     """Return what share groups go by.
 
     Brokers read these settings when they start, from their files alone: what the metadata log has
@@ -56,13 +52,12 @@ def settings_found(
     Args:
         release: Whose defaults apply.
         configs: The table `configs` at the instant.
-        brokers: Files of `--broker-config`.
-        given: The file of `--config`.
+        settings: Files that were given.
 
     Raises:
         InputUnreadableError: A setting is no whole number.
     """
-    names = share_settings()
+    names, brokers, given = share_settings(), settings.brokers, settings.given
     otherwise = {name: _of_brokers(name, release, brokers, given) for name in names}
     otherwise[ISOLATION] = Setting(default_isolation_level(), ASSUMED)
     groups: dict[str, dict[str, Setting]] = {}
@@ -70,9 +65,11 @@ def settings_found(
         found = _of_group(group, values, names, source)
         timed = {name: replace(said, since_ms=since_ms) for name, said in found.items()}
         groups.setdefault(group, {}).update(timed)
-    settings = ShareSettings(otherwise, {name: said for name, said in groups.items() if said})
+    found_settings = ShareSettings(otherwise, {name: said for name, said in groups.items() if said})
     return FoundSettings(
-        settings, tuple(_sentences(settings, names)), tuple(_disagreements(names, brokers))
+        found_settings,
+        tuple(_sentences(found_settings, names)),
+        tuple(_disagreements(names, brokers)),
     )
 
 
@@ -142,17 +139,3 @@ def _disagreements(names: Iterable[str], brokers: Sequence[BrokerSettings]) -> I
         if len(set(said.values())) > 1:
             listed = ", ".join(f"{file} {value}" for file, value in said.items())
             yield f"brokers disagree about {name}: {listed}; the least is taken"
-
-
-def rules_found(given: GivenSettings) -> ShareRules:
-    """Return how the backlog is judged: `rules: share:` of `--config` goes before ours.
-
-    Raises:
-        InputUnreadableError: A threshold is no number.
-    """
-    said = given.rules.get("share") or {}
-    try:
-        minutes: dict[str, Any] = {name: float(value) for name, value in said.items()}
-        return replace(share_rules(), **minutes)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise InputUnreadableError(f"--config: rules: share: {error}") from error

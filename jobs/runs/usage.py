@@ -18,10 +18,10 @@ from analytics.evaluate.usage.summaries import summed
 from analytics.workspace import EVALUATIONS, Workspace
 from jobs.instant import END
 from jobs.replayed import replayed
+from jobs.runs.findings_of import failing
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.usage_answer import UsageAnswer, usage_answer
 from jobs.runs.usage_tables import KnownState, usage_tables
-from jobs.settings_files import read_broker_settings, read_given_settings
 from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
@@ -45,16 +45,12 @@ class Wanted:
 
     Attributes:
         by: What records and bytes are added up by.
-        broker_configs: Files of brokers' settings.
-        config: A file of settings that are in force.
         commit_interval: Seconds between commits to compare with; None is the rules'.
         since: The workspace of an earlier dump.
         disk: Bytes that internal topics may take on a broker.
     """
 
     by: str
-    broker_configs: tuple[str, ...] = ()
-    config: str | None = None
     commit_interval: float | None = None
     since: str | None = None
     disk: int | None = None
@@ -102,13 +98,14 @@ def usage_of(
             "cleaner_verdicts": dict(usage_rules().cleaner_verdicts),
             **({} if wanted.disk is None else {"disk": [asdict(each) for each in disks]}),
         }
-        code = state.exit_code
-    chosen = _of_groups(tables, Selection(groups, exclude_groups))
+        chosen = _of_groups(tables, Selection(groups, exclude_groups))
+        code = state.exit_code or (CANNOT_TELL if found.untold else 0)
+        code = code or failing(console, state, chosen)
     answer = UsageAnswer(
         chosen, summed(chosen["topic_usage"], wanted.by), wanted.by, found.even, found.placed
     )
     text = usage_answer(answer, output_format, said, disks, wanted.disk)
-    return text, code or (CANNOT_TELL if found.untold else 0)
+    return text, code
 
 
 def _found(state: Replayed, wanted: Wanted) -> Usage:
@@ -124,7 +121,7 @@ def _found(state: Replayed, wanted: Wanted) -> Usage:
     return usage_tables(
         state.source,
         state.manifest,
-        _settings(state, wanted),
+        _settings(state),
         known,
         None if interval is None else round(interval * 1000),
     )
@@ -138,13 +135,13 @@ def _expiration(state: Replayed) -> pa.Table | None:
     return state.tables.read(_EXPIRATION, ["group_id", "coordinator_partition", "status"])
 
 
-def _settings(state: Replayed, wanted: Wanted) -> LogSettings:
-    brokers = [read_broker_settings(each) for each in wanted.broker_configs]
+def _settings(state: Replayed) -> LogSettings:
+    given = state.settings.given
     return LogSettings.of(
-        usage_rules(),
+        usage_rules(given.thresholds("usage")),
         state.tables.read("configs").to_pylist(),
-        {each.node: each.values for each in brokers},
-        read_given_settings(wanted.config).values,
+        {each.node: each.values for each in state.settings.brokers},
+        given.values,
     )
 
 

@@ -101,7 +101,7 @@ def _one_cleanup(audit: AuditRules) -> Column:
     """Return how long after an instant the next cleanup is on time, in milliseconds."""
     interval = F.col("check_interval_ms")
     slack = (interval * audit.slack_share).cast("bigint")
-    return interval + F.greatest(slack, F.lit(audit.least_slack_ms))
+    return interval + F.greatest(slack, F.lit(audit.slack_least_ms))
 
 
 _NO_RETENTION = (

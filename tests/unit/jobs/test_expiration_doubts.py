@@ -14,7 +14,7 @@ from jobs.expiration_run import MAKES, Wanted, expiration_of
 from schemas import table
 from tests.support.written_workspace import group, write_workspace
 
-WANTED = Wanted("json", (), None, (), None, None)
+WANTED = Wanted("json", (), None, None)
 OFFSET = {
     "group_id": "billing",
     "topic": "orders",

@@ -10,7 +10,7 @@ import pytest
 from analytics.errors import InputUnreadableError
 from analytics.evaluate.lag.loss import NO_CONFIGS, TopicRetention
 from jobs.runs.log_retention import TIERED, topic_retention
-from jobs.settings_files import BrokerSettings, GivenSettings
+from jobs.settings_files import BrokerSettings, GivenSettings, Settings
 
 HOUR = 3_600_000
 TEXT = pa.string()
@@ -29,8 +29,7 @@ def kept(
     found = topic_retention(
         pa.Table.from_pylist([{"topic": "t", "source": source}], TOPICS),
         pa.Table.from_pylist(rows, CONFIGS),
-        brokers,
-        GivenSettings(given or {}),
+        Settings(brokers, GivenSettings(given or {})),
     )
     return found["t"]
 

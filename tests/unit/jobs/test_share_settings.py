@@ -19,9 +19,8 @@ from analytics.evaluate.share.settings import (
     RECORD_LOCKS,
     Setting,
 )
-from jobs.runs.share_settings import FoundSettings, rules_found, settings_found
-from jobs.settings_files import BrokerSettings, GivenSettings
-from schemas.share_rules import share_rules
+from jobs.runs.share_settings import FoundSettings, settings_found
+from jobs.settings_files import BrokerSettings, GivenSettings, Settings
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 SINCE_MS = round(SINCE.timestamp() * 1000)
@@ -48,8 +47,10 @@ def found(
     return settings_found(
         release,
         pa.Table.from_pylist(list(configs), CONFIGS),
-        [BrokerSettings(name, None, said) for name, said in (brokers or {}).items()],
-        GivenSettings(values or {}, groups or {}),
+        Settings(
+            [BrokerSettings(name, None, said) for name, said in (brokers or {}).items()],
+            GivenSettings(values or {}, groups or {}),
+        ),
     )
 
 
@@ -119,11 +120,3 @@ def test_where_brokers_disagree_the_least_is_taken_and_it_is_said() -> None:
 def test_a_limit_that_is_none_is_an_error_that_names_it(value: str) -> None:
     with pytest.raises(InputUnreadableError, match=DELIVERY_LIMIT):
         found(values={DELIVERY_LIMIT: value})
-
-
-def test_thresholds_that_are_given_go_before_ours() -> None:
-    given = GivenSettings(rules={"share": {"stalled_minutes": 0.5}})
-    assert rules_found(given).stalled_minutes == 0.5
-    assert rules_found(given).deleting_minutes == share_rules().deleting_minutes
-    with pytest.raises(InputUnreadableError, match="share"):
-        rules_found(GivenSettings(rules={"share": {"stalled_minutes": "soon"}}))
