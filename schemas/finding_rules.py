@@ -65,6 +65,7 @@ class FindingRule:
         record: Columns that find the record again: `topic`, `partition`, `offset`, or `said` (one
             that has all of it), and `copy`, `segment`, `batch_position`.
         is_on: Whether it is looked for.
+        headline: What several findings of it come to, in one clause with `{count}`.
     """
 
     name: str
@@ -82,6 +83,7 @@ class FindingRule:
     since: Mapping[str, str] | None = None
     record: Mapping[str, str] = field(default_factory=dict)
     is_on: bool = True
+    headline: str = ""
 
     def columns(self) -> set[str]:
         """Return the columns of its table that it reads."""
@@ -161,6 +163,7 @@ def rule_of(name: str, document: Mapping[str, Any]) -> FindingRule:
             },
             since=said.pop("since", None),
             record=said.pop("record", {}),
+            headline=said.pop("headline", f"{name.replace('_', ' ')}: {{count}}"),
         )
     except KeyError as error:
         raise SchemaError(f"rule {name}: {error} is missing") from error

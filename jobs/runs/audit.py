@@ -11,9 +11,11 @@ from analytics.errors import CannotTellError
 from analytics.evaluate.findings.changes import with_changes
 from analytics.workspace import Workspace
 from jobs.replayed import replayed
+from jobs.runs.audit_kept import kept_tables
 from jobs.runs.audit_tables import audited_tables, questions
 from jobs.runs.findings_of import exit_code_of, findings_of
 from jobs.runs.kept_evaluations import keep_evaluations
+from jobs.runs.page import remove_page, write_page
 from jobs.stored_tables import StoredTables
 from reports.audit.rows import answer_of, json_lines
 from reports.audit.summary import summary_of
@@ -67,16 +69,19 @@ def audit_of(
         # What an earlier audit said is not what this one finds, should it be interrupted.
         for name in (SUMMARY, LINES):
             (Path(wanted.out) / name).unlink(missing_ok=True)
+        remove_page(wanted.out)
     failed = _ask(console, wanted, options)
     own = {**options, "inputs": (wanted.out,), "as_of": None, "ends": {}}
     with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
         tables = audited_tables(state, wanted.end_offsets)
-        left, accepted = findings_of(state, tables)
+        left, accepted = found = findings_of(state, tables)
         code = state.exit_code or exit_code_of(left, wanted.fail_on)
         said = {**state.said, "could_not_be_asked": failed}
         summary = summary_of(left, accepted, said, code, wanted.fail_on)
-        keep_evaluations(Workspace(wanted.out), {"findings": left}, state)
+        kept = kept_tables(state, tables, found, before)
+        keep_evaluations(Workspace(wanted.out), kept, state)
     _write(Path(wanted.out), {SUMMARY: _as_json(summary), LINES: json_lines(left)})
+    console.say(f"audit: {write_page(wanted.out)}")
     shown = left if before is None else with_changes(left, before)
     return answer_of(shown, accepted, output_format, {**said, "summary": summary}), code
 

@@ -116,6 +116,28 @@ def test_rules_and_accepted_findings_are_a_teams_own(
     assert told["summary"]["suppressed"] == accepted["suppressed"]
 
 
+def test_its_page_is_made_again_byte_for_byte(
+    groupscope: Groupscope, workspace: Path, lines: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    kept = (workspace / "report/index.html").read_text("utf-8")
+    assert all(f'id="finding-{each["finding_id"]}"' in kept for each in lines)
+    again = groupscope("report", workspace, "--output", tmp_path / "again.html")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "again.html").read_text("utf-8") == kept
+    told = json.loads(groupscope("report", workspace, "--format", "json").stdout)
+    assert (
+        told["counts"][0]["text"] == f"{sum(e['severity'] == 'critical' for e in lines)} critical"
+    )
+
+
+def test_a_workspace_that_was_not_audited_has_no_page(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    run = groupscope("report", failover_workspace)
+    assert run.returncode == 3
+    assert f"run groupscope audit {failover_workspace} --out" in run.stderr
+
+
 def test_a_config_to_start_from_is_one_that_is_taken(
     groupscope: Groupscope, tmp_path: Path
 ) -> None:

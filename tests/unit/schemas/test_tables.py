@@ -36,13 +36,14 @@ OF_KIND = {
     "pending_offsets share_batches share_partitions topics",
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "
     "load_faults membership_changes offset_history share_partition_epochs",
-    "evaluation": "assignment_alternatives assignment_balance committers coordinator_load findings "
+    "evaluation": "applied_rules assignment_alternatives assignment_balance audited_group_counts "
+    "audited_groups committers coordinator_load finding_changes findings "
     "group_capacity group_churn group_deletions lag lag_growth log_cleaning "
     "offset_deletions offset_expiration offset_moves offset_removals offset_verdicts "
     "one_shot_groups partition_usage rebalance_storms rebalances record_growth "
     "retention_what_if share_archived_ranges share_backlog share_delivery_counts "
-    "share_faults share_prunable size_limits status_history topic_readers topic_usage "
-    "usage_growth",
+    "share_faults share_prunable size_limits status_history suppressions "
+    "topic_readers topic_usage usage_growth",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

@@ -1,0 +1,1 @@
+"""Charts of the page, one a file: rows in, SVG out."""

@@ -1,0 +1,82 @@
+"""The model of a page, made of what a workspace holds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reports.page import findings as found
+from reports.page.foot import foot_of
+from reports.page.groups import counts_of, groups_grid
+from reports.page.head import copies_of, coverage_of, facts_of
+from reports.page.model import Cell, Page
+from reports.page.stories import stories_of, told_groups
+from reports.page.untold import is_of_coverage, reasons
+from reports.page.verdict import checked_of, verdict_of
+from reports.page.workspace_tables import WorkspaceTables
+from reports.quantities import count
+from schemas.finding_rules import SEVERITIES
+
+TABLES: Final = (
+    *("findings", "applied_rules", "finding_changes", "suppressions"),
+    *("audited_groups", "audited_group_counts", "offset_verdicts"),
+    *("lag", "offset_expiration", "retention_what_if", "offset_removals"),
+    *("assignment_balance", "assignment_alternatives"),
+    *("rebalances", "group_churn", "rebalance_storms"),
+    *("share_backlog", "share_delivery_counts", "share_batches"),
+    *("log_cleaning", "coordinator_load", "committers"),
+    *("divergences", "load_faults"),
+)
+"""What a page reads whole; of `OF_GROUPS` it reads what is of the groups that it shows."""
+
+OF_GROUPS: Final = ("offset_history", "assignment_history", "group_events")
+_WORDS: Final = {"critical": "critical", "warning": "warnings", "info": "worth knowing"}
+
+
+def page_of(read: WorkspaceTables) -> Page:
+    """Return the page.
+
+    Args:
+        read: `TABLES` and `OF_GROUPS`, as far as the workspace has them.
+    """
+    told = told_groups(read)
+    stories = frozenset(told)
+    rules = found.rules_found(read, stories)
+    subjects = _subjects(read)
+    untold = tuple(each for each in rules if is_of_coverage(each.name, subjects.get(each.name, "")))
+    rest = tuple(each for each in rules if each not in untold)
+    shown = frozenset(each.finding_id for one in rules for each in one.shown)
+    facts = facts_of(read)
+    return Page(
+        title=f"Audit of {facts[0].value.text}",
+        facts=facts,
+        copies=copies_of(read.manifest),
+        coverage=coverage_of(read),
+        counts=_counts(read),
+        verdict=verdict_of(rules),
+        checked=checked_of(read, rules),
+        rules=rest,
+        gone=found.gone(read),
+        untold=tuple(reasons(read, untold)),
+        untold_rules=untold,
+        groups=groups_grid(read, stories),
+        group_counts=counts_of(read),
+        foot=foot_of(read),
+        stories=stories_of(read, told, shown),
+    )
+
+
+def _subjects(read: WorkspaceTables) -> dict[str, str]:
+    rows = read.rows("applied_rules")
+    return dict(zip(rows["rule"].to_pylist(), rows["subject"].to_pylist(), strict=True))
+
+
+def _counts(read: WorkspaceTables) -> tuple[Cell, ...]:
+    counts = read.summary["findings"]
+    cells = []
+    for each in SEVERITIES:
+        word = "warning" if each == "warning" and counts[each] == 1 else _WORDS[each]
+        cells.append(Cell(f"{counts[each]:,} {word}", tone=each if counts[each] else ""))
+    suppressed = read.summary.get("suppressed", 0)
+    if suppressed:
+        cells.append(Cell(f"{count(suppressed, 'finding')} accepted"))
+    return tuple(cells)

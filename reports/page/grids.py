@@ -1,0 +1,114 @@
+"""Rows of a workspace's table as a table of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from reports.page.anchors import group_anchor
+from reports.page.model import Cell, Grid
+from reports.page.texts import ABSENT, harmless, moment, name_cut, names_cut, said
+
+NUMBERS: Final = ("number", "decimal", "share", "bytes", "duration")
+_LONGEST_TEXT: Final = 160
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a column is shown.
+
+    Attributes:
+        name: The column.
+        head: Its head.
+        kind: As `texts.said` has it; or name, group (a name that leads to its story), partition
+            (a number that is a name), time, text.
+        tones: The tone of words.
+    """
+
+    name: str
+    head: str
+    kind: str = "text"
+    tones: Mapping[str, str] | None = None
+
+
+def grid_of(
+    anchor: str,
+    caption: str,
+    rows: pa.Table,
+    columns: Sequence[Shown],
+    *,
+    top: int,
+    source: str,
+    stories: frozenset[str] = frozenset(),
+) -> Grid:
+    """Return the first rows of a table.
+
+    Args:
+        anchor: Its id on the page.
+        caption: What it shows.
+        rows: In the order they are shown.
+        columns: Those that are shown; one that the table lacks is left out.
+        top: At most so many rows.
+        source: Where in the workspace all rows are ("evaluations/lag").
+        stories: Groups that have a story to lead to.
+    """
+    there = [each for each in columns if each.name in rows.column_names]
+    first = rows.slice(0, top).select([each.name for each in there])
+    cells = [_cells(first[each.name].to_pylist(), each, stories) for each in there]
+    more = rows.num_rows - first.num_rows
+    return Grid(
+        anchor=anchor,
+        caption=caption,
+        heads=tuple(each.head for each in there),
+        rows=tuple(zip(*cells, strict=True)),
+        numbers=frozenset(n for n, each in enumerate(there) if each.kind in NUMBERS),
+        more=f"{more:,} more in {source}" if more else "",
+    )
+
+
+def _cells(values: list[Any], column: Shown, stories: frozenset[str]) -> list[Cell]:
+    match column.kind:
+        case "group" | "name":
+            return _names(values, stories if column.kind == "group" else frozenset())
+        case "time":
+            return [_time(each) for each in values]
+        case "partition":
+            return [Cell(ABSENT if each is None else str(each)) for each in values]
+    tones = column.tones or {}
+    return [_cell(each, column.kind, tones.get) for each in values]
+
+
+def _names(values: list[Any], stories: frozenset[str]) -> list[Cell]:
+    cut = names_cut([ABSENT if each is None else str(each) for each in values])
+    return [
+        Cell(ABSENT)
+        if each in (None, "")
+        else Cell(
+            short,
+            whole="" if short == harmless(each) else harmless(each),
+            href=f"#{group_anchor(each)}" if each in stories else "",
+        )
+        for each, short in zip(values, cut, strict=True)
+    ]
+
+
+def name_cell(name: str, *, href: str = "") -> Cell:
+    """Return one name."""
+    short, whole = name_cut(name), harmless(name)
+    return Cell(short, "" if short == whole else whole, href)
+
+
+def _time(value: datetime | None) -> Cell:
+    return Cell(ABSENT) if value is None else Cell(moment(value))
+
+
+def _cell(value: Any, kind: str, tone: Callable[[str], str | None]) -> Cell:  # noqa: ANN401
+    text = said(value, kind)
+    found = tone(value) if isinstance(value, str) else None
+    if len(text) > _LONGEST_TEXT:
+        return Cell(name_cut(text, _LONGEST_TEXT), whole=text, tone=found or "")
+    return Cell(text, tone=found or "")

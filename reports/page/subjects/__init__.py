@@ -1,0 +1,1 @@
+"""One file a subject: its question, charts and table."""

@@ -1,0 +1,141 @@
+"""The page: what it says first, where its links lead, that every number is a cell."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from reports.page.build import page_of
+from reports.page.forms import json_of, markdown_of, text_of
+from reports.page.html import html_of
+from tests.support.page_tables import finding, rows_of, workspace
+
+GROUPS = [f"group-{n}" for n in range(30)]
+FINDINGS = [
+    finding("group-3", "offsets_lost_by_election", severity="critical", message="group-3 lost 4"),
+    finding("group-5"),
+    finding("group-6"),
+    finding("group-7", "group_not_whole", severity="info", message="not all is known of group-7"),
+]
+
+
+class Anchors(HTMLParser):
+    """Ids, and what links lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = dict(attrs)
+        if given.get("id"):
+            self.ids.append(str(given["id"]))
+        if tag == "a":
+            self.links.append(str(given["href"]))
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return html_of(page_of(workspace(GROUPS, FINDINGS)))
+
+
+def anchors_of(text: str) -> Anchors:
+    found = Anchors()
+    found.feed(text)
+    return found
+
+
+def test_the_verdict_names_the_worst_first_and_leads_to_it() -> None:
+    page = page_of(workspace(GROUPS, FINDINGS))
+    assert [(each.severity, each.text, each.href) for each in page.verdict] == [
+        ("critical", "group-3 lost 4", "#rule-offsets_lost_by_election"),
+        ("warning", "lag grows in 2 cases", "#rule-lag_growing"),
+    ]
+
+
+def test_what_cannot_be_told_is_said_apart_with_what_to_copy_next_time() -> None:
+    page = page_of(
+        workspace(
+            GROUPS,
+            FINDINGS,
+            {
+                "applied_rules": [
+                    {"rule": "group_not_whole", "subject": "coverage", "findings": 1},
+                    {"rule": "lag_growing", "subject": "lag", "findings": 2},
+                ]
+            },
+        )
+    )
+    (reason,) = page.untold
+    assert reason.text == "not all is known of group-7"
+    assert reason.advice.startswith("Copy every partition")
+    assert "group_not_whole" not in {each.name for each in page.rules}
+
+
+def test_where_nothing_is_wrong_it_says_what_is_in_order() -> None:
+    rules = [{"rule": "lag_growing", "subject": "lag", "was_applied": True, "findings": 0}]
+    page = page_of(workspace(GROUPS, [], {"applied_rules": rules}))
+    assert page.verdict == ()
+    assert page.checked.startswith("Nothing was found that needs anyone. 1 rule")
+    assert page.checked.endswith("In order: lag.")
+
+
+def test_every_link_leads_somewhere_and_no_id_is_there_twice(html: str) -> None:
+    found = anchors_of(html)
+    assert len(found.ids) == len(set(found.ids))
+    assert {each for each in found.links if not each.startswith("#")} == set()
+    assert {each[1:] for each in found.links} <= set(found.ids)
+
+
+def test_nothing_on_it_runs_and_nothing_is_loaded(html: str) -> None:
+    found = anchors_of(html)
+    assert "script" not in found.tags
+    assert re.findall(r"""(?:src|href|action)=["'](?!#|data:,)[^"']*|url\(|@import""", html) == []
+
+
+def test_the_same_tables_give_the_same_bytes() -> None:
+    read = workspace(GROUPS, FINDINGS)
+    assert html_of(page_of(read)) == html_of(page_of(read))
+
+
+def test_a_record_is_found_again_with_kafkas_own_tool() -> None:
+    page = page_of(workspace(GROUPS, FINDINGS))
+    (record,) = page.rules[0].shown[0].records
+    assert record.place == "__consumer_offsets-0@12"
+    assert record.command == (
+        "kafka-dump-log --files dump/broker-1/__consumer_offsets-0/00000000000000000000.log "
+        "--deep-iteration --offsets-decoder | grep -w 'offset: 12'"
+    )
+
+
+def test_groups_are_those_of_the_table_in_its_order() -> None:
+    read = workspace(GROUPS, FINDINGS)
+    grid = page_of(read).groups
+    shown = [row[0].text for row in grid.rows]
+    assert shown == read.rows("audited_groups")["group_id"].to_pylist()
+    assert shown[:3] == ["group-3", "group-6", "group-5"]
+    place = grid.heads.index("Lag")
+    lags = {row[0].text: row[place].text for row in grid.rows}
+    known = rows_of("lag", read.rows("lag").to_pylist())
+    assert lags == {row["group_id"]: f"{row['lag']:,}" for row in known.to_pylist()}
+
+
+def test_ten_thousand_groups_take_no_more_than_five_megabytes() -> None:
+    names = [f"a-service-with-a-rather-long-name-{n:05}" for n in range(10_000)]
+    findings = [finding(each) for each in names]
+    page = page_of(workspace(names, findings))
+    assert len(page.groups.rows) == 200
+    assert page.groups.more == "9,800 more in evaluations/audited_groups"
+    assert len(html_of(page).encode()) < 5_000_000
+
+
+def test_all_forms_say_the_same() -> None:
+    page = page_of(workspace(GROUPS, FINDINGS))
+    for text in (html_of(page), text_of(page), markdown_of(page), json_of(page)):
+        assert "lag grows in 2 cases" in text
+    assert max(map(len, text_of(page).splitlines())) <= 120
