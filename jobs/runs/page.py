@@ -34,10 +34,10 @@ def remove_page(location: str) -> None:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all; it ends with a line's end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     staged = path.with_name(f"{path.name}.part")
-    staged.write_text(text, encoding="utf-8", errors="backslashreplace")
+    staged.write_text(text.rstrip("\n") + "\n", encoding="utf-8", errors="backslashreplace")
     return staged.replace(path)
 
 

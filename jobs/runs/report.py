@@ -29,7 +29,7 @@ def report_of(console: Console, workspace: str, output: str | None, output_forma
     if output is None:
         return text
     try:
-        path = write_text(Path(output), f"{text}\n")
+        path = write_text(Path(output), text)
     except OSError as error:
         raise OutputRefusedError(f"{output} cannot be written: {error.strerror}") from error
     console.detail(f"report: {path}")
