@@ -23,6 +23,7 @@ from tests.verdicts.evidence import (
 )
 from tests.verdicts.happened import LOST, Values
 from tests.verdicts.held import Held, Told, hold_timeline, iso
+from tests.verdicts.held_members import FOREVER, hold_balance, hold_rebalances
 from tests.verdicts.states import hold_list, hold_offsets, hold_removals
 from tests.verdicts.truth import Truth, home_of
 from tests.verdicts.witness import Key
@@ -72,8 +73,8 @@ def compared(dump: Path, truth: Truth, evidence: str, scratch: Path) -> dict[str
     at = middle_of(truth) if _has_two_instants(evidence) else None
     source, options = prepared(dump, evidence, scratch / "dump")
     _replay(source, options, workspace)
-    known, offsets = _known(truth, evidence)
-    helds = hold_workspace(workspace, known, offsets)
+    end = _end(truth, evidence)
+    helds = hold_workspace(workspace, *_known(truth, end), end)
     if at is not None:
         _replay(source, ["--as-of", iso(at)], earlier)
         helds |= hold_earlier(earlier, workspace, truth, at, scratch / "restored")
@@ -87,7 +88,7 @@ def hold_earlier(
     then = truth.instants[at]
     helds = {
         f"{name}, {AS_OF} {iso(at)}": held
-        for name, held in hold_workspace(earlier, until(truth, at), then).items()
+        for name, held in hold_workspace(earlier, until(truth, at), then, at).items()
     }
     return helds | hold_two_states(earlier, workspace, truth, then, folder)
 
@@ -140,13 +141,24 @@ def by_evidence(dump: Path, evidence: str, helds: Mapping[str, Held]) -> dict[st
     }
 
 
-def hold_workspace(workspace: Path, truth: Truth, offsets: Mapping[Key, Values]) -> dict[str, Held]:
-    """Ask a workspace what every command says, and hold it against the truth."""
+def hold_workspace(
+    workspace: Path, truth: Truth, offsets: Mapping[Key, Values], at: int | None = None
+) -> dict[str, Held]:
+    """Ask a workspace what every command says, and hold it against the truth.
+
+    Args:
+        workspace: A replay.
+        truth: What was true at its instant.
+        offsets: What was in force then.
+        at: The instant, in epoch milliseconds; None: the end of the dump.
+    """
     timeline = ask("timeline", workspace, "--group", "*")
     describe = ask("describe", workspace, "--offsets")
     listed = ask("list", workspace)
     judged = ask("expiration", workspace)
     lag = ask("lag", workspace)
+    rebalances = ask("rebalances", workspace)
+    balance = ask("balance", workspace)
     return {
         "lag": hold_offsets(offsets, rows_of(lag), is_untold=lag.is_untold),
         "timeline": hold_timeline(truth, told_of(timeline)),
@@ -155,6 +167,13 @@ def hold_workspace(workspace: Path, truth: Truth, offsets: Mapping[Key, Values])
         "expiration": hold_removals(
             truth, judged.told.get("removals", []), is_untold=judged.is_untold
         ),
+        "rebalances": hold_rebalances(
+            truth.members,
+            rows_of(rebalances),
+            FOREVER if at is None else at,
+            is_untold=rebalances.is_untold,
+        ),
+        "balance": hold_balance(truth.sizes(at), rows_of(balance), is_untold=balance.is_untold),
     }
 
 
@@ -171,15 +190,20 @@ def rows_of(answer: Answer) -> Sequence[Mapping[str, Any]]:
     return rows
 
 
-def _known(truth: Truth, evidence: str) -> tuple[Truth, Mapping[Key, Values]]:
-    """Return what is true at the end of what is left, and what was in force then."""
+def _end(truth: Truth, evidence: str) -> int | None:
+    """Return the instant at which what is left ends; None: where the dump does."""
     if evidence.startswith(AS_OF):
-        at = next(each for each in truth.instants if evidence.endswith(iso(each)))
-        return until(truth, at), truth.instants[at]
+        return next(each for each in truth.instants if evidence.endswith(iso(each)))
     if evidence == DEAD_ALONE:
-        at = max(each for each in truth.instants if each < truth.elected)
-        return until(truth, at), truth.instants[at]
-    return truth, truth.end_values
+        return max(each for each in truth.instants if each < truth.elected)
+    return None
+
+
+def _known(truth: Truth, end: int | None) -> tuple[Truth, Mapping[Key, Values]]:
+    """Return what is true at the end of what is left, and what was in force then."""
+    if end is None:
+        return truth, truth.end_values
+    return until(truth, end), truth.instants[end]
 
 
 def until(truth: Truth, at: int) -> Truth:

@@ -212,8 +212,11 @@ def _is_admitted(rows: Iterable[Row], happening: Happening) -> bool:
     for row in rows:
         if row["verdict"] == CANNOT_TELL:
             return True
-        if row["verdict"].startswith("no loss found"):
-            return _instant(row) >= happening.at[0]
+        is_first = row["verdict"].startswith("no loss found") or (
+            (row.get("reason") or "").endswith("was compacted")
+        )
+        if is_first and _instant(row) >= happening.at[0]:
+            return True
     return False
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from tests.verdicts.happened import (
     history_of,
     two_lines,
 )
+from tests.verdicts.members import members_of
 from tests.verdicts.witness import Act, Key, acts_of
 
 DATA = Path(__file__).parent / "data"
@@ -38,6 +39,8 @@ NO_MARKER = {"billing-tx-gone", "billing-tx-last"}
 """Producers of the failover that were told their commit is done, and whose brokers died before the
 markers were written: `about.json` tells of them."""
 Offsets = Mapping[Key, int]
+STAYED_PENDING = {("retired-3.9", "orders", 2)}
+"""Of which `removals.json` of the upgrade names a commit whose transaction was still open."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,19 @@ class Truth:
         gone = {key: NOTHING for key in self.ever if key[0] in self.witnessed}
         return {**gone, **{key: frozenset({offset}) for key, offset in self.end.items()}}
 
+    @property
+    def members(self) -> Mapping[str, Any]:
+        """Who was in groups, as `members_of` tells it."""
+        told: Mapping[str, Any] = self.told["members"]
+        return told
+
+    def sizes(self, at: int | None) -> Mapping[str, Sequence[int]]:
+        """How many partitions members had at an instant; None: in the end."""
+        told: Mapping[str, Sequence[int]] = self.members["end"]
+        if at is not None:
+            told = next(each["groups"] for each in self.members["sizes"] if each["at"] == at)
+        return told
+
     @cached_property
     def elected(self) -> int:
         """Before when nothing was lost by an election."""
@@ -171,6 +187,7 @@ def truth_of(folder: Path) -> dict[str, Any]:
     }
     if wrong or {key for key in end if key[0] in witnessed} - history.lives.keys():
         raise ValueError(f"{folder.name}: answered otherwise than told: {wrong}")
+    instants = _quiet_times(acts)
     return {
         "dump": folder.name,
         "witnessed": sorted(witnessed),
@@ -187,9 +204,7 @@ def truth_of(folder: Path) -> dict[str, Any]:
             }
             for each in sorted(history.happenings, key=lambda each: (each.key, each.at, each.what))
         ],
-        "instants": [
-            {"at": at, "offsets": _all_at(history, at, witnessed)} for at in _quiet_times(acts)
-        ],
+        "instants": [{"at": at, "offsets": _all_at(history, at, witnessed)} for at in instants],
         "end": [[*key, value] for key, value in sorted(end.items())],
         "ever": sorted(map(list, history.lives)),
         "groups_lost": _groups_lost(folder),
@@ -200,6 +215,7 @@ def truth_of(folder: Path) -> dict[str, Any]:
             for key, life in history.lives.items()
             if life.staged or (life.dropped and _comes_back(folder))
         ),
+        "members": members_of(folder, instants),
         "deleted_records": _below_the_log_start(folder, end),
     }
 
@@ -312,11 +328,18 @@ def _removals(folder: Path) -> list[Removal]:
             (row["group"], row["topic"], row["topic_partition"]),
             OF_CAUSES[row["cause"]],
             _span(row, rows, last),
-            (row["removed"] or {}).get("committed_offset"),
+            _removed_offset(row),
             bool(row.get("removed_pending")),
         )
         for row in rows
     ]
+
+
+def _removed_offset(row: Mapping[str, Any]) -> int | None:
+    if (row["group"], row["topic"], row["topic_partition"]) in STAYED_PENDING:
+        return None
+    found: int | None = (row["removed"] or {}).get("committed_offset")
+    return found
 
 
 def _span(row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], last: int) -> tuple[int, int]:

@@ -84,6 +84,7 @@ def verdicts(known: Known) -> list[Verdict]:
         *_standing(known),
     ]
     found = [each for each in found if not _is_later(each["at"], known.until)]
+    found = _with_compacted(known, found)
     befallen = {place_of(each) for each in found}
     found += _not_told(known, {place_of(each) for each in found})
     found += [_pending(each) for each in known.pending]
@@ -91,6 +92,29 @@ def verdicts(known: Known) -> list[Verdict]:
     found += _never_committed(known, {place_of(each) for each in found})
     found += _not_told_of_groups(known)
     return in_order(found)
+
+
+def _with_compacted(known: Known, found: Sequence[Verdict]) -> list[Verdict]:
+    """Say with the first that happened to an offset that compaction may have taken what was before.
+
+    Where nothing happened the verdict itself says since when.
+    """
+    first: dict[Place, Verdict] = {}
+    for each in sorted(found, key=lambda each: each["at"].timestamp() if each["at"] else 0):
+        first.setdefault(place_of(each), each)
+    told = []
+    for each in found:
+        start = known.shown_from.get(known.groups.get(each["group_id"], -1), 0)
+        if start and each["reason"] is None and first[place_of(each)] is each:
+            home = known.groups[each["group_id"]]
+            told.append({**each, "reason": _compacted(start, home)})
+        else:
+            told.append(each)
+    return told
+
+
+def _compacted(start: int, home: int) -> str:
+    return f"history before offset {start} of __consumer_offsets-{home} was compacted"
 
 
 def in_order(found: Iterable[Verdict]) -> list[Verdict]:
@@ -204,10 +228,8 @@ def _never_committed(known: Known, told: set[Place]) -> Iterator[Verdict]:
         home = known.groups.get(place[0])
         reason, at = known.gaps.get(place[0]), None
         if reason is None and home is not None and known.shown_from.get(home):
-            reason = (
-                f"history before offset {known.shown_from[home]} of __consumer_offsets-{home} was "
-                f"compacted, perhaps with a commit and its tombstone"
-            )
+            compacted = _compacted(known.shown_from[home], home)
+            reason = f"{compacted}, perhaps with a commit and its tombstone"
         elif reason is None and home is not None and (unjudged := known.untold_election(home)):
             reason, at = unjudged.reason, unjudged.at
         word = NEVER_COMMITTED if reason is None else CANNOT_TELL

@@ -15,12 +15,14 @@ from analytics.evaluate.rebalances.storms import CHURN
 from analytics.replay.contract import as_table
 from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.group_records import CLASSIC
+from analytics.replay.history.membership_changes import FENCED, LEFT
 from analytics.replay.log.losses import lost_between, with_missing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _GROUP = ("coordinator_partition", "group_id")
+_CHANGE = ("change", "member_id")
 _EMPTY = "Empty"
 
 
@@ -70,17 +72,42 @@ def _led_to(changes: DataFrame, epochs: DataFrame) -> DataFrame:
     """Return changes with the epoch they led to: the next, where theirs left no record."""
     key = [*_GROUP, "life"]
     shown = epochs.select(*key, "epoch").distinct()
-    told = changes.select(*key, F.coalesce("epoch", F.lit(0)).alias("epoch"), "change", "member_id")
+    told = _in_lives(
+        changes.select(*key, "at", F.coalesce("epoch", F.lit(0)).alias("epoch"), *_CHANGE), epochs
+    )
     lost = told.join(shown, [*key, "epoch"], "left_anti")
     later = shown.withColumnRenamed("epoch", "next")
     moved = (
         lost.join(later, key)
         .where(F.col("next") > F.col("epoch"))
-        .groupBy(*key, "epoch", "change", "member_id")
+        .groupBy(*key, "epoch", *_CHANGE)
         .agg(F.min("next").alias("next"))
-        .select(*key, F.col("next").alias("epoch"), "change", "member_id")
+        .select(*key, F.col("next").alias("epoch"), *_CHANGE)
     )
     return told.join(shown, [*key, "epoch"], "left_semi").unionByName(moved)
+
+
+def _in_lives(told: DataFrame, epochs: DataFrame) -> DataFrame:
+    """Return changes in the life they led to: who leaves with a conversion is in that before."""
+    first = F.min_by(F.struct("epoch", "from_timestamp"), "from_offset")
+    next_life = (
+        epochs.groupBy(*_GROUP, "life")
+        .agg(first.alias("first"))
+        .select(
+            *_GROUP,
+            (F.col("life") - 1).alias("life"),
+            F.col("life").alias("next_life"),
+            F.col("first.epoch").alias("next_epoch"),
+            F.col("first.from_timestamp").alias("at"),
+        )
+    )
+    is_converted = F.col("change").isin(LEFT, FENCED) & F.col("next_life").isNotNull()
+    return told.join(next_life, [*_GROUP, "life", "at"], "left").select(
+        *_GROUP,
+        F.when(is_converted, F.col("next_life")).otherwise(F.col("life")).alias("life"),
+        F.when(is_converted, F.col("next_epoch")).otherwise(F.col("epoch")).alias("epoch"),
+        *_CHANGE,
+    )
 
 
 def _who(changes: DataFrame) -> DataFrame:

@@ -62,6 +62,9 @@ EPOCHS = [
     epoch("emptied", 3, 3, leader_epoch=2),
     epoch("again", 5, 1, missing_before=None, missing_is_compacted=True),
     epoch("first", 5, 1, missing_before=4),
+    epoch("converted", 1, 0),
+    epoch("converted", 1, 5, group_type="consumer", life=2),
+    epoch("converted", 2, 5.5, group_type="consumer", life=2),
     epoch("late", 2, 10, group_type="consumer"),
     epoch("late", 3, 59, group_type="consumer"),
 ]
@@ -96,6 +99,9 @@ CHANGES = [
     change("again", 5, "restarted", "s2"),
     change("again", 5, "joined", "old", before_is_compacted=True),
     change("unsynced", 2, "joined", "early"),
+    change("converted", 1, "joined", "m1", at=minute(0)),
+    change("converted", 1, "joined", "m2", at=minute(0)),
+    change("converted", 1, "left", "m1", at=minute(5)),
 ]
 GENERATIONS = [
     {"offset": 10, "leader_epoch": 1, "key": {"group": "again"}, "value": {"generation": 5}},
@@ -170,6 +176,12 @@ def test_epochs_tell_what_led_to_them(spark: SparkSession) -> None:
     assert (synced.joined, synced.left, synced.restarted) == (["m1", "m2"], ["m0"], [])
     assert (synced.since_previous_ms, synced.missing_before) == (180_000, 0)
     assert rows["unsynced", 4].joined == ["early"]  # for a generation that left no record
+    # Who left when the group was converted was in it before: what is left is the next life's.
+    rows_of_both = [row for row in made["rebalances"].collect() if row.group_id == "converted"]
+    assert {row.life: (row.joined, row.left) for row in rows_of_both if row.epoch == 1} == {
+        1: (["m1", "m2"], []),
+        2: ([], ["m1"]),
+    }
     again = rows["again", 5]
     assert (again.stored_again, again.restarted) == (2, ["s2"])
     assert again.joined == []  # who was there when compaction's last record was written

@@ -35,6 +35,15 @@ def test_compaction_left_the_last_record_from_which_on_nothing_is_missing() -> N
     assert row["at"] == minute(9)
 
 
+def test_what_compaction_may_have_taken_is_said_with_the_first_that_happened() -> None:
+    back = {"cause": "rewound_by_member"}
+    changes = change(2, 9), change(9, 4, previous=9, **back), change(11, 1, previous=4, **back)
+    rows = told(*changes, groups=GROUPS, shown_from={HOME: 8})
+    compacted = f"history before offset 8 of __consumer_offsets-{HOME} was compacted"
+    assert {row["became"]: row["reason"] for row in rows} == {4: compacted, 1: None}
+    assert {row["reason"] for row in told(*changes, groups=GROUPS)} == {None}
+
+
 def test_before_an_election_that_nothing_judges_it_cannot_be_told() -> None:
     untold, since = told(change(1, 5), unjudged={HOME: Unjudged(minute(7), WHY)})
     assert (untold["verdict"], untold["at"], untold["reason"]) == ("cannot tell", minute(7), WHY)

@@ -1,0 +1,167 @@
+"""What `rebalances` and `balance` say of members, held against who was in a group and had what."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.verdicts.held import CANNOT_TELL, RIGHT, SECOND_MS, WRONG, Held, iso, moment
+
+Row = Mapping[str, Any]
+UNTOLD = {"cannot_tell", "unread", "unsettled"}
+"""Verdicts of `balance` that speak of no sizes."""
+FOREVER = 2**63
+GONE_MS = 60_000
+"""How long a group may take to note that a member has left: the others have to join again."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A member that comes or goes, by what `rebalances` says.
+
+    Attributes:
+        at: When, in epoch milliseconds.
+        is_there: Whether it is a member from then on.
+        is_admitted: Whether it is said that more may have happened before.
+    """
+
+    at: int
+    is_there: bool
+    is_admitted: bool
+
+
+def hold_rebalances(
+    members: Mapping[str, Any], rows: Sequence[Row], until: int, *, is_untold: bool
+) -> Held:
+    """Hold epochs, and who joined and left, against who was seen when, and in which epochs.
+
+    Args:
+        members: Of `members_of`.
+        rows: Of `rebalances`.
+        until: The instant asked about, in epoch milliseconds.
+        is_untold: Whether the command ended with 3.
+    """
+    held = Held()
+    by_group: dict[str, list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["at"] or "", row["from_offset"])):
+        by_group[row["group_id"]].append(row)
+    for group, seen in members["seen"].items():
+        mine = by_group.get(group, [])
+        changes = _changes(mine)
+        for member, spans in seen.items():
+            for low, high in spans:
+                if high + SECOND_MS < until:
+                    word = _word(changes.get(member, []), low, high)
+                    if word is None:
+                        is_admitted = is_untold or any(map(_is_admitted, mine))
+                        word = CANNOT_TELL if is_admitted else WRONG
+                    what = f"{member} of {group} was there {iso(low)}..{iso(high)}"
+                    held.add(word, group, f"rebalances denies it: {what}, {changes.get(member)}")
+        _hold_left(members, group, changes, until, held)
+    for group, epoch, at in members["epochs"]:
+        if at + SECOND_MS < until:
+            word, what = _of_epoch(by_group.get(group, []), epoch, at, is_untold=is_untold)
+            held.add(word, group, f"epoch {epoch} of {group}, seen at {iso(at)}: {what}")
+    return held
+
+
+def _is_admitted(row: Row) -> bool:
+    return not row["complete"] or row["missing_is_compacted"]
+
+
+def _changes(rows: Sequence[Row]) -> dict[str, list[Change]]:
+    found: dict[str, list[Change]] = defaultdict(list)
+    for row in rows:
+        at = moment(row["at"]) or 0
+        for name, is_there in (("left", False), ("joined", True)):
+            for member in row[name]:
+                found[member].append(Change(at, is_there, _is_admitted(row)))
+    return found
+
+
+def _word(changes: Sequence[Change], low: int, high: int) -> str | None:
+    """Judge whether a member seen between two instants is told to be there; None: nothing is said.
+
+    Before it first joined it was not there, before it first left it was.
+    """
+    if not changes:
+        return None
+    spans = []
+    first = changes[0]
+    before = Change(0, not first.is_there, first.is_admitted)
+    told = [before, *changes]
+    for number, change in enumerate(told):
+        end = told[number + 1].at if number + 1 < len(told) else FOREVER
+        spans.append((change, change.at, end))
+    near = [
+        change
+        for change, begin, end in spans
+        if begin <= high + SECOND_MS and end >= low - SECOND_MS
+    ]
+    if any(change.is_there for change in near):
+        return RIGHT
+    return CANNOT_TELL if any(change.is_admitted for change in near) else WRONG
+
+
+def _hold_left(
+    members: Mapping[str, Any],
+    group: str,
+    changes: Mapping[str, Sequence[Change]],
+    until: int,
+    held: Held,
+) -> None:
+    """Hold who is told to be a member in the end against those that closed: they do not stay."""
+    for member, at in members["left"].get(group, {}).items():
+        told = changes.get(member)
+        if told and at + GONE_MS < until:
+            last = told[-1]
+            word = CANNOT_TELL if last.is_there and last.is_admitted else RIGHT
+            word = WRONG if last.is_there and not last.is_admitted else word
+            what = f"{member} of {group} closed at {iso(at)}, and is told to stay since {last.at}"
+            held.add(word, group, what)
+
+
+def _of_epoch(rows: Sequence[Row], epoch: int, at: int, *, is_untold: bool) -> tuple[str, str]:
+    """Judge whether an epoch that somebody was in is told, and not told to have left no record."""
+    if any(row["epoch"] == epoch and (moment(row["at"]) or 0) <= at + SECOND_MS for row in rows):
+        return RIGHT, ""
+    for before, row in zip([None, *rows], rows, strict=False):
+        began = (moment(before["at"]) or 0) if before else 0
+        is_between = began - SECOND_MS <= at <= (moment(row["at"]) or 0) + SECOND_MS
+        missing = row["missing_before"] or 0
+        if is_between and row["epoch"] - missing <= epoch < row["epoch"] and not _is_admitted(row):
+            return WRONG, f"is told to have left no record before epoch {row['epoch']}"
+    if is_untold or any(map(_is_admitted, rows)):
+        return CANNOT_TELL, ""
+    return WRONG, f"is not told; told are {[(row['epoch'], row['at']) for row in rows]}"
+
+
+def hold_balance(
+    sizes: Mapping[str, Sequence[int]], rows: Sequence[Row], *, is_untold: bool
+) -> Held:
+    """Hold how many partitions members have, of the fewest and the most, against what they had.
+
+    Args:
+        sizes: By group, ascending; groups of which that is not known are left out.
+        rows: Of `balance`.
+        is_untold: Whether the command ended with 3.
+    """
+    held = Held()
+    told = {row["group_id"]: row for row in rows}
+    for group, expected in sizes.items():
+        row = told.get(group)
+        if row is None:
+            word = RIGHT if not expected else CANNOT_TELL if is_untold else WRONG
+            held.add(word, group, f"balance leaves out {group}, members had {expected}")
+            continue
+        said = row["member_count"], row["min_partitions"], row["max_partitions"]
+        if row["verdict"] in UNTOLD:
+            held.add(CANNOT_TELL, group)
+        elif expected and said == (len(expected), expected[0], expected[-1]):
+            held.add(RIGHT, group)
+        else:
+            what = f"{row['verdict']}, members, fewest, most {said}"
+            held.add(WRONG, group, f"balance says of {group}: {what}, had {list(expected)}")
+    return held
