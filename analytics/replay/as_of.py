@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from analytics.replay.timeless import timeless_ends
 from schemas import record_types
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class AsOf:
         offsets: End offset (exclusive) by topic and partition; partitions not named are taken to
             their end.
         timestamp_ms: Epoch milliseconds; a record counts if its append time is not later. One
-            without a time (message format 0) counts, as nothing says that it is later.
+            without a time (message format 0) counts unless something says that it is later
+            (`timeless_ends`).
     """
 
     offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -45,26 +47,16 @@ class AsOf:
 END = AsOf()
 
 
-def cut(frame: DataFrame, as_of: AsOf) -> DataFrame:
-    """Keep the records of a decoded table that count at the instant.
-
-    Args:
-        frame: A table of one topic's records, or `control_markers`: has `topic`, `partition`,
-            `offset`, `timestamp`, and `segment` where it is of the metadata log.
-        as_of: The instant.
-    """
-    return _kept(frame, as_of, F.col("offset"))
-
-
 def cut_all(decoded: Decoded, as_of: AsOf) -> dict[str, DataFrame]:
     """Cut every decoded table.
 
     A snapshot of the metadata log counts as a whole where all that it stands for counts.
     """
     metadata = {kind.table for kind in record_types(METADATA_TOPIC).values()}
+    ends = {} if as_of.timestamp_ms is None else timeless_ends(decoded, _moment(as_of.timestamp_ms))
     place = F.coalesce(snapshot_end() - 1, F.col("offset"))
     return {
-        name: _kept(frame, as_of, place) if name in metadata else cut(frame, as_of)
+        name: _kept(frame, as_of, place if name in metadata else F.col("offset"), ends)
         for name, frame in decoded.items()
     }
 
@@ -90,12 +82,21 @@ def snapshot_end() -> Column:
     return F.when(end != "", end.cast("bigint"))
 
 
-def _kept(frame: DataFrame, as_of: AsOf, offset: Column) -> DataFrame:
+def _moment(milliseconds: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def _kept(
+    frame: DataFrame, as_of: AsOf, offset: Column, timeless: Mapping[tuple[str, int], int]
+) -> DataFrame:
     if as_of.offsets:
         frame = frame.where(_below_end(as_of.offsets, offset))
     if as_of.timestamp_ms is not None:
-        last = F.lit(_EPOCH + timedelta(milliseconds=as_of.timestamp_ms))
-        frame = frame.where(F.col("timestamp").isNull() | (F.col("timestamp") <= last))
+        last = F.lit(_moment(as_of.timestamp_ms))
+        is_timeless = F.col("timestamp").isNull()
+        if timeless:
+            is_timeless &= _below_end(timeless, offset)
+        frame = frame.where(is_timeless | (F.col("timestamp") <= last))
     return frame
 
 
