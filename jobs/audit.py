@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -41,6 +42,16 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     help="An earlier audit: say which findings are new, still there, or gone.",
 )
 @click.option(
+    "--metrics",
+    metavar="FILE",
+    help="Write OpenMetrics text into this file too, for a textfile collector.",
+)
+@click.option(
+    "--on-findings",
+    metavar="COMMAND",
+    help="Run this command where anything was found, with summary.json on its standard input.",
+)
+@click.option(
     "--print-config",
     is_flag=True,
     is_eager=True,
@@ -52,17 +63,7 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
 @table_option("findings", beside=("suppressions",))
 @asking_options
 @pass_console
-def audit(
-    console: Console,
-    /,
-    *,
-    output_format: str,
-    out: str,
-    fail_on: str,
-    since: str | None,
-    end_offsets: str | None,
-    **options: Any,  # noqa: ANN401
-) -> int:
+def audit(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Ask every question of a dump and show what is worth a look.
 
     Expiration, removals, what happened to offsets, lag, assignment, rebalances, share groups and
@@ -73,7 +74,7 @@ def audit(
     # Spark and Arrow are heavy: --help answers without them.
     from jobs.runs.audit import Wanted, audit_of  # noqa: PLC0415
 
-    wanted = Wanted(out, fail_on, since, end_offsets)
+    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
     answer, code = audit_of(console, wanted, output_format, **options)
     click.echo(answer)
     return code

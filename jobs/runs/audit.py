@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import CannotTellError
 from analytics.evaluate.findings.changes import with_changes
 from analytics.workspace import Workspace
+from jobs.cli.answered_instant import instant_of
 from jobs.replayed import replayed
+from jobs.runs.audit_config import configured_rules
+from jobs.runs.audit_hook import run_hook
 from jobs.runs.audit_kept import kept_tables
 from jobs.runs.audit_tables import audited_tables, questions
 from jobs.runs.findings_of import exit_code_of, findings_of
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.page import remove_page, write_page
 from jobs.stored_tables import StoredTables
+from reports.audit.metrics import MEASURED, Audited, metrics_of
 from reports.audit.rows import answer_of, json_lines
 from reports.audit.summary import summary_of
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from jobs.console import Console
+    from jobs.replayed import Replayed
 
 SUMMARY, LINES = "summary.json", "findings.jsonl"
 NEEDS = (
@@ -45,12 +51,16 @@ class Wanted:
         fail_on: The severity from which on the code is 1, or `never`.
         since: The workspace of an earlier audit.
         end_offsets: A file.
+        metrics: Where metrics are written.
+        on_findings: A command that is told what was found.
     """
 
     out: str
     fail_on: str
     since: str | None
     end_offsets: str | None
+    metrics: str | None = None
+    on_findings: str | None = None
 
 
 def audit_of(
@@ -80,8 +90,13 @@ def audit_of(
         summary = summary_of(left, accepted, said, code, wanted.fail_on)
         kept = kept_tables(state, tables, found, before)
         keep_evaluations(Workspace(wanted.out), kept, state)
+        metrics = _metrics(state, left, code) if wanted.metrics is not None else None
     _write(Path(wanted.out), {SUMMARY: _as_json(summary), LINES: json_lines(left)})
     console.say(f"audit: {write_page(wanted.out)}")
+    if wanted.metrics is not None and metrics is not None:
+        _write(Path(wanted.metrics).parent, {Path(wanted.metrics).name: metrics})
+    if wanted.on_findings is not None and left.num_rows:
+        run_hook(console, wanted.on_findings, Path(wanted.out) / SUMMARY)
     shown = left if before is None else with_changes(left, before)
     return answer_of(shown, accepted, output_format, {**said, "summary": summary}), code
 
@@ -98,6 +113,12 @@ def _ask(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> dict[s
             failed[name] = str(error)
             console.error(f"{name}: {error}")
     return failed
+
+
+def _metrics(state: Replayed, found: pa.Table, code: int) -> str:
+    tables = {name: state.tables.read(name) for name in MEASURED if state.tables.has(name)}
+    rules = configured_rules(state.settings.given.findings)
+    return metrics_of(Audited(rules, found, tables, instant_of(state), datetime.now(UTC), code))
 
 
 def _earlier(workspace: str) -> pa.Table:

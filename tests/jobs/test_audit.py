@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from analytics.workspace import Workspace
+from jobs.stored_tables import StoredTables
 from tests.verdicts.happened import LOST
 from tests.verdicts.truth import read_truth
 
@@ -25,6 +29,9 @@ suppressions:
   - {rule: offsets_lost_by_election, reason: told in the review, owner: on call, until: 2099-01-01}
   - {rule: "share_*", reason: mended, owner: on call, until: 2020-01-01}
 """
+
+
+HOOK = """python3 -c "import sys; open('{}', 'w').write(sys.stdin.read()); sys.exit(7)" """
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +94,32 @@ def test_text_fits_the_page_and_the_worst_comes_first(
     assert severities == sorted(severities, key=["critical", "warning", "info"].index)
 
 
+def check_what_others_are_told(
+    workspace: Path, folder: Path, run: subprocess.CompletedProcess[str], told: dict[str, Any]
+) -> None:
+    """The hook got the summary, and its failure changed nothing; metrics count what was found."""
+    summary = (workspace / "summary.json").read_text("utf-8")
+    assert (folder / "told.json").read_text("utf-8") == summary
+    assert run.returncode == json.loads(summary)["exit_code"] == 1
+    assert "ended with 7" in run.stderr
+    found = Counter(each["rule"] for each in told["rows"] if each["change"] != "gone")
+    samples = [
+        each
+        for family in text_string_to_metric_families((folder / "audit.prom").read_text("utf-8"))
+        for each in family.samples
+    ]
+    counted = {
+        each.labels["rule"]: int(each.value)
+        for each in samples
+        if each.name == "groupscope_findings" and each.value
+    }
+    assert counted == dict(found)
+    lags = StoredTables(Workspace(str(workspace))).read("lag")["lag"].drop_null().to_pylist()
+    assert sorted(each.value for each in samples if each.name == "groupscope_group_lag") == sorted(
+        lags
+    )
+
+
 def test_rules_and_accepted_findings_are_a_teams_own(
     groupscope: Groupscope,
     workspace: Path,
@@ -98,9 +131,11 @@ def test_rules_and_accepted_findings_are_a_teams_own(
     again = shutil.copytree(workspace, tmp_path / "again")
     run = groupscope(
         "audit", again, "--out", again, "--config", config, "--since", workspace,
+        "--metrics", tmp_path / "audit.prom", "--on-findings", HOOK.format(tmp_path / "told.json"),
         "--format", "json", timeout=900,
     )  # fmt: skip
     told = json.loads(run.stdout)
+    check_what_others_are_told(again, tmp_path, run, told)
     rules = {each["rule"] for each in told["rows"] if each["change"] != "gone"}
     assert "offsets_beyond_end" not in rules
     assert "suppression_expired" in rules
