@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -32,22 +33,25 @@ BY = ("partition", "group", "topic")
     help="Add the backlog up by this.",
 )
 @click.option(
+    "--history",
+    "through_history",
+    is_flag=True,
+    help="Show when share partitions stood still before, too.",
+)
+@click.option(
     "--against",
     metavar="FILE",
     help="Compare with what kafka-share-groups --describe printed into this file.",
 )
 @end_offsets_option
 @fail_on_option()
-@table_option("backlog", beside=("delivery_counts", "archived", "faults", "prunable"))
+@table_option("backlog", beside=("stalls", "delivery_counts", "archived", "faults", "prunable"))
 @asking_options
 @pass_console
 def share(
     console: Console,
     /,
     output_format: str,
-    by: str,
-    against: str | None,
-    end_offsets: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Show the backlog of share groups and what blocks it.
@@ -59,7 +63,7 @@ def share(
     # Arrow is heavy: --help answers without it.
     from jobs.runs.share import Wanted, share_of  # noqa: PLC0415
 
-    wanted = Wanted(by, against, end_offsets)
+    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
     answer, code = share_of(console, wanted, output_format, **options)
     click.echo(answer)
     return code

@@ -14,7 +14,9 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.dump.data_log_times import SEGMENTS, TIMES
+from analytics.dump.stable_ends import STABLE_ENDS
 from analytics.evaluate.lag.end_offset_samples import SAMPLES
+from analytics.evaluate.lag.stable_lag import STABLE
 from analytics.workspace import DATA_LOGS
 from jobs.end_offsets import read_copies
 from jobs.stored_tables import StoredTables, reading
@@ -48,10 +50,12 @@ class DataLogs:
     Attributes:
         segments: `topic`, `partition`, and what else the table `data_segments` has of files.
         times: Likewise the table `data_log_times`.
+        stable: Where they end for readers of committed records, at the end of the dump (`STABLE`).
     """
 
     segments: pa.Table
     times: pa.Table
+    stable: pa.Table
 
     def samples(self, as_of: datetime) -> pa.Table:
         """Return where logs ended, and when, by the brokers' clocks (`SAMPLES`)."""
@@ -131,9 +135,11 @@ def data_logs(replayed: Replayed) -> DataLogs:
         pa.array([copy for copy, _ in chosen.values()], pa.string()),
     ]
     wanted = pa.table(columns, names=_WHOSE)
+    stable = _of(replayed, "data_stable_ends", STABLE_ENDS, wanted).select(STABLE.names)
     return DataLogs(
         _of(replayed, "data_segments", SEGMENTS, wanted),
         _of(replayed, "data_log_times", TIMES, wanted),
+        stable if replayed.is_end else stable.slice(0, 0),
     )
 
 

@@ -28,6 +28,7 @@ from reports.lag.rows import (
     history_section,
     lag_section,
     moves_section,
+    open_transactions_said,
     readers_section,
     sum_section,
 )
@@ -93,6 +94,8 @@ def lag_of(
         asked = asked_groups(state)
         asked.tell(console)
         found, readers = _evaluated(state, asked, wanted)
+        is_asked = out is not None or wanted.by == GROUP
+        capacity = _capacity(state, found) if is_asked else None
         growth = None
         if wanted.since is not None:
             kept_options = {"needs": NEEDS, **options}
@@ -103,8 +106,8 @@ def lag_of(
                 "status_history": found.statuses,
                 "offset_moves": found.moves,
                 "topic_readers": readers,
-                "group_capacity": _capacity(state, found),
             }
+            kept |= {} if capacity is None else {"group_capacity": capacity}
             kept |= {} if growth is None else {"lag_growth": growth}
             keep_evaluations(Workspace(out), kept, state)
         if wanted.against is not None:
@@ -122,8 +125,7 @@ def lag_of(
             "verdicts": dict(rules.verdicts),
             **({} if unread is None else {"unread_topics": unread}),
         }
-        capacity = _capacity(state, found) if wanted.by == GROUP else None
-        beside = (readers, capacity, growth)
+        beside = (readers, capacity if wanted.by == GROUP else None, growth)
         answer = _answer(found, beside, wanted, output_format, said, rules)
         code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
         code = code or failing(console, state, {"lag": found.rows})
@@ -194,7 +196,8 @@ def _answer(
     answer = shown(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer
-    return "\n\n".join([answer, *_notes(sections, said)])
+    held = open_transactions_said(rows)
+    return "\n\n".join([answer, *_notes(sections, said), *([held] if held else [])])
 
 
 def _notes(sections: Sequence[Section], said: dict[str, Any]) -> list[str]:

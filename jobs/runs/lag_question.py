@@ -62,6 +62,7 @@ def lag_question(state: Replayed, asked: AskedGroups, end_offsets: str | None) -
         files_of(logs.segments),
         topic_retention(topics, tables.read("configs"), settings),
         state.is_end,
+        logs.stable,
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.share.prunable import prunable
+from analytics.evaluate.share.stall_history import named_stalls, stall_history
 from analytics.evaluate.share.summaries import BY, summed
 from analytics.evaluate.share.table import (
     NO_END,
@@ -43,6 +44,7 @@ from reports.share.companions import (
     count_section,
     fault_section,
     prunable_section,
+    stalls_section,
 )
 from reports.share.rows import backlog_section, sum_section, table_section
 from schemas.share_rules import share_rules
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     from schemas.share_rules import ShareRules
 
 CANNOT_TELL, DIFFERENT = 3, 1
-_MOST_NAMED = 5
+_MOST_NAMED, _MINUTE = 5, 60_000
 _PLACE = ["topic", "partition"]
 NEEDS = (*DESCRIBED, "share_batches", "configs")
 _WITHOUT_LIMITS = ("prunable",)
@@ -71,6 +73,7 @@ NO_LAG = (
 )
 NOTHING = "No share group asked for has partitions."
 COMPANIONS = {
+    "share_stalls": stalls_section,
     "share_delivery_counts": count_section,
     "share_archived_ranges": archived_section,
     "share_faults": fault_section,
@@ -87,11 +90,13 @@ class Wanted:
         by: partition, group or topic.
         against: A saved output of kafka-share-groups.
         end_offsets: A file.
+        through_history: Also when share partitions stood still before.
     """
 
     by: str
     against: str | None
     end_offsets: str | None
+    through_history: bool = False
 
 
 def share_of(
@@ -182,12 +187,22 @@ def _made(
         StateCoverage(partition_count(state, STATE_TOPIC), gaps),
     )
     found: Share = evaluate_share(question)
+    topics = StoredTables(tables.workspace).read("topics")
     return {
         "share_backlog": found.rows,
         "share_delivery_counts": found.delivery_counts,
         "share_archived_ranges": found.archived,
         "share_faults": found.faults,
-        "share_prunable": prunable(records.state, StoredTables(tables.workspace).read("topics")),
+        "share_stalls": named_stalls(
+            stall_history(
+                records.whole_log,
+                round(rules.stalled_minutes * _MINUTE),
+                round(as_of.timestamp() * 1000),
+                gaps,
+            ),
+            topics,
+        ),
+        "share_prunable": prunable(records.state, topics),
     }
 
 
@@ -237,7 +252,8 @@ def _answer(
         return shown([backlog, *beside], output_format, said)
     asked = getattr(output_format, "table", None)
     # People are shown what is wrong; the rest where they ask for it.
-    beside = [each for each in beside if asked or (each.name == "faults" and each.rows.num_rows)]
+    wanted_ones = {"faults", *(["stalls"] if wanted.through_history else [])}
+    beside = [each for each in beside if asked or (each.name in wanted_ones and each.rows.num_rows)]
     sections = [backlog, *beside]
     notes = _notes(sections, said, asked)
     if pc.any(pc.equal(rows["reason"], NO_END)).as_py():

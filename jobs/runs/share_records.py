@@ -32,6 +32,7 @@ class ShareRecords:
 
     Attributes:
         log: Of the share partitions asked about.
+        whole_log: The same with what was deleted and is still in the files.
         state: Of all share partitions.
         phases: What groups initialise and delete.
         transactions: The oldest open transaction of each partition; None where the dump has no
@@ -39,6 +40,7 @@ class ShareRecords:
     """
 
     log: ShareLog
+    whole_log: ShareLog
     state: StateRecords
     phases: pa.Table
     transactions: pa.Table | None
@@ -54,13 +56,12 @@ def share_records(state: Replayed, groups: pa.Array) -> ShareRecords:
         groups: The groups that are asked about.
     """
     starts = _log_starts(state)
-    snapshots, updates = (
-        _above(records_at(state, name, COLUMNS), starts)
-        for name in ("share_snapshot", "share_update")
-    )
+    whole = [records_at(state, name, COLUMNS) for name in ("share_snapshot", "share_update")]
+    snapshots, updates = (_above(each, starts) for each in whole)
     pictures = records_at(state, "share_group_state_partition_metadata", PICTURE_COLUMNS)
     return ShareRecords(
         share_log(_of_groups(snapshots, groups), _of_groups(updates, groups)),
+        share_log(*(_of_groups(each, groups) for each in whole)),
         StateRecords(
             snapshots.select(list(SNAPSHOT_COLUMNS)), updates.select(list(UPDATE_COLUMNS)), starts
         ),

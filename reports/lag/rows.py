@@ -22,6 +22,7 @@ HEADS: Final = {
     "committed_offset": "CURRENT-OFFSET",
     "log_end_offset": "LOG-END-OFFSET",
     "lag": "LAG",
+    "lag_read_committed": "LAG-COMMITTED",
     "lost_offsets": "LOST",
     "time_lag": "TIME-LAG",
     "trend": "TREND",
@@ -34,6 +35,7 @@ HEADS: Final = {
     "reason": "REASON",
 }
 _SPARE: Final = (
+    "lag_read_committed",
     *("log_start_offset", "last_advance_at", "kind", "member_id", "log_end_offset"),
     *("trend", "drain", "loss_in"),
 )
@@ -107,6 +109,7 @@ _MOVE_SPARE: Final = (
 )
 _SIGNS: Final = {"at_least": ">= ", "at_most": "<= ", "estimated": "~ "}
 _DUE: Final = "due"
+_MOST_NAMED: Final = 5
 _NEVER: Final = "never"
 
 
@@ -117,6 +120,24 @@ def lag_section(rows: pa.Table) -> Section:
     shown = shown.append_column("loss_in", _durations(rows, "loss_in"))
     also = [name for name in rows.column_names if name not in HEADS]
     return Section(_marked(shown), HEADS, also, name="lag", problem="is_problem", spare=_SPARE)
+
+
+def open_transactions_said(rows: pa.Table) -> str | None:
+    """Return a sentence on partitions where a transaction is open; None where none is."""
+    found = rows.filter(pc.less(rows["last_stable_offset"], rows["log_end_offset"]))
+    places = {
+        f"{each['topic']}-{each['partition']} at {each['last_stable_offset']}"
+        for each in found.select(["topic", "partition", "last_stable_offset"]).to_pylist()
+    }
+    if not places:
+        return None
+    named = sorted(places)
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return (
+        "A transaction is open: groups that read committed records only are given nothing from "
+        f"{', '.join(named[:_MOST_NAMED])}{more} on. LAG counts to the end of the log, "
+        "LAG-COMMITTED (--wide) to there."
+    )
 
 
 def sum_section(rows: pa.Table, by: str) -> Section:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.quantities import duration
 from reports.row_formats import Section
 
 if TYPE_CHECKING:
@@ -37,6 +38,19 @@ _FAULTS: Final = {
     "found": "FOUND",
     "at": "AT",
     "record": "RECORD",
+}
+_STALLS: Final = {
+    **_WHERE,
+    "kind": "KIND",
+    "next_offset": "OFFSET",
+    "duration": "STOOD",
+    "since": "SINCE",
+    "until": "UNTIL",
+    "ended_by": "ENDED-BY",
+    "blocking": "BLOCKING",
+    "done_behind": "DONE-BEHIND",
+    "since_bound": "BOUND",
+    "record_offset": "RECORD",
 }
 _PRUNABLE: Final = {
     "coordinator_partition": "PARTITION",
@@ -77,6 +91,38 @@ def fault_section(rows: pa.Table) -> Section:
     rows = rows.append_column("record", record)
     rows = rows.append_column("is_problem", pa.array([True] * rows.num_rows, pa.bool_()))
     return _section(rows, _FAULTS, "faults", title="Faults", problem="is_problem")
+
+
+def stalls_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_stalls`; those that still stand are marked."""
+    signs = {"at_latest": ">= "}
+    bounds, lengths = rows["since_bound"].to_pylist(), rows["duration_ms"].to_pylist()
+    stood = [
+        signs.get(bound, "") + str(duration(length))
+        for bound, length in zip(bounds, lengths, strict=True)
+    ]
+    states, counts = (
+        rows[name].to_pylist() for name in ("blocking_state", "blocking_delivery_count")
+    )
+    blocking = [
+        state if count is None else f"{state} x{count}"
+        for state, count in zip(states, counts, strict=True)
+    ]
+    shown = rows.append_column("duration", pa.array(stood, pa.string()))
+    shown = shown.append_column("blocking", pa.array(blocking, pa.string()))
+    shown = shown.append_column("is_problem", pc.is_null(rows["until"]))
+    heads = dict(_STALLS)
+    also = [each for each in rows.column_names if each not in heads]
+    return Section(
+        shown,
+        heads,
+        also,
+        name="stalls",
+        key="stalls",
+        title="Stalls",
+        problem="is_problem",
+        spare=("record_offset", "since_bound", "done_behind", "ended_by"),
+    )
 
 
 def prunable_section(rows: pa.Table) -> Section:

@@ -108,19 +108,26 @@ def _we_say(log_dir: Path, folder: Path) -> dict[int, dict[str, Any]]:
 
 
 def _wait(log_dir: Path, expected: Mapping[int, Mapping[str, Any]]) -> None:
-    """Wait until the cleaner has been everywhere.
+    """Wait until the cleaner has been everywhere; it takes one log after the other.
 
     Raises:
-        BrokerFailedError: It never came.
+        BrokerFailedError: It did not come any further for a while.
     """
+    before: dict[int, int] = {}
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end:
         reached = _checkpoint(log_dir / _CHECKPOINT)
         if all(reached.get(each, 0) >= row["cleanable_to"] for each, row in expected.items()):
             return
+        if reached != before:
+            before, end = reached, time.monotonic() + _SECONDS
         time.sleep(_BETWEEN)
-    late = [each for each, row in expected.items() if reached.get(each, 0) < row["cleanable_to"]]
-    raise BrokerFailedError(f"partitions {late} were not cleaned in {_SECONDS} s")
+    late = {
+        each: f"{before.get(each, 0)} of {row['cleanable_to']}"
+        for each, row in expected.items()
+        if before.get(each, 0) < row["cleanable_to"]
+    }
+    raise BrokerFailedError(f"the cleaner stood still for {_SECONDS} s, at offsets {late}")
 
 
 def _checkpoint(path: Path) -> dict[int, int]:

@@ -248,6 +248,7 @@ def test_the_tables_are_kept(
     assert kept == {
         "share_archived_ranges",
         "share_backlog",
+        "share_stalls",
         "share_delivery_counts",
         "share_faults",
         "share_prunable",

@@ -9,10 +9,13 @@ and how many of them would keep up with the logs follows from what one of them r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from heapq import heapreplace
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -66,15 +69,55 @@ def group_capacity(rows: pa.Table, members: pa.Table) -> pa.Table:
         .group_by(["group_id", "member_id"])
         .aggregate([])["group_id"]
     )
-    columns = ("topic", "partition", "records_per_second", "advanced", "trend", "lag_per_second")
-    by_group: dict[str, list[dict[str, Any]]] = {}
-    for row in live.select(["group_id", *columns]).to_pylist():
-        by_group.setdefault(row["group_id"], []).append(row)
+    of_groups = _of_groups(live)
+    moving = _moving(live)
     found = [
-        _of_group(group, of_group, there.get(group, 0), owners.get(group, 0))
-        for group, of_group in sorted(by_group.items())
+        _of_group(row, moving.get(row["group_id"]), there, owners) for row in of_groups.to_pylist()
     ]
     return pa.Table.from_pylist(found, CAPACITY)
+
+
+@dataclass(frozen=True)
+class _Moving:
+    """Partitions of a group whose commits advanced: records a second, and the heaviest one."""
+
+    paces: list[float]
+    topic: str
+    partition: int
+
+
+def _of_groups(live: pa.Table) -> pa.Table:
+    """Return by group how many partitions there are, and how their lags change, by name."""
+    told = live.select(["group_id", "lag_per_second"])
+    told = told.append_column("has_trend", pc.is_valid(live["trend"]))
+    is_growing = pc.fill_null(pc.equal(live["trend"], GROWING), fill_value=False)
+    told = told.append_column("is_growing", is_growing)
+    return (
+        told.group_by("group_id", use_threads=False)
+        .aggregate(
+            [("group_id", "count"), ("lag_per_second", "sum")]
+            + [(name, "any") for name in ("has_trend", "is_growing")]
+        )
+        .sort_by("group_id")
+    )
+
+
+def _moving(live: pa.Table) -> dict[str, _Moving]:
+    advances = pc.and_(pc.greater(live["advanced"], 0), pc.greater(live["records_per_second"], 0))
+    rows = live.filter(advances).select(["group_id", "topic", "partition", "records_per_second"])
+    groups = rows["group_id"].combine_chunks().dictionary_encode()
+    # Stable: of equally heavy ones the first counts.
+    order = np.argsort(groups.indices.to_numpy(), kind="stable")
+    paces = rows["records_per_second"].to_numpy()[order]
+    names = groups.indices.to_numpy()[order]
+    begins = np.flatnonzero(np.diff(names, prepend=-1))
+    ends = np.append(begins, names.size)[1:]
+    heaviest = [int(order[b + np.argmax(paces[b:e])]) for b, e in zip(begins, ends, strict=True)]
+    whose = rows.select(["group_id", "topic", "partition"]).take(pa.array(heaviest, pa.int64()))
+    return {
+        row["group_id"]: _Moving(paces[begin:end].tolist(), row["topic"], row["partition"])
+        for row, begin, end in zip(whose.to_pylist(), begins, ends, strict=True)
+    }
 
 
 def useful_members(paces: Sequence[float], partitions: int) -> int:
@@ -103,36 +146,33 @@ def useful_members(paces: Sequence[float], partitions: int) -> int:
 
 
 def _of_group(
-    group: str, rows: Sequence[dict[str, Any]], members: int, owners: int
+    row: Mapping[str, Any],
+    moving: _Moving | None,
+    there: Mapping[str, int],
+    owning: Mapping[str, int],
 ) -> dict[str, Any]:
-    moving = [row for row in rows if row["advanced"] and row["records_per_second"]]
-    paces = [float(row["records_per_second"]) for row in moving]
+    group = row["group_id"]
+    members, owners = there.get(group, 0), owning.get(group, 0)
+    paces = [] if moving is None else moving.paces
     total = sum(paces)
-    heaviest = max(moving, key=_pace, default=None)
-    needed, reason = _needed(rows, total, owners)
+    needed, reason = _needed(row, total, owners)
     return {
         "group_id": group,
         "members": members,
         "idle_members": max(members - owners, 0),
-        "partitions": len(rows),
-        "moving_partitions": len(moving),
-        "records_per_second": total if moving else None,
-        "heaviest_topic": heaviest and heaviest["topic"],
-        "heaviest_partition": heaviest and heaviest["partition"],
-        "heaviest_share": _pace(heaviest) / total if heaviest is not None else None,
-        "useful_members": useful_members(paces, len(rows)),
+        "partitions": row["group_id_count"],
+        "moving_partitions": len(paces),
+        "records_per_second": total if paces else None,
+        "heaviest_topic": moving and moving.topic,
+        "heaviest_partition": None if moving is None else moving.partition,
+        "heaviest_share": max(paces) / total if paces else None,
+        "useful_members": useful_members(paces, row["group_id_count"]),
         "needed_members": needed,
-        "reason": reason if moving else NO_PACE,
+        "reason": reason if paces else NO_PACE,
     }
 
 
-def _pace(row: dict[str, Any]) -> float:
-    return float(row["records_per_second"])
-
-
-def _needed(
-    rows: Sequence[dict[str, Any]], total: float, owners: int
-) -> tuple[int | None, str | None]:
+def _needed(row: Mapping[str, Any], total: float, owners: int) -> tuple[int | None, str | None]:
     """Return how many members would keep up, or why that is not known.
 
     While a lag grows, members are taken to read as fast as they can; what they lack is how fast it
@@ -140,13 +180,10 @@ def _needed(
     """
     if not owners:
         return None, NO_MEMBERS
-    trends = [row["trend"] for row in rows]
-    if all(each is None for each in trends):
+    if not row["has_trend_any"]:
         return None, NO_TREND
-    if GROWING not in trends:
-        return None, KEEPS_UP
-    grows = sum(float(row["lag_per_second"] or 0) for row in rows)
-    if grows <= 0 or total <= 0:
+    grows = float(row["lag_per_second_sum"] or 0)
+    if not row["is_growing_any"] or grows <= 0 or total <= 0:
         return None, KEEPS_UP
     return ceil((total + grows) * owners / total), None
 

@@ -17,6 +17,7 @@ from analytics.evaluate.lag.loss import losses
 from analytics.evaluate.lag.partition_lag import FROM_START, REMOVED, partition_lag
 from analytics.evaluate.lag.progress import COLUMNS, ProgressFold
 from analytics.evaluate.lag.read_partitions import KEY, GroupTables, read_partitions
+from analytics.evaluate.lag.stable_lag import STABLE, held_back, stable_lags
 from analytics.evaluate.lag.time_lag import time_lags
 from analytics.evaluate.lag.trend import trends
 from analytics.evaluate.lag.verdicts import verdicts
@@ -52,6 +53,7 @@ class LagQuestion:
         files: Of the data topics' logs, by topic and partition.
         retention: How long topics keep their records.
         is_end: The instant is the end of the dump.
+        stable: Where logs end for readers of committed records (`STABLE`).
     """
 
     tables: GroupTables
@@ -63,6 +65,7 @@ class LagQuestion:
     files: Mapping[tuple[str, int], LogFiles] = field(default_factory=dict)
     retention: Mapping[str, TopicRetention] = field(default_factory=dict)
     is_end: bool = True
+    stable: pa.Table = field(default_factory=STABLE.empty_table)
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,15 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     rows = rows.join(moved.progress(), list(KEY)).join(_last(statuses), list(KEY))
     rows = _judged(rows, asked)
     for found in (
+        stable_lags(rows, asked.stable),
         time_lags(rows, asked.samples, asked.written, as_of_ms),
         trends(rows, asked.samples, as_of_ms, asked.rules),
         losses(rows, asked.files, asked.retention, as_of_ms, is_end=asked.is_end),
     ):
         for name, column in _columns(found):
             rows = rows.append_column(name, column)
+    place = rows.column_names.index("reason")
+    rows = rows.set_column(place, "reason", pc.coalesce(rows["reason"], held_back(rows)))
     rows = rows.append_column("verdict", verdicts(rows, asked.rules, asked.as_of))
     rows = _worst_first(rows, asked.rules)
     return Lag(rows.select([each.name for each in table("lag").columns]), statuses, moved.moves())

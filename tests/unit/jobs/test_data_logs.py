@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.dump.data_log_times import SEGMENTS, TIMES
+from analytics.evaluate.lag.stable_lag import STABLE
 from jobs.console import Console
 from jobs.replayed import replayed
 from jobs.runs.data_logs import DataLogs, data_logs
@@ -29,7 +30,7 @@ def logs(*entries: tuple[float, int], is_append_time: bool = True, partition: in
         for minutes, offset in entries
     ]
     times = pa.Table.from_pylist(rows, TIMES).drop_columns(["copy"])
-    return DataLogs(SEGMENTS.empty_table(), times)
+    return DataLogs(SEGMENTS.empty_table(), times, STABLE.empty_table())
 
 
 def end_at(found: DataLogs, minutes: float) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from analytics.dump.inputs import recognize
 from analytics.dump.log_dirs import read_copies
 from analytics.dump.plan import next_offset
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+from analytics.evaluate.lag.stable_lag import STABLE
 from analytics.evaluate.lag.time_lag import AT_LEAST, EXACT, UNKNOWN, time_lags
 from jobs.runs.data_logs import DataLogs
 
@@ -45,7 +46,9 @@ def times_of(topic: str, partition: int) -> list[int]:
 def logs() -> DataLogs:
     copies = read_copies(recognize([str(DATA / "broker-1")]).disks, next_offset, [])
     segments, times = data_segments_and_times(copies)
-    return DataLogs(segments.drop_columns(["copy"]), times.drop_columns(["copy"]))
+    return DataLogs(
+        segments.drop_columns(["copy"]), times.drop_columns(["copy"]), STABLE.empty_table()
+    )
 
 
 def at(ms: int) -> datetime:

@@ -1,0 +1,158 @@
+"""When share partitions stood still: a leader's own knowledge, and cases worked by hand."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.evaluate.share.stall_history import stall_history
+from analytics.evaluate.share.table import evaluate_share
+from analytics.evaluate.share.window import STATE_NAMES
+from tests.support.broker_state import CutBatch
+from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
+from tests.support.share_leader import ACKNOWLEDGED, AVAILABLE, FINAL, Truth, random_leader
+from tests.unit.evaluate.share.backlog import log_of, question, time_of
+
+KEY = ("g", "topic", 0)
+NAMES = (
+    *("next_offset", "since", "since_bound", "until", "ended_by", "kind"),
+    *("blocking_state", "blocking_delivery_count", "done_behind"),
+)
+
+
+def stalls_of(
+    records: list[ShareRecord], least_minutes: int = 0, as_of: int | None = None, **more: Any
+) -> list[dict[str, Any]]:
+    end = max(each.offset for each in records) if as_of is None else as_of
+    as_of_ms = round(time_of(end).timestamp() * 1000)
+    gaps: dict[int, str] = more.get("gaps", {})
+    found = stall_history(log_of(records), least_minutes * 60_000, as_of_ms, gaps).to_pylist()
+    return sorted((dict(each) for each in found), key=lambda each: each["since"])
+
+
+def of_truths(truths: list[Truth]) -> list[dict[str, Any]]:
+    """The same by walking from truth to truth."""
+    found = []
+    lives = [(each.is_there and each.start >= 0, each.moved) for each in truths]
+    begin = 0
+    while begin < len(truths):
+        end = begin
+        while end < len(truths) and lives[end] == lives[begin]:
+            end += 1
+        shown = [at for at in range(begin, end) if truths[at].blocking is not None]
+        if lives[begin][0] and shown:
+            bound = "exact" if shown[0] == begin else "at_latest"
+            found.append({**_of_truth(truths, shown[0], end), "since_bound": bound})
+        begin = end
+    return found
+
+
+def _of_truth(truths: list[Truth], since: int, end: int) -> dict[str, Any]:
+    last = truths[end - 1]
+    blocking = last.blocking
+    assert blocking is not None
+    is_open = end == len(truths)
+    is_reset = not is_open and (not truths[end].is_there or truths[end].next < last.next)
+    behind = sum(at > last.next and what[0] in FINAL for at, what in last.stored.items())
+    return {
+        "next_offset": last.next,
+        "since": time_of(since),
+        "until": None if is_open else time_of(end),
+        "ended_by": None if is_open else "reset" if is_reset else "moved",
+        "kind": "blocked" if behind else "stalled",
+        "blocking_state": STATE_NAMES[blocking.state],
+        "blocking_delivery_count": blocking.count,
+        "done_behind": behind,
+    }
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_a_leader_stood_still_when_it_says_so(seed: int) -> None:
+    random = Random(seed)
+    leader = random_leader(random, random.randrange(1, 150))
+    if not leader.records:
+        return
+    told = [{name: each[name] for name in NAMES} for each in stalls_of(leader.records)]
+    truth = of_truths(leader.truths)
+    for ours, theirs in zip(told, truth, strict=True):
+        # A start offset that an operator set further on is no other run for a reader of records.
+        if theirs["ended_by"] is not None and ours["ended_by"] != theirs["ended_by"]:
+            assert theirs["ended_by"] == "moved"
+            theirs["ended_by"] = ours["ended_by"]
+        assert ours == theirs
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=30)
+def test_what_still_stands_is_what_the_backlog_says(seed: int) -> None:
+    random = Random(seed)
+    leader = random_leader(random, random.randrange(1, 120))
+    if not leader.records or not leader.truths[-1].is_there:
+        return
+    (row,) = evaluate_share(question(leader.records)).rows.to_pylist()
+    still = [each for each in stalls_of(leader.records) if each["until"] is None]
+    since: datetime | None = still[0]["since"] if still else None
+    assert row["stalled_since"] == since
+
+
+def record(offset: int, start: int, *ranges: tuple[int, int, int], partition: int = 0) -> Any:
+    """An update: first and last offset, delivery state; all after one delivery."""
+    batches = tuple(CutBatch(first, last, state, 1) for first, last, state in ranges)
+    return ShareRecord(partition, offset, KEY, Update(0, 0, start, -1, batches))
+
+
+def begun(offset: int, start: int, snapshot_epoch: int = 0) -> ShareRecord:
+    value = Snapshot(snapshot_epoch, 0, 0, start, -1, 1, 1, ())
+    return ShareRecord(0, offset, KEY, value)
+
+
+def test_one_record_kept_the_start_offset_for_half_an_hour() -> None:
+    records = [
+        begun(0, 0),
+        record(10, 0, (1, 4, ACKNOWLEDGED)),  # 0 was handed out, and not given back
+        record(20, 0, (5, 9, ACKNOWLEDGED)),
+        record(40, 0, (0, 0, ACKNOWLEDGED)),
+    ]
+    (stall,) = stalls_of(records, least_minutes=5)
+
+    assert (stall["since"], stall["until"]) == (time_of(10), time_of(40))
+    assert stall["duration_ms"] == 30 * 60_000
+    assert (stall["kind"], stall["next_offset"], stall["done_behind"]) == ("blocked", 0, 9)
+    assert (stall["blocking_state"], stall["ended_by"]) == ("NOT_STORED", "moved")
+    assert (stall["coordinator_partition"], stall["record_offset"]) == (0, 40)
+    assert stalls_of(records, least_minutes=31) == []
+
+
+def test_what_goes_on_lasts_until_the_instant() -> None:
+    records = [begun(0, 0), record(1, 0, (0, 3, AVAILABLE))]
+    (stall,) = stalls_of(records, least_minutes=5, as_of=60)
+    assert (stall["until"], stall["ended_by"], stall["record_offset"]) == (None, None, None)
+    assert (stall["duration_ms"], stall["kind"]) == (59 * 60_000, "stalled")
+
+
+def test_where_the_log_begins_later_only_a_bound_is_told() -> None:
+    records = [
+        begun(5, 3, snapshot_epoch=7),
+        record(6, 3, (3, 3, AVAILABLE)),
+        record(30, 9, (9, 9, ACKNOWLEDGED)),
+    ]
+    (stall,) = stalls_of(records, least_minutes=5)
+    assert (stall["since"], stall["since_bound"]) == (time_of(6), "at_latest")
+    assert stall["ended_by"] == "moved"
+
+
+def test_what_may_be_among_lost_records_is_said() -> None:
+    records = [begun(0, 0), record(1, 0, (0, 3, AVAILABLE)), record(30, 4)]
+    (stall,) = stalls_of(records, least_minutes=5, gaps={0: "records are missing"})
+    assert (stall["complete"], stall["missing"]) == (False, "records are missing")
+    (stall,) = stalls_of(records, least_minutes=5, gaps={1: "records are missing"})
+    assert (stall["complete"], stall["missing"]) == (True, None)
+
+
+def test_without_records_there_is_none() -> None:
+    assert stall_history(log_of([]), 0, 0, {}).num_rows == 0
