@@ -10,6 +10,7 @@ from reports.page.groups import counts_of, groups_grid
 from reports.page.head import copies_of, coverage_of, facts_of
 from reports.page.model import Cell, Page
 from reports.page.stories import stories_of, told_groups
+from reports.page.subjects import subjects_of
 from reports.page.untold import is_of_coverage, reasons
 from reports.page.verdict import checked_of, verdict_of
 from reports.page.workspace_tables import WorkspaceTables
@@ -24,7 +25,7 @@ TABLES: Final = (
     *("rebalances", "group_churn", "rebalance_storms"),
     *("share_backlog", "share_delivery_counts", "share_batches"),
     *("log_cleaning", "coordinator_load", "committers"),
-    *("divergences", "load_faults"),
+    *("divergences", "load_faults", "coordinator_epochs"),
 )
 """What a page reads whole; of `OF_GROUPS` it reads what is of the groups that it shows."""
 
@@ -61,6 +62,7 @@ def page_of(read: WorkspaceTables) -> Page:
         groups=groups_grid(read, stories),
         group_counts=counts_of(read),
         foot=foot_of(read),
+        subjects=subjects_of(read, stories),
         stories=stories_of(read, told, shown),
     )
 

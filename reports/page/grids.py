@@ -15,6 +15,8 @@ from reports.page.texts import ABSENT, harmless, moment, name_cut, names_cut, sa
 
 NUMBERS: Final = ("number", "decimal", "share", "bytes", "duration")
 _LONGEST_TEXT: Final = 160
+_LONGEST_WORD: Final = 40
+"""What is longer, and has blanks, goes on in the next line."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,14 @@ def grid_of(
         anchor: Its id on the page.
         caption: What it shows.
         rows: In the order they are shown.
-        columns: Those that are shown; one that the table lacks is left out.
+        columns: Those that are shown; but for the first, one without any value is left out.
         top: At most so many rows.
         source: Where in the workspace all rows are ("evaluations/lag").
         stories: Groups that have a story to lead to.
     """
-    there = [each for each in columns if each.name in rows.column_names]
-    first = rows.slice(0, top).select([each.name for each in there])
+    begins = rows.slice(0, top)
+    there = [each for each in columns if _says_something(begins, each)]
+    first = begins.select([each.name for each in there])
     cells = [_cells(first[each.name].to_pylist(), each, stories) for each in there]
     more = rows.num_rows - first.num_rows
     return Grid(
@@ -66,8 +69,20 @@ def grid_of(
         heads=tuple(each.head for each in there),
         rows=tuple(zip(*cells, strict=True)),
         numbers=frozenset(n for n, each in enumerate(there) if each.kind in NUMBERS),
+        sentences=frozenset(
+            n
+            for n, column in enumerate(cells)
+            if any(len(each.text) > _LONGEST_WORD and " " in each.text for each in column)
+        ),
         more=f"{more:,} more in {source}" if more else "",
     )
+
+
+def _says_something(rows: pa.Table, column: Shown) -> bool:
+    if column.name not in rows.column_names:
+        return False
+    is_key = column.kind in ("group", "name")
+    return is_key or rows[column.name].null_count < rows.num_rows
 
 
 def _cells(values: list[Any], column: Shown, stories: frozenset[str]) -> list[Cell]:

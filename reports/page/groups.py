@@ -85,6 +85,7 @@ def groups_grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
             for row, spark in zip(grid.rows, sparks, strict=True)
         ),
         numbers=frozenset(n if n < _SPARK_AT else n + 1 for n in grid.numbers),
+        sentences=frozenset(),
     )
 
 

@@ -35,6 +35,7 @@ class Grid:
         heads: Of its columns; the first one names the row.
         rows: As many cells each.
         numbers: Which columns are numbers.
+        sentences: Which columns have text that goes on in the next line.
         more: How much is not shown, and where it is; empty where all is.
     """
 
@@ -43,6 +44,7 @@ class Grid:
     heads: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     numbers: frozenset[int] = frozenset()
+    sentences: frozenset[int] = frozenset()
     more: str = ""
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,12 +12,15 @@ import pyarrow.compute as pc
 from reports.page.anchors import group_anchor
 from reports.page.grids import Shown, grid_of, name_cell
 from reports.page.groups import MOST as MOST_GROUPS
-from reports.page.model import Cell, Clause, Fact, Grid, Story
+from reports.page.model import Cell, Clause, Fact, Figure, Grid, Story
+from reports.page.story_charts import charts_of
 from reports.page.texts import LONGEST_SENTENCE, name_cut, said
 from reports.page.workspace_tables import WorkspaceTables
 from schemas.finding_rules import SEVERITIES
 
 MOST: Final = 100
+MOST_DRAWN: Final = 16
+"""So many of them have charts."""
 _MOST_FINDINGS: Final = 12
 _MOST_VERDICTS: Final = 12
 _MOST_EVENTS: Final = 40
@@ -76,10 +80,28 @@ def stories_of(
     rows = read.rows("audited_groups")
     mine = rows.filter(pc.is_in(rows["group_id"], pa.array(wanted, pa.string()))).to_pylist()
     known = {row["group_id"]: row for row in mine}
-    return tuple(_story(read, known[group], shown) for group in wanted)
+    drawn = [each for each in wanted if known[each]["critical"] or known[each]["warning"]]
+    end = _end(read)
+    return tuple(
+        _story(read, known[group], shown, _drawn(read, group, end, drawn[:MOST_DRAWN]))
+        for group in wanted
+    )
 
 
-def _story(read: WorkspaceTables, row: Row, shown: frozenset[str]) -> Story:
+def _drawn(
+    read: WorkspaceTables, group: str, end: datetime | None, drawn: Sequence[str]
+) -> tuple[Figure, ...]:
+    return tuple(charts_of(read, group, group_anchor(group), end)) if group in drawn else ()
+
+
+def _end(read: WorkspaceTables) -> datetime | None:
+    said = read.summary["as_of"].get("time")
+    return None if said is None else datetime.fromisoformat(said)
+
+
+def _story(
+    read: WorkspaceTables, row: Row, shown: frozenset[str], figures: tuple[Figure, ...]
+) -> Story:
     group = row["group_id"]
     anchor = group_anchor(group)
     findings = read.of_group("findings", group).slice(0, _MOST_FINDINGS).to_pylist()
@@ -100,6 +122,7 @@ def _story(read: WorkspaceTables, row: Row, shown: frozenset[str]) -> Story:
             )
             for each in findings
         ),
+        figures=figures,
         grids=tuple(each for each in _grids(read, group, anchor) if each.rows),
     )
 

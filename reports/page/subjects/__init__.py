@@ -1,1 +1,32 @@
 """One file a subject: its question, charts and table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from reports.page.model import Subject
+from reports.page.subjects.assignment import assignment
+from reports.page.subjects.consistency import consistency
+from reports.page.subjects.expiry import expiry
+from reports.page.subjects.internal_topics import internal_topics
+from reports.page.subjects.lag import lag
+from reports.page.subjects.rebalances import rebalances
+from reports.page.subjects.removals import removals
+from reports.page.subjects.share import share
+from reports.page.workspace_tables import WorkspaceTables
+
+_ALL: Final[tuple[Callable[[WorkspaceTables, frozenset[str]], Subject | None], ...]] = (
+    *(expiry, removals, lag, assignment, rebalances, share, internal_topics, consistency),
+)
+
+
+def subjects_of(read: WorkspaceTables, stories: frozenset[str]) -> tuple[Subject, ...]:
+    """Return the subjects that were asked.
+
+    Args:
+        read: The tables.
+        stories: Groups that have a story to lead to.
+    """
+    found = (each(read, stories) for each in _ALL)
+    return tuple(each for each in found if each is not None)

@@ -1,0 +1,157 @@
+"""How charts look: one size, colours that the colour-blind tell apart, SVG that a page themes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import altair as alt
+import vl_convert
+
+WIDTH: Final = 400
+ROW: Final = 20
+"""Height of a row of a chart that has a row a name."""
+
+INK: Final = "#1b1f24"
+SOFT: Final = "#57606a"
+LINE: Final = "#d5d9de"
+BLUE: Final = "#0b64b8"
+ORANGE: Final = "#c2570c"
+GREEN: Final = "#1a7f5a"
+PINK: Final = "#b0447f"
+YELLOW: Final = "#8a6d00"
+GREY: Final = "#7a828c"
+SERIES: Final = (BLUE, ORANGE, GREEN, PINK, YELLOW, GREY)
+"""Apart in lightness too; the page's stylesheet has a lighter one for each where it is dark."""
+
+SHAPES: Final = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down")
+LONGEST_LABEL: Final = 30
+"""Names are given to a chart no longer than this, and told apart."""
+_FORMS: Final = (
+    (3 * 86_400, "%d %b"),
+    (86_400, "%d %b %H:%M"),
+    (600, "%H:%M"),
+    (10, "%H:%M:%S"),
+    (0, "%H:%M:%S.%L"),
+)
+"""How times are written where they span at least so many seconds."""
+_IDS: Final = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
+_ARIA: Final = re.compile(r' (?:aria-[a-z]+|role)="[^"]*"')
+
+Row = Mapping[str, Any]
+Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
+
+
+def data(rows: Sequence[Row]) -> alt.Data:
+    """Return rows as a chart takes them."""
+    return alt.Data(values=list(rows))  # type: ignore[no-untyped-call]
+
+
+def svg_of(
+    chart: alt.Chart | alt.LayerChart | alt.FacetChart,
+    anchor: str,
+    *,
+    height: int,
+    width: int = WIDTH,
+) -> str:
+    """Return a chart as an SVG that stands alone in a page.
+
+    Args:
+        chart: Without a size.
+        anchor: Makes its ids differ from those of other charts.
+        height: Of what is drawn, in pixels.
+        width: Likewise.
+    """
+    sized = chart.properties(width=width, height=height, background="transparent")
+    drawn = sized.configure(
+        font="system-ui, sans-serif",
+        # The reader's font may be wider than the one that labels were measured in.
+        padding={"left": 30, "right": 26, "top": 4, "bottom": 4},
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
+            domainColor=LINE,
+            gridColor=LINE,
+            tickColor=LINE,
+            labelColor=SOFT,
+            titleColor=SOFT,
+            labelFontSize=11,
+            titleFontSize=11,
+            titleFontWeight="normal",
+            labelLimit=190,
+        ),
+        legend=alt.LegendConfig(
+            orient="top",
+            direction="horizontal",
+            title=None,
+            labelColor=INK,
+            labelFontSize=11,
+            symbolSize=70,
+            labelLimit=190,
+            columns=3,
+            columnPadding=26,
+        ),
+        text=alt.MarkConfig(color=INK, fontSize=11),
+    )
+    svg: str = vl_convert.vegalite_to_svg(drawn.to_dict(validate=False))
+    return _alone(svg, anchor)
+
+
+def _alone(svg: str, anchor: str) -> str:
+    """Return an SVG with ids of its own; what it shows is said beside it."""
+    names: dict[str, str] = {}
+
+    def renamed(match: re.Match[str]) -> str:
+        old = match[1] or match[2]
+        new = names.setdefault(old, f"{anchor}-{len(names)}")
+        return f'id="{new}"' if match[1] else f"url(#{new})"
+
+    plain = _IDS.sub(renamed, _ARIA.sub("", svg))
+    return plain.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+
+
+def times(moments: Iterable[str]) -> alt.Axis:
+    """Return an axis of times in UTC, as exact as their span needs.
+
+    Args:
+        moments: What is drawn, ISO 8601.
+    """
+    known = sorted(map(datetime.fromisoformat, moments))
+    span = (known[-1] - known[0]).total_seconds() if known else 0
+    form = next(form for least, form in _FORMS if span >= least)
+    days = dict.fromkeys(each.date().isoformat() for each in (*known[:1], *known[-1:]))
+    return alt.Axis(
+        title=None if span >= _FORMS[0][0] else " to ".join(days),
+        format=form,
+        tickCount=3,
+        labelOverlap=True,
+        grid=True,
+    )
+
+
+def utc() -> alt.Scale:
+    """Return the scale of times."""
+    return alt.Scale(type="utc")
+
+
+def names(title: str | None = None) -> alt.Axis:
+    """Return an axis of names, a row each."""
+    return alt.Axis(title=title, grid=False, ticks=False, domain=False, labelPadding=6)
+
+
+def colours(words: Sequence[str], palette: Sequence[str] = SERIES) -> alt.Scale:
+    """Return the colours of words, in their order."""
+    return alt.Scale(
+        domain=list(words), range=[palette[n % len(palette)] for n in range(len(words))]
+    )
+
+
+def shapes(words: Sequence[str]) -> alt.Scale:
+    """Return the shapes of words, in their order: colour is never the only sign."""
+    return alt.Scale(domain=list(words), range=[SHAPES[n % len(SHAPES)] for n in range(len(words))])
+
+
+def rows_high(rows: Sequence[Row], name: str) -> int:
+    """Return the height of a chart that has a row for each different value."""
+    return ROW * max(2, len({row[name] for row in rows}))

@@ -1,0 +1,49 @@
+"""Delivery states along the offsets of share partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from reports.charts.look import BLUE, GREEN, GREY, INK, ORANGE, Row, data, names, rows_high, svg_of
+
+_COLOURS = {"AVAILABLE": ORANGE, "ACQUIRED": BLUE, "ACKNOWLEDGED": GREEN, "ARCHIVED": GREY}
+_HEIGHTS = {"AVAILABLE": 14, "ACQUIRED": 14, "ACKNOWLEDGED": 7, "ARCHIVED": 3}
+"""What is still to be dealt with is thick, what is done with is thin."""
+
+
+def share_window(rows: Sequence[Row], starts: Sequence[Row], anchor: str) -> str:
+    """Return a bar for each range of offsets in one state, and where the start offset is.
+
+    Args:
+        rows: `place`, `first`, `beyond` (the last offset and one), `state`.
+        starts: `place`, `start`.
+        anchor: Of the figure.
+    """
+    words = [each for each in _COLOURS if each in {row["state"] for row in rows}]
+    words += sorted({row["state"] for row in rows} - set(words))
+    domain, palette = words, [_COLOURS.get(each, INK) for each in words]
+    sized = [{**row, "height": _HEIGHTS.get(row["state"], 10)} for row in rows]
+    order = list(dict.fromkeys(row["place"] for row in [*starts, *rows]))
+    y = alt.Y("place:N", sort=order, axis=names())
+    bars = [
+        alt.Chart(data([row for row in sized if row["height"] == high]))
+        .mark_bar(height=high)
+        .encode(
+            x=alt.X("first:Q", axis=alt.Axis(title="offset", tickCount=5), scale=_NO_ZERO),
+            x2="beyond:Q",
+            y=y,
+            color=alt.Color("state:N", scale=alt.Scale(domain=domain, range=palette)),
+        )
+        for high in sorted({row["height"] for row in sized})
+    ]
+    marks = (
+        alt.Chart(data(starts))
+        .mark_tick(color=INK, thickness=2, height=18)
+        .encode(x=alt.X("start:Q", scale=_NO_ZERO), y=y)
+    )
+    return svg_of(alt.layer(*bars, marks), anchor, height=rows_high(starts, "place"))
+
+
+_NO_ZERO = alt.Scale(zero=False)

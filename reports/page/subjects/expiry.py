@@ -1,0 +1,127 @@
+"""Expiry: which committed offsets go when, and what another retention would cost."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.charts.expiry_calendar import expiry_calendar
+from reports.charts.retention_matrix import retention_matrix
+from reports.page.drawn import at, dicts, figure, labels
+from reports.page.grids import Shown, grid_of
+from reports.page.model import Figure, Subject
+from reports.page.texts import harmless, moment
+from reports.page.workspace_tables import WorkspaceTables
+from reports.quantities import duration
+
+_MOST_GROUPS: Final = 14
+_MOST_ROWS: Final = 20
+_FINE: Final = {"safe", "not_lost_in_period"}
+_NOBODY_LOSES: Final = (
+    "No retention that was tried takes offsets of any group (evaluations/retention_what_if)."
+)
+_TONES: Final = {"overdue": "warning", "due": "critical", "cannot_tell": "warning"}
+_COLUMNS: Final = (
+    Shown("group_id", "Group", "group"),
+    Shown("topic", "Topic", "name"),
+    Shown("partition", "Partition", "partition"),
+    Shown("committed_offset", "Committed offset", "number"),
+    Shown("expires_at", "Expires", "time"),
+    Shown("status", "Status", "word", _TONES),
+    Shown("rule", "Rule", "word"),
+    Shown("retention_ms", "Retention", "duration"),
+    Shown("retention_source", "From", "word"),
+    Shown("read_again_if_earliest", "Read again if earliest", "number"),
+    Shown("skipped_if_latest", "Skipped if latest", "number"),
+)
+
+
+def expiry(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
+    """Return the subject; None where it was not asked."""
+    if not read.has("offset_expiration"):
+        return None
+    rows = read.rows("offset_expiration")
+    soon = rows.sort_by([("expires_at", "ascending")])
+    what_if = read.rows("retention_what_if")
+    is_safe = bool(what_if.num_rows) and set(what_if["verdict"].to_pylist()) <= _FINE
+    return Subject(
+        anchor="expiry",
+        title="Expiry",
+        question="Which committed offsets go when, and what would another retention cost?",
+        notes=(_NOBODY_LOSES,) if is_safe else (),
+        figures=(*_calendar(soon), *(() if is_safe else _matrix(what_if))),
+        grids=(
+            grid_of(
+                "expiry-table",
+                "Committed offsets, those that expire first",
+                soon,
+                _COLUMNS,
+                top=_MOST_ROWS,
+                source="evaluations/offset_expiration",
+                stories=stories,
+            ),
+        ),
+    )
+
+
+def _calendar(soon: pa.Table) -> tuple[Figure, ...]:
+    known = dicts(soon.filter(pc.is_valid(soon["expires_at"])), "group_id", "expires_at", "status")
+    groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
+    named = labels(groups)
+    # What expires at once is one mark.
+    marks = {
+        (named[row["group_id"]], at(row["expires_at"]), row["status"].replace("_", " "))
+        for row in known
+        if row["group_id"] in named
+    }
+    order = list(named.values())
+    rows = [
+        {"group": group, "at": time, "status": status}
+        for group, time, status in sorted(marks, key=lambda each: (order.index(each[0]), each[1:]))
+    ]
+    first = known[0] if known else None
+    says = (
+        f"The first to expire are offsets of {harmless(first['group_id'])}, "
+        f"at {moment(first['expires_at'])}."
+        if first
+        else ""
+    )
+    return figure(
+        "expiry-calendar", "When committed offsets expire (UTC)", says, rows, expiry_calendar
+    )
+
+
+def _matrix(what_if: pa.Table) -> tuple[Figure, ...]:
+    wanted = ("group_id", "retention_minutes", "verdict", "lost_now", "lost_once")
+    known = dicts(what_if, *wanted) if what_if.num_rows else []
+    known.sort(key=lambda row: -((row["lost_now"] or 0) + (row["lost_once"] or 0)))
+    groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
+    named = labels(groups)
+    shown = sorted(
+        (row for row in known if row["group_id"] in named),
+        key=lambda row: (groups.index(row["group_id"]), row["retention_minutes"]),
+    )
+    rows = [
+        {
+            "group": named[row["group_id"]],
+            "retention": duration(row["retention_minutes"] * 60_000),
+            "verdict": (row["verdict"] or "cannot tell").replace("_", " "),
+        }
+        for row in shown
+    ]
+    worst = known[0] if known else None
+    says = (
+        f"Under a retention of {duration(worst['retention_minutes'] * 60_000)}, "
+        f"{harmless(worst['group_id'])}: {str(worst['verdict']).replace('_', ' ')}."
+        if worst
+        else ""
+    )
+    return figure(
+        "retention-matrix",
+        "What each retention would do to each group",
+        says,
+        rows,
+        retention_matrix,
+    )

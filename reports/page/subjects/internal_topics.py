@@ -1,0 +1,132 @@
+"""The internal topics: what fills them, who writes it, and whether the cleaner runs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from reports.charts.largest_lags import largest_lags
+from reports.charts.log_bytes import log_bytes
+from reports.page.drawn import dicts, figure, labels, place
+from reports.page.grids import Shown, grid_of
+from reports.page.model import Figure, Subject
+from reports.page.texts import harmless, said
+from reports.page.workspace_tables import WorkspaceTables
+
+_MOST_BARS: Final = 12
+_MOST_ROWS: Final = 20
+_TONES: Final = {
+    "dead": "critical",
+    "disabled": "warning",
+    "overdue": "warning",
+    "passes_over": "warning",
+    "keeps_up": "good",
+    "nothing_to_clean": "good",
+}
+_COLUMNS: Final = (
+    Shown("topic", "Topic", "name"),
+    Shown("partition", "Partition", "partition"),
+    Shown("copy", "Copy", "name"),
+    Shown("verdict", "Cleaner", "word", _TONES),
+    Shown("clean_bytes", "Clean", "bytes"),
+    Shown("cleanable_bytes", "Cleanable", "bytes"),
+    Shown("active_bytes", "Active segment", "bytes"),
+    Shown("left_bytes", "A pass leaves", "bytes"),
+    Shown("dirty_ratio", "Dirty ratio", "share"),
+    Shown("due_since", "Due since", "time"),
+    Shown("last_pass_at", "Last pass", "time"),
+    Shown("overdue_tombstones", "Overdue tombstones", "number"),
+    Shown("evidence", "Evidence"),
+)
+_PARTS: Final = {
+    "clean": "clean_bytes",
+    "cleanable": "cleanable_bytes",
+    "active segment": "active_bytes",
+}
+
+
+def internal_topics(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
+    """Return the subject; None where it was not asked."""
+    if not read.has("log_cleaning"):
+        return None
+    rows = read.rows("log_cleaning")
+    leading = rows.filter(rows["is_leading"]) if rows.num_rows else rows
+    largest = _largest_first(read, leading)
+    return Subject(
+        anchor="internal-topics",
+        title="Internal topics",
+        question="What fills the internal topics, who writes it, and does the cleaner run?",
+        figures=(*_bytes(largest), *_committers(read)),
+        grids=(
+            grid_of(
+                "internal-topics-table",
+                "Partitions and their cleaner, the largest first",
+                largest,
+                _COLUMNS,
+                top=_MOST_ROWS,
+                source="evaluations/log_cleaning",
+                stories=stories,
+            ),
+        ),
+    )
+
+
+def _largest_first(read: WorkspaceTables, leading: pa.Table) -> pa.Table:
+    """Return the copies in force, by the bytes that `coordinator_load` has of them."""
+    sizes = {
+        (row["topic"], row["partition"]): row["file_bytes"]
+        for row in read.rows("coordinator_load").to_pylist()
+    }
+    found = leading.to_pylist()
+    order = sorted(
+        range(len(found)),
+        key=lambda n: (-(sizes.get((found[n]["topic"], found[n]["partition"])) or 0), n),
+    )
+    return leading.take(pa.array(order, pa.int64()))
+
+
+def _bytes(largest: pa.Table) -> tuple[Figure, ...]:
+    known = dicts(largest.slice(0, _MOST_BARS), "topic", "partition", *_PARTS.values())
+    named = labels(map(place, known))
+    rows = [
+        {"place": named[place(row)], "part": part, "bytes": row[column]}
+        for row in known
+        for part, column in _PARTS.items()
+        if row[column]
+    ]
+    first = known[0] if known else None
+    parts = ", ".join(f"{said(first[c], 'bytes')} {p}" for p, c in _PARTS.items()) if first else ""
+    says = f"The largest is {harmless(place(first))}: {parts}." if first else ""
+    return figure(
+        "internal-topics-bytes", "What partitions hold, the largest first", says, rows, log_bytes
+    )
+
+
+def _committers(read: WorkspaceTables) -> tuple[Figure, ...]:
+    table = read.rows("committers")
+    if not table.num_rows:
+        return ()
+    order = [("bytes_per_day", "descending"), ("group_id", "ascending")]
+    known = [
+        row
+        for row in dicts(table.sort_by(order).slice(0, _MOST_BARS), "group_id", "bytes_per_day")
+        if row["bytes_per_day"]
+    ]
+    named = labels(row["group_id"] for row in known)
+    rows = [
+        {
+            "place": named[row["group_id"]],
+            "lag": row["bytes_per_day"],
+            "said": said(row["bytes_per_day"], "bytes"),
+        }
+        for row in known
+    ]
+    says = f"The first is {harmless(known[0]['group_id'])}." if known else ""
+    return figure(
+        "internal-topics-committers",
+        "Who writes the most commits, in bytes a day",
+        says,
+        rows,
+        largest_lags,
+    )

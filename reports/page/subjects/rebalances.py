@@ -1,0 +1,128 @@
+"""Rebalances: who is restless, and since when."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.charts.members_over_time import members_over_time
+from reports.charts.rebalances_over_time import rebalances_over_time
+from reports.page.drawn import at, dicts, figure, labels
+from reports.page.grids import Shown, grid_of
+from reports.page.model import Subject
+from reports.page.texts import harmless
+from reports.page.workspace_tables import WorkspaceTables
+
+_MOST_GROUPS: Final = 12
+_MOST_LINES: Final = 4
+_MOST_MARKS: Final = 1500
+_MOST_ROWS: Final = 20
+_COLUMNS: Final = (
+    Shown("group_id", "Group", "group"),
+    Shown("epochs", "Epochs", "number"),
+    Shown("per_hour", "An hour", "decimal"),
+    Shown("storms", "Storms", "number"),
+    Shown("joined", "Joined", "number"),
+    Shown("left", "Left", "number"),
+    Shown("restarted", "Restarted", "number"),
+    Shown("fenced", "Fenced", "number"),
+    Shown("missing", "Without record", "number"),
+    Shown("top_client_id", "Most changes by", "name"),
+    Shown("top_client_changes", "Its changes", "number"),
+    Shown("from_timestamp", "From", "time"),
+    Shown("to_timestamp", "To", "time"),
+    Shown("incomplete_because", "Not told"),
+)
+
+
+def rebalances(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
+    """Return the subject; None where it was not asked."""
+    if not read.has("group_churn"):
+        return None
+    churn = read.rows("group_churn").sort_by(
+        [("storms", "descending"), ("epochs", "descending"), ("group_id", "ascending")]
+    )
+    groups = churn["group_id"].to_pylist()[:_MOST_GROUPS]
+    named = labels(groups)
+    known = _of(read.rows("rebalances"), groups, "at")
+    ticks = [
+        {"group": named[row["group_id"]], "at": at(row["at"])}
+        for row in dicts(known.slice(0, _MOST_MARKS), "group_id", "at")
+    ]
+    ticks.sort(key=lambda row: list(named.values()).index(row["group"]))
+    storms = [
+        {
+            "group": named[row["group_id"]],
+            "from": at(row["from_timestamp"]),
+            "to": at(row["to_timestamp"]),
+        }
+        for row in dicts(
+            _of(read.rows("rebalance_storms"), groups, "from_timestamp"),
+            *("group_id", "from_timestamp", "to_timestamp"),
+        )
+    ]
+    first = dicts(churn.slice(0, 1), "group_id", "epochs", "joined", "left")
+    says = (
+        f"{harmless(first[0]['group_id'])} is the most restless: {first[0]['epochs']:,} epochs, "
+        f"{first[0]['joined'] or 0:,} joined, {first[0]['left'] or 0:,} left."
+        if first
+        else ""
+    )
+    marked = " Storms are shaded." if storms else ""
+    lines = _members(known, groups[:_MOST_LINES])
+    return Subject(
+        anchor="rebalances",
+        title="Rebalances",
+        question="Which groups keep rebalancing, and who makes them?",
+        notes=() if churn.num_rows else ("No group rebalanced in this dump.",),
+        figures=(
+            *figure(
+                "rebalances-ticks",
+                "Rebalances over time (UTC)",
+                f"{says}{marked}",
+                ticks,
+                lambda rows, anchor: rebalances_over_time(rows, storms, anchor),
+            ),
+            *figure(
+                "rebalances-members",
+                "Members over time, of the most restless groups (UTC)",
+                says,
+                lines,
+                members_over_time,
+            ),
+        ),
+        grids=(
+            grid_of(
+                "rebalances-table",
+                "Groups, the most restless first",
+                churn,
+                _COLUMNS,
+                top=_MOST_ROWS,
+                source="evaluations/group_churn",
+                stories=stories,
+            ),
+        ),
+    )
+
+
+def _of(rows: pa.Table, groups: list[str], time: str) -> pa.Table:
+    if not rows.num_rows:
+        return rows
+    wanted = pc.is_in(rows["group_id"], pa.array(groups, pa.string()))
+    return rows.filter(pc.and_(wanted, pc.is_valid(rows[time]))).sort_by([(time, "ascending")])
+
+
+def _members(known: pa.Table, groups: list[str]) -> list[dict[str, object]]:
+    named = labels(groups)
+    rows = dicts(known, "group_id", "at", "member_count") if known.num_rows else []
+    return [
+        {
+            "group": named[row["group_id"]],
+            "at": at(row["at"]),
+            "members": row["member_count"],
+        }
+        for row in rows
+        if row["group_id"] in named and row["member_count"] is not None
+    ]

@@ -1,0 +1,133 @@
+"""Share groups: what is left to deliver, what blocks it, and how often it was tried."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reports.charts.delivery_counts import delivery_counts
+from reports.charts.share_window import share_window
+from reports.page.drawn import dicts, figure, labels, place
+from reports.page.grids import Shown, grid_of
+from reports.page.groups import TONES
+from reports.page.model import Figure, Subject
+from reports.page.texts import harmless
+from reports.page.workspace_tables import WorkspaceTables
+
+_MOST_PLACES: Final = 12
+_MOST_RANGES: Final = 1500
+_MOST_ROWS: Final = 20
+_COLUMNS: Final = (
+    Shown("group_id", "Group", "group"),
+    Shown("topic", "Topic", "name"),
+    Shown("partition", "Partition", "partition"),
+    Shown("status", "Status", "word", TONES),
+    Shown("lag", "Lag", "number"),
+    Shown("start_offset", "Start offset", "number"),
+    Shown("log_end_offset", "Log end offset", "number"),
+    Shown("in_flight", "In flight", "number"),
+    Shown("blocking_first_offset", "Blocked from", "number"),
+    Shown("blocking_last_offset", "to", "number"),
+    Shown("blocking_state", "by", "word"),
+    Shown("blocking_delivery_count", "Delivered", "number"),
+    Shown("near_limit_count", "On the last try", "number"),
+    Shown("archived_count", "Given up", "number"),
+    Shown("stalled_since", "Stands since", "time"),
+    Shown("reason", "Why not known"),
+)
+
+
+def share(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
+    """Return the subject; None where there are no share groups."""
+    backlog = read.rows("share_backlog")
+    if not backlog.num_rows:
+        return None
+    wanted = ("group_id", "topic", "partition", "start_offset", "status")
+    first = dicts(backlog.slice(0, _MOST_PLACES), *wanted)
+    return Subject(
+        anchor="share",
+        title="Share groups",
+        question="What is left to deliver, what keeps the start offset where it is?",
+        figures=(*_window(read, first), *_deliveries(read, first)),
+        grids=(
+            grid_of(
+                "share-table",
+                "Share partitions, the worst first",
+                backlog,
+                _COLUMNS,
+                top=_MOST_ROWS,
+                source="evaluations/share_backlog",
+                stories=stories,
+            ),
+        ),
+    )
+
+
+def _named(row: dict[str, object]) -> str:
+    return f"{row['group_id']} {place(row)}"
+
+
+def _window(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figure, ...]:
+    names = labels(map(_named, first))
+    columns = ("group_id", "topic", "partition", "first_offset", "last_offset")
+    table = read.rows("share_batches")
+    batches = dicts(table, *columns, "delivery_state_name") if table.num_rows else []
+    rows = [
+        {
+            "place": names[_named(row)],
+            "first": row["first_offset"],
+            "beyond": row["last_offset"] + 1,
+            "state": row["delivery_state_name"],
+        }
+        for row in batches
+        if _named(row) in names
+    ][:_MOST_RANGES]
+    starts = [
+        {"place": names[_named(row)], "start": row["start_offset"]}
+        for row in first
+        if row["start_offset"] is not None
+    ]
+    says = (
+        f"{harmless(_named(first[0]))} is {str(first[0]['status']).replace('_', ' ')}; "
+        f"start offset {first[0]['start_offset']}. The upright line is the start offset; thick "
+        "is what is still to be dealt with."
+    )
+    return figure(
+        "share-window",
+        "Delivery states along the offsets",
+        says,
+        rows if starts else (),
+        lambda found, anchor: share_window(found, starts, anchor),
+    )
+
+
+def _deliveries(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figure, ...]:
+    names = labels(map(_named, first))
+    columns = ("group_id", "topic", "partition", "delivery_count", "delivery_state_name", "records")
+    table = read.rows("share_delivery_counts")
+    known = [
+        row
+        for row in (dicts(table, *columns) if table.num_rows else [])
+        if _named(row) in names and row["delivery_count"] is not None
+    ]
+    known.sort(key=lambda row: list(names).index(_named(row)))
+    rows = [
+        {
+            "place": names[_named(row)],
+            "deliveries": row["delivery_count"],
+            "state": row["delivery_state_name"],
+            "records": row["records"],
+            "said": f"{row['records']:,}",
+        }
+        for row in known
+    ]
+    most = max(known, key=lambda row: int(row["delivery_count"]), default=None)
+    says = (
+        f"The most often delivered are {most['records']:,} records of "
+        f"{harmless(_named(most))}: {most['delivery_count']} times, "
+        f"{str(most['delivery_state_name']).lower()}."
+        if most
+        else ""
+    )
+    return figure(
+        "share-deliveries", "Records by how often they were delivered", says, rows, delivery_counts
+    )

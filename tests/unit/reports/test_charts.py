@@ -1,0 +1,121 @@
+"""Charts: well-formed, alone in their page, the same every time, harmless whatever is in them."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+
+import pytest
+
+from reports.charts.committed_offsets import committed_offsets
+from reports.charts.delivery_counts import delivery_counts
+from reports.charts.expiry_calendar import expiry_calendar
+from reports.charts.largest_lags import largest_lags
+from reports.charts.log_bytes import log_bytes
+from reports.charts.members_over_time import members_over_time
+from reports.charts.ownership import ownership
+from reports.charts.rebalances_over_time import rebalances_over_time
+from reports.charts.removals_timeline import removals_timeline
+from reports.charts.retention_matrix import retention_matrix
+from reports.charts.share_window import share_window
+from reports.charts.sparkline import sparkline
+from reports.charts.spread_of_partitions import spread_of_partitions
+from reports.page.drawn import labels
+
+NAMES = ("<script>alert(1)</script>", "a&b<i>'\"")
+TIMES = ("2026-11-21T09:20:36.059Z", "2026-11-22T09:20:36.059Z")
+PAIRS = [*zip(NAMES, TIMES, strict=True)]
+STARTS = [{"place": name, "start": 2} for name in NAMES]
+
+DRAWN: dict[str, Callable[[str], str]] = {
+    "committed_offsets": lambda name: committed_offsets(
+        [{"place": group, "at": at, "offset": n} for n, (group, at) in enumerate(PAIRS)],
+        [{"at": TIMES[0], "offset": 1, "what": "went back"}],
+        [{"at": TIMES[1]}],
+        name,
+    ),
+    "delivery_counts": lambda name: delivery_counts(
+        [
+            {"place": group, "deliveries": 2, "records": 4, "said": "4", "state": "AVAILABLE"}
+            for group in NAMES
+        ],
+        name,
+    ),
+    "expiry_calendar": lambda name: expiry_calendar(
+        [{"group": group, "at": at, "status": "scheduled"} for group, at in PAIRS], name
+    ),
+    "largest_lags": lambda name: largest_lags(
+        [{"place": group, "lag": 7, "said": "7"} for group in NAMES], name
+    ),
+    "log_bytes": lambda name: log_bytes(
+        [{"place": group, "part": "clean", "bytes": 7} for group in NAMES], name
+    ),
+    "members_over_time": lambda name: members_over_time(
+        [{"group": group, "at": at, "members": 1} for group, at in PAIRS], name
+    ),
+    "ownership": lambda name: ownership(
+        [
+            {"member": group, "partition": group, "from": TIMES[0], "to": TIMES[1]}
+            for group in NAMES
+        ],
+        name,
+    ),
+    "rebalances_over_time": lambda name: rebalances_over_time(
+        [{"group": group, "at": at} for group, at in PAIRS],
+        [{"group": NAMES[0], "from": TIMES[0], "to": TIMES[1]}],
+        name,
+    ),
+    "removals_timeline": lambda name: removals_timeline(
+        [{"at": at, "cause": group, "verdict": group} for group, at in PAIRS], name
+    ),
+    "retention_matrix": lambda name: retention_matrix(
+        [{"group": group, "retention": "7 d", "verdict": "safe"} for group in NAMES], name
+    ),
+    "share_window": lambda name: share_window(
+        [{"place": group, "first": 2, "beyond": 9, "state": "ARCHIVED"} for group in NAMES],
+        STARTS,
+        name,
+    ),
+    "spread_of_partitions": lambda name: spread_of_partitions(
+        [
+            {"group": group, "fewest": 1, "mean": 1.5, "most": 2, "verdict": "even"}
+            for group in NAMES
+        ],
+        name,
+    ),
+}
+
+
+@pytest.mark.parametrize("chart", DRAWN)
+def test_a_chart_is_an_image_of_its_own(chart: str) -> None:
+    svg = DRAWN[chart]("first")
+    root = ET.fromstring(svg)
+    tags = {each.tag.rpartition("}")[2] for each in root.iter()}
+    assert tags <= {"svg", "g", "path", "line", "text", "rect", "defs", "clipPath", "circle"}
+    texts = {"".join(each.itertext()) for each in root.iter() if each.tag.endswith("text")}
+    assert [each for each in texts if each in NAMES or each.startswith("<script")]
+    ids = [each.get("id") for each in root.iter() if each.get("id")]
+    assert all(str(each).startswith("first-") for each in ids)
+    assert len(ids) == len(set(ids))
+    assert DRAWN[chart]("first") == svg
+    assert DRAWN[chart]("second").count("NaN") == 0
+
+
+def test_a_sparkline_goes_from_the_first_to_the_last_point() -> None:
+    root = ET.fromstring(sparkline([(0, 5), (10, 5), (20, 9)]))
+    assert root[0].get("d") == "M2 18H48V18H94V2"
+
+
+def test_a_sparkline_of_many_points_keeps_its_lowest_and_highest() -> None:
+    points = [(n, 100 + (n == 777) * 50 - (n == 333) * 50) for n in range(2000)]
+    path = str(ET.fromstring(sparkline(points))[0].get("d"))
+    assert "V2H" in path
+    assert "V18H" in path
+    assert len(path) < 1000
+
+
+def test_names_on_an_axis_are_short_and_still_told_apart() -> None:
+    names = [f"{'long' * 20}-{n}-{'end' * 20}" for n in range(12)]
+    short = labels(names)
+    assert len(set(short.values())) == len(names)
+    assert max(map(len, short.values())) <= 30
