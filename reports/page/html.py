@@ -19,7 +19,7 @@ SIGNS: Final = {
 }
 """What tells tones apart without colour."""
 
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src 'none'"
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def html_of(page: Page) -> str:

@@ -1,0 +1,119 @@
+"""The page in a real browser: nothing is asked for, nothing is wrong, nothing is out of sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reports.page.build import page_of
+from reports.page.html import html_of
+from tests.support.browser import Browser, browser, missing
+from tests.support.page_tables import AT, finding, workspace
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+HOSTILE = ("<script>document.title = 1</script>", "x" * 32_000, "a\u202eb\x00c", '"><img src=x>')
+GROUPS = [*(f"group-{n}" for n in range(40)), *HOSTILE]
+FINDINGS = [finding(each) for each in GROUPS[30:]]
+PLACE = {"topic": "orders", "partition": 0}
+TABLES = {
+    "group_churn": [{"group_id": each, "epochs": 4, "storms": 1} for each in GROUPS],
+    "rebalances": [
+        {"group_id": each, "at": AT, "member_count": n} for n, each in enumerate(GROUPS)
+    ],
+    "offset_expiration": [
+        {"group_id": each, **PLACE, "expires_at": AT, "status": "scheduled"} for each in GROUPS
+    ],
+    "offset_removals": [
+        {"group_id": each, **PLACE, "removed_at": AT, "cause": "expired", "verdict": "early"}
+        for each in GROUPS
+    ],
+    "share_backlog": [
+        {"group_id": each, **PLACE, "start_offset": 4, "status": "blocked"} for each in GROUPS
+    ],
+    "share_batches": [
+        {
+            "group_id": each,
+            **PLACE,
+            "first_offset": 4,
+            "last_offset": 9,
+            "delivery_state_name": "AVAILABLE",
+        }
+        for each in GROUPS
+    ],
+    "group_events": [
+        {"group_id": each, "at": AT, "event": "joined", "subject": each, "detail": each}
+        for each in GROUPS
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "index.html"
+    path.write_text(html_of(page_of(workspace(GROUPS, FINDINGS, TABLES))), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def test_it_asks_for_nothing_and_logs_nothing(window: Browser, page: Path) -> None:
+    window.log("performance")
+    window.log("browser")
+    window.open(page)
+    assert [each for each in window.requests() if each != "data:,"] == [page.as_uri()]
+    assert window.log("browser") == []
+    assert window.run("return document.title") == "Audit of a-cluster"
+    assert window.run("return document.scripts.length + document.images.length") == 0
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280, 1920])
+def test_nothing_is_wider_than_the_window(window: Browser, page: Path, width: int) -> None:
+    window.show(width)
+    window.open(page)
+    window.run("for (const each of document.querySelectorAll('details')) each.open = true")
+    assert window.run("return document.documentElement.scrollWidth") == width
+
+
+def test_every_link_leads_to_something_that_is_then_seen(window: Browser, page: Path) -> None:
+    window.show(1280)
+    window.open(page)
+    lost = window.run(
+        """
+        const lost = [];
+        for (const link of document.querySelectorAll("a")) {
+          location.hash = "";
+          location.hash = link.getAttribute("href");
+          const target = document.querySelector(":target");
+          if (!target || !target.checkVisibility()) lost.push(link.getAttribute("href"));
+        }
+        return lost;
+        """
+    )
+    assert lost == []
+
+
+@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_nothing(window: Browser, page: Path, width: int, is_dark: bool) -> None:
+    axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
+    source = Path(str(axe.__file__)).with_name("axe.min.js").read_text(encoding="utf-8")
+    window.show(width, is_dark=is_dark)
+    window.open(page)
+    window.run("for (const each of document.querySelectorAll('details')) each.open = true")
+    # What the protocol runs is not under the page's own policy.
+    window.ask("Runtime.evaluate", expression=source)
+    answer = window.ask(
+        "Runtime.evaluate",
+        expression="axe.run().then(found => JSON.stringify(found.violations.map("
+        "each => [each.id, each.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])))",
+        awaitPromise=True,
+    )
+    assert answer["result"]["value"] == "[]"
+    assert window.log("browser") == []

@@ -1,0 +1,130 @@
+"""A browser without a window, asked by WebDriver: what it shows, logs and requests."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_STARTED = "was started successfully on port "
+_ARGUMENTS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+def missing() -> str | None:
+    """Return what is not installed, None where everything is."""
+    for names in (("chromium", "google-chrome"), ("chromedriver",)):
+        if not any(map(shutil.which, names)):
+            return f"{names[0]} is not installed"
+    return None
+
+
+class Browser:
+    """One session."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def open(self, page: Path) -> None:
+        """Load a file."""
+        self._call("url", {"url": page.resolve().as_uri()})
+
+    def run(self, script: str, *arguments: object) -> Any:
+        """Return what a function's body returns in the page."""
+        return self._call("execute/sync", {"script": script, "args": list(arguments)})
+
+    def run_later(self, script: str) -> Any:
+        """Return what a body hands to its last argument, a function."""
+        return self._call("execute/async", {"script": script, "args": []})
+
+    def ask(self, command: str, **parameters: object) -> Any:
+        """Return the answer to a command of the developer tools' protocol."""
+        return self._call("goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def show(self, width: int, *, is_dark: bool = False, media: str = "") -> None:
+        """Set the width of the window, the scheme of colours, and `print` or nothing."""
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
+        self.ask("Emulation.setEmulatedMedia", media=media, features=[scheme])
+
+    def picture(self, top: int = 0, height: int = 900) -> bytes:
+        """Return a part of the page as PNG."""
+        width = self.run("return document.documentElement.clientWidth")
+        clip = {"x": 0, "y": top, "width": width, "height": height, "scale": 1}
+        found = self.ask("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+        return base64.b64decode(found["data"])
+
+    def log(self, kind: str) -> list[Mapping[str, Any]]:
+        """Return what was logged since it was last asked: of `browser` or `performance`."""
+        found: list[Mapping[str, Any]] = self._call("se/log", {"type": kind})
+        return found
+
+    def requests(self) -> list[str]:
+        """Return the addresses that were asked for since the log was last read."""
+        messages = (json.loads(each["message"])["message"] for each in self.log("performance"))
+        return [
+            each["params"]["request"]["url"]
+            for each in messages
+            if each["method"] == "Network.requestWillBeSent"
+        ]
+
+    def _call(self, name: str, body: Mapping[str, Any]) -> Any:
+        return _post(f"{self._address}/{name}", body)
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Browser]:
+    """Start a browser and end it.
+
+    Args:
+        profile: An empty folder of its own.
+    """
+    driver = subprocess.Popen(
+        ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        assert driver.stdout is not None
+        line = next(each for each in driver.stdout if _STARTED in each)
+        port = line.partition(_STARTED)[2].strip(" .\n")
+        at = f"http://127.0.0.1:{port}/session"
+        options = {
+            "args": [*_ARGUMENTS, f"--user-data-dir={profile}"],
+            "binary": shutil.which("chromium") or shutil.which("google-chrome"),
+        }
+        wanted = {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        }
+        session = _post(at, {"capabilities": {"alwaysMatch": wanted}})
+        address = f"{at}/{session['sessionId']}"
+        try:
+            yield Browser(address)
+        finally:
+            urllib.request.urlopen(urllib.request.Request(address, method="DELETE")).close()
+    finally:
+        driver.terminate()
+        driver.wait()
+        if driver.stdout is not None:
+            driver.stdout.close()
+
+
+def _post(address: str, body: Mapping[str, Any]) -> Any:
+    data = json.dumps(body).encode()
+    request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        return json.load(answer)["value"]
