@@ -38,7 +38,7 @@ $(READY): requirements/setup.txt pyproject.toml
 	@echo "Ready: $(BIN)/groupscope --help"
 
 .PHONY: demo
-demo: setup ## run inspect and decode on the bundled dump of a real failover
+demo: setup ## run inspect, decode and audit on the bundled dump of a real failover
 	@examples/demo.sh $(BIN)/groupscope $(DUMP) $(OUT)
 
 ##@ Check

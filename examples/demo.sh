@@ -15,3 +15,8 @@ say groupscope decode "$dump" --out "$out"
 
 say python examples/what_was_lost.py "$out"
 "$python" "$(dirname "$0")/what_was_lost.py" "$out"
+
+# Findings end it with 1: this dump has many.
+say groupscope audit "$dump" --out "$out" --fail-on never
+"$groupscope" audit "$dump" --out "$out" --fail-on never --top 4
+printf '\nThe page: %s\n' "$out/report/index.html"

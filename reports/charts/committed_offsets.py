@@ -61,6 +61,10 @@ def committed_offsets(
         layers.append(
             alt.Chart(data(marks))
             .mark_point(filled=True, size=80, color=INK, opacity=1)
-            .encode(x=x, y=y, shape=alt.Shape("what:N", scale=shapes(kinds)))
+            .encode(
+                x=x,
+                y=y,
+                shape=alt.Shape("what:N", scale=shapes(kinds), legend=alt.Legend(orient="bottom")),
+            )
         )
     return svg_of(alt.layer(*layers), anchor, height=190)

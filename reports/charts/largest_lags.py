@@ -23,4 +23,4 @@ def largest_lags(rows: Sequence[Row], anchor: str) -> str:
     )
     bars = base.mark_bar(color=BLUE, height=11)
     said = base.mark_text(align="left", dx=4).encode(text="said:N")
-    return svg_of(bars + said, anchor, height=rows_high(rows, "place"), width=260)
+    return svg_of(bars + said, anchor, height=rows_high(rows, "place"), width=190)

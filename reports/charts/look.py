@@ -10,8 +10,8 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
-WIDTH: Final = 400
-ROW: Final = 20
+WIDTH: Final = 240
+ROW: Final = 21
 """Height of a row of a chart that has a row a name."""
 
 INK: Final = "#1b1f24"
@@ -27,7 +27,7 @@ SERIES: Final = (BLUE, ORANGE, GREEN, PINK, YELLOW, GREY)
 """Apart in lightness too; the page's stylesheet has a lighter one for each where it is dark."""
 
 SHAPES: Final = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down")
-LONGEST_LABEL: Final = 30
+LONGEST_LABEL: Final = 24
 """Names are given to a chart no longer than this, and told apart."""
 _FORMS: Final = (
     (3 * 86_400, "%d %b"),
@@ -37,6 +37,9 @@ _FORMS: Final = (
     (0, "%H:%M:%S.%L"),
 )
 """How times are written where they span at least so many seconds."""
+_ENLARGED: Final = 1.2
+"""Where there is room a chart is larger than it was drawn, by no more than this."""
+_SIZE: Final = re.compile(r'<svg [^>]*?width="([\d.]+)"')
 _IDS: Final = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 _ARIA: Final = re.compile(r' (?:aria-[a-z]+|role)="[^"]*"')
 
@@ -68,7 +71,7 @@ def svg_of(
     drawn = sized.configure(
         font="system-ui, sans-serif",
         # The reader's font may be wider than the one that labels were measured in.
-        padding={"left": 30, "right": 26, "top": 4, "bottom": 4},
+        padding={"left": 26, "right": 22, "top": 4, "bottom": 4},
         view=alt.ViewConfig(stroke=None),
         axis=alt.AxisConfig(
             domainColor=LINE,
@@ -76,8 +79,8 @@ def svg_of(
             tickColor=LINE,
             labelColor=SOFT,
             titleColor=SOFT,
-            labelFontSize=11,
-            titleFontSize=11,
+            labelFontSize=12,
+            titleFontSize=12,
             titleFontWeight="normal",
             labelLimit=190,
         ),
@@ -86,13 +89,13 @@ def svg_of(
             direction="horizontal",
             title=None,
             labelColor=INK,
-            labelFontSize=11,
+            labelFontSize=12,
             symbolSize=70,
             labelLimit=190,
-            columns=3,
+            columns=2,
             columnPadding=26,
         ),
-        text=alt.MarkConfig(color=INK, fontSize=11),
+        text=alt.MarkConfig(color=INK, fontSize=12),
     )
     svg: str = vl_convert.vegalite_to_svg(drawn.to_dict(validate=False))
     return _alone(svg, anchor)
@@ -108,7 +111,10 @@ def _alone(svg: str, anchor: str) -> str:
         return f'id="{new}"' if match[1] else f"url(#{new})"
 
     plain = _IDS.sub(renamed, _ARIA.sub("", svg))
-    return plain.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+    size = _SIZE.search(plain)
+    most = round(float(size[1]) * _ENLARGED) if size else WIDTH
+    begins = f'<svg aria-hidden="true" focusable="false" style="max-width:{most}px" '
+    return plain.replace("<svg ", begins, 1)
 
 
 def times(moments: Iterable[str]) -> alt.Axis:

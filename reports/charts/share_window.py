@@ -8,7 +8,8 @@ import altair as alt
 
 from reports.charts.look import BLUE, GREEN, GREY, INK, ORANGE, Row, data, names, rows_high, svg_of
 
-_COLOURS = {"AVAILABLE": ORANGE, "ACQUIRED": BLUE, "ACKNOWLEDGED": GREEN, "ARCHIVED": GREY}
+COLOURS = {"AVAILABLE": ORANGE, "ACQUIRED": BLUE, "ACKNOWLEDGED": GREEN, "ARCHIVED": GREY}
+"""Of delivery states, in the order of a record's life."""
 _HEIGHTS = {"AVAILABLE": 14, "ACQUIRED": 14, "ACKNOWLEDGED": 7, "ARCHIVED": 3}
 """What is still to be dealt with is thick, what is done with is thin."""
 
@@ -21,9 +22,9 @@ def share_window(rows: Sequence[Row], starts: Sequence[Row], anchor: str) -> str
         starts: `place`, `start`.
         anchor: Of the figure.
     """
-    words = [each for each in _COLOURS if each in {row["state"] for row in rows}]
+    words = [each for each in COLOURS if each in {row["state"] for row in rows}]
     words += sorted({row["state"] for row in rows} - set(words))
-    domain, palette = words, [_COLOURS.get(each, INK) for each in words]
+    domain, palette = words, [COLOURS.get(each, INK) for each in words]
     sized = [{**row, "height": _HEIGHTS.get(row["state"], 10)} for row in rows]
     order = list(dict.fromkeys(row["place"] for row in [*starts, *rows]))
     y = alt.Y("place:N", sort=order, axis=names())

@@ -18,7 +18,7 @@ def spread_of_partitions(rows: Sequence[Row], anchor: str) -> str:
     """
     words = list(dict.fromkeys(row["verdict"] for row in rows))
     base = alt.Chart(data(rows)).encode(y=alt.Y("group:N", sort=None, axis=names()))
-    axis = alt.Axis(title="partitions of a member", tickMinStep=1, format="d")
+    axis = alt.Axis(title="partitions of a member", tickMinStep=1, tickCount=6, format="d")
     lines = base.mark_rule(color=BLUE, strokeWidth=3, opacity=0.45).encode(
         x=alt.X("fewest:Q", axis=axis, scale=alt.Scale(domainMin=0)), x2="most:Q"
     )

@@ -14,13 +14,14 @@ from reports.page.grids import Shown, grid_of
 from reports.page.model import Cell, Fact, Grid
 from reports.page.texts import ABSENT, harmless
 from reports.page.workspace_tables import WorkspaceTables
+from schemas.finding_rules import SEVERITIES
 
 MOST: Final = 200
 TONES: Final = {
     **dict.fromkeys(("lost_records", "other_topic", "beyond_end", "refused"), "critical"),
     **dict.fromkeys(("no_state", "window_full", "blocked"), "critical"),
     **dict.fromkeys(("commits_without_progress", "silent", "unread", "stalled"), "warning"),
-    **dict.fromkeys(("held_back", "never_committed", "behind"), "warning"),
+    **dict.fromkeys(("held_back", "never_committed"), "warning"),
     **dict.fromkeys(("stuck_initializing", "stuck_deleting", "cannot_tell"), "warning"),
     **dict.fromkeys(("caught_up", "moving"), "good"),
 }
@@ -130,6 +131,8 @@ def counts_of(read: WorkspaceTables) -> tuple[Fact, ...]:
     """Return how many groups there are of each type, state and verdict."""
     facts = []
     rows = read.rows("audited_group_counts").to_pylist()
+    worst_first = [*SEVERITIES, "none"]
+    rows.sort(key=lambda row: worst_first.index(row["value"]) if row["value"] in worst_first else 0)
     for name, title in _NAMED.items():
         parts = [
             f"{row['groups']:,} {harmless(row['value'].replace('_', ' '))}"

@@ -82,6 +82,7 @@ class Finding:
         anchor: Its id on the page.
         finding_id: Its stable id.
         message: What was found.
+        short: The same as a clause of the verdict: without what explains it.
         whole: The same, whole; empty where it is not shortened.
         since: When it began, or nothing.
         change: new or still there, where two audits are compared.
@@ -93,6 +94,7 @@ class Finding:
     anchor: str
     finding_id: str
     message: str
+    short: str
     whole: str = ""
     since: str = ""
     change: str = ""

@@ -24,7 +24,7 @@ def verdict_of(rules: Iterable[Rule]) -> tuple[Clause, ...]:
 
 
 def _words(rule: Rule) -> str:
-    return rule.shown[0].message if rule.count == 1 else rule.headline
+    return rule.shown[0].short if rule.count == 1 else rule.headline
 
 
 def checked_of(read: WorkspaceTables, rules: Iterable[Rule]) -> str:

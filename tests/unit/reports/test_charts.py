@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from importlib.resources import files
 
 import pytest
 
+from reports.charts import look
 from reports.charts.committed_offsets import committed_offsets
 from reports.charts.delivery_counts import delivery_counts
 from reports.charts.expiry_calendar import expiry_calendar
@@ -118,4 +120,12 @@ def test_names_on_an_axis_are_short_and_still_told_apart() -> None:
     names = [f"{'long' * 20}-{n}-{'end' * 20}" for n in range(12)]
     short = labels(names)
     assert len(set(short.values())) == len(names)
-    assert max(map(len, short.values())) <= 30
+    assert max(map(len, short.values())) <= look.LONGEST_LABEL
+
+
+def test_every_colour_has_a_lighter_one_where_the_page_is_dark() -> None:
+    style = files("reports.page").joinpath("templates/page.css").read_text("utf-8")
+    dark = style[style.index("Colours of reports/charts/look.py") :]
+    for colour in (look.INK, look.SOFT, look.LINE, *look.SERIES):
+        assert f'[fill="{colour}"]' in dark
+        assert f'[stroke="{colour}"]' in dark

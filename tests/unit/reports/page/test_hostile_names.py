@@ -69,7 +69,7 @@ def page_with(names: list[str]) -> object:
     return page_of(workspace(groups, findings, {"group_events": events}))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(NAMES, min_size=1, max_size=4))
 def test_no_name_is_more_than_text(names: list[str]) -> None:
     page = page_with(names)
