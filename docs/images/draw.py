@@ -74,7 +74,9 @@ def main() -> None:
     ).stdout.splitlines()
     decode = next(n for n, line in enumerate(lines) if "$ groupscope decode" in line)
     lost = next(n for n, line in enumerate(lines) if n > decode and line.startswith(LOST))
-    shown = [lines[decode], "\N{VERTICAL ELLIPSIS}", *lines[lost:]]
+    # What follows has a picture of its own: draw_report.py.
+    audit = next(n for n, line in enumerate(lines) if "$ groupscope audit" in line)
+    shown = [lines[decode], "\N{VERTICAL ELLIPSIS}", *lines[lost:audit]]
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
         console.print(Text.from_ansi("\n".join(shown).rstrip()))
