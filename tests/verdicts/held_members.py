@@ -56,6 +56,7 @@ def hold_rebalances(
                     word = _word(changes.get(member, []), low, high)
                     if word is None:
                         is_admitted = is_untold or any(map(_is_admitted, mine))
+                        is_admitted |= bool(mine) and _names_too_few(mine[0])
                         word = CANNOT_TELL if is_admitted else WRONG
                     what = f"{member} of {group} was there {iso(low)}..{iso(high)}"
                     held.add(word, group, f"rebalances denies it: {what}, {changes.get(member)}")
@@ -69,6 +70,12 @@ def hold_rebalances(
 
 def _is_admitted(row: Row) -> bool:
     return not row["complete"] or row["missing_is_compacted"]
+
+
+def _names_too_few(first: Row) -> bool:
+    """Return whether a group had members when what is left of it begins, who joined any time."""
+    members: int = first["member_count"]
+    return members > len(first["joined"])
 
 
 def _changes(rows: Sequence[Row]) -> dict[str, list[Change]]:

@@ -31,6 +31,7 @@ def at(seconds: float) -> str:
 def row(epoch: int, seconds: float, **also: Any) -> dict[str, Any]:
     told: dict[str, Any] = {"group_id": "g", "epoch": epoch, "at": at(seconds), "joined": []}
     told |= {"left": [], "complete": True, "missing_is_compacted": False, "missing_before": 0}
+    told["member_count"] = len(also.get("joined", ()))
     return {**told, "from_offset": round(seconds), **also}
 
 
@@ -55,6 +56,8 @@ def test_what_is_admitted_to_have_gaps_is_not_wrong() -> None:
     assert held_as(SEEN, row(5, 15, joined=["m1"], complete=False)) == [RIGHT, CANNOT_TELL]
     assert held_as(SEEN, row(5, 30, missing_is_compacted=True)) == [CANNOT_TELL, CANNOT_TELL]
     assert held_as(SEEN, is_untold=True) == [CANNOT_TELL, CANNOT_TELL]
+    assert held_as(SEEN, row(1, 9, member_count=1)) == [CANNOT_TELL, CANNOT_TELL]
+    assert held_as(SEEN, row(1, 9, joined=["m2"])) == [WRONG, WRONG]
     assert held_as(SEEN) == [WRONG, WRONG]
 
 
