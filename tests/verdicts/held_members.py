@@ -47,6 +47,8 @@ def hold_rebalances(
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["at"] or "", row["from_offset"])):
         by_group[row["group_id"]].append(row)
+    # Of a group that is gone in the end the cleaner may have taken all, its tombstone as well.
+    gone = members["seen"].keys() - members["end"].keys()
     for group, seen in members["seen"].items():
         mine = by_group.get(group, [])
         changes = _changes(mine)
@@ -56,14 +58,16 @@ def hold_rebalances(
                     word = _word(changes.get(member, []), low, high)
                     if word is None:
                         is_admitted = is_untold or any(map(_is_admitted, mine))
-                        is_admitted |= bool(mine) and _names_too_few(mine[0])
+                        is_admitted |= _names_too_few(mine[0]) if mine else group in gone
                         word = CANNOT_TELL if is_admitted else WRONG
                     what = f"{member} of {group} was there {iso(low)}..{iso(high)}"
                     held.add(word, group, f"rebalances denies it: {what}, {changes.get(member)}")
         _hold_left(members, group, changes, until, held)
     for group, epoch, at in members["epochs"]:
         if at + SECOND_MS < until:
-            word, what = _of_epoch(by_group.get(group, []), epoch, at, is_untold=is_untold)
+            mine = by_group.get(group, [])
+            is_admitted = is_untold or (not mine and group in gone)
+            word, what = _of_epoch(mine, epoch, at, is_untold=is_admitted)
             held.add(word, group, f"epoch {epoch} of {group}, seen at {iso(at)}: {what}")
     return held
 

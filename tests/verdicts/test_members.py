@@ -20,8 +20,9 @@ SEEN: dict[str, Any] = {
     "seen": {"g": {"m1": [[10_000, 10_000], [20_000, 20_000]]}},
     "left": {},
     "epochs": [],
+    "end": {"g": [1]},
 }
-NOBODY: dict[str, Any] = {"seen": {}, "left": {}, "epochs": []}
+NOBODY: dict[str, Any] = {"seen": {}, "left": {}, "epochs": [], "end": {}}
 
 
 def at(seconds: float) -> str:
@@ -59,6 +60,7 @@ def test_what_is_admitted_to_have_gaps_is_not_wrong() -> None:
     assert held_as(SEEN, row(1, 9, member_count=1)) == [CANNOT_TELL, CANNOT_TELL]
     assert held_as(SEEN, row(1, 9, joined=["m2"])) == [WRONG, WRONG]
     assert held_as(SEEN) == [WRONG, WRONG]
+    assert held_as({**SEEN, "end": {}}) == [CANNOT_TELL, CANNOT_TELL]
 
 
 def test_who_closed_may_not_be_told_to_stay() -> None:
