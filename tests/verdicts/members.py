@@ -101,8 +101,7 @@ def _sizes(events: Sequence[Event], at: int) -> dict[str, list[int]]:
     """Return how many partitions members had, of groups that stood still around an instant."""
     held: dict[str, dict[str, set[str]]] = defaultdict(dict)
     restless, alive = set[str | None](), set[tuple[str, str]]()
-    # Who chooses partitions by itself, or never came that far, was given none.
-    joined = {(each["group"], each["actor"]) for each in _sightings(events)}
+    joined = set[tuple[str, str]]()
     for event in events:
         kind, group, actor = event["event"], event.get("group"), event.get("actor")
         near = abs(event["at"] - at) <= QUIET_MS
@@ -115,6 +114,9 @@ def _sizes(events: Sequence[Event], at: int) -> dict[str, list[int]]:
                 alive.add((group, actor))
         elif group and actor:
             _change(held[group], event)
+            # Who chooses partitions by itself, or has not come that far, was given none.
+            joined -= {(group, actor)} if kind == "opened" else set()
+            joined |= {(group, actor)} if kind == "assigned" else set()
     return {
         group: sorted(len(each) for each in members.values())
         for group, members in sorted(held.items())
