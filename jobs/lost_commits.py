@@ -49,7 +49,10 @@ def lost_lines(state: Replayed, evidence: Mapping[int, Evidence]) -> list[LostLi
         state: A replayed workspace.
         evidence: Of elections, by partition of the offsets topic.
     """
-    return [_line(state, row, evidence.get(row["partition"], Evidence())) for row in _lost(state)]
+    return [
+        _line(state, row, evidence.get(row["partition"], Evidence()))
+        for row in lost_of_topic(state, OFFSETS_TOPIC)
+    ]
 
 
 def in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
@@ -60,7 +63,7 @@ def in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
         until: The last instant asked about, within what was replayed.
     """
     found = _perhaps_in_force_then(state, until)
-    for row in _lost(state):
+    for row in lost_of_topic(state, OFFSETS_TOPIC):
         begins, ends = row["lost_from_timestamp"], row["elected_at"]
         if (begins is None or begins <= until) and (ends is None or until < ends):
             reason = (
@@ -86,11 +89,11 @@ def _perhaps_in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudg
     }
 
 
-def _lost(state: Replayed) -> list[Row]:
-    """Return the lines of the offsets topic that were in force once and are not followed."""
+def lost_of_topic(state: Replayed, topic: str) -> list[Row]:
+    """Return the lines of an internal topic that were in force once and are not followed."""
     followed = {(each.topic, each.partition, each.copy) for each in state.lines}
     every = StoredTables(state.tables.workspace)
-    rows = every.read("divergences", where=pc.field("topic") == OFFSETS_TOPIC).to_pylist()
+    rows = every.read("divergences", where=pc.field("topic") == topic).to_pylist()
     # What a clean election leaves behind no coordinator ever answered.
     return [
         row
@@ -124,7 +127,7 @@ def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:
         elected_after=None if is_exact else row["lost_to_timestamp"],
         committed_below=committed_below(state, row),
         last=last_on_line(commits, ends),
-        lacks=_lacks(state, row),
+        lacks=lacks_of_lines(state, row),
         types=_types(state, row),
     )
 
@@ -157,7 +160,7 @@ def _in_manifest(state: Replayed, line: Row) -> Row:
     )
 
 
-def _lacks(state: Replayed, line: Row) -> str | None:
+def lacks_of_lines(state: Replayed, line: Row) -> str | None:
     """Return which records of a line, or of the surviving one, the dump lacks."""
     sentences = [
         f"copy {each['copy']}: {each['lacks']}"
@@ -177,7 +180,7 @@ def _types(state: Replayed, line: Row) -> dict[str, str]:
     )
     last: dict[str, tuple[int, str]] = {}
     for name, group_type in _TYPES.items():
-        records = _records(state, line, f"{folder}/{name}", ("key", "is_tombstone"), where)
+        records = records_of_line(state, line, f"{folder}/{name}", ("key", "is_tombstone"), where)
         for row in [] if records is None else records.to_pylist():
             group = row["key"].get("group_id") or row["key"].get("group")
             found = row["offset"], "" if row["is_tombstone"] else group_type
@@ -191,7 +194,7 @@ def _types(state: Replayed, line: Row) -> dict[str, str]:
 
 def _commits(state: Replayed, line: Row, folder: str, where: pc.Expression) -> pa.Table:
     columns = ("timestamp", "key", "value", "producer_id")
-    records = _records(state, line, f"{folder}/offset_commit", columns, where)
+    records = records_of_line(state, line, f"{folder}/offset_commit", columns, where)
     if records is None:
         return RECORDS.empty_table()
     group, topic, partition = (
@@ -215,11 +218,11 @@ def _commits(state: Replayed, line: Row, folder: str, where: pc.Expression) -> p
 
 def _markers(state: Replayed, line: Row, folder: str, where: pc.Expression) -> list[dict[str, Any]]:
     columns = ("producer_id", "control_type")
-    records = _records(state, line, f"{folder}/control_markers", columns, where)
+    records = records_of_line(state, line, f"{folder}/control_markers", columns, where)
     return [] if records is None else records.to_pylist()
 
 
-def _records(
+def records_of_line(
     state: Replayed, line: Row, name: str, columns: Sequence[str], where: pc.Expression
 ) -> pa.Table | None:
     """Return records of a partition at the instant in order; None where the workspace has none."""

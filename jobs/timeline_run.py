@@ -34,6 +34,7 @@ from jobs.end_offsets import end_offsets_at
 from jobs.instant import BeforeEnd
 from jobs.instant import shown as iso
 from jobs.lost_commits import OFFSETS_TOPIC, in_force_then, is_committed, lost_lines
+from jobs.lost_share_state import share_losses
 from jobs.replayed import replayed
 from jobs.runs.findings_of import failing
 from jobs.stored_tables import StoredTables
@@ -77,7 +78,7 @@ def timeline_of_inputs(
         _check_window(console, state, since, until)
         events = event_rows(state.tables.read("group_events"), since, until)
         known = _known(state, end_offsets, until)
-        rows = _verdicts(state, known)
+        rows = in_order([*_verdicts(state, known), *share_losses(state, until)])
         asked = _with_unjudged(asked_groups(state), known)
         # One that was deleted, or lost, has a timeline nevertheless.
         asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(

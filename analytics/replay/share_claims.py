@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analytics.replay.as_of import Decoded
 
 INITIALIZED, INITIALIZING, DELETING, ORPHAN = "initialized", "initializing", "deleting", "orphan"
+UNKNOWN = "unknown"
 GROUP = ("coordinator_partition", "group_id")
 
 
@@ -51,6 +52,12 @@ def early_groups(decoded: Decoded) -> DataFrame:
     pictured = _keyed(decoded, "share_group_state_partition_metadata").select("group_id")
     living = _living(decoded, "share_group_metadata").select("group_id").distinct()
     return living.join(pictured, "group_id", "left_anti")
+
+
+def pictured_groups(decoded: Decoded) -> DataFrame:
+    """Return `group_id` and `pictured_at`, the offset of the last record of its picture."""
+    pictures = _keyed(decoded, "share_group_state_partition_metadata")
+    return pictures.groupBy("group_id").agg(F.max("offset").alias("pictured_at"))
 
 
 def _pictures(decoded: Decoded) -> DataFrame:

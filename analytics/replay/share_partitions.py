@@ -9,13 +9,16 @@ from pyspark.sql import functions as F
 from analytics.replay.contract import as_table
 from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.internal_partitions import internal_partition, share_key
+from analytics.replay.log.losses import HOME, may_be_superseded
 from analytics.replay.share_claims import (
     DELETING,
     INITIALIZED,
     ORPHAN,
+    UNKNOWN,
     claimed_partitions,
     deleted_topics,
     early_groups,
+    pictured_groups,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ def share_partitions(
         states.join(claimed_partitions(decoded), list(KEY), "full")
         .join(deleting, ["group_id", "topic_id"], "left")
         .join(early, "group_id", "left")
+        .join(_lost_claims(states, decoded, coverage), "group_id", "left")
         .join(topic_names(topics), "topic_id", "left")
     )
     rows = rows.withColumn("phase", _phase(coverage))
@@ -62,13 +66,31 @@ def topic_names(topics: DataFrame) -> DataFrame:
 
 
 def _phase(coverage: Coverage) -> Column:
-    """Return who claims a share partition; where that cannot be told it is not called an orphan."""
+    """Return who claims a share partition; where a claim may be lost it is not called an orphan."""
     early = F.col("is_early_layout") & F.col("is_early") & ~F.coalesce("is_gone", F.expr("false"))
     return (
         F.when(F.col("is_deleting"), DELETING)
         .when(F.col("claim").isNotNull(), F.col("claim"))
-        .when(early | _home_of_group(coverage).isNotNull(), INITIALIZED)
+        .when(early, INITIALIZED)
+        .when(_home_of_group(coverage).isNotNull() | F.col("lost_claims").isNotNull(), UNKNOWN)
         .otherwise(ORPHAN)
+    )
+
+
+def _lost_claims(states: DataFrame, decoded: Decoded, coverage: Coverage) -> DataFrame:
+    """Return `group_id` and `lost_claims`: why what it claims may have been lost, null where not.
+
+    A group's picture that lies behind all losses tells all that it claims.
+    """
+    groups = states.select("group_id").distinct()
+    count = coverage.partitions.get(OFFSETS_TOPIC)
+    if count is None or not coverage.losses_of_topic(OFFSETS_TOPIC):
+        return groups.withColumn("lost_claims", F.lit(None).cast("string"))
+    lost = may_be_superseded(coverage, F.coalesce("pictured_at", F.lit(-1)))
+    return (
+        groups.withColumn(HOME, internal_partition(F.col("group_id"), count))
+        .join(pictured_groups(decoded), "group_id", "left")
+        .select("group_id", F.concat(F.lit("who claims it: "), lost).alias("lost_claims"))
     )
 
 
@@ -94,6 +116,7 @@ def _missing(coverage: Coverage) -> list[Column]:
             F.coalesce(_home_of_state(coverage), F.lit("no record of its state is in the dump")),
         ),
         F.when(has_state & F.col("claim").isNull(), _home_of_group(coverage)),
+        F.when(has_state & (F.col("phase") == UNKNOWN), F.col("lost_claims")),
     ]
 
 

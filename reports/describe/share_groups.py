@@ -12,7 +12,7 @@ from reports.describe.assigned import partitions_text
 from reports.describe.columns import SHARE
 from reports.describe.source import Source, only_groups, sorted_by
 
-_SHOWN = ("initializing", "initialized")
+_SHOWN = ("initializing", "initialized", "unknown")
 
 
 def offset_rows(source: Source) -> pa.Table:

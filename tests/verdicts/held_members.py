@@ -136,6 +136,9 @@ def _hold_left(
 
 def _of_epoch(rows: Sequence[Row], epoch: int, at: int, *, is_untold: bool) -> tuple[str, str]:
     """Judge whether an epoch that somebody was in is told, and not told to have left no record."""
+    if epoch == 1 and rows and rows[0]["group_type"] != "classic":
+        # A member that waits for its regular expression is in an epoch without a record.
+        return RIGHT, ""
     if any(row["epoch"] == epoch and (moment(row["at"]) or 0) <= at + SECOND_MS for row in rows):
         return RIGHT, ""
     for before, row in zip([None, *rows], rows, strict=False):

@@ -32,6 +32,7 @@ def at(seconds: float) -> str:
 def row(epoch: int, seconds: float, **also: Any) -> dict[str, Any]:
     told: dict[str, Any] = {"group_id": "g", "epoch": epoch, "at": at(seconds), "joined": []}
     told |= {"left": [], "complete": True, "missing_is_compacted": False, "missing_before": 0}
+    told |= {"group_type": "classic"}
     told["member_count"] = len(also.get("joined", ()))
     return {**told, "from_offset": round(seconds), **also}
 
@@ -77,6 +78,12 @@ def test_an_epoch_somebody_was_in_has_left_a_record() -> None:
     assert held_as(seen, row(1, 9), row(3, 14, missing_before=1)) == [WRONG]
     lost = row(3, 14, missing_before=None, missing_is_compacted=True)
     assert held_as(seen, row(1, 9), lost) == [CANNOT_TELL]
+
+
+def test_the_first_epoch_of_a_regular_expression_leaves_no_record() -> None:
+    seen: dict[str, Any] = {**NOBODY, "epochs": [["g", 1, 12_000]]}
+    assert held_as(seen, row(2, 9, group_type="consumer")) == [RIGHT]
+    assert held_as(seen, row(2, 9)) == [WRONG]
 
 
 def balance(**also: Any) -> dict[str, Any]:

@@ -98,6 +98,13 @@ class Truth:
         }
 
     @cached_property
+    def share_lost(self) -> dict[Key, tuple[int | None, int | None]]:
+        """Start offsets of share partitions whose state an election took: before and after."""
+        return {
+            (row[0], row[1], row[2]): (row[3], row[4]) for row in self.told.get("share_lost", ())
+        }
+
+    @cached_property
     def ever(self) -> frozenset[Key]:
         """Offsets that somebody committed, or began to."""
         return self._keys("ever")
@@ -215,6 +222,7 @@ def truth_of(folder: Path) -> dict[str, Any]:
             for key, life in history.lives.items()
             if life.staged or (life.dropped and _comes_back(folder))
         ),
+        "share_lost": _share_lost(folder),
         "members": members_of(folder, instants),
         "deleted_records": _below_the_log_start(folder, end),
     }
@@ -238,6 +246,29 @@ def _groups_lost(folder: Path) -> list[str]:
     """Return groups that only a line of history had which did not survive."""
     about = json.loads((folder / "about.json").read_text("utf-8"))
     return list(about.get("groups_with_records_only_on_the_dead_disk", ()))
+
+
+def _share_lost(folder: Path) -> list[list[Any]]:
+    """Return share partitions of which coordinators answered otherwise on the two lines."""
+    if not (folder / "tools" / "divergence.json").exists():
+        return []
+    before = _share_states(folder / "tools" / "state-before.json.gz")
+    after = _share_states(folder / "tools" / "replay" / "broker-2-01" / "state.json.gz")
+    nothing: tuple[int | None, list[Any]] = (None, [])
+    return sorted(
+        [*key, state[0], after.get(key, nothing)[0]]
+        for key, state in before.items()
+        if state != after.get(key, nothing)
+    )
+
+
+def _share_states(path: Path) -> dict[Key, tuple[int | None, list[Any]]]:
+    state = json.loads(gzip.decompress(path.read_bytes()))
+    rows = [(_key(row), row["state"]) for row in state["share_partitions"] if row.get("state")]
+    return {
+        key: (None if told["startOffset"] < 0 else told["startOffset"], told["stateBatches"])
+        for key, told in rows
+    }
 
 
 def _below_the_log_start(folder: Path, end: Offsets) -> list[list[Any]]:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
+from analytics.dump.inspection.losses import Loss
 from analytics.replay.as_of import AsOf, cut_all
 from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.share_batches import share_batches
@@ -479,9 +480,25 @@ def test_state_is_no_orphan_where_the_partition_of_its_group_is_absent(
         coverage,
     )
     mine, other = found["my-group", "a", 0], found["gruppe-ä", "a", 0]
-    assert (mine.phase, mine.complete) == ("initialized", False)
+    assert (mine.phase, mine.complete) == ("unknown", False)
     assert mine.missing == (
         "what the group claims belongs to __consumer_offsets-12, of which this dump has no copy"
+    )
+    assert (other.phase, other.complete) == ("orphan", True)
+
+
+def test_state_is_no_orphan_where_the_record_that_claims_it_may_be_lost(
+    spark: SparkSession,
+) -> None:
+    lost = {(GROUPS_TOPIC, 12): [Loss(5, 8, "damaged")]}
+    coverage = Coverage({(GROUPS_TOPIC, 12): 8}, {GROUPS_TOPIC: 50}, losses=lost)
+    snapshots = [snapshot(0, ("my-group", "a", 0)), snapshot(1, ("gruppe-ä", "a", 0))]
+    found = replayed(spark, {"share_snapshot": snapshots}, coverage)
+    mine, other = found["my-group", "a", 0], found["gruppe-ä", "a", 0]
+    assert (mine.phase, mine.complete) == ("unknown", False)
+    assert mine.missing == (
+        "who claims it: a lost record may have changed it: "
+        "__consumer_offsets-12 lacks offsets 5 to 7 (damaged)"
     )
     assert (other.phase, other.complete) == ("orphan", True)
 
