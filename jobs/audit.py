@@ -52,6 +52,12 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     help="Run this command where anything was found, with summary.json on its standard input.",
 )
 @click.option(
+    "--redact",
+    metavar="KEYFILE",
+    help="Put pseudonyms in place of all names: the same key gives the same. No decoded records "
+    "are kept.",
+)
+@click.option(
     "--print-config",
     is_flag=True,
     is_eager=True,

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from pyarrow import fs
 
+from analytics.errors import CannotTellError
 from analytics.workspace import MANIFEST, Workspace
 
 DECODED_IN = "decoded_in"
 """In the section `replay` of a manifest: the workspace that was replayed, where it is another."""
+
+
+REDACTED = "redacted"
+"""In a manifest: the workspace has no names, and no decoded records."""
+
+
+def refuse_redacted(workspace: Workspace) -> None:
+    """Refuse to ask a workspace whose decoded records were left out with the names.
+
+    Raises:
+        CannotTellError: It was redacted.
+    """
+    if workspace.manifest().get(REDACTED):
+        raise CannotTellError(
+            f"{workspace.location} has no decoded records: it was redacted; its page and tables "
+            "can be read (groupscope report), questions are for the dump"
+        )
 
 
 def decoded_workspace(workspace: Workspace) -> Workspace:

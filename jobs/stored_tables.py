@@ -70,6 +70,11 @@ class StoredTables:
             for each in self._scanner(name, columns, None, kind, **_A_FEW_AHEAD).to_batches():
                 yield pa.Table.from_batches([each])
 
+    def schema(self, name: str) -> pa.Schema:
+        """Return the columns of a table as its files have them, in the order of the contract."""
+        found = self._dataset(name).schema
+        return pa.schema([found.field(column.name) for column in table(name).columns])
+
     def _scanner(
         self,
         name: str,

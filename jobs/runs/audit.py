@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,16 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.errors import CannotTellError
 from analytics.evaluate.findings.changes import with_changes
+from analytics.redaction.documents import WITHHELD
 from analytics.workspace import Workspace
 from jobs.cli.answered_instant import instant_of
+from jobs.held_console import HeldConsole
 from jobs.replayed import replayed
 from jobs.runs.audit_config import configured_rules
 from jobs.runs.audit_hook import run_hook
 from jobs.runs.audit_kept import kept_tables
 from jobs.runs.audit_tables import audited_tables, questions
+from jobs.runs.copied_workspace import copy_workspace
 from jobs.runs.findings_of import exit_code_of, findings_of
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.page import remove_page, write_page
+from jobs.runs.redacted_workspace import Redactor, key_in, redact_into
 from jobs.stored_tables import StoredTables
 from reports.audit.metrics import MEASURED, Audited, metrics_of
 from reports.audit.rows import answer_of, json_lines
@@ -53,6 +60,7 @@ class Wanted:
         end_offsets: A file.
         metrics: Where metrics are written.
         on_findings: A command that is told what was found.
+        redact: A file with the key of pseudonyms; None leaves names as they are.
     """
 
     out: str
@@ -61,6 +69,7 @@ class Wanted:
     end_offsets: str | None
     metrics: str | None = None
     on_findings: str | None = None
+    redact: str | None = None
 
 
 def audit_of(
@@ -75,26 +84,92 @@ def audit_of(
         GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
     """
     before = None if wanted.since is None else _earlier(wanted.since)
-    with replayed(console, needs=NEEDS, out=wanted.out, **options):
-        # What an earlier audit said is not what this one finds, should it be interrupted.
-        for name in (SUMMARY, LINES):
-            (Path(wanted.out) / name).unlink(missing_ok=True)
-        remove_page(wanted.out)
+    if wanted.redact is None:
+        with _asked(console, wanted, options) as asked:
+            return _answered(console, wanted, asked, before, output_format)
+    key = key_in(wanted.redact)
+    # Names never reach the folder, nor what is said meanwhile.
+    held = HeldConsole(console.quiet, console.verbose, console.progress)
+    with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
+        with _asked(held, replace(wanted, out=folder), options) as asked:
+            unnamed = _redacted(wanted, asked, key, tuple(options["inputs"]))
+        if unnamed.redactor is not None:
+            held.tell(console, unnamed.redactor.text.replaced)
+    return _answered(console, wanted, unnamed, before, output_format)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A workspace in which all questions were answered.
+
+    Attributes:
+        state: The workspace.
+        tables: What rules are applied to.
+        failed: By question why it could not be asked.
+        redactor: What took the names out; None where they are there.
+    """
+
+    state: Replayed
+    tables: Mapping[str, pa.Table]
+    failed: Mapping[str, str]
+    redactor: Redactor | None = None
+
+
+@contextmanager
+def _asked(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iterator[_Asked]:
+    """Replay into the folder and answer every question there."""
+    with replayed(console, needs=NEEDS, out=wanted.out, **options) as state:
+        copy_workspace(state.tables.workspace, wanted.out)
+        _forget(wanted.out)
     failed = _ask(console, wanted, options)
     own = {**options, "inputs": (wanted.out,), "as_of": None, "ends": {}}
     with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
-        tables = audited_tables(state, wanted.end_offsets)
-        left, accepted = found = findings_of(state, tables)
-        code = state.exit_code or exit_code_of(left, wanted.fail_on)
-        said = {**state.said, "could_not_be_asked": failed}
-        summary = summary_of(left, accepted, said, code, wanted.fail_on)
-        kept = kept_tables(state, tables, found, before)
-        keep_evaluations(Workspace(wanted.out), kept, state)
-        metrics = _metrics(state, left, code) if wanted.metrics is not None else None
+        yield _Asked(state, audited_tables(state, wanted.end_offsets), failed)
+
+
+def _forget(out: str) -> None:
+    """Remove what an earlier audit said: it is not what this one finds, should it end early."""
+    for name in (SUMMARY, LINES):
+        (Path(out) / name).unlink(missing_ok=True)
+    remove_page(out)
+
+
+def _redacted(wanted: Wanted, asked: _Asked, key: bytes, inputs: tuple[str, ...]) -> _Asked:
+    """Return the same without names, in the folder that is kept."""
+    state = asked.state
+    _forget(wanted.out)
+    redactor, manifest = redact_into(wanted.out, state.tables.workspace, key, inputs)
+    space = Workspace(wanted.out)
+    return _Asked(
+        replace(
+            state, tables=StoredTables(space), source=space, manifest=manifest, given=(WITHHELD,)
+        ),
+        {name: redactor.table(rows) for name, rows in asked.tables.items()},
+        {name: redactor.text.replaced(why) for name, why in asked.failed.items()},
+        redactor,
+    )
+
+
+def _answered(
+    console: Console,
+    wanted: Wanted,
+    asked: _Asked,
+    before: pa.Table | None,
+    output_format: str,
+) -> tuple[str, int]:
+    """Apply the rules, keep and write what they find, and tell others."""
+    state = asked.state
+    left, accepted = found = findings_of(state, asked.tables, asked.redactor)
+    code = state.exit_code or exit_code_of(left, wanted.fail_on)
+    said = {**state.said, "could_not_be_asked": asked.failed}
+    summary = summary_of(left, accepted, said, code, wanted.fail_on)
+    kept = kept_tables(state, asked.tables, found, before)
+    keep_evaluations(Workspace(wanted.out), kept, state)
     _write(Path(wanted.out), {SUMMARY: _as_json(summary), LINES: json_lines(left)})
     console.say(f"audit: {write_page(wanted.out)}")
-    if wanted.metrics is not None and metrics is not None:
-        _write(Path(wanted.metrics).parent, {Path(wanted.metrics).name: metrics})
+    if wanted.metrics is not None:
+        metrics = Path(wanted.metrics)
+        _write(metrics.parent, {metrics.name: _metrics(state, left, code)})
     if wanted.on_findings is not None and left.num_rows:
         run_hook(console, wanted.on_findings, Path(wanted.out) / SUMMARY)
     shown = left if before is None else with_changes(left, before)

@@ -19,6 +19,7 @@ from schemas.finding_rules import SEVERITIES
 if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.replayed import Replayed
+    from jobs.runs.redacted_workspace import Redactor
 
 FOUND = 1
 _SAYS = {"bytes": size_of, "duration": duration}
@@ -37,12 +38,15 @@ class Found(NamedTuple):
     accepted: pa.Table
 
 
-def findings_of(state: Replayed, tables: Mapping[str, pa.Table]) -> Found:
+def findings_of(
+    state: Replayed, tables: Mapping[str, pa.Table], redactor: Redactor | None = None
+) -> Found:
     """Apply the rules, as `--config` has them, to tables of an instant.
 
     Args:
         state: Says the instant and the settings.
         tables: By name; a rule whose table is not there is not applied.
+        redactor: What took the names out of the tables, if something did.
 
     Raises:
         InputNotRecognizedError: `--config` names a rule or a threshold that is none.
@@ -50,10 +54,23 @@ def findings_of(state: Replayed, tables: Mapping[str, pa.Table]) -> Found:
     given, as_of = state.settings.given, instant_of(state)
     rules = configured_rules(given.findings)
     entries = suppressions_of(given.suppressions)
-    left, accepted = suppressed(findings(rules, tables, as_of, _SAYS), entries, as_of)
+    originals = {} if redactor is None else redactor.originals
+    found = findings(rules, tables, as_of, _SAYS)
+    left, accepted = suppressed(found, entries, as_of, originals)
+    if redactor is not None:
+        accepted = _without_names(accepted, redactor)
     # An entry that has ended is a finding that nothing suppresses.
     ended = findings(rules, {_SUPPRESSIONS: accepted}, as_of, _SAYS)
     return Found(in_order(pa.concat_tables([left, ended])), accepted)
+
+
+def _without_names(accepted: pa.Table, redactor: Redactor) -> pa.Table:
+    rows = [
+        {**row, **{name: redactor.pattern(row[name]) for name in ("group_id", "topic")}}
+        for row in accepted.to_pylist()
+    ]
+    reasons = [{**row, "reason": redactor.text.replaced(row["reason"])} for row in rows]
+    return pa.Table.from_pylist(reasons, accepted.schema)
 
 
 def exit_code_of(found: pa.Table, fail_on: str) -> int:

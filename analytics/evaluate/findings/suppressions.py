@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -53,7 +54,10 @@ class Suppression:
 
 
 def suppressed(
-    found: pa.Table, entries: Iterable[Suppression], as_of: datetime
+    found: pa.Table,
+    entries: Iterable[Suppression],
+    as_of: datetime,
+    originals: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[pa.Table, pa.Table]:
     """Return the findings that are left, and what was suppressed by which entry.
 
@@ -61,6 +65,7 @@ def suppressed(
         found: Rows of `findings`.
         entries: What is accepted; one that has ended suppresses nothing.
         as_of: The instant asked about.
+        originals: Names that entries go by, where the findings have others.
 
     Returns:
         The findings that no entry covers, and a row of `SUPPRESSIONS` an entry.
@@ -69,7 +74,8 @@ def suppressed(
     counts = [0] * len(known)
     left = []
     for row in found.select(["rule", "group_id", "topic"]).to_pylist():
-        place = next((n for n, each in enumerate(known) if each.covers(row, as_of)), None)
+        named = {name: originals.get(said, said) for name, said in row.items()}
+        place = next((n for n, each in enumerate(known) if each.covers(named, as_of)), None)
         left.append(place is None)
         if place is not None:
             counts[place] += 1

@@ -1,0 +1,1 @@
+"""Names of people, machines and data, replaced by stable keyed pseudonyms."""

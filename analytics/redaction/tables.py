@@ -1,0 +1,133 @@
+"""Tables without names: pseudonyms in columns that identify, text without known names elsewhere.
+
+Bytes are left out: nobody can tell what names are in them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.redaction.pseudonyms import Pseudonyms
+from analytics.redaction.text import NamesInText
+from schemas.identities import kind_of
+
+_RESOURCES = ("group", "topic")
+Names = dict[str, set[str]]
+
+
+def names_in(tables: Iterable[pa.Table]) -> Names:
+    """Return all names in tables, by kind."""
+    found: Names = defaultdict(set)
+    for rows in tables:
+        for field in rows.schema:
+            for chunk in rows[field.name].chunks:
+                _collect(chunk, field.name, found)
+        if _has_resources(rows):
+            for kind in _RESOURCES:
+                mine = rows.filter(pc.equal(rows["resource_type"], kind))["resource"]
+                found[kind] |= set(mine.drop_null().to_pylist())
+    return found
+
+
+def redacted(rows: pa.Table, pseudonyms: Pseudonyms, text: NamesInText) -> pa.Table:
+    """Return a table without names; the order of its rows stays.
+
+    Args:
+        rows: The table.
+        pseudonyms: For columns that identify.
+        text: For all other text.
+    """
+
+    def of_text(kind: str | None) -> Callable[[str], str]:
+        if kind is None:
+            return text.replaced
+        return lambda name: pseudonyms.of(kind, name)
+
+    columns = []
+    for field in rows.schema:
+        chunks = [_redacted(chunk, field.name, of_text) for chunk in rows[field.name].chunks]
+        columns.append(pa.chunked_array(chunks, field.type))
+    made = pa.Table.from_arrays(columns, schema=rows.schema)
+    return _with_resources(rows, made, pseudonyms) if _has_resources(rows) else made
+
+
+def _collect(values: pa.Array, name: str, found: Names) -> None:
+    kind = kind_of(name)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary
+    if pa.types.is_struct(values.type):
+        for field in values.type:
+            _collect(pc.struct_field(values, field.name), field.name, found)
+    elif pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        _collect(values.flatten(), name, found)
+    elif pa.types.is_map(values.type):
+        _collect(values.items, name, found)
+    elif kind is not None and _is_text(values.type):
+        found[kind] |= set(pc.unique(values).drop_null().to_pylist())
+
+
+def _redacted(
+    values: pa.Array, name: str, of_text: Callable[[str | None], Callable[[str], str]]
+) -> pa.Array:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    if pa.types.is_struct(kind):
+        parts = [
+            _redacted(part, field.name, of_text)
+            for part, field in zip(values.flatten(), kind, strict=True)
+        ]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
+    if pa.types.is_list(kind):
+        inner = _redacted(values.values, name, of_text)
+        return pa.ListArray.from_arrays(
+            values.offsets, inner, type=kind, mask=values.is_null() if values.null_count else None
+        )
+    if _is_text(kind):
+        return _mapped(values, of_text(kind_of(name)))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return pa.nulls(len(values), kind)
+    return values
+
+
+def _mapped(values: pa.Array, change: Callable[[str], str]) -> pa.Array:
+    """Change each distinct text once."""
+    coded = values.dictionary_encode()
+    changed = [change(each) for each in coded.dictionary.to_pylist()]
+    return pa.array(changed, values.type).take(coded.indices)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _has_resources(rows: pa.Table) -> bool:
+    return {"resource_type", "resource"} <= set(rows.column_names)
+
+
+def _with_resources(rows: pa.Table, made: pa.Table, pseudonyms: Pseudonyms) -> pa.Table:
+    """A resource is a group or a topic, as its type says."""
+    named = [
+        pseudonyms.of(kind, name) if kind in _RESOURCES and name is not None else name
+        for kind, name in zip(
+            rows["resource_type"].to_pylist(), rows["resource"].to_pylist(), strict=True
+        )
+    ]
+    place = made.column_names.index("resource")
+    return made.set_column(place, made.schema.field(place), pa.array(named, pa.string()))
+
+
+def names_of_document(document: object, found: Names, field: str = "") -> None:
+    """Add the names that a JSON document has."""
+    if isinstance(document, Mapping):
+        for name, each in document.items():
+            names_of_document(each, found, name)
+    elif isinstance(document, list | tuple):
+        for each in document:
+            names_of_document(each, found, field)
+    elif isinstance(document, str) and (kind := kind_of(field)) is not None:
+        found[kind].add(document)
