@@ -130,7 +130,7 @@ def times(moments: Iterable[str]) -> alt.Axis:
     return alt.Axis(
         title=None if span >= _FORMS[0][0] else " to ".join(days),
         format=form,
-        tickCount=3,
+        tickCount=5,
         labelOverlap=True,
         grid=True,
     )

@@ -32,7 +32,7 @@ def share_window(rows: Sequence[Row], starts: Sequence[Row], anchor: str) -> str
         alt.Chart(data([row for row in sized if row["height"] == high]))
         .mark_bar(height=high)
         .encode(
-            x=alt.X("first:Q", axis=alt.Axis(title="offset", tickCount=5), scale=_NO_ZERO),
+            x=alt.X("first:Q", axis=alt.Axis(title="offset", tickCount=4), scale=_NO_ZERO),
             x2="beyond:Q",
             y=y,
             color=alt.Color("state:N", scale=alt.Scale(domain=domain, range=palette)),

@@ -46,18 +46,19 @@ def page_of(read: WorkspaceTables) -> Page:
     untold = tuple(each for each in rules if is_of_coverage(each.name, subjects.get(each.name, "")))
     rest = tuple(each for each in rules if each not in untold)
     shown = frozenset(each.finding_id for one in rules for each in one.shown)
+    left_open = tuple(reasons(read, untold))
     facts = facts_of(read)
     return Page(
         title=f"Audit of {facts[0].value.text}",
         facts=facts,
         copies=copies_of(read.manifest),
-        coverage=coverage_of(read),
+        coverage=coverage_of(read, is_open=bool(left_open)),
         counts=_counts(read),
         verdict=verdict_of(rules),
         checked=checked_of(read, rules),
         rules=rest,
         gone=found.gone(read),
-        untold=tuple(reasons(read, untold)),
+        untold=left_open,
         untold_rules=untold,
         groups=groups_grid(read, stories),
         group_counts=counts_of(read),

@@ -59,8 +59,13 @@ def _chip(copy: Row) -> Cell:
     return Cell(f"{name.text}{known}: {stopped}", name.whole, tone=tone)
 
 
-def coverage_of(read: WorkspaceTables) -> Coverage:
-    """Return the badge: `complete`, `gaps`, or `cannot tell much`."""
+def coverage_of(read: WorkspaceTables, *, is_open: bool) -> Coverage:
+    """Return the badge: `complete`, `gaps`, or `cannot tell much`.
+
+    Args:
+        read: The manifest and the summary.
+        is_open: Something cannot be told all the same.
+    """
     failed = read.summary.get("could_not_be_asked", {})
     unreadable = read.manifest.get("unreadable", ())
     missing = missing_records(read.manifest)
@@ -74,4 +79,5 @@ def coverage_of(read: WorkspaceTables) -> Coverage:
         more = len(missing) - 1
         rest = f", and {count(more, 'thing')} more" if more else ""
         return Coverage("gaps", "warning", f"{harmless(missing[0])}{rest}")
-    return Coverage("complete", "good", "no record is known to be missing")
+    rest = "; what cannot be told all the same is below" if is_open else ""
+    return Coverage("complete", "good", f"no record is known to be missing{rest}")

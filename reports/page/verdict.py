@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from reports.page.model import Clause, Rule
+from reports.page.untold import is_of_coverage
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
-from schemas.finding_rules import CRITICAL, INFO
+from schemas.finding_rules import INFO
 
 MOST: Final = 8
 
@@ -28,17 +29,21 @@ def _words(rule: Rule) -> str:
 
 
 def checked_of(read: WorkspaceTables, rules: Iterable[Rule]) -> str:
-    """Return what was checked, and what of it is in order."""
+    """Return what was checked, what of it is without a warning, and what is not fully told."""
+    known = list(rules)
     applied = [row for row in read.rows("applied_rules").to_pylist() if row["was_applied"]]
-    bad = {each.name for each in rules if each.severity != INFO}
+    of = {row["rule"]: row["subject"] for row in applied}
+    bad = {of.get(each.name) for each in known if each.severity != INFO}
+    untold = {
+        of.get(each.name) for each in known if is_of_coverage(each.name, of.get(each.name, ""))
+    }
     subjects = dict.fromkeys(row["subject"] for row in applied)
-    troubled = {row["subject"] for row in applied if row["rule"] in bad}
-    fine = [each for each in subjects if each not in troubled]
-    critical = any(each.severity == CRITICAL for each in rules)
-    said = f"{count(len(applied), 'rule')} were applied."
-    if not fine:
-        return said
-    listed = ", ".join(fine)
-    if not bad and not critical:
-        return f"Nothing was found that needs anyone. {said} In order: {listed}."
-    return f"{said} In order: {listed}."
+    fine = [each for each in subjects if each not in bad | untold]
+    open_ = [each for each in subjects if each in untold - bad]
+    parts = [
+        *(["Nothing was found that needs anyone."] if not bad else []),
+        f"{count(len(applied), 'rule')} were applied.",
+        *([f"Without a warning: {', '.join(fine)}."] if fine else []),
+        *([f"Without a warning, but not fully told: {', '.join(open_)}."] if open_ else []),
+    ]
+    return " ".join(parts)

@@ -12,6 +12,7 @@ from reports.page.groups import TONES
 from reports.page.model import Figure, Subject
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
+from reports.quantities import count
 
 _MOST_PLACES: Final = 12
 _MOST_RANGES: Final = 1500
@@ -122,7 +123,7 @@ def _deliveries(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[
     ]
     most = max(known, key=lambda row: int(row["delivery_count"]), default=None)
     says = (
-        f"The most often delivered are {most['records']:,} records of "
+        f"Delivered the most often: {count(most['records'], 'record')} of "
         f"{harmless(_named(most))}: {most['delivery_count']} times, "
         f"{str(most['delivery_state_name']).lower()}."
         if most

@@ -10,7 +10,7 @@ import pytest
 from reports.page.build import page_of
 from reports.page.forms import json_of, markdown_of, text_of
 from reports.page.html import html_of
-from tests.support.page_tables import finding, rows_of, workspace
+from tests.support.page_tables import MANIFEST, finding, rows_of, workspace
 
 GROUPS = [f"group-{n}" for n in range(30)]
 FINDINGS = [
@@ -82,7 +82,29 @@ def test_where_nothing_is_wrong_it_says_what_is_in_order() -> None:
     page = page_of(workspace(GROUPS, [], {"applied_rules": rules}))
     assert page.verdict == ()
     assert page.checked.startswith("Nothing was found that needs anyone. 1 rule")
-    assert page.checked.endswith("In order: lag.")
+    assert page.checked.endswith("Without a warning: lag.")
+
+
+def test_a_subject_of_which_something_cannot_be_told_is_not_simply_fine() -> None:
+    rules = [
+        {"rule": name, "subject": "lag", "was_applied": True, "findings": 1}
+        for name in ("lag_growing", "lag_not_told")
+    ]
+    found = [finding("group-7", "lag_not_told", severity="info", message="its lag is not known")]
+    page = page_of(workspace(GROUPS, found, {"applied_rules": rules}))
+    assert "Without a warning, but not fully told: lag." in page.checked
+    assert page.coverage.says.endswith("what cannot be told all the same is below")
+
+
+def test_coverage_says_which_records_are_missing() -> None:
+    lacking = {**MANIFEST["partitions"][0], "lacks": "offsets 3 to 9 of __consumer_offsets-0"}
+    page = page_of(workspace(GROUPS, [], manifest={**MANIFEST, "partitions": [lacking]}))
+    assert (page.coverage.word, page.coverage.says) == (
+        "gaps",
+        "offsets 3 to 9 of __consumer_offsets-0",
+    )
+    (reason,) = page.untold
+    assert reason.text == page.coverage.says
 
 
 def test_every_link_leads_somewhere_and_no_id_is_there_twice(html: str) -> None:
