@@ -58,6 +58,11 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     "are kept.",
 )
 @click.option(
+    "--expectations",
+    metavar="DIR",
+    help="Hold tables against suites of your own, too: JSON of great-expectations, one a table.",
+)
+@click.option(
     "--print-config",
     is_flag=True,
     is_eager=True,

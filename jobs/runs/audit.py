@@ -23,6 +23,8 @@ from jobs.runs.audit_hook import run_hook
 from jobs.runs.audit_kept import kept_tables
 from jobs.runs.audit_tables import audited_tables, questions
 from jobs.runs.copied_workspace import copy_workspace
+from jobs.runs.data_quality import NAME as QUALITY
+from jobs.runs.data_quality import data_quality_of, team_suites
 from jobs.runs.findings_of import exit_code_of, findings_of
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.page import remove_page, write_page
@@ -61,6 +63,7 @@ class Wanted:
         metrics: Where metrics are written.
         on_findings: A command that is told what was found.
         redact: A file with the key of pseudonyms; None leaves names as they are.
+        expectations: A folder with suites of a team's own.
     """
 
     out: str
@@ -70,6 +73,7 @@ class Wanted:
     metrics: str | None = None
     on_findings: str | None = None
     redact: str | None = None
+    expectations: str | None = None
 
 
 def audit_of(
@@ -83,6 +87,8 @@ def audit_of(
     Raises:
         GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
     """
+    # What is wrong with a suite is said before anything is done.
+    team_suites(wanted.expectations)
     before = None if wanted.since is None else _earlier(wanted.since)
     if wanted.redact is None:
         with _asked(console, wanted, options) as asked:
@@ -124,7 +130,14 @@ def _asked(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iter
     failed = _ask(console, wanted, options)
     own = {**options, "inputs": (wanted.out,), "as_of": None, "ends": {}}
     with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
-        yield _Asked(state, audited_tables(state, wanted.end_offsets), failed)
+        console.say("audit: data quality")
+        quality = data_quality_of(
+            Workspace(wanted.out),
+            team_suites(wanted.expectations),
+            # Names in them are written as JSON has it, and would not be known.
+            has_examples=wanted.redact is None,
+        )
+        yield _Asked(state, {**audited_tables(state, wanted.end_offsets), QUALITY: quality}, failed)
 
 
 def _forget(out: str) -> None:
@@ -163,7 +176,10 @@ def _answered(
     code = state.exit_code or exit_code_of(left, wanted.fail_on)
     said = {**state.said, "could_not_be_asked": asked.failed}
     summary = summary_of(left, accepted, said, code, wanted.fail_on)
-    kept = kept_tables(state, asked.tables, found, before)
+    kept = {
+        **kept_tables(state, asked.tables, found, before),
+        QUALITY: asked.tables[QUALITY],
+    }
     keep_evaluations(Workspace(wanted.out), kept, state)
     _write(Path(wanted.out), {SUMMARY: _as_json(summary), LINES: json_lines(left)})
     console.say(f"audit: {write_page(wanted.out)}")

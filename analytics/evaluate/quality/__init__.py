@@ -1,0 +1,1 @@
+"""Whether the tables of a workspace hold what is expected of them."""

@@ -1,0 +1,169 @@
+"""great-expectations, made to judge one table: no context on disk, no network, no word on stderr.
+
+Columns come as pandas columns that are Arrow's own: a 64-bit number stays what it is. What checks
+of our own found of each row comes as columns of booleans beside them, expected to be true. It takes
+seconds to load and is loaded when the first table is judged.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cached_property
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from schemas.expectation_suites import IN_SET
+
+if TYPE_CHECKING:
+    from schemas.expectation_suites import Expectation
+
+_RAISED: Final = "raised_exception"
+_EXACT: Final = 1 << 53
+"""Up to it floats tell integers apart."""
+NO_RESULT: Final = "great-expectations knows no such check"
+INEXACT: Final = "its bounds are beyond 2^53, where great-expectations compares floats"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What came of one expectation.
+
+    Attributes:
+        holds: Whether it was met; None where the check itself broke.
+        unexpected: How many rows, or values, were not as expected; None where that is not counted.
+        example: One of them; None where there is none.
+        reason: Why the check broke.
+    """
+
+    holds: bool | None
+    unexpected: int | None = None
+    example: Any = None
+    reason: str | None = None
+
+
+class Engine:
+    """One data source, used for every table."""
+
+    def judge(self, rows: pa.Table, expected: Sequence[Expectation]) -> list[Judged]:
+        """Judge types of great-expectations."""
+        told = [
+            {"type": each.type, "kwargs": dict(each.kwargs), "meta": {"place": place}}
+            for place, each in enumerate(expected)
+        ]
+        return self._judge(rows, told)
+
+    def judge_masks(self, masks: Sequence[pa.Array]) -> list[Judged]:
+        """Judge what checks of our own found; null is not about its row."""
+        longest = max(map(len, masks), default=0)
+        columns = {
+            str(place): pa.concat_arrays([mask, pa.nulls(longest - len(mask), pa.bool_())])
+            for place, mask in enumerate(masks)
+        }
+        told = [
+            {"type": IN_SET, "kwargs": {"column": name, "value_set": [True]}, "meta": {"place": at}}
+            for at, name in enumerate(columns)
+        ]
+        return self._judge(pa.table(columns), told)
+
+    def _judge(self, rows: pa.Table, told: Sequence[Mapping[str, Any]]) -> list[Judged]:
+        import pandas as pd  # noqa: PLC0415 - heavy, as what follows
+
+        if not told:
+            return []
+        with _quiet():
+            suite, found = self._suite, [Judged(None, reason=NO_RESULT)] * len(told)
+            sound = []
+            for place, each in enumerate(told):
+                reason = _inexact(each)
+                try:
+                    if reason is None:
+                        suite([each])
+                        sound.append(each)
+                except Exception as error:  # noqa: BLE001 - whatever a team's suite says
+                    reason = _line(error)
+                if reason is not None:
+                    found[place] = Judged(None, reason=reason)
+            try:
+                results = self._validated(rows, sound, pd.ArrowDtype) if sound else []
+            except Exception as error:  # noqa: BLE001 - one check must not take the others along
+                results = []
+                for each in sound:
+                    found[each["meta"]["place"]] = Judged(None, reason=_line(error))
+            for document in results:
+                place = document["expectation_config"]["meta"]["place"]
+                found[place] = _judged(document)
+        return found
+
+    def _validated(
+        self,
+        rows: pa.Table,
+        told: Sequence[Mapping[str, Any]],
+        types: Any,  # noqa: ANN401
+    ) -> list[dict[str, Any]]:
+        frame = rows.to_pandas(types_mapper=types)
+        batch = self._batches.get_batch(batch_parameters={"dataframe": frame})
+        validated = batch.validate(self._suite(told), result_format="SUMMARY")
+        return [each.to_json_dict() for each in validated.results]
+
+    @staticmethod
+    def _suite(told: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401
+        from great_expectations import ExpectationSuite  # noqa: PLC0415
+
+        return ExpectationSuite(name="suite", expectations=[dict(each) for each in told])
+
+    @cached_property
+    def _batches(self) -> Any:  # noqa: ANN401
+        # Read when it is imported; nothing is sent, and no identity is kept in the home directory.
+        os.environ["GX_ANALYTICS_ENABLED"] = "false"
+        import great_expectations as gx  # noqa: PLC0415
+        from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: PLC0415
+
+        context = gx.get_context(mode="ephemeral")
+        context.variables.progress_bars = ProgressBarsConfig(globally=False)
+        source = context.data_sources.add_pandas("tables")
+        return source.add_dataframe_asset("table").add_batch_definition_whole_dataframe("whole")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    logger = logging.getLogger("great_expectations")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        # What it imports has something to say, too.
+        with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+def _inexact(told: Mapping[str, Any]) -> str | None:
+    bounds = [told["kwargs"].get(name) for name in ("min_value", "max_value")]
+    is_far = any(isinstance(each, int | float) and abs(each) > _EXACT for each in bounds)
+    return INEXACT if is_far else None
+
+
+def _judged(document: Mapping[str, Any]) -> Judged:
+    raised = document["exception_info"]
+    # By metric where a metric failed.
+    each = raised if _RAISED in raised else next(iter(raised.values()), {})
+    if each.get(_RAISED):
+        return Judged(None, reason=_line(each.get("exception_message") or "the check failed"))
+    result = document["result"]
+    examples = result.get("partial_unexpected_list") or []
+    example = examples[0] if examples else result.get("observed_value")
+    holds = bool(document["success"])
+    return Judged(holds, result.get("unexpected_count"), None if holds else example)
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
