@@ -24,6 +24,8 @@ SPARK_TYPES = {
     "uuid": "string",  # as Kafka prints it: 22 characters of URL-safe base64
 }
 
+_METADATA_LOG = "__cluster_metadata"
+
 
 @cache
 def decoded_table(record_type: RecordType) -> Table:
@@ -44,7 +46,11 @@ def decoded_table(record_type: RecordType) -> Table:
         for column in template.columns
         if column.name not in structs or structs[column.name].fields
     )
-    return replace(template, name=record_type.table, columns=columns, about=record_type.about)
+    # Each snapshot of the metadata log counts its records from 0.
+    key = (*template.key, "segment") if record_type.topic == _METADATA_LOG else template.key
+    return replace(
+        template, name=record_type.table, columns=columns, about=record_type.about, key=key
+    )
 
 
 def spark_struct(struct: Struct) -> str:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.evaluate.contract_table import table_of
@@ -22,9 +23,15 @@ _SUMS: Final = ("records", "bytes", "live_records", "live_bytes")
 def pattern_of(name: str, patterns: Sequence[tuple[str, str]]) -> str | None:
     """Return a name with what looks generated taken out; None where nothing does."""
     found = name
-    for pattern, stands in patterns:
-        found = re.sub(pattern, stands, found)
+    for pattern, stands in _compiled(tuple(patterns)):
+        found = pattern.sub(stands, found)
     return found if found != name else None
+
+
+@cache
+def _compiled(patterns: tuple[tuple[str, str], ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
+    # There may be as many groups as there are CI runs: each is looked at.
+    return tuple((re.compile(pattern), stands) for pattern, stands in patterns)
 
 
 def one_shot_groups(
