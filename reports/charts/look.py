@@ -130,8 +130,9 @@ def times(moments: Iterable[str]) -> alt.Axis:
     return alt.Axis(
         title=None if span >= _FORMS[0][0] else " to ".join(days),
         format=form,
-        tickCount=5,
+        tickCount=4,
         labelOverlap=True,
+        labelSeparation=10,
         grid=True,
     )
 

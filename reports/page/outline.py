@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reports.page.model import Clause, Fact, Finding, Grid, Page, Rule, Story, Subject
 
@@ -65,7 +65,7 @@ def outline_of(page: Page) -> Iterator[Block]:
         yield from _rule(each)
     yield Heading("Groups", 2)
     yield Items(_facts(page.group_counts))
-    yield page.groups
+    yield _undrawn(page.groups)
     for subject in page.subjects:
         yield from _subject(subject)
     if page.stories:
@@ -73,6 +73,18 @@ def outline_of(page: Page) -> Iterator[Block]:
     for story in page.stories:
         yield from _story(story)
     yield from _foot(page)
+
+
+def _undrawn(grid: Grid) -> Grid:
+    """Return a table without the columns that are drawn."""
+    drawn = {n for row in grid.rows for n, each in enumerate(row) if each.svg}
+    kept = [n for n, _ in enumerate(grid.heads) if n not in drawn]
+    return replace(
+        grid,
+        heads=tuple(grid.heads[n] for n in kept),
+        rows=tuple(tuple(row[n] for n in kept) for row in grid.rows),
+        numbers=frozenset(place for place, n in enumerate(kept) if n in grid.numbers),
+    )
 
 
 def _facts(facts: Iterable[Fact]) -> tuple[str, ...]:

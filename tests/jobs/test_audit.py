@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -163,6 +165,37 @@ def test_its_page_is_made_again_byte_for_byte(
     assert (
         told["counts"][0]["text"] == f"{sum(e['severity'] == 'critical' for e in lines)} critical"
     )
+
+
+def test_numbers_of_the_page_are_cells_of_its_tables(
+    audited: subprocess.CompletedProcess[str], workspace: Path
+) -> None:
+    assert audited.returncode == 1
+    html = (workspace / "report/index.html").read_text("utf-8")
+    for grid, table, columns in (
+        ("groups-table", "audited_groups", {"Lag": "lag", "Members": "members"}),
+        ("lag-table", "lag", {"Lag": "lag", "Committed offset": "committed_offset"}),
+        ("divergences-table", None, {"Records lost": "lost_records"}),
+    ):
+        path = workspace / ("history/divergences" if table is None else f"evaluations/{table}")
+        rows = pq.read_table(path).to_pylist()
+        heads, shown = table_of_page(html, grid)
+        assert shown
+        for head, column in columns.items():
+            said = ["-" if row[column] is None else f"{row[column]:,}" for row in rows]
+            place = heads.index(head)
+            assert [row[place] for row in shown] == said[: len(shown)], (grid, head)
+
+
+def table_of_page(html: str, anchor: str) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the texts of a table."""
+    text = html.partition(f'<table id="{anchor}">')[2].partition("</table>")[0]
+    heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', text)
+    rows = re.findall(r"<tr><th scope=.row.>(.*?)</tr>", text, re.DOTALL)
+    return heads, [
+        [re.sub(r"<[^>]*>", "", each) for each in re.split(r"</t[hd]>\s*<td[^>]*>|</td>$", row)]
+        for row in rows
+    ]
 
 
 def test_a_workspace_that_was_not_audited_has_no_page(

@@ -161,3 +161,28 @@ def test_all_forms_say_the_same() -> None:
     for text in (html_of(page), text_of(page), markdown_of(page), json_of(page)):
         assert "lag grows in 2 cases" in text
     assert max(map(len, text_of(page).splitlines())) <= 120
+
+
+def test_what_changed_since_an_earlier_audit_is_said() -> None:
+    found = [finding("group-5"), finding("group-6")]
+    changes = [
+        {**row, "change": change}
+        for row, change in zip(
+            [*found, finding("group-9", message="the lag of group-9 grew")],
+            ("new", "still there", "gone"),
+            strict=True,
+        )
+    ]
+    page = page_of(workspace(GROUPS, found, {"finding_changes": changes}))
+    assert [each.change for each in page.rules[0].shown] == ["new", "still there"]
+    assert [each.text for each in page.gone] == ["the lag of group-9 grew"]
+    text = text_of(page)
+    assert "- [new] the lag of group-5 grows" in text
+    assert "Gone since the earlier audit" in text
+
+
+def test_a_clause_of_the_verdict_is_not_cut_within_a_name() -> None:
+    named = "a: b (c; d"
+    message = f"members of {named} committed earlier offsets: 4 (orders)"
+    page = page_of(workspace([named], [finding(named, message=message)]))
+    assert page.verdict[0].text == f"members of {named} committed earlier offsets"
