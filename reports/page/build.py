@@ -25,7 +25,7 @@ TABLES: Final = (
     *("rebalances", "group_churn", "rebalance_storms"),
     *("share_backlog", "share_delivery_counts", "share_batches"),
     *("log_cleaning", "coordinator_load", "committers"),
-    *("divergences", "load_faults", "coordinator_epochs"),
+    *("divergences", "load_faults", "coordinator_epochs", "data_quality"),
 )
 """What a page reads whole; of `OF_GROUPS` it reads what is of the groups that it shows."""
 

@@ -38,7 +38,7 @@ _SOURCES: Final = {
     "Rebalances": "evaluations/rebalances, group_churn, rebalance_storms",
     "Share groups": "evaluations/share_backlog, share_delivery_counts; state/share_batches",
     "Internal topics": "evaluations/log_cleaning, coordinator_load, committers",
-    "Consistency": "history/divergences, load_faults",
+    "Consistency": "history/divergences, load_faults; evaluations/data_quality",
     "Stories of groups": "history/offset_history, assignment_history, group_events",
 }
 
