@@ -256,3 +256,20 @@ def test_the_tables_are_kept(
         "share_faults",
         "share_prunable",
     }
+
+
+def test_history_shows_what_stood_still(groupscope: Groupscope, failover_workspace: Path) -> None:
+    found = answer_of(groupscope, failover_workspace, "--history")
+    (stall,) = found["stalls"]
+    (blocked,) = (row for row in found["rows"] if row["status"] == "blocked")
+    assert (stall["group_id"], stall["topic"], stall["partition"]) == (
+        *("pickup-dispatch", "pickup-jobs", 3),
+    )
+    assert (stall["kind"], stall["until"], stall["next_offset"]) == ("blocked", None, 1)
+    assert stall["since"] == blocked["stalled_since"]
+    assert stall["blocking_state"] == blocked["blocking_state"] == "AVAILABLE"
+    assert stall["complete"]
+    text = groupscope("share", failover_workspace, "--history").stdout
+    assert "STOOD" in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert "STOOD" not in groupscope("share", failover_workspace).stdout
