@@ -10,7 +10,7 @@ import pytest
 from reports.page.build import page_of
 from reports.page.forms import json_of, markdown_of, text_of
 from reports.page.html import html_of
-from tests.support.page_tables import MANIFEST, finding, rows_of, workspace
+from tests.support.page_tables import AT, MANIFEST, finding, rows_of, workspace
 
 GROUPS = [f"group-{n}" for n in range(30)]
 FINDINGS = [
@@ -150,7 +150,24 @@ def test_groups_are_those_of_the_table_in_its_order() -> None:
 def test_ten_thousand_groups_take_no_more_than_five_megabytes() -> None:
     names = [f"a-service-with-a-rather-long-name-{n:05}" for n in range(10_000)]
     findings = [finding(each) for each in names]
-    page = page_of(workspace(names, findings))
+    place = {"topic": "orders", "partition": 0}
+    tables = {
+        "group_events": [
+            {"group_id": each, "at": AT, "event": "assignment", "detail": "lost orders-1" * 8}
+            for each in names[-200:]
+            for _ in range(60)
+        ],
+        "group_churn": [{"group_id": each, "epochs": 4, "storms": 0} for each in names],
+        "rebalances": [{"group_id": each, "at": AT, "member_count": 2} for each in names],
+        "offset_expiration": [
+            {"group_id": each, **place, "expires_at": AT, "status": "scheduled"} for each in names
+        ],
+        "offset_removals": [
+            {"group_id": each, **place, "removed_at": AT, "cause": "expired", "verdict": "early"}
+            for each in names
+        ],
+    }
+    page = page_of(workspace(names, findings, tables))
     assert len(page.groups.rows) == 200
     assert page.groups.more == "9,800 more in evaluations/audited_groups"
     assert len(html_of(page).encode()) < 5_000_000
