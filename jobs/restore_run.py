@@ -34,6 +34,7 @@ from reports.restore.files import offsets_text, refused_text
 from reports.restore.summary import counts_of, told
 
 if TYPE_CHECKING:
+    from jobs.asked_groups import AskedGroups
     from jobs.console import Console
     from jobs.replayed import Replayed
     from jobs.restored_groups import RestoredGroup
@@ -75,37 +76,49 @@ def restore_into(
     with two_states(console, then, now, needs=NEEDS, **options) as (past, present):
         asked = asked_groups(past)
         asked.tell(console)
-        console.say(f"as of {past.instant} of {', '.join(past.given)}")
-        console.say(f"against {present.instant} of {', '.join(present.given)}")
-        plan, groups = _planned(past, present, wanted)
-        said = {
-            "as_of": answered_instant(past),
-            "input": list(past.given),
-            "against": {"as_of": answered_instant(present), "input": list(present.given)},
-            "kafka_version": past.release,
-            "lines": lines_said(past.lines),
-            "include_live": wanted.include_live,
-            "cannot_tell": list(asked.cannot_tell),
-        }
-        title = f"Committed offsets of {', '.join(past.given)} as of {past.instant}"
-        followed = _followed(past)
-        counts = counts_of(plan)
-        write_folder(
-            wanted.out,
-            _files(plan, groups, "; ".join([title, *followed])),
-            {"schema_version": SCHEMA_VERSION, **said, "counts": counts},
-        )
-        answer = told(
-            [each.said for each in groups],
-            plan,
-            wanted.output_format,
-            said,
-            with_offsets=console.verbose,
-        )
-        if wanted.output_format not in ("json", "csv"):
-            answer = "\n".join([answer, *followed])
-        unsure = CANNOT_TELL if any(each in counts["reasons"] for each in UNSURE) else DONE
-        return answer, asked.exit_code or unsure or past.exit_code or present.exit_code
+        return restored(console, past, present, wanted, asked)
+
+
+def restored(
+    console: Console, past: Replayed, present: Replayed, wanted: Wanted, asked: AskedGroups
+) -> tuple[str, int]:
+    """Do the same of two states that are there.
+
+    Raises:
+        OutputRefusedError: The folder holds something else.
+    """
+    check_folder(wanted.out)
+    console.say(f"as of {past.instant} of {', '.join(past.given)}")
+    console.say(f"against {present.instant} of {', '.join(present.given)}")
+    plan, groups = _planned(past, present, wanted)
+    said = {
+        "as_of": answered_instant(past),
+        "input": list(past.given),
+        "against": {"as_of": answered_instant(present), "input": list(present.given)},
+        "kafka_version": past.release,
+        "lines": lines_said(past.lines),
+        "include_live": wanted.include_live,
+        "cannot_tell": list(asked.cannot_tell),
+    }
+    title = f"Committed offsets of {', '.join(past.given)} as of {past.instant}"
+    followed = _followed(past)
+    counts = counts_of(plan)
+    write_folder(
+        wanted.out,
+        _files(plan, groups, "; ".join([title, *followed])),
+        {"schema_version": SCHEMA_VERSION, **said, "counts": counts},
+    )
+    answer = told(
+        [each.said for each in groups],
+        plan,
+        wanted.output_format,
+        said,
+        with_offsets=console.verbose,
+    )
+    if wanted.output_format not in ("json", "csv"):
+        answer = "\n".join([answer, *followed])
+    unsure = CANNOT_TELL if any(each in counts["reasons"] for each in UNSURE) else DONE
+    return answer, asked.exit_code or unsure or past.exit_code or present.exit_code
 
 
 def _followed(past: Replayed) -> list[str]:

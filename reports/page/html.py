@@ -24,11 +24,16 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 def html_of(page: Page) -> str:
     """Return the file."""
-    return _template().render(page=page, signs=SIGNS, policy=_POLICY)
+    return rendered("page.html.j2", page)
+
+
+def rendered(template: str, page: object) -> str:
+    """Return a page in one of the templates."""
+    return _template(template).render(page=page, signs=SIGNS, policy=_POLICY)
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("reports.page", "templates"),
         autoescape=True,
@@ -38,7 +43,7 @@ def _template() -> Template:
     )
     # SVGs are our own, and their texts are escaped by who drew them.
     environment.filters["drawn"] = _drawn
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 def _drawn(svg: Any) -> Markup:  # noqa: ANN401 - as jinja hands it over

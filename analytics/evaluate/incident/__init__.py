@@ -1,0 +1,1 @@
+"""What happened to groups around an instant, and who else suffered at once."""

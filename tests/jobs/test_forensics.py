@@ -1,0 +1,115 @@
+"""The command `forensics` on the bundled failover: who suffered, before and after, the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from tests.verdicts.happened import LOST
+from tests.verdicts.truth import read_truth
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from tests.conftest import Groupscope
+
+AROUND = "2026-11-21T09:20:36Z"
+
+
+class Incident(NamedTuple):
+    folder: Path
+    ran: subprocess.CompletedProcess[str]
+    rows: dict[str, Any]
+    page: str
+
+
+@pytest.fixture(scope="module")
+def incident(
+    groupscope: Groupscope, failover_workspace: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Incident:
+    out = tmp_path_factory.mktemp("incident") / "out"
+    ran = groupscope("forensics", failover_workspace, "--around", AROUND, "--out", out, timeout=900)
+    assert ran.returncode == 0, ran.stderr
+    rows = json.loads((out / "incident.json").read_text("utf-8"))
+    return Incident(out, ran, rows, (out / "report" / "incident.html").read_text("utf-8"))
+
+
+def test_without_a_name_those_that_the_election_cost_something_are_told(
+    incident: Incident,
+) -> None:
+    truth = read_truth("kafka-4.3.1-failover")
+    lost = {each.key[0] for each in truth.happenings if each.what == LOST}
+    said = {each["group_id"] for each in incident.rows["verdicts"] if "lost" in each["verdict"]}
+    # Of groups that committed nothing, nobody told.
+    assert lost <= said <= lost | truth.groups_lost | {"fleet-telemetry"}
+    assert said <= set(incident.rows["groups"])
+
+
+def test_offsets_before_are_what_the_coordinator_had_and_after_what_was_left(
+    incident: Incident,
+) -> None:
+    changes = {
+        (each["group_id"], each["topic"], each["partition"]): each
+        for each in incident.rows["changes"]
+    }
+    found = changes["billing-eos", "invoices", 0]
+    assert (found["from_committed_offset"], found["to_committed_offset"]) == (46, 10)
+    assert found["cause"] == "lost by an election"
+
+
+def test_what_brokers_did_meanwhile_is_told(incident: Incident) -> None:
+    assert all(each["at"].startswith("2026-11-21T09:") for each in incident.rows["cluster"])
+    assert {"event", "broker"} <= set(incident.rows["cluster"][0])
+
+
+def test_the_page_runs_nothing_and_leads_to_each_group(incident: Incident) -> None:
+    assert "<script" not in incident.page
+    assert "http://" not in incident.page.replace("http://www.w3.org/", "")
+    for group in incident.rows["groups"]:
+        assert group in incident.page
+
+
+def test_what_restore_gives_back_lies_beside_it(incident: Incident) -> None:
+    folder = incident.folder / "restore"
+    assert {"commands.sh", "refused.csv"} <= {each.name for each in folder.iterdir()}
+    assert "billing-eos,parcels" not in (folder / "refused.csv").read_text("utf-8")
+
+
+def test_a_group_that_is_named_is_told_with_those_of_its_coordinator(
+    groupscope: Groupscope, incident: Incident
+) -> None:
+    ran = groupscope(
+        "forensics", incident.folder, "--out", incident.folder, "--around", AROUND,
+        "--group", "parcel-*", "--format", "json", timeout=900,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["groups"] == ["parcel-router"]
+    others = {each["group_id"]: each["is_same_coordinator"] for each in told["others"]}
+    assert others["billing-eos"] is True
+    assert others["old-reports"] is False
+    assert "parcel-router" not in others
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--around", "2026-11-22T00:00:00Z"), "is not in this dump, whose records are from"),
+        (("--around", AROUND, "--group", "no-*"), "no group that matches no-* is in this dump"),
+        (("--around", "2026-11-21T09:19:30Z", "--window-minutes", "0.1"), "name one with --group"),
+    ],
+)
+def test_what_is_not_there_cannot_be_told(
+    arguments: tuple[str, ...],
+    said: str,
+    groupscope: Groupscope,
+    failover_workspace: Path,
+    tmp_path: Path,
+) -> None:
+    ran = groupscope("forensics", failover_workspace, "--out", tmp_path / "out", *arguments)
+    assert ran.returncode == 3
+    assert said in ran.stderr
+    assert not (tmp_path / "out" / "report").exists()
