@@ -25,6 +25,7 @@ from analytics.replay.history.removal_causes import (
     SHORTEST_RETENTION_MS,
     TOPIC_DELETED,
     UNKNOWN,
+    cleanups_may_be_lost,
     with_removal_cause,
 )
 from analytics.replay.history.removed_offsets import removed_offsets
@@ -81,6 +82,7 @@ def offset_removals(  # noqa: PLR0913 - each is a fact of its own
         offsets_can_be_deleted=log.era.name in OFFSET_DELETE_SINCE,
         group_always_ends=log.replay.groups_end_by_tombstones,
         streams_groups_keep=log.replay.streams_readiness_is_recorded,
+        cleanups_may_be_lost=cleanups_may_be_lost(coverage),
     )
     # A deletion by hand of such offsets looks the same.
     may_be_bug = F.col("is_unparsed") & (F.col("cause") == EXPIRATION) & ~_at_some_time()

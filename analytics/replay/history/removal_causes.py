@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from analytics.dump.model import CONSUMER_OFFSETS
 from analytics.replay.as_of import Decoded
 from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.history.group_spans import group_spans, protection_spans
@@ -52,6 +53,7 @@ def with_removal_cause(
     offsets_can_be_deleted: bool = True,
     group_always_ends: bool = True,
     streams_groups_keep: bool = True,
+    cleanups_may_be_lost: bool = False,
 ) -> DataFrame:
     """Add `cause` and `confidence` to removed offsets.
 
@@ -67,6 +69,8 @@ def with_removal_cause(
             topics; not in 4.1 (``StreamsGroup.isSubscribedToTopic``), where it does once its
             topology is configured: after a load of its partition with the next heartbeat, which
             leaves no record.
+        cleanups_may_be_lost: Whether records of other groups are missing, which a cleanup may have
+            taken in the same second.
 
     Returns:
         The rows with `cause` (expiration, group_deleted, offsets_deleted, topic_deleted, unknown),
@@ -93,6 +97,7 @@ def with_removal_cause(
         .when(F.col("at_once"), _said(EXPIRATION, LOW))
         .when(F.col("cleanup_shown") | F.col("at").isNull(), undecided)
         .when(F.col("some_kept_by_setting"), deletion)
+        .when(F.lit(cleanups_may_be_lost), undecided)
         .otherwise(_weaker(deletion))
     )
     return (
@@ -201,10 +206,16 @@ def removal_causes(
         .withColumn("is_due", F.lit(None).cast("boolean")),
         group_always_ends=rules.groups_end_by_tombstones,
         streams_groups_keep=rules.streams_readiness_is_recorded,
+        cleanups_may_be_lost=cleanups_may_be_lost(coverage),
     )
     return judged.select(
         "coordinator_partition", F.col("position").alias("record_offset"), "cause", "confidence"
     )
+
+
+def cleanups_may_be_lost(coverage: Coverage) -> bool:
+    """Return whether a dump lacks records of the offsets topic that may tell of a cleanup."""
+    return bool(coverage.losses_of_topic(CONSUMER_OFFSETS) or coverage.absent.get(CONSUMER_OFFSETS))
 
 
 def surely_due() -> Column:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from analytics.replay.coverage import Coverage
 from analytics.replay.group_records import KINDS
 from analytics.replay.history.removal_causes import removal_causes
 from analytics.replay.rules import replay_rules
@@ -64,3 +65,26 @@ def test_a_cleanup_may_take_the_offsets_of_a_streams_group_of_4_1_with_members(
     causes = removal_causes(frames_of(spark, records(), tables), topics, replay_rules(release))
     found = {each.record_offset: (each.cause, each.confidence) for each in causes.collect()}
     assert found[5] == told
+
+
+def test_where_records_of_other_groups_are_missing_a_removal_alone_may_be_a_cleanup(
+    spark: SparkSession,
+) -> None:
+    """Whether others lost offsets in the same second is not known then."""
+    tables = (*KINDS, "offset_commit", "control_markers", *METADATA)
+    there = {"topic": "in", "source": "partition_metadata"}
+    topics = spark.createDataFrame([there], table("topics").ddl(not_null=False))
+    alone = records()
+    alone["offset_commit"] = [
+        each for each in alone["offset_commit"] if each["key"]["group"] == SIMPLE
+    ]
+    frames = frames_of(spark, alone, tables)
+    lacking = Coverage(absent={"__consumer_offsets": frozenset({1})})
+    found = [
+        [(each.cause, each.confidence) for each in told.collect()]
+        for told in (
+            removal_causes(frames, topics, replay_rules("3.9")),
+            removal_causes(frames, topics, replay_rules("3.9"), coverage=lacking),
+        )
+    ]
+    assert found == [[("group_deleted", "low")], [("unknown", "low")]]
