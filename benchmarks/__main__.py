@@ -33,6 +33,7 @@ BENCHMARKS = (
         "asking",
         "assignors",
         "lag_history",
+        "whole_audit",
     ),
 )
 PEERS = "peers"

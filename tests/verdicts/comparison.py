@@ -172,6 +172,7 @@ def hold_workspace(
             rows_of(rebalances),
             FOREVER if at is None else at,
             is_untold=rebalances.is_untold,
+            churn=rebalances.told.get("churn", []),
         ),
         "balance": hold_balance(truth.sizes(at), rows_of(balance), is_untold=balance.is_untold),
     }

@@ -33,7 +33,12 @@ class Change:
 
 
 def hold_rebalances(
-    members: Mapping[str, Any], rows: Sequence[Row], until: int, *, is_untold: bool
+    members: Mapping[str, Any],
+    rows: Sequence[Row],
+    until: int,
+    *,
+    is_untold: bool,
+    churn: Sequence[Row] = (),
 ) -> Held:
     """Hold epochs, and who joined and left, against who was seen when, and in which epochs.
 
@@ -42,8 +47,10 @@ def hold_rebalances(
         rows: Of `rebalances`.
         until: The instant asked about, in epoch milliseconds.
         is_untold: Whether the command ended with 3.
+        churn: What the command sums up, and of which groups that is not all.
     """
     held = Held()
+    lacking = {row["group_id"] for row in churn if not row["complete"]}
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["at"] or "", row["from_offset"])):
         by_group[row["group_id"]].append(row)
@@ -62,7 +69,7 @@ def hold_rebalances(
                         word = CANNOT_TELL if is_admitted else WRONG
                     what = f"{member} of {group} was there {iso(low)}..{iso(high)}"
                     held.add(word, group, f"rebalances denies it: {what}, {changes.get(member)}")
-        _hold_left(members, group, changes, until, held)
+        _hold_left(members, group, changes, until, held, is_lacking=group in lacking)
     for group, epoch, at in members["epochs"]:
         if at + SECOND_MS < until:
             mine = by_group.get(group, [])
@@ -122,14 +129,16 @@ def _hold_left(
     changes: Mapping[str, Sequence[Change]],
     until: int,
     held: Held,
+    *,
+    is_lacking: bool,
 ) -> None:
     """Hold who is told to be a member in the end against those that closed: they do not stay."""
     for member, at in members["left"].get(group, {}).items():
         told = changes.get(member)
         if told and at + GONE_MS < until:
             last = told[-1]
-            word = CANNOT_TELL if last.is_there and last.is_admitted else RIGHT
-            word = WRONG if last.is_there and not last.is_admitted else word
+            is_admitted = last.is_admitted or is_lacking
+            word = RIGHT if not last.is_there else CANNOT_TELL if is_admitted else WRONG
             what = f"{member} of {group} closed at {iso(at)}, and is told to stay since {last.at}"
             held.add(word, group, what)
 

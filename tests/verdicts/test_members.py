@@ -71,6 +71,15 @@ def test_who_closed_may_not_be_told_to_stay() -> None:
     assert held_as(closed, row(1, 9, joined=["m1"]), gone) == [RIGHT, RIGHT, RIGHT]
 
 
+def test_who_closed_may_be_told_to_stay_where_that_is_not_all() -> None:
+    closed: dict[str, Any] = {**SEEN, "left": {"g": {"m1": 21_000}}}
+    rows = [row(1, 9, joined=["m1"])]
+    for complete, wrong in ((True, 1), (False, 0)):
+        churn = [{"group_id": "g", "complete": complete}]
+        held = hold_rebalances(closed, rows, FOREVER, is_untold=True, churn=churn)
+        assert (held.count(WRONG), held.count(CANNOT_TELL)) == (wrong, 1 - wrong)
+
+
 def test_an_epoch_somebody_was_in_has_left_a_record() -> None:
     seen: dict[str, Any] = {**NOBODY, "epochs": [["g", 2, 12_000]]}
     assert held_as(seen, row(1, 9), row(2, 11)) == [RIGHT]
