@@ -78,7 +78,7 @@ def timeline_of_inputs(
         _check_window(console, state, since, until)
         events = event_rows(state.tables.read("group_events"), since, until)
         known = _known(state, end_offsets, until)
-        rows = in_order([*_verdicts(state, known), *share_losses(state, until)])
+        rows = _verdicts(state, known)
         asked = _with_unjudged(asked_groups(state), known)
         # One that was deleted, or lost, has a timeline nevertheless.
         asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(
@@ -110,7 +110,8 @@ def verdicts_of(state: Replayed, end_offsets: str | None) -> list[Verdict]:
 def _verdicts(state: Replayed, known: Known) -> list[Verdict]:
     rows = verdicts(known)
     told = {row["group_id"] for row in rows if row["topic"] is not None}
-    return in_order([*rows, *_lost_groups(state, told, known.until)])
+    lost = _lost_groups(state, told, known.until)
+    return in_order([*rows, *lost, *share_losses(state, known.until)])
 
 
 def _with_unjudged(asked: AskedGroups, known: Known) -> AskedGroups:
