@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -24,6 +25,7 @@ from schemas.expectation_suites import IN_SET
 if TYPE_CHECKING:
     from schemas.expectation_suites import Expectation
 
+_CONNECT: Final = "pyspark.sql.connect"
 _RAISED: Final = "raised_exception"
 _EXACT: Final = 1 << 53
 """Up to it floats tell integers apart."""
@@ -134,6 +136,11 @@ class Engine:
 @contextmanager
 def _quiet() -> Iterator[None]:
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    withheld = _CONNECT not in sys.modules
+    if withheld:
+        # Imported only to name its types. Where it lacks grpc and the main module has no file, its
+        # import ends the process.
+        sys.modules[_CONNECT] = None  # type: ignore[assignment]
     logger = logging.getLogger("great_expectations")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -144,6 +151,8 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(before)
+        if withheld:
+            del sys.modules[_CONNECT]
 
 
 def _inexact(told: Mapping[str, Any]) -> str | None:
