@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ class ShareRules:
         deleting_minutes: The same of state that is about to be deleted.
         statuses: What each status means, worst first.
         faults: What each fault means.
+        transitions: By delivery state those that may follow it.
     """
 
     stalled_minutes: float
@@ -27,6 +28,7 @@ class ShareRules:
     deleting_minutes: float
     statuses: Mapping[str, str]
     faults: Mapping[str, str]
+    transitions: Mapping[str, Sequence[str]]
 
 
 def share_rules(given: Given = NONE_GIVEN) -> ShareRules:
@@ -42,6 +44,9 @@ def share_rules(given: Given = NONE_GIVEN) -> ShareRules:
         deleting_minutes=document["deleting"]["minutes"],
         statuses=document["statuses"],
         faults=document["faults"],
+        transitions={
+            state: after for state, after in document["transitions"].items() if state != "about"
+        },
     )
 
 

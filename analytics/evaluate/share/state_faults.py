@@ -2,8 +2,9 @@
 
 What no share coordinator writes in an intact log (``ShareCoordinatorShard``): state epochs,
 snapshot epochs, leader epochs and start offsets go forward only; each snapshot is one ahead of the
-one before, each update names the last; no record is delivered more often than the limit. A state
-that is initialised anew begins again: nothing is held against what was before a deletion.
+one before, each update names the last; no record is delivered more often than the limit, or leaves
+a delivery state that is final. A state that is initialised anew begins again: nothing is held
+against what was before a deletion.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from analytics.decode.tables import timestamps
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.settings import ASSUMED
 from analytics.evaluate.share.share_log import KEY, NO_TIME, begins
+from analytics.evaluate.share.transitions import forbidden_transitions
 from analytics.replay.share_records import (
     ACQUIRED,
     ARCHIVED,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.evaluate.share.share_log import ShareLog
+    from schemas.share_rules import ShareRules
 
     Numbers = NDArray[np.int64]
     Found = tuple[str, Numbers, Numbers, Numbers]
@@ -57,12 +60,13 @@ FAULTS: Final = pa.schema(
 STATE_TOPIC: Final = "__share_group_state"
 
 
-def state_faults(rows: pa.Table, log: ShareLog) -> pa.Table:
+def state_faults(rows: pa.Table, log: ShareLog, rules: ShareRules) -> pa.Table:
     """Return the faults of the records of share partitions.
 
     Args:
         rows: The table `share_backlog`: whose records are looked at.
         log: The records up to the instant.
+        rules: Which delivery state may follow which.
 
     Returns:
         `FAULTS`, in the order of the log.
@@ -74,7 +78,12 @@ def state_faults(rows: pa.Table, log: ShareLog) -> pa.Table:
     is_assumed = np.array([*(each == ASSUMED for each in sources), False], np.bool_)[place]
     tables = [
         _rows(rows, log, place, word, found, is_assumed)
-        for word, *found in (*_epochs(log), *_starts(log), *_ranges(log, limit, since))
+        for word, *found in (
+            *_epochs(log),
+            *_starts(log),
+            *_ranges(log, limit, since),
+            *_transitions(log, rules),
+        )
     ]
     order = [(name, "ascending") for name in ("coordinator_partition", "record_offset", "fault")]
     return pa.concat_tables([FAULTS.empty_table(), *tables]).sort_by(order)
@@ -188,6 +197,15 @@ def _ranges(log: ShareLog, limit: Numbers, since: Numbers) -> Iterator[Found]:
         each, first = np.unique(record[places], return_index=True)
         told = np.full(each.size, NONE) if before is None else before[places[first]]
         yield word, each, told, now[places[first]]
+
+
+def _transitions(log: ShareLog, rules: ShareRules) -> Iterator[Found]:
+    """One row a record, however many of its ranges and states are such."""
+    found = list(forbidden_transitions(log, rules.transitions))
+    if found:
+        records, before, now = (np.concatenate(each) for each in zip(*found, strict=True))
+        each, first = np.unique(records, return_index=True)
+        yield "forbidden_transition", each, before[first], now[first]
 
 
 def _of(word: str, chosen: NDArray[np.bool_], before: Numbers, now: Numbers) -> Found:

@@ -128,7 +128,7 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     rows = _with_stalls(rows, stalls(rows, asked.log, asked.samples), found)
     rows = rows.append_column("status", statuses(rows, asked.rules, asked.as_of))
     faults = [
-        state_faults(rows, asked.log),
+        state_faults(rows, asked.log, asked.rules),
         stuck_phases(asked.tables.phases, asked.rules, asked.as_of),
     ]
     return Share(

@@ -25,6 +25,10 @@ SECOND = replace(FIRST, snapshot_epoch=5)
 UPDATE = Update(4, 3, 10, 0, ())
 
 
+def stored(first: int, last: int, state: int, count: int) -> Update:
+    return replace(UPDATE, batches=(CutBatch(first, last, state, count),))
+
+
 def faults(*values: Snapshot | Update | None, **more: Any) -> list[tuple[Any, ...]]:
     records = [ShareRecord(0, place, KEY, value) for place, value in enumerate(values)]
     found = evaluate_share(question(records, **more)).faults
@@ -61,6 +65,13 @@ def faults(*values: Snapshot | Update | None, **more: Any) -> list[tuple[Any, ..
             ("acquired_stored", None, 1, 1),
         ),
         ((replace(FIRST, batches=(CutBatch(9, 11, 0, 1),)),), ("range_below_start", 10, 9, 0)),
+        # ACKNOWLEDGED (2) and ARCHIVED (4) are final, ARCHIVING (3) leads to ARCHIVED alone.
+        (
+            (replace(FIRST, batches=(CutBatch(10, 19, 2, 1),)), stored(15, 25, 0, 2)),
+            ("forbidden_transition", 2, 0, 1),
+        ),
+        ((FIRST, stored(10, 12, 4, 1), stored(12, 12, 2, 2)), ("forbidden_transition", 4, 2, 2)),
+        ((FIRST, stored(10, 12, 3, 1), stored(9, 12, 0, 1)), ("forbidden_transition", 3, 0, 2)),
     ],
 )
 def test_each_is_found_with_its_record(
@@ -83,6 +94,18 @@ def test_each_is_found_with_its_record(
         (FIRST, Update(4, -1, -1, 0, ()), replace(UPDATE, leader_epoch=4, start_offset=12)),
         # A range below the start offset of an update is cut away, whatever wrote it.
         (FIRST, replace(UPDATE, batches=(CutBatch(2, 11, 0, 1),))),
+        (FIRST, stored(10, 12, 2, 1), replace(stored(10, 14, 0, 1), start_offset=13)),
+        # Each step of the table: released and delivered again, dealt with, stored once more.
+        (FIRST, stored(10, 19, 0, 1), stored(10, 14, 2, 2), stored(15, 19, 4, 2)),
+        (FIRST, stored(10, 19, 0, 1), stored(10, 19, 3, 2), stored(10, 19, 4, 2)),
+        (FIRST, stored(10, 11, 2, 1), replace(SECOND, batches=(CutBatch(10, 11, 2, 1),))),
+        # Who sets the start offset back has records delivered again.
+        (
+            FIRST,
+            stored(10, 11, 2, 1),
+            Snapshot(5, 3, 0, 2, 0, 1, 1, ()),
+            Update(5, 0, 2, 0, (CutBatch(10, 11, 0, 1),)),
+        ),
     ],
 )
 def test_what_coordinators_do_is_none(values: tuple[Snapshot | Update | None, ...]) -> None:
