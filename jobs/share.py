@@ -45,7 +45,9 @@ BY = ("partition", "group", "topic")
 )
 @end_offsets_option
 @fail_on_option()
-@table_option("backlog", beside=("stalls", "delivery_counts", "archived", "faults", "prunable"))
+@table_option(
+    "backlog", beside=("stalls", "delivery_counts", "archived", "faults", "limits", "prunable")
+)
 @asking_options
 @pass_console
 def share(

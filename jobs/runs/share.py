@@ -33,6 +33,7 @@ from jobs.runs.findings_of import failing
 from jobs.runs.internal_topics import partition_count
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.share_gaps import gaps_of_state, with_untold_claims
+from jobs.runs.share_limits import limits_of
 from jobs.runs.share_records import STATE_TOPIC, share_records
 from jobs.runs.share_settings import settings_found
 from jobs.stored_tables import StoredTables
@@ -43,10 +44,13 @@ from reports.share.companions import (
     archived_section,
     count_section,
     fault_section,
+    limit_section,
+    not_kept,
     prunable_section,
     stalls_section,
 )
 from reports.share.rows import backlog_section, sum_section, table_section
+from schemas.share_limits import limit_verdicts
 from schemas.share_rules import share_rules
 
 if TYPE_CHECKING:
@@ -65,8 +69,8 @@ CANNOT_TELL, DIFFERENT = 3, 1
 _MOST_NAMED, _MINUTE = 5, 60_000
 _PLACE = ["topic", "partition"]
 NEEDS = (*DESCRIBED, "share_batches", "configs")
-_WITHOUT_LIMITS = ("prunable",)
-"""Tables that no setting has a say in."""
+_WITHOUT_LIMITS = ("prunable", "limits")
+"""Tables that no setting has a say in, or that name them themselves."""
 NO_LAG = (
     "LAG and LEFT are - where it is not known where the log ends; --end-offsets FILE tells it, or "
     "the data topics' log directories beside the dump do."
@@ -77,6 +81,7 @@ COMPANIONS = {
     "share_delivery_counts": count_section,
     "share_archived_ranges": archived_section,
     "share_faults": fault_section,
+    "share_limits": limit_section,
     "share_prunable": prunable_section,
 }
 """The tables beside the backlog, and how they are shown."""
@@ -141,6 +146,7 @@ def share_of(
             "findings": list(settings.findings),
             "statuses": dict(rules.statuses),
             "fault_words": dict(rules.faults),
+            "limit_verdicts": dict(limit_verdicts()),
         }
         answer = _answer(made, wanted, output_format, said, instant_of(state), rules)
         code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
@@ -193,6 +199,7 @@ def _made(
         "share_delivery_counts": found.delivery_counts,
         "share_archived_ranges": found.archived,
         "share_faults": found.faults,
+        "share_limits": limits_of(state, asked.found, found.rows),
         "share_stalls": named_stalls(
             stall_history(
                 records.whole_log,
@@ -252,8 +259,15 @@ def _answer(
         return shown([backlog, *beside], output_format, said)
     asked = getattr(output_format, "table", None)
     # People are shown what is wrong; the rest where they ask for it.
-    wanted_ones = {"faults", *(["stalls"] if wanted.through_history else [])}
-    beside = [each for each in beside if asked or (each.name in wanted_ones and each.rows.num_rows)]
+    if not asked:
+        wanted_ones = {"faults", *(["stalls"] if wanted.through_history else [])}
+        wrong = limit_section(not_kept(made["share_limits"]))
+        beside = [wrong if each.name == wrong.name else each for each in beside]
+        beside = [
+            each
+            for each in beside
+            if each.name in {*wanted_ones, wrong.name} and each.rows.num_rows
+        ]
     sections = [backlog, *beside]
     notes = _notes(sections, said, asked)
     if pc.any(pc.equal(rows["reason"], NO_END)).as_py():
@@ -268,16 +282,22 @@ def _notes(sections: Sequence[Section], said: dict[str, Any], asked: str | None)
     if not words:
         return [nothing(NOTHING, said)]
     meanings = [f"{word}: {text}" for word, text in said["statuses"].items() if word in words]
-    faults = {
-        word
-        for each in sections
-        if each.name == "faults"
-        for word in each.rows["fault"].to_pylist()
-    }
-    broken = [f"{word}: {text}" for word, text in said["fault_words"].items() if word in faults]
+    broken = [
+        *_meanings(sections, "faults", "fault", said["fault_words"]),
+        *_meanings(sections, "limits", "verdict", said["limit_verdicts"]),
+    ]
     assumed = [each for each in said["settings"] if each.endswith("assumed)")]
     notes = [
         [*(meanings if asked in {None, "backlog"} else ()), *broken],
         assumed if asked not in _WITHOUT_LIMITS else [],
     ]
     return ["\n".join(each) for each in notes if each]
+
+
+def _meanings(
+    sections: Sequence[Section], name: str, column: str, words: Mapping[str, str]
+) -> list[str]:
+    shown_ones = {
+        word for each in sections if each.name == name for word in each.rows[column].to_pylist()
+    }
+    return [f"{word}: {text}" for word, text in words.items() if word in shown_ones]

@@ -52,6 +52,20 @@ _STALLS: Final = {
     "since_bound": "BOUND",
     "record_offset": "RECORD",
 }
+_LIMITS: Final = {
+    "setting": "SETTING",
+    "group_id": "GROUP",
+    "value": "VALUE",
+    "source": "FROM",
+    "least": "LEAST",
+    "most": "MOST",
+    "seen": "SEEN",
+    "seen_of": "OF",
+    "verdict": "VERDICT",
+    "reason": "REASON",
+    "kip_name": "IN-KIP-932",
+}
+LIMIT_PROBLEMS: Final = ("exceeded", "out_of_bounds", "differs")
 _PRUNABLE: Final = {
     "coordinator_partition": "PARTITION",
     "log_start_offset": "LOG-START-OFFSET",
@@ -123,6 +137,19 @@ def stalls_section(rows: pa.Table) -> Section:
         problem="is_problem",
         spare=("record_offset", "since_bound", "done_behind", "ended_by"),
     )
+
+
+def not_kept(rows: pa.Table) -> pa.Table:
+    """Return the rows of `share_limits` that a person should look into."""
+    return rows.filter(pc.is_in(rows["verdict"], pa.array(LIMIT_PROBLEMS)))
+
+
+def limit_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_limits`; those that are not kept are marked."""
+    is_problem = pc.is_in(rows["verdict"], pa.array(LIMIT_PROBLEMS))
+    rows = rows.append_column("is_problem", is_problem)
+    spare = ("kip_name", "seen_of", "source", "least", "most")
+    return _section(rows, _LIMITS, "limits", title="Limits", problem="is_problem", spare=spare)
 
 
 def prunable_section(rows: pa.Table) -> Section:

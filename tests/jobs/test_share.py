@@ -92,6 +92,29 @@ def test_limits_are_those_given_and_what_is_assumed_is_said(
     )
 
 
+def test_limits_are_held_against_what_is_recorded(
+    groupscope: Groupscope, failover_workspace: Path, tmp_path: Path
+) -> None:
+    def limits(*arguments: str | Path) -> dict[tuple[str, str | None], str]:
+        rows = answer_of(groupscope, failover_workspace, *arguments)["limits"]
+        return {(row["setting"], row["group_id"]): row["verdict"] for row in rows}
+
+    assert not set(limits().values()) & {"exceeded", "out_of_bounds", "differs"}
+    given = tmp_path / "settings.yaml"
+    given.write_text(
+        "group.share.max.size: 1\ngroup.share.record.lock.duration.ms: 10\n"
+        "groups:\n  pickup-dispatch:\n    group.type: consumer\n",
+        encoding="utf-8",
+    )
+    found = limits("--config", given)
+    assert found["group.share.max.size", None] in {"exceeded", "reached"}
+    assert found["group.share.record.lock.duration.ms", None] == "out_of_bounds"
+    assert found["group.type", "pickup-dispatch"] == "differs"
+    told = groupscope("share", failover_workspace, "--config", given).stdout
+    assert "Limits" in told
+    assert "exceeded:" in told or "out_of_bounds:" in told
+
+
 @pytest.mark.parametrize("by", ["group", "topic"])
 def test_csv_has_one_table(groupscope: Groupscope, failover_workspace: Path, by: str) -> None:
     result = groupscope("share", failover_workspace, "--by", by, "--format", "csv", "--quiet")

@@ -42,7 +42,7 @@ OF_KIND = {
     "offset_deletions offset_expiration offset_moves offset_removals offset_verdicts "
     "one_shot_groups partition_usage rebalance_storms rebalances record_growth "
     "retention_what_if share_archived_ranges share_backlog share_delivery_counts "
-    "share_faults share_prunable share_stalls size_limits status_history suppressions "
+    "share_faults share_limits share_prunable share_stalls size_limits status_history suppressions "
     "topic_readers topic_usage usage_growth",
 }
 DDL_TYPE = re.compile(

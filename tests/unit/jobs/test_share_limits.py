@@ -1,0 +1,49 @@
+"""What limits of share groups are set to: which source goes before which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from analytics.evaluate.share.limits import LimitValue
+from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
+from jobs.runs.share_limits import limits_said
+from jobs.settings_files import BrokerSettings, GivenSettings, Settings
+
+NAMES = ("resource_type", "resource", "name", "value")
+SIZE, OWN = "group.share.max.size", "share.delivery.count.limit"
+
+
+def configs(*rows: tuple[Any, ...]) -> pa.Table:
+    schema = pa.schema([(name, pa.string()) for name in NAMES])
+    return pa.Table.from_pylist([dict(zip(NAMES, row, strict=True)) for row in rows], schema)
+
+
+def test_a_file_of_ours_goes_before_the_brokers() -> None:
+    settings = Settings(
+        [BrokerSettings("a", None, {SIZE: "3", "log.dirs": "x"})], GivenSettings({SIZE: "4"})
+    )
+    assert limits_said(configs(), settings).brokers == {SIZE: LimitValue("4", BROKER_CONFIG)}
+    settings = Settings([BrokerSettings("a", None, {SIZE: "3"})], GivenSettings())
+    assert limits_said(configs(), settings).brokers == {SIZE: LimitValue("3", BROKER_CONFIG)}
+
+
+def test_groups_have_what_the_metadata_log_says_unless_a_file_does() -> None:
+    found = limits_said(
+        configs(
+            ("group", "g", OWN, "2"),
+            ("group", "h", OWN, "3"),
+            ("group", "h", "group.type", "share"),
+            ("group", "h", "share.isolation.level", "read_committed"),
+            ("group", "i", OWN, None),
+            ("broker", "1", SIZE, "9"),
+        ),
+        Settings([], GivenSettings({}, {"g": {OWN: "5"}})),
+    )
+    # What the metadata log has of a broker it does not heed: it reads these when it starts.
+    assert not found.brokers
+    assert found.groups == {
+        "g": {OWN: LimitValue("5", BROKER_CONFIG)},
+        "h": {OWN: LimitValue("3", DYNAMIC), "group.type": LimitValue("share", DYNAMIC)},
+    }
