@@ -277,6 +277,7 @@ def test_the_tables_are_kept(
         "share_stalls",
         "share_delivery_counts",
         "share_faults",
+        "share_limits",
         "share_prunable",
     }
 

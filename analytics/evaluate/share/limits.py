@@ -98,9 +98,9 @@ def share_limits_found(
 
 def _of_limit(limit: Limit, said: LimitsSaid, seen: Seen, release: str) -> Iterator[dict[str, Any]]:
     own = {
-        group: values[limit.of_group]
+        group: value
         for group, values in said.groups.items()
-        if limit.of_group in values
+        if (value := values.get(limit.of_group or "")) is not None
     }
     by_group = seen.by_group.get(limit.seen or "", {})
     others = {group: most for group, most in by_group.items() if group not in own}
@@ -147,6 +147,8 @@ def _row(
 ) -> dict[str, Any]:
     bounds = limit.in_release(said.release)
     least, greatest = _least_and_most(limit, bounds, said.limits)
+    verdict: str
+    reason: str | None
     if bounds is None:
         verdict, reason = NOT_IN_RELEASE, f"Kafka {said.release} has no {limit.name}"
     else:

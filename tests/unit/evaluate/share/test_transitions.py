@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
+import pyarrow.dataset as ds
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytics.evaluate.share.share_log import COLUMNS, share_log
 from analytics.evaluate.share.table import evaluate_share
+from analytics.evaluate.share.transitions import forbidden_transitions
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
+from tests.support.decoded_here import decoded_here
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.share_leader import random_leader
 from tests.unit.evaluate.share.backlog import question
@@ -23,6 +29,10 @@ MAY_FOLLOW = {
 }
 KEYS = (("g", "topic", 0), ("g", "topic", 1), ("h", "topic", 0))
 SPAN = 12
+DUMPS = (
+    *("kafka-4.0.2-share", "kafka-4.1.2-share-streams", "kafka-4.2.1-share"),
+    *("kafka-4.3.1-story", "kafka-4.3.1-failover", "kafka-4.4.0-random"),
+)
 
 batches = st.lists(
     st.tuples(
@@ -83,6 +93,20 @@ def _plain(records: list[ShareRecord]) -> set[int]:
                     wrong.add(record.offset)
                 before.add(batch.delivery_state)
     return wrong
+
+
+@pytest.mark.parametrize("dump", DUMPS)
+def test_real_leaders_left_no_final_state(dump: str, repository: Path, tmp_path: Path) -> None:
+    space = decoded_here([str(repository / "tests/data/dumps" / dump)], tmp_path / "workspace")
+    log = share_log(
+        *(
+            ds.dataset(space.table(f"decoded/{name}")).to_table(columns=list(COLUMNS))
+            for name in ("share_snapshot", "share_update")
+        )
+    )
+    assert log.ranges.key.size
+    found = forbidden_transitions(log, share_rules().transitions)
+    assert not sum(records.size for records, _, _ in found)
 
 
 @given(st.integers(0, 2**32))
