@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "rebalances": "Show which members joined and left before each rebalance.",
     "assign": "Run an assignor on a case.",
     "lag": "Show how far behind groups are.",
+    "region": "Hold checkpoints kept outside of Kafka against committed offsets.",
     "share": "Show the backlog of share groups and what blocks it.",
     "usage": "Show what fills the internal topics.",
     "audit": "Ask every question of a dump and show what is worth a look.",

@@ -24,6 +24,7 @@ _FILES: Final = MappingProxyType(
         "rebalances": "rebalances",
         "lag": "lag",
         "share": "share",
+        "region": "region",
         "usage": "usage",
     }
 )

@@ -16,6 +16,7 @@ _TYPES: Final = {
     "boolean": pa.bool_(),
     "double": pa.float64(),
     "timestamp": pa.timestamp("us", tz="UTC"),
+    "array<string>": pa.list_(pa.string()),
 }
 
 

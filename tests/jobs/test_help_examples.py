@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
 DUMP = "examples/kafka-4.3.1-failover"
-ANSWERED_BY_A_WORKSPACE = ("describe", "list", "timeline")
+ANSWERED_BY_A_WORKSPACE = ("describe", "list", "timeline", "region")
 ANSWERED_AT_ONCE = ("inspect", "assign")
 """The others need Spark: that their options are taken, and their groups are there, is tested."""
 OF_A_WORKSPACE = ("report",)

@@ -41,6 +41,8 @@ OF_KIND = {
     "group_capacity group_churn group_deletions lag lag_growth log_cleaning "
     "offset_deletions offset_expiration offset_moves offset_removals offset_verdicts "
     "one_shot_groups partition_usage rebalance_storms rebalances record_growth "
+    "region_checkpoint_offsets region_checkpoints region_drains region_findings "
+    "region_operators region_seek_plan "
     "retention_what_if share_archived_ranges share_backlog share_delivery_counts "
     "share_faults share_limits share_prunable share_stalls size_limits status_history suppressions "
     "topic_readers topic_usage usage_growth",

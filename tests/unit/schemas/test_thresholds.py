@@ -15,6 +15,7 @@ from schemas.errors import SchemaError
 from schemas.evaluation_rules import balance_rules, lag_rules, rebalance_rules
 from schemas.expiration_rules import audit_rules
 from schemas.finding_rules import finding_rules
+from schemas.region_rules import region_rules
 from schemas.share_rules import share_rules
 from schemas.thresholds import QUESTIONS, checked, rules_document, thresholds
 from schemas.usage_rules import usage_rules
@@ -25,6 +26,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "rebalances": rebalance_rules,
     "lag": lag_rules,
     "share": share_rules,
+    "region": region_rules,
     "usage": usage_rules,
 }
 EVERY = [(question, name) for question in QUESTIONS for name in thresholds(question)]

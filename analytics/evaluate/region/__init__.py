@@ -1,0 +1,1 @@
+"""Checkpoints that are kept outside of Kafka, held against what groups committed."""

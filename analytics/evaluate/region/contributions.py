@@ -1,0 +1,92 @@
+"""What operators contribute to checkpoints: one shape for every form they are written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+REGION: Final = "region"
+"""Checkpoints of the operators of a consistent region, one by one."""
+MERGE: Final = "merge"
+"""What the job control plane of a region has merged from them."""
+OF_REGIONS: Final = (REGION, MERGE)
+
+Partition = tuple[str, int]
+"""A topic, by name, and a partition of it."""
+
+
+@dataclass(frozen=True)
+class CheckpointKey:
+    """What tells checkpoints apart.
+
+    Attributes:
+        group_id: The group; None where nobody names it.
+        form: What wrote it.
+        source: The folder or file of a query or table; None for operators of a region, whose
+            contributions may lie in several files.
+        sequence_id: Number of the checkpoint.
+    """
+
+    group_id: str | None
+    form: str
+    source: str | None
+    sequence_id: int
+
+    @property
+    def of_all(self) -> tuple[str | None, str, str | None]:
+        """What its checkpoints have in common."""
+        return self.group_id, self.form, self.source
+
+    def columns(self) -> dict[str, str | int | None]:
+        """Return it as columns of the tables."""
+        return {
+            "group_id": self.group_id,
+            "form": self.form,
+            "source": self.source,
+            "checkpoint_sequence_id": self.sequence_id,
+        }
+
+    @property
+    def order(self) -> tuple[str, str, str, int]:
+        """By what checkpoints are sorted: the latest of a group comes last."""
+        return self.group_id or "", self.form, self.source or "", self.sequence_id
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one operator contributes to one checkpoint; of a merge, what all of them did.
+
+    Attributes:
+        key: The checkpoint.
+        contributors: The operator; of a merge, all that contributed.
+        operators: All operators of the group, as this one knew them; empty where only their
+            number is known.
+        expected: How many there are; None where it does not say.
+        offsets: The next offset to read by partition; None where none was known yet.
+        region_index: Of the consistent region.
+        reset_attempt: Of the reset it was contributed for.
+        at: When it was made, in epoch milliseconds.
+        drain_started_at: When the drain before it began, in epoch milliseconds.
+        is_finished: Whether its writer finished the checkpoint; None where the form does not say.
+    """
+
+    key: CheckpointKey
+    contributors: tuple[str, ...]
+    operators: tuple[str, ...]
+    expected: int | None
+    offsets: tuple[tuple[Partition, int | None], ...]
+    region_index: int | None = None
+    reset_attempt: int | None = None
+    at: int | None = None
+    drain_started_at: int | None = None
+    is_finished: bool | None = None
+
+    @property
+    def operator(self) -> str | None:
+        """The operator that made it; None where several are merged."""
+        return self.contributors[0] if self.key.form != MERGE else None
+
+
+def shown(partition: Partition) -> str:
+    """Return a partition as Kafka's tools write it."""
+    return f"{partition[0]}-{partition[1]}"

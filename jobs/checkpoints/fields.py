@@ -1,0 +1,151 @@
+"""Fields of documents that others wrote: there and of the right kind, or named as wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from analytics.errors import InputNotRecognizedError, InputUnreadableError
+
+Document = Mapping[str, Any]
+_MOST_SHOWN = 60
+
+
+def bad(where: str, field: str, found: object, wanted: str) -> InputNotRecognizedError:
+    """Return the error that names a file, a field, what is there and what was looked for."""
+    text = repr(found)
+    shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    return InputNotRecognizedError(f"{where}: {field} is {shown}; looked for {wanted}")
+
+
+def whole(document: Document, field: str, where: str, *, least: int = 0) -> int:
+    """Return a whole number that has to be there.
+
+    Raises:
+        InputNotRecognizedError: It is not, or is none.
+    """
+    found = whole_or_none(document, field, where, least=least)
+    if found is None:
+        raise bad(where, field, None, "a whole number")
+    return found
+
+
+def whole_or_none(document: Document, field: str, where: str, *, least: int = 0) -> int | None:
+    """Return a whole number, None where there is none.
+
+    Raises:
+        InputNotRecognizedError: It is something else.
+    """
+    value = document.get(field)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise bad(where, field, value, f"a whole number from {least} on")
+    return value
+
+
+def text(document: Document, field: str, where: str) -> str:
+    """Return a text that has to be there.
+
+    Raises:
+        InputNotRecognizedError: It is not, or is none.
+    """
+    value = document.get(field)
+    if not isinstance(value, str) or not value:
+        raise bad(where, field, value, "a name")
+    return value
+
+
+def text_or_none(document: Document, field: str, where: str) -> str | None:
+    """Return a text, None where there is none.
+
+    Raises:
+        InputNotRecognizedError: It is something else.
+    """
+    return None if document.get(field) is None else text(document, field, where)
+
+
+def texts(document: Document, field: str, where: str) -> tuple[str, ...]:
+    """Return a list of names that has to be there.
+
+    Raises:
+        InputNotRecognizedError: It is not, or is none.
+    """
+    value = document.get(field)
+    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+        raise bad(where, field, value, "a list of names")
+    return tuple(value)
+
+
+def listed(document: Document, field: str, where: str) -> list[Document]:
+    """Return a list of objects that has to be there.
+
+    Raises:
+        InputNotRecognizedError: It is not, or is none.
+    """
+    value = document.get(field)
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise bad(where, field, value, "a list of objects")
+    return value
+
+
+def time_or_none(document: Document, field: str, where: str) -> int | None:
+    """Return a time in epoch milliseconds: a number of them, ISO 8601, or a time already.
+
+    Raises:
+        InputNotRecognizedError: It is something else.
+    """
+    value = document.get(field)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise bad(where, field, value, "epoch milliseconds or ISO 8601") from None
+    if isinstance(value, datetime):
+        value = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return round(value.timestamp() * 1000)
+    return whole_or_none(document, field, where)
+
+
+def by_partition(value: Any, field: str, where: str) -> dict[int, int]:  # noqa: ANN401 - as it is
+    """Return offsets by partition, of an object with partitions as names: ``{"0": 123}``.
+
+    Raises:
+        InputNotRecognizedError: It is something else.
+    """
+    wanted = 'an object of offsets by partition, as in {"0": 123}'
+    if not isinstance(value, dict):
+        raise bad(where, field, value, wanted)
+    found = {}
+    for name, offset in value.items():
+        if not str(name).isdecimal() or isinstance(offset, bool) or not isinstance(offset, int):
+            raise bad(where, f"{field}.{name}", offset, wanted)
+        found[int(name)] = offset
+    return found
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what is in a file.
+
+    Raises:
+        InputUnreadableError: It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputUnreadableError(f"{path}: {error.strerror or error}") from error
+
+
+def read_json(data: bytes | str, where: str) -> Any:  # noqa: ANN401 - as the file has it
+    """Return a JSON document.
+
+    Raises:
+        InputNotRecognizedError: It is none.
+    """
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise InputNotRecognizedError(f"{where}: this is not JSON: {error!s:.120}") from error

@@ -1,0 +1,90 @@
+"""Checkpoints of Flink, exported as JSON: an object a checkpoint.
+
+``{"checkpoint_id", "checkpoint_timestamp", "completed", "group_id", "operators": [{"uid",
+"subtask", "parallelism", "splits": [{"topic", "partition", "startingOffset"}]}]}``. No library but
+Flink's own reads `_metadata`: its state processor gives the splits of a ``KafkaSource``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analytics.evaluate.region.contributions import CheckpointKey, Contribution, Partition
+from jobs.checkpoints.fields import (
+    Document,
+    bad,
+    listed,
+    text,
+    text_or_none,
+    time_or_none,
+    whole,
+    whole_or_none,
+)
+
+FLINK = "flink"
+METADATA = "_metadata"
+_LEAST = -3
+"""``KafkaPartitionSplit``: -1 latest, -2 earliest, -3 committed; such a split was not yet read."""
+
+
+def is_flink_export(document: Document) -> bool:
+    """Return whether a document is an exported checkpoint."""
+    return "checkpoint_id" in document and "operators" in document
+
+
+def flink_export(
+    document: Document, where: str, source: str, group: str | None
+) -> list[Contribution]:
+    """Return what the subtasks of each source contribute.
+
+    Raises:
+        InputNotRecognizedError: A field is not what it has to be.
+    """
+    key = CheckpointKey(
+        text_or_none(document, "group_id", where) or group,
+        FLINK,
+        source,
+        whole(document, "checkpoint_id", where),
+    )
+    finished = document.get("completed")
+    if finished is not None and not isinstance(finished, bool):
+        raise bad(where, "completed", finished, "true or false")
+    subtasks = listed(document, "operators", where)
+    names = _names(subtasks, where)
+    return [
+        Contribution(
+            key,
+            (_name(each, f"{where}, operators[{place}]"),),
+            names,
+            len(names),
+            tuple(_splits(each, f"{where}, operators[{place}]")),
+            at=time_or_none(document, "checkpoint_timestamp", where),
+            is_finished=finished,
+        )
+        for place, each in enumerate(subtasks)
+    ]
+
+
+def _name(subtask: Document, where: str) -> str:
+    return f"{text(subtask, 'uid', where)}/{whole_or_none(subtask, 'subtask', where) or 0}"
+
+
+def _names(subtasks: Sequence[Document], where: str) -> tuple[str, ...]:
+    """Return the names of all subtasks there should be."""
+    names: dict[str, None] = {}
+    for place, each in enumerate(subtasks):
+        at = f"{where}, operators[{place}]"
+        names[_name(each, at)] = None
+        count = whole_or_none(each, "parallelism", at, least=1) or 0
+        names |= {f"{text(each, 'uid', at)}/{number}": None for number in range(count)}
+    return tuple(names)
+
+
+def _splits(subtask: Document, where: str) -> list[tuple[Partition, int | None]]:
+    found: dict[Partition, int | None] = {}
+    for place, each in enumerate(listed(subtask, "splits", where)):
+        at = f"{where}, splits[{place}]"
+        offset = whole(each, "startingOffset", at, least=_LEAST)
+        partition = text(each, "topic", at), whole(each, "partition", at)
+        found[partition] = offset if offset >= 0 else None
+    return sorted(found.items())

@@ -1,0 +1,74 @@
+"""A merge as the job control plane of a region keeps it, as JSON.
+
+``{"consolidatedOffsetMap": [[{"topic", "partition", "toString"}, offset], ...],
+"contributedOperatorNames": [...], "nExpectedContributions", "nContributions", "complete",
+"key": {"sequenceId", "resetAttempt"}}``. It names no group.
+"""
+
+from __future__ import annotations
+
+from analytics.evaluate.region.contributions import (
+    MERGE,
+    CheckpointKey,
+    Contribution,
+    Partition,
+)
+from jobs.checkpoints.fields import (
+    Document,
+    bad,
+    text,
+    text_or_none,
+    texts,
+    time_or_none,
+    whole,
+    whole_or_none,
+)
+
+_MAP = "consolidatedOffsetMap"
+_NAMES = "contributedOperatorNames"
+
+
+def is_merge(document: Document) -> bool:
+    """Return whether a document is a merge."""
+    return _MAP in document
+
+
+def merge_document(document: Document, where: str, group: str | None) -> Contribution:
+    """Return what all operators together contributed.
+
+    Raises:
+        InputNotRecognizedError: A field is not what it has to be.
+    """
+    key = document.get("key")
+    if not isinstance(key, dict):
+        raise bad(where, "key", key, 'an object, as in {"sequenceId": 7, "resetAttempt": 0}')
+    names = tuple(dict.fromkeys(texts(document, _NAMES, where)))
+    return Contribution(
+        CheckpointKey(
+            text_or_none(document, "group_id", where) or group,
+            MERGE,
+            None,
+            whole(key, "sequenceId", f"{where}, key"),
+        ),
+        names,
+        (),
+        whole(document, "nExpectedContributions", where),
+        tuple(_offsets(document, where)),
+        reset_attempt=whole_or_none(key, "resetAttempt", f"{where}, key", least=-1),
+        at=time_or_none(document, "at", where),
+    )
+
+
+def _offsets(document: Document, where: str) -> list[tuple[Partition, int | None]]:
+    pairs = document.get(_MAP)
+    wanted = "pairs of a partition and an offset"
+    if not isinstance(pairs, list):
+        raise bad(where, _MAP, pairs, wanted)
+    found: dict[Partition, int | None] = {}
+    for place, each in enumerate(pairs):
+        at = f"{where}, {_MAP}[{place}]"
+        if not isinstance(each, list) or len(each) != 2 or not isinstance(each[0], dict):
+            raise bad(where, f"{_MAP}[{place}]", each, wanted)
+        partition = text(each[0], "topic", at), whole(each[0], "partition", at)
+        found[partition] = whole({"offset": each[1]}, "offset", at)
+    return sorted(found.items())

@@ -1,0 +1,144 @@
+"""What a CHECKPOINTS argument is, and the contributions in it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analytics.errors import InputNotRecognizedError
+from analytics.evaluate.region.contributions import Contribution
+from jobs.checkpoints.fields import Document, read_bytes, read_json
+from jobs.checkpoints.flink_export import METADATA, flink_export, is_flink_export
+from jobs.checkpoints.hudi_commits import (
+    hudi_commit,
+    hudi_folder,
+    is_hudi_commit,
+    is_hudi_folder,
+)
+from jobs.checkpoints.iceberg_metadata import (
+    iceberg_file,
+    iceberg_metadata,
+    is_iceberg,
+    metadata_file,
+)
+from jobs.checkpoints.merge_json import is_merge, merge_document
+from jobs.checkpoints.region_rows import is_region_row, region_row
+from jobs.checkpoints.spark_folder import is_spark_folder, spark_folder
+
+_PARQUET = b"PAR1"
+_ROWS = (".jsonl", ".ndjson", ".json", ".parquet")
+_FORMS = (
+    "contributions of operators (JSON Lines, JSON, Parquet), the merge of a region (JSON), the "
+    "checkpoint folder of a Spark query (offsets/, commits/), a Flink checkpoint exported as JSON, "
+    "a Hudi table (.hoodie/) or an Iceberg table (metadata/*.metadata.json)"
+)
+
+
+def read_checkpoints(paths: Sequence[str], group: str | None) -> list[Contribution]:
+    """Return the contributions in files and folders.
+
+    Args:
+        paths: As given.
+        group: The group of checkpoints that name none.
+
+    Raises:
+        InputNotRecognizedError: One is none of the forms, or a field is not what it has to be.
+        InputUnreadableError: A file cannot be read.
+    """
+    return [each for path in paths for each in _read(Path(path), group)]
+
+
+def _read(path: Path, group: str | None) -> list[Contribution]:
+    if path.is_dir():
+        return _folder(path, group)
+    if not path.exists():
+        raise InputNotRecognizedError(f"{path}: no such file or folder")
+    return _file(path, group)
+
+
+def _folder(folder: Path, group: str | None) -> list[Contribution]:
+    if is_spark_folder(folder):
+        return spark_folder(folder, group)
+    if is_hudi_folder(folder):
+        return hudi_folder(folder, group)
+    metadata = metadata_file(folder)
+    if metadata is not None:
+        return iceberg_file(metadata, str(folder), group)
+    if (folder / METADATA).is_file():
+        return _file(folder / METADATA, group)
+    files = sorted(each for each in folder.iterdir() if each.suffix in _ROWS)
+    if not files:
+        raise InputNotRecognizedError(f"{folder}: looked for {_FORMS}, and found none")
+    return [each for path in files for each in _file(path, group)]
+
+
+def _file(path: Path, group: str | None) -> list[Contribution]:
+    if path.name == METADATA:
+        raise InputNotRecognizedError(
+            f"{path}: Flink's own form of a checkpoint, which only Flink reads: export it as JSON "
+            "with its state processor (docs/region.md has the form)"
+        )
+    if is_hudi_commit(path):
+        return hudi_commit(path, str(path), group)
+    data = read_bytes(path)
+    if data.startswith(b"\x1f\x8b"):
+        return iceberg_file(path, str(path), group)
+    return [
+        found
+        for where, document in _documents(data, path)
+        for found in _contributions(document, where, str(path), group)
+    ]
+
+
+def _documents(data: bytes, path: Path) -> Iterator[tuple[str, Document]]:
+    """Yield the documents of a file, and where each is."""
+    rows: list[Any]
+    if data.startswith(_PARQUET):
+        try:
+            rows = pq.read_table(io.BytesIO(data)).to_pylist()
+        except (pa.ArrowException, OSError) as error:
+            raise InputNotRecognizedError(f"{path}: {error!s:.200}") from error
+        unit = "row"
+    else:
+        rows, unit = _json_rows(data, path)
+    for place, row in enumerate(rows, 1):
+        where = f"{path}, {unit} {place}" if len(rows) > 1 else str(path)
+        if not isinstance(row, dict):
+            raise InputNotRecognizedError(f"{where}: looked for an object; this is {row!r:.60}")
+        yield where, row
+
+
+def _json_rows(data: bytes, path: Path) -> tuple[list[Any], str]:
+    """Return the documents of one JSON text, or of one a line."""
+    lines = [each for each in data.decode("utf-8", "replace").splitlines() if each.strip()]
+    if not lines:
+        raise InputNotRecognizedError(f"{path}: this is empty; looked for {_FORMS}")
+    if len(lines) > 1 and lines[0].lstrip().startswith("{") and _ends_an_object(lines[0]):
+        found = [read_json(each, f"{path}, line {place}") for place, each in enumerate(lines, 1)]
+        return found, "line"
+    whole = read_json(data, str(path))
+    return (whole, "item") if isinstance(whole, list) else ([whole], "document")
+
+
+def _ends_an_object(line: str) -> bool:
+    return line.rstrip().endswith("}")
+
+
+def _contributions(
+    document: Document, where: str, source: str, group: str | None
+) -> list[Contribution]:
+    if is_merge(document):
+        return [merge_document(document, where, group)]
+    if is_flink_export(document):
+        return flink_export(document, where, source, group)
+    if is_iceberg(document):
+        return iceberg_metadata(document, where, source, group)
+    if is_region_row(document):
+        return [region_row(document, where, group)]
+    names = ", ".join(list(document)[:5]) or "nothing"
+    raise InputNotRecognizedError(f"{where}: looked for {_FORMS}; this has {names}")

@@ -1,0 +1,127 @@
+"""The checkpoint folder of a Structured Streaming query: `offsets/` and `commits/`, a file a batch.
+
+A file of `offsets/` has a version, metadata and an offset a source: where the batch ends, which is
+the next offset to read (``OffsetSeqLog``; `v1` by place, `v2` by the source's name). A batch whose
+number is in `commits/` is finished; the last one that is not is run again from the one before.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from analytics.evaluate.region.contributions import CheckpointKey, Contribution, Partition
+from jobs.checkpoints.fields import bad, by_partition, read_bytes, read_json
+
+SPARK = "spark"
+_OFFSETS, _COMMITS = "offsets", "commits"
+_NO_OFFSET = "-"
+_VERSIONS = ("v1", "v2")
+
+
+def is_spark_folder(folder: Path) -> bool:
+    """Return whether a folder is the checkpoint of a query."""
+    return (folder / _OFFSETS).is_dir() and (
+        (folder / _COMMITS).is_dir() or (folder / "metadata").is_file()
+    )
+
+
+def spark_folder(folder: Path, group: str | None) -> list[Contribution]:
+    """Return what the sources of each batch contribute.
+
+    Args:
+        folder: The query's checkpoint.
+        group: The group its offsets are held against: it names none.
+
+    Raises:
+        InputNotRecognizedError: A file of it is not what it has to be.
+        InputUnreadableError: A file cannot be read.
+    """
+    finished = _batches(folder / _COMMITS)
+    found: list[Contribution] = []
+    for number, path in sorted(_batches(folder / _OFFSETS).items()):
+        key = CheckpointKey(group, SPARK, str(folder), number)
+        at, sources = _batch(path)
+        names = tuple(sources)
+        found += [
+            Contribution(
+                key,
+                (name,),
+                names,
+                len(names),
+                _kafka_offsets(each, str(path), name),
+                at=at,
+                is_finished=number in finished,
+            )
+            for name, each in sources.items()
+        ]
+    return found
+
+
+def _batches(folder: Path) -> dict[int, Path]:
+    """Return files of a log by number; `.crc` files and unfinished ones have other names."""
+    if not folder.is_dir():
+        return {}
+    return {int(each.name): each for each in folder.iterdir() if each.name.isdecimal()}
+
+
+def _batch(path: Path) -> tuple[int | None, dict[str, Any]]:
+    """Return when a batch was planned, and the end of each source in it."""
+    where = str(path)
+    lines = read_bytes(path).decode("utf-8", "replace").splitlines()
+    version = lines[0].strip() if lines else ""
+    if version not in _VERSIONS:
+        raise bad(where, "version", version, "v1 or v2 in the first line")
+    if len(lines) < 3:
+        raise bad(where, "sources", lines[2:], "an offset a source below the metadata")
+    metadata = read_json(lines[1], f"{where}, metadata") if lines[1].strip() else {}
+    at = metadata.get("batchTimestampMs") if isinstance(metadata, dict) else None
+    made = at if isinstance(at, int) and at > 0 else None
+    return made, _by_name(lines[2:], where) if version == "v2" else _by_place(lines[2:], where)
+
+
+def _by_place(lines: list[str], where: str) -> dict[str, Any]:
+    return {
+        f"source {place}": _offset(line.strip(), f"{where}, source {place}")
+        for place, line in enumerate(lines)
+        if line.strip()
+    }
+
+
+def _by_name(lines: list[str], where: str) -> dict[str, Any]:
+    """Return sources of `v2`: one object of texts by name, or `name:offset` a line."""
+    try:
+        whole = json.loads("\n".join(lines))
+    except ValueError:
+        whole = None
+    if isinstance(whole, dict):
+        pairs = [(name, "-" if each is None else each) for name, each in whole.items()]
+    else:
+        split = [line.partition(":") for line in lines if line.strip()]
+        pairs = [(name, offset) for name, _, offset in split]
+    return {
+        name: _offset(each.strip(), f"{where}, {name}") if isinstance(each, str) else each
+        for name, each in pairs
+    }
+
+
+def _offset(line: str, where: str) -> Any:  # noqa: ANN401 - as the source wrote it
+    return None if line == _NO_OFFSET else read_json(line, where)
+
+
+def _kafka_offsets(
+    offset: Any,  # noqa: ANN401 - as the source wrote it
+    where: str,
+    name: str,
+) -> tuple[tuple[Partition, int | None], ...]:
+    """Return offsets by partition of Kafka's source; none of another one (files, rates)."""
+    if not isinstance(offset, dict) or not offset:
+        return ()
+    if not all(isinstance(each, dict) for each in offset.values()):
+        return ()
+    found: dict[Partition, int | None] = {}
+    for topic, each in offset.items():
+        for number, end in by_partition(each, topic, f"{where}, {name}").items():
+            found[topic, number] = end if end >= 0 else None
+    return tuple(sorted(found.items()))

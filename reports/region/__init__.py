@@ -1,0 +1,1 @@
+"""Rows of the tables about checkpoints as they are shown."""
