@@ -15,13 +15,23 @@ REDACTED = "redacted"
 """In a manifest: the workspace has no names, and no decoded records."""
 
 
-def refuse_redacted(workspace: Workspace) -> None:
-    """Refuse to ask a workspace whose decoded records were left out with the names.
+DIALECT = "dialect"
+"""In a manifest: the workspace holds tables of a dialect, and no decoded records."""
+
+
+def refuse_without_records(workspace: Workspace) -> None:
+    """Refuse to ask a workspace that has no decoded records.
 
     Raises:
-        CannotTellError: It was redacted.
+        CannotTellError: It was redacted: they were left out with the names; or it is of a dialect.
     """
-    if workspace.manifest().get(REDACTED):
+    manifest = workspace.manifest()
+    if DIALECT in manifest:
+        raise CannotTellError(
+            f"{workspace.location} holds share state of the dialect {manifest[DIALECT]['name']} "
+            "and nothing else of groups: groupscope share shows it"
+        )
+    if manifest.get(REDACTED):
         raise CannotTellError(
             f"{workspace.location} has no decoded records: it was redacted; its page and tables "
             "can be read (groupscope report), questions are for the dump"

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.assumptions import assume_option
+from jobs.cli.dialect_option import dialect_option, refuse_other_options
 from jobs.cli.undecoded_limit import max_undecoded_option
 from jobs.console import Console, pass_console
 from jobs.instant_options import instant_options
@@ -36,6 +37,7 @@ Examples:
 @instant_options
 @topic_ids_option
 @assume_option
+@dialect_option
 @summary_format_option
 @selection_options
 @input_options
@@ -43,7 +45,14 @@ Examples:
 @spark_options
 @output_options
 @pass_console
-def replay(console: Console, /, out: str | None, output_format: str, **options: Any) -> int:  # noqa: ANN401
+def replay(
+    console: Console,
+    /,
+    out: str | None,
+    output_format: str,
+    dialect: str | None,
+    **options: Any,  # noqa: ANN401
+) -> int:
     """Compute what the coordinators knew at an instant.
 
     Writes into the workspace state/ (committed and pending offsets, groups, members,
@@ -62,6 +71,8 @@ def replay(console: Console, /, out: str | None, output_format: str, **options: 
     from jobs.stored_tables import StoredTables  # noqa: PLC0415
     from reports.replay_summary import shown  # noqa: PLC0415
 
+    if dialect is not None:
+        return _replay_dialect(console, out, output_format, options)
     limit = options.pop("max_undecoded")
     with workspace_folder(out, console) as folder:
         result = replay_into(folder, console, **options)
@@ -74,3 +85,15 @@ def replay(console: Console, /, out: str | None, output_format: str, **options: 
             console.warn(each)
     click.echo(shown(result.manifest, instant, output_format))
     return result.exit_code or (CANNOT_TELL if exceeded else 0)
+
+
+def _replay_dialect(
+    console: Console, out: str | None, output_format: str, options: dict[str, Any]
+) -> int:
+    from jobs.runs.chains import CHAIN_OPTIONS, chains_answer, chains_of  # noqa: PLC0415
+
+    refuse_other_options(CHAIN_OPTIONS)
+    wanted = {name: options[name] for name in CHAIN_OPTIONS}
+    answer, code = chains_answer(console, chains_of(console, out=out, **wanted), output_format)
+    click.echo(answer)
+    return code

@@ -22,7 +22,7 @@ from jobs.assumptions import COMPLETE_ARCHIVE, assumed_of
 from jobs.cli.dump_time import remarks, resolved
 from jobs.decode_run import DONE, DecodeResult, decode_into
 from jobs.decoded_frames import decoded_frames
-from jobs.decoded_workspace import DECODED_IN, absolute, decoded_workspace, refuse_redacted
+from jobs.decoded_workspace import DECODED_IN, absolute, decoded_workspace, refuse_without_records
 from jobs.followed_lines import followed_lines, lines_said, sentences
 from jobs.instant import END, BeforeEnd, as_of_said, moment, shown
 from jobs.progress import progress
@@ -210,7 +210,7 @@ def _decoded(
                 f"{found.workspaces[0]} is a workspace: give it as the only INPUT"
             )
         given = Workspace(found.workspaces[0])
-        refuse_redacted(given)
+        refuse_without_records(given)
         return decoded_workspace(given), None
     result = decode_into(out, console, inputs=inputs, master=master, conf=conf, **selection)
     return Workspace(out), result

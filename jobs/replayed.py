@@ -26,7 +26,7 @@ from jobs.cli.dump_time import remarks, resolved
 from jobs.cli.fail_on import NEVER
 from jobs.cli.undecoded_limit import Limit
 from jobs.cli.undecoded_limit import is_exceeded as exceeds
-from jobs.decoded_workspace import decoded_workspace, refuse_redacted
+from jobs.decoded_workspace import decoded_workspace, refuse_without_records
 from jobs.followed_lines import followed_lines, lines_said, sentences
 from jobs.instant import END, BeforeEnd, as_of_said
 from jobs.runs.kept_workspace import kept_workspace
@@ -296,7 +296,7 @@ def _workspace_of(found: Inputs, options: Mapping[str, Any]) -> Workspace | None
             f"{found.workspaces[0]} is a workspace: give it as the only INPUT"
         )
     workspace = Workspace(found.workspaces[0])
-    refuse_redacted(workspace)
+    refuse_without_records(workspace)
     decoded_by = workspace.manifest().get("options", {})
     for name in ("prefer_copy", "value_encoding"):
         asked = options.get(name)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from jobs.asking_options import asking_options
+from jobs.cli.dialect_option import dialect_option, refuse_other_options
 from jobs.cli.fail_on import fail_on_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
@@ -46,8 +47,13 @@ BY = ("partition", "group", "topic")
 @end_offsets_option
 @fail_on_option()
 @table_option(
-    "backlog", beside=("stalls", "delivery_counts", "archived", "faults", "limits", "prunable")
+    "backlog",
+    beside=(
+        *("stalls", "delivery_counts", "archived", "faults", "limits", "prunable"),
+        *("share_partitions", "share_batches", "share_checkpoints", "chain"),
+    ),
 )
+@dialect_option
 @asking_options
 @pass_console
 def share(
@@ -63,8 +69,15 @@ def share(
     next delivery is accepted, and those that were given up. docs/share.md explains it.
     """
     # Arrow is heavy: --help answers without it.
+    from jobs.runs.chains import CHAIN_OPTIONS, chains_answer, chains_of, is_asked  # noqa: PLC0415
     from jobs.runs.share import Wanted, share_of  # noqa: PLC0415
 
+    if is_asked(options.pop("dialect"), options["inputs"], output_format):
+        refuse_other_options(CHAIN_OPTIONS)
+        chosen = {name: options[name] for name in (*CHAIN_OPTIONS, "out")}
+        answer, code = chains_answer(console, chains_of(console, **chosen), output_format)
+        click.echo(answer)
+        return code
     wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
     answer, code = share_of(console, wanted, output_format, **options)
     click.echo(answer)

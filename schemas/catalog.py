@@ -33,7 +33,7 @@ def record_types(topic: str) -> Mapping[int, RecordType]:
     if topic not in TOPICS:
         return MappingProxyType({})
     by_id: dict[int, RecordType] = {}
-    for stem, file, document in _documents(f"records/{topic}"):
+    for stem, file, document in documents(f"records/{topic}"):
         record_type = parse_record_type(document, topic=topic, table=stem, file=file)
         _check_embedded(record_type, file)
         for number in record_type.ids:
@@ -80,7 +80,7 @@ def all_embedded() -> Mapping[str, Embedded]:
     Raises:
         SchemaError: A file is wrong.
     """
-    return MappingProxyType({stem: embedded(stem) for stem, _, _ in _documents("embedded")})
+    return MappingProxyType({stem: embedded(stem) for stem, _, _ in documents("embedded")})
 
 
 @cache
@@ -93,7 +93,7 @@ def written_tables() -> Mapping[str, Table]:
     return MappingProxyType(
         {
             stem: parse_table(document, name=stem, file=file)
-            for stem, file, document in _documents("tables")
+            for stem, file, document in documents("tables")
         }
     )
 
@@ -110,7 +110,7 @@ def _check_embedded(record_type: RecordType, file: str) -> None:
             ) from None
 
 
-def _documents(folder: str) -> Iterator[tuple[str, str, object]]:
+def documents(folder: str) -> Iterator[tuple[str, str, object]]:
     """Yield name without suffix, file name for errors and content of a folder's JSON files."""
     for resource in sorted((files(__package__) / folder).iterdir(), key=lambda each: each.name):
         if resource.name.endswith(".json"):

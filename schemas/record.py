@@ -9,7 +9,11 @@ from schemas.fields import Field, Struct, check_versions
 from schemas.names import refuse_duplicates, snake_case
 from schemas.versions import LAST_VERSION, NO_VERSIONS, VersionRange
 
-FRAMINGS = frozenset({"coordinator", "metadata"})
+FRAMINGS = frozenset({"coordinator", "metadata", "control"})
+_KEYLESS = {
+    "metadata": "a record of the metadata log has no key",
+    "control": "the key of a control record is its version and type",
+}
 READS = frozenset({"decode", "count", "secret"})
 
 
@@ -18,8 +22,9 @@ class RecordType:
     """A kind of record in one internal topic: its numbers, key, value and how it is framed.
 
     `framing` "coordinator" is an int16 id before the key and an int16 version before the value;
-    "metadata" is that of the KRaft log, varints before the value and no key. `read` says whether
-    its fields are decoded, its records only counted, or counted and never kept ("secret").
+    "metadata" is that of the KRaft log, varints before the value and no key; "control" is that of
+    control batches, whose key is a version and the id, before the value a version. `read` says
+    whether its fields are decoded, its records only counted, or counted and never kept ("secret").
     `layouts` names, newest first, the layouts that one value version has had; empty where there
     is one.
     """
@@ -71,10 +76,10 @@ class RecordType:
             raise SchemaError(f'read is "{self.read}": decode, count or secret')
         if self.read != "decode" and (self.key.fields or self.value.fields or self.layouts):
             raise SchemaError(f"fields of a type that is not decoded ({self.read})")
-        if self.framing == "metadata":
+        if self.framing in _KEYLESS:
             if self.key.fields:
-                raise SchemaError("a record of the metadata log has no key", field="key")
-            if not self.versions.within(self.flexible):
+                raise SchemaError(_KEYLESS[self.framing], field="key")
+            if self.framing == "metadata" and not self.versions.within(self.flexible):
                 raise SchemaError("every version is flexible in the metadata log")
         elif self.read == "decode" and not self.key.fields:
             raise SchemaError("has no fields", field="key")

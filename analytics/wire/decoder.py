@@ -24,6 +24,7 @@ from analytics.wire.primitives import WIRE_DTYPES
 from analytics.wire.structs import FixedRun, FlatStruct, SingleField, Step, StructReader
 from analytics.wire.tags import TaggedField, TagSection
 from schemas import embedded, record_type
+from schemas.dialects import dialect_types
 from schemas.model import Struct
 
 if TYPE_CHECKING:
@@ -194,7 +195,16 @@ def key_reader(name: str) -> StructReader:
 @cache
 def value_reader(name: str, version: int, layout: str | None) -> StructReader:
     """Reader of a record type's value (after its version) in one version and layout."""
-    kind = record_type(name)
+    return _value_reader(record_type(name), version, layout)
+
+
+@cache
+def dialect_reader(dialect: str, name: str, version: int) -> StructReader:
+    """Reader of a value (after its version) of a record type that only a dialect has."""
+    return _value_reader(dialect_types(dialect)[name], version, None)
+
+
+def _value_reader(kind: RecordType, version: int, layout: str | None) -> StructReader:
     flexible = version in kind.flexible
     compiler = _Compiler(version, layout, flexible=flexible, remembered=_conditions(kind))
     return compiler.struct(kind.value, "")

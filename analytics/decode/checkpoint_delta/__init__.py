@@ -1,0 +1,1 @@
+"""Share state that lies in data partitions as SHARE_CHECKPOINT and SHARE_DELTA, to columns."""

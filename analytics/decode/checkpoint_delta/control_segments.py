@@ -1,0 +1,126 @@
+"""The segments of a data partition to checkpoints and deltas: of user topics control batches alone.
+
+Headers of all batches are walked and summed over, for where control batches lie and which offsets
+are missing; the records of data batches are not looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.checkpoint_delta.chain_records import RECORDS, ChainLog, Lost
+from analytics.decode.checkpoint_delta.control_values import chain_records
+from analytics.dump.byte_source import ByteSource
+from analytics.dump.chunk_reader import ChunkReader
+from analytics.dump.headers import read_headers
+from analytics.dump.limits import DEFAULT_LIMITS
+from analytics.dump.slices import log_start
+from analytics.dump.walks import walk_copy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analytics.dump.header_columns import Headers
+    from analytics.dump.model import PartitionCopy
+    from analytics.dump.walks import CopyLog, SegmentWalk
+
+_WINDOW: Final = 4 << 20
+"""Bytes of a file that are read at a time."""
+_NEWEST: Final = 2
+"""The only batch format that has control batches."""
+
+
+def read_copy(partition: PartitionCopy) -> ChainLog:
+    """Read one copy of a data partition; what lies below its log start is not the broker's."""
+    log = walk_copy(partition, check_crc=True)
+    start = log_start(partition)
+    parts, lost = [RECORDS.empty_table()], _missing(log, start)
+    for walk in log.walks:
+        for found, failed in _read(walk):
+            parts.append(found)
+            lost += failed
+    records = pa.concat_tables(parts)
+    return ChainLog(
+        partition.topic,
+        partition.partition,
+        records.filter(pc.greater_equal(records["offset"], start)).sort_by("offset"),
+        partition.topic_id,
+        start,
+        log.end_offset,
+        tuple(sorted(each for each in lost if each.end_offset > start)),
+    )
+
+
+def _read(walk: SegmentWalk) -> Iterator[tuple[pa.Table, list[Lost]]]:
+    """Yield what the control batches of a file hold, some at a time."""
+    headers = walk.headers
+    headers = headers.take(headers.is_control & (headers.magic == _NEWEST))
+    if not len(headers):
+        return
+    with ByteSource(walk.segment.path) as source:
+        for chosen in _windows(headers):
+            start = int(chosen.position[0])
+            size = int(chosen.position[-1] + chosen.size[-1]) - start
+            data = source.array(start, size)
+            batches = read_headers(data, chosen.position - start, chosen.size, start)
+            for chunk in ChunkReader(DEFAULT_LIMITS, _WINDOW).read(data, start, batches):
+                found, lost = chain_records(chunk.records)
+                for each in chunk.damages:
+                    row = np.flatnonzero(batches.position == each.position)[0]
+                    first, last = int(batches.base_offset[row]), int(batches.last_offset[row])
+                    why = f"the control batch at offset {first} cannot be read: {each.reason}"
+                    lost.append(Lost(first, last + 1, why))
+                yield found, lost
+
+
+def _windows(headers: Headers) -> Iterator[Headers]:
+    """Yield batches that lie near each other; at least one."""
+    ends = headers.position + headers.size
+    first = 0
+    while first < len(headers):
+        limit = int(headers.position[first]) + _WINDOW
+        after = max(int(np.searchsorted(ends, limit, "right")), first + 1)
+        yield headers.take(slice(first, after))
+        first = after
+
+
+def _missing(log: CopyLog, start: int) -> list[Lost]:
+    """Return the offsets that no batch covers and that no cleaner has removed."""
+    partition = log.partition
+    headers = log.headers
+    first = np.concatenate([[start], headers.last_offset + 1])
+    end = np.concatenate([headers.base_offset, [log.end_offset]])
+    cleaned = partition.first_dirty_offset or 0
+    gaps = np.flatnonzero((end > np.maximum(first, start)) & (end > cleaned))
+    lost = [
+        Lost(max(int(first[each]), start), int(end[each]), "records are missing from the log")
+        for each in gaps.tolist()
+    ]
+    if not partition.whole:
+        lost.append(Lost(0, why="only some files of the log are given"))
+    told = [(partition.high_watermark or 0, "its high watermark"), *partition.noted_ends]
+    reached, who = max(told)
+    if reached > log.end_offset:
+        lost.append(Lost(log.end_offset, reached, f"the end of the log is missing: {who} shows it"))
+    if max(partition.lost_segments, default=-1) >= log.end_offset:
+        lost.append(Lost(log.end_offset, why="the last segment of the log is missing"))
+    if log.walks and _ends_damaged(log):
+        lost.append(Lost(log.end_offset, why="the end of the log is damaged"))
+    lost += [
+        Lost(walk.segment.base_offset, why=walk.unreadable)
+        for walk in log.walks
+        if walk.unreadable is not None
+    ]
+    return lost
+
+
+def _ends_damaged(log: CopyLog) -> bool:
+    """Whether damage lies behind the last batch that can be read."""
+    walk = log.walks[-1]
+    headers = walk.headers
+    end = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
+    return any(each.position >= end for each in walk.damages)

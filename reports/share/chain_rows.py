@@ -1,0 +1,115 @@
+"""Rows of share state in chains of checkpoints and deltas as they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.layout.paragraphs import paragraphs
+from reports.layout.section import ROWS, Section, raw_section
+from schemas.dialects import broken_chain_words, odd_chain_words
+
+MAIN: Final = "share_partitions"
+TABLES: Final = (MAIN, "share_batches", "share_checkpoints", "chain")
+"""In the order in which they are shown."""
+
+_WHERE: Final = {"group_id": "GROUP", "topic": "TOPIC", "partition": "PARTITION"}
+_HEADS: Final = {
+    MAIN: {
+        **_WHERE,
+        "start_offset": "START-OFFSET",
+        "snapshot_epoch": "EPOCH",
+        "updates_since_snapshot": "DELTAS",
+        "available_count": "AVAILABLE",
+        "acknowledged_count": "ACKED",
+        "archived_count": "ARCHIVED",
+        "max_delivery_count": "DELIVERIES",
+        "record_offset": "LAST-RECORD",
+        "missing": "MISSING",
+    },
+    "share_batches": {
+        **_WHERE,
+        "first_offset": "FIRST-OFFSET",
+        "last_offset": "LAST-OFFSET",
+        "delivery_state_name": "STATE",
+        "delivery_count": "DELIVERIES",
+    },
+    "share_checkpoints": {
+        **_WHERE,
+        "share_checkpoint_offset": "CHECKPOINT",
+        "checkpoint_epoch": "EPOCH",
+        "start_offset": "START-OFFSET",
+        "end_offset": "END-OFFSET",
+        "records": "RECORDS",
+        "records_before": "BEFORE",
+        "earliest_share_offset": "EARLIEST",
+        "removable_records": "REMOVABLE",
+        "missing": "MISSING",
+    },
+    "chain": {
+        **_WHERE,
+        "offset": "OFFSET",
+        "kind": "KIND",
+        "checkpoint_epoch": "EPOCH",
+        "back_offset": "BACK-OFFSET",
+        "start_offset": "START-OFFSET",
+        "end_offset": "END-OFFSET",
+        "ok": "OK",
+        "reason": "REASON",
+    },
+}
+_TITLES: Final = {
+    MAIN: "Share partitions",
+    "share_batches": "Ranges of offsets in flight",
+    "share_checkpoints": "Share checkpoint offsets, and what a cleaner may remove",
+    "chain": "Checkpoints and deltas, each with the offsets after it",
+}
+_SPARE: Final = {
+    MAIN: ("max_delivery_count", "record_offset", "updates_since_snapshot"),
+    "share_checkpoints": ("checkpoint_epoch", "records_before", "records"),
+}
+
+
+def chain_sections(tables: Mapping[str, pa.Table], *, is_for_programs: bool) -> list[Section]:
+    """Return the tables in order; what is empty is left out for people, but for the first."""
+    if is_for_programs:
+        raw = [raw_section(tables[name], name) for name in TABLES]
+        first = raw[0]
+        return [Section(first.rows, first.heads, name=MAIN, key=ROWS), *raw[1:]]
+    return [
+        _section(name, tables[name]) for name in TABLES if name == MAIN or tables[name].num_rows
+    ]
+
+
+def chain_notes(chain: pa.Table) -> str:
+    """Return what the words mean that are in the table, and nothing where there are none."""
+    meanings = {**broken_chain_words(), **odd_chain_words()}
+    there = pc.unique(chain["reason"]).to_pylist()
+    return paragraphs(f"{word}: {text}" for word, text in meanings.items() if word in there)
+
+
+def _section(name: str, rows: pa.Table) -> Section:
+    heads = dict(_HEADS[name])
+    if "missing" in heads and rows["missing"].null_count == rows.num_rows:
+        del heads["missing"]
+    is_problem = {
+        "chain": lambda: pc.invert(rows["ok"]),
+        "share_batches": lambda: pa.array([False] * rows.num_rows),
+    }.get(name, lambda: pc.invert(rows["complete"]))()
+    shown = rows.append_column("is_problem", is_problem)
+    if name == "chain":
+        shown = shown.set_column(
+            shown.schema.get_field_index("ok"), "ok", pc.if_else(rows["ok"], "yes", "no")
+        )
+    return Section(
+        shown,
+        heads,
+        name=name,
+        key=ROWS if name == MAIN else name,
+        title=_TITLES[name],
+        problem="is_problem",
+        spare=_SPARE.get(name, ()),
+    )
