@@ -72,7 +72,7 @@ def replay(
     from reports.replay_summary import shown  # noqa: PLC0415
 
     if dialect is not None:
-        return _replay_dialect(console, out, output_format, options)
+        return _replay_dialect(console, dialect, out, output_format, options)
     limit = options.pop("max_undecoded")
     with workspace_folder(out, console) as folder:
         result = replay_into(folder, console, **options)
@@ -88,12 +88,14 @@ def replay(
 
 
 def _replay_dialect(
-    console: Console, out: str | None, output_format: str, options: dict[str, Any]
+    console: Console, dialect: str, out: str | None, output_format: str, options: dict[str, Any]
 ) -> int:
-    from jobs.runs.chains import CHAIN_OPTIONS, chains_answer, chains_of  # noqa: PLC0415
+    from jobs.runs.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state  # noqa: PLC0415
 
-    refuse_other_options(CHAIN_OPTIONS)
-    wanted = {name: options[name] for name in CHAIN_OPTIONS}
-    answer, code = chains_answer(console, chains_of(console, out=out, **wanted), output_format)
+    refuse_other_options(DIALECT_OPTIONS)
+    wanted = {name: options[name] for name in DIALECT_OPTIONS}
+    answer, code = dialect_answer(
+        console, dialect_state(console, dialect=dialect, out=out, **wanted), output_format
+    )
     click.echo(answer)
     return code

@@ -50,7 +50,7 @@ BY = ("partition", "group", "topic")
     "backlog",
     beside=(
         *("stalls", "delivery_counts", "archived", "faults", "limits", "prunable"),
-        *("share_partitions", "share_batches", "share_checkpoints", "chain"),
+        *("share_partitions", "share_batches", "share_checkpoints", "chain", "share_readings"),
     ),
 )
 @dialect_option
@@ -69,13 +69,15 @@ def share(
     next delivery is accepted, and those that were given up. docs/share.md explains it.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.chains import CHAIN_OPTIONS, chains_answer, chains_of, is_asked  # noqa: PLC0415
+    from jobs.runs.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state, is_asked  # noqa: PLC0415
     from jobs.runs.share import Wanted, share_of  # noqa: PLC0415
 
-    if is_asked(options.pop("dialect"), options["inputs"], output_format):
-        refuse_other_options(CHAIN_OPTIONS)
-        chosen = {name: options[name] for name in (*CHAIN_OPTIONS, "out")}
-        answer, code = chains_answer(console, chains_of(console, **chosen), output_format)
+    dialect = options.pop("dialect")
+    if is_asked(dialect, options["inputs"], output_format):
+        refuse_other_options(DIALECT_OPTIONS)
+        chosen = {name: options[name] for name in (*DIALECT_OPTIONS, "out")}
+        found = dialect_state(console, dialect=dialect, **chosen)
+        answer, code = dialect_answer(console, found, output_format)
         click.echo(answer)
         return code
     wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})

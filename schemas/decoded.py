@@ -18,6 +18,7 @@ SPARK_TYPES = {
     "int32": "int",
     "int64": "bigint",
     "uint16": "int",  # Spark has no unsigned types; the next wider signed one holds every value
+    "uint32": "bigint",
     "bool": "boolean",
     "string": "string",
     "bytes": "binary",

@@ -14,6 +14,8 @@ from schemas.parse import parse_record_type
 
 CHECKPOINT_DELTA = "checkpoint-delta"
 """Share state as control records of data partitions: an early text of KIP-932."""
+KIP_932_TEXT = "kip-932-text"
+"""Share state in `__share_group_state` as a late text of KIP-932 has it."""
 
 
 @cache
@@ -33,16 +35,21 @@ def dialect_types(dialect: str) -> Mapping[str, RecordType]:
 
 def broken_chain_words() -> Mapping[str, str]:
     """Return why a record of a chain is not applied: each word and what it means."""
-    return _chain_words()["broken"]
+    return _words()["broken"]
 
 
 def odd_chain_words() -> Mapping[str, str]:
     """Return what is odd about a record that is applied: each word and what it means."""
-    return _chain_words()["odd"]
+    return _words()["odd"]
+
+
+def reading_words() -> Mapping[str, str]:
+    """Return why a record is not applied by the late text: each word and what it means."""
+    return _words()["readings"]
 
 
 @cache
-def _chain_words() -> Mapping[str, Mapping[str, str]]:
-    text = files(__package__).joinpath("dialects/chain_words.json").read_text(encoding="utf-8")
+def _words() -> Mapping[str, Mapping[str, str]]:
+    text = files(__package__).joinpath("dialects/words.json").read_text(encoding="utf-8")
     words: Mapping[str, Mapping[str, str]] = json.loads(text)
     return words

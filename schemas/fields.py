@@ -17,6 +17,7 @@ INTEGER_BOUNDS: Mapping[str, tuple[int, int]] = {
     "int32": (-(2**31), 2**31 - 1),
     "int64": (-(2**63), 2**63 - 1),
     "uint16": (0, 2**16 - 1),
+    "uint32": (0, 2**32 - 1),
 }
 """Integer wire types with the least and the greatest value each can hold."""
 

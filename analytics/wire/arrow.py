@@ -21,6 +21,7 @@ _ARROW_TYPES = {
     "int8": pa.int8(),
     "int16": pa.int16(),
     "uint16": pa.int32(),
+    "uint32": pa.int64(),
     "int32": pa.int32(),
     "int64": pa.int64(),
     "string": pa.string(),

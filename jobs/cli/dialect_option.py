@@ -7,11 +7,11 @@ from collections.abc import Collection
 import click
 from click.core import ParameterSource
 
-from schemas.dialects import CHECKPOINT_DELTA
+from schemas.dialects import CHECKPOINT_DELTA, KIP_932_TEXT
 
 dialect_option = click.option(
     "--dialect",
-    type=click.Choice([CHECKPOINT_DELTA]),
+    type=click.Choice([CHECKPOINT_DELTA, KIP_932_TEXT]),
     help="Read share state as a design of Kafka had it, and no release; docs/dialects.md.",
 )
 """`--dialect` as `dialect: str | None`."""

@@ -11,12 +11,15 @@ import pytest
 
 from tests.support.chain_histories import as_control_batch, written
 from tests.support.reference_chains import ChainRecord, recover
+from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.segments import Record, batch
+from tests.support.text_share_state import text_record, write_log
 
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
 CHAINS = "examples/share-chains"
+KEY = ("G1", "topic-0", 0)
 DIALECT = ("--dialect", "checkpoint-delta")
 
 
@@ -90,6 +93,35 @@ def test_what_cannot_be_told_is_said_with_exit_code_3(
     assert result.returncode == 3
     assert "cannot tell: G1: orders-0: no checkpoint of the group is in the log" in result.stderr
     assert "no_checkpoint: " in result.stdout
+
+
+def test_the_late_text_is_kept_and_shown(groupscope: Groupscope, tmp_path: Path) -> None:
+    records = [
+        ShareRecord(0, 0, KEY, Snapshot(7, 1, -1, 5, -1, 0, 0, ())),
+        ShareRecord(0, 1, KEY, Update(6, -1, 9, -1, ())),
+        ShareRecord(0, 2, KEY, Update(7, -1, 6, -1, ())),
+    ]
+    folder = tmp_path / "disk" / "__share_group_state-0"
+    write_log(folder, [text_record(each, state_epoch=1) for each in records])
+    out = tmp_path / "workspace"
+    text = ("--dialect", "kip-932-text")
+    made = groupscope("replay", tmp_path / "disk", *text, "--out", out, "--format", "json")
+    assert made.returncode == 0, made.stderr
+    assert [row["start_offset"] for row in json.loads(made.stdout)["rows"]] == [6]
+    shown = groupscope("share", out)
+    assert shown.returncode == 0
+    assert "other_snapshot: The update names another snapshot" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 120
+    assert groupscope("share", out, "--table", "chain").returncode == 2
+    assert groupscope("share", out, *DIALECT).returncode == 2
+
+
+def test_releases_do_not_write_the_text(groupscope: Groupscope, failover_dump: Path) -> None:
+    result = groupscope("share", failover_dump, "--dialect", "kip-932-text", "--format", "json")
+    assert result.returncode == 3
+    found = json.loads(result.stdout)
+    assert {row["start_offset"] for row in found["rows"]} == {None}
+    assert {row["fits"] for row in found["share_readings"]} == {"release", "both"}
 
 
 def test_large_logs_are_read_by_spark(groupscope: Groupscope, tmp_path: Path) -> None:

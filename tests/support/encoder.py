@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     from schemas.model import Embedded, Field, RecordType, Struct
 
-_INTEGERS = {"int8": ">b", "int16": ">h", "int32": ">i", "int64": ">q", "uint16": ">H"}
+_INTEGERS = {
+    "int8": ">b",
+    "int16": ">h",
+    "int32": ">i",
+    "int64": ">q",
+    "uint16": ">H",
+    "uint32": ">I",
+}
 
 TaggedDefaults = Literal["kafka", "always", "never"]
 UnknownTags = dict[str, list[tuple[int, bytes]]]

@@ -27,7 +27,8 @@ from analytics.replay.checkpoint_delta.chain_loop import (
     START_AFTER,
     STATE,
 )
-from schemas import ZERO_UUID, table
+from analytics.replay.contract_rows import contract_rows
+from schemas import ZERO_UUID
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,15 +39,6 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("chain", "share_batches", "share_checkpoints", "share_partitions")
 _STATES: Final = {0: "AVAILABLE", 2: "ACKNOWLEDGED", 4: "ARCHIVED"}
-_TYPES: Final = {
-    "string": pa.string(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"),
-}
 
 
 def chain_tables(chains: Chains) -> dict[str, pa.Table]:
@@ -58,7 +50,7 @@ def chain_tables(chains: Chains) -> dict[str, pa.Table]:
         "share_checkpoints": _checkpoints(chains, missing),
         "share_partitions": _partitions(chains, missing),
     }
-    return {name: _as_table(name, columns) for name, columns in made.items()}
+    return {name: contract_rows(name, columns) for name, columns in made.items()}
 
 
 def _chain(chains: Chains) -> Mapping[str, Any]:
@@ -175,23 +167,3 @@ def _whose(chains: Chains, key: Numbers) -> dict[str, Any]:
 
 def _or_null(values: Numbers) -> pa.Array:
     return pa.array(values, mask=values < 0)
-
-
-def _as_table(name: str, columns: Mapping[str, Any]) -> pa.Table:
-    """Arrange columns as the contract has them; those that the dialect does not have are null."""
-    contract = table(name)
-    rows = len(columns["group_id"])
-    arrays = [
-        pa.nulls(rows, _TYPES[each.type])
-        if each.name not in columns
-        else _array(columns[each.name], _TYPES[each.type])
-        for each in contract.columns
-    ]
-    made = pa.table(arrays, names=[each.name for each in contract.columns])
-    return made.sort_by([(each, "ascending") for each in contract.key])
-
-
-def _array(values: Any, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:  # noqa: ANN401
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values.cast(kind)
-    return pa.array(values, kind)

@@ -44,8 +44,8 @@ OF_KIND = {
     "region_checkpoint_offsets region_checkpoints region_drains region_findings "
     "region_operators region_seek_plan "
     "retention_what_if share_archived_ranges share_backlog share_checkpoints share_delivery_counts "
-    "share_faults share_limits share_prunable share_stalls size_limits status_history suppressions "
-    "topic_readers topic_usage usage_growth",
+    "share_faults share_limits share_prunable share_readings share_stalls size_limits "
+    "status_history suppressions topic_readers topic_usage usage_growth",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

@@ -1,4 +1,4 @@
-"""What `--dialect checkpoint-delta` does: share state from control records of data partitions.
+"""What `--dialect` does: share state as designs of Kafka had it.
 
 Each partition is read and folded by itself. Where there is little to read that is done here, else
 by Spark, a task a partition.
@@ -13,12 +13,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.checkpoint_delta.chain_inputs import ChainInput, chain_inputs
 from analytics.decode.selection import names_wanted
 from analytics.errors import GroupscopeError, InputNotRecognizedError
-from analytics.replay.checkpoint_delta.chain_doubts import unseen
-from analytics.replay.checkpoint_delta.chain_fold import fold_chains
-from analytics.replay.checkpoint_delta.chain_tables import chain_tables
 from analytics.spark_worker import on_worker
 from analytics.workspace import (
     DATA_LOGS,
@@ -31,15 +27,15 @@ from analytics.workspace import (
 )
 from jobs.decoded_workspace import DIALECT
 from jobs.progress import progress
+from jobs.runs.dialect_work import WORK, Made, Work
 from jobs.runs.staged_tables import write_rows
 from jobs.stored_tables import StoredTables
 from jobs.version import VERSION
 from jobs.workload import SMALL_BYTES
 from reports.layout.nothing import nothing
 from reports.row_formats import shown
-from reports.share.chain_rows import TABLES, chain_notes, chain_sections
+from reports.share.dialect_rows import MAIN, TABLES, dialect_notes, dialect_sections
 from schemas import table
-from schemas.dialects import CHECKPOINT_DELTA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,26 +43,28 @@ if TYPE_CHECKING:
     from jobs.console import Console
 
 DONE, CANNOT_TELL = 0, 3
-CHAIN_OPTIONS: Final = (
+DIALECT_OPTIONS: Final = (
     *("inputs", "topic_partition", "data_topics", "groups", "exclude_groups", "master", "conf"),
 )
 """Options of other questions that are of use here."""
-NOTHING: Final = "There is no checkpoint and no delta."
+NOTHING: Final = "There is no share state in this dialect."
 SCHEMA_VERSION: Final = 1
 _MOST_NAMED: Final = 5
 _REPLACED: Final = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
 
 
 @dataclass(frozen=True)
-class FoundChains:
+class FoundState:
     """What the inputs hold.
 
     Attributes:
-        tables: `chain`, `share_batches`, `share_checkpoints`, `share_partitions`.
+        dialect: Its name.
+        tables: By name: `share_partitions`, `share_batches`, and those of the dialect alone.
         unseen: Of each partition of which a part is lost, what: groups may be hidden there.
         given: The INPUTs as given.
     """
 
+    dialect: str
     tables: Mapping[str, pa.Table]
     unseen: Sequence[str]
     given: Sequence[str]
@@ -87,7 +85,7 @@ class FoundChains:
         """3 where something cannot be told."""
         return CANNOT_TELL if self.cannot_tell else DONE
 
-    def selected(self, groups: Sequence[str], exclude: Sequence[str]) -> FoundChains:
+    def selected(self, groups: Sequence[str], exclude: Sequence[str]) -> FoundState:
         """Return what is of some groups."""
         if not (groups or exclude):
             return self
@@ -97,12 +95,13 @@ class FoundChains:
             name: rows.filter(pc.is_in(rows["group_id"], wanted))
             for name, rows in self.tables.items()
         }
-        return FoundChains(tables, self.unseen, self.given)
+        return FoundState(self.dialect, tables, self.unseen, self.given)
 
 
-def chains_of(  # noqa: PLR0913 - one parameter an option
+def dialect_state(  # noqa: PLR0913 - one parameter an option
     console: Console,
     *,
+    dialect: str | None,
     inputs: Sequence[str],
     out: str | None = None,
     topic_partition: str | None = None,
@@ -111,7 +110,7 @@ def chains_of(  # noqa: PLR0913 - one parameter an option
     exclude_groups: Sequence[str] = (),
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
-) -> FoundChains:
+) -> FoundState:
     """Read INPUTs, or a workspace of the dialect; keep the tables where there is `out`.
 
     Raises:
@@ -119,24 +118,23 @@ def chains_of(  # noqa: PLR0913 - one parameter an option
     """
     kept = dialect_workspace(inputs)
     if kept is not None:
+        said = kept.manifest()[DIALECT]
         tables = StoredTables(kept)
-        manifest = kept.manifest()
-        found = FoundChains(
-            {name: tables.read(name) for name in manifest[DIALECT]["rows"]},
-            manifest[DIALECT]["unseen"],
-            list(inputs),
-        )
+        made = {name: tables.read(name) for name in said["rows"]}
+        found = FoundState(said["name"], made, said["unseen"], list(inputs))
+        if dialect not in {None, found.dialect}:
+            raise InputNotRecognizedError(f"{inputs[0]} is of the dialect {found.dialect}")
     else:
-        parts = chain_inputs(inputs, topic_partition, data_topics)
-        made, unseen_ = _folded(parts, console, master, conf)
-        found = FoundChains(made, unseen_, list(inputs))
+        assert dialect is not None
+        work = WORK[dialect](inputs, topic_partition, data_topics)
+        found = FoundState(dialect, *_done(work, console, master, conf), list(inputs))
         if out is not None:
             _keep(Workspace(out), found)
     return found.selected(groups, exclude_groups)
 
 
 def is_asked(dialect: str | None, inputs: Sequence[str], output_format: str) -> bool:
-    """Return whether chains are what is asked about.
+    """Return whether a dialect is what is asked about.
 
     Raises:
         InputNotRecognizedError: The table that is asked for is of the other reading.
@@ -145,7 +143,7 @@ def is_asked(dialect: str | None, inputs: Sequence[str], output_format: str) -> 
     asked = getattr(output_format, "table", None)
     if asked is not None and is_so != (asked in TABLES):
         only = "only with" if asked in TABLES else "not with"
-        raise InputNotRecognizedError(f"--table {asked}: {only} --dialect {CHECKPOINT_DELTA}")
+        raise InputNotRecognizedError(f"--table {asked}: {only} --dialect")
     return is_so
 
 
@@ -163,28 +161,22 @@ def dialect_workspace(inputs: Sequence[str]) -> Workspace | None:
     return None
 
 
-def _folded(
-    parts: Sequence[ChainInput],
-    console: Console,
-    master: str | None,
-    conf: Mapping[str, str] | None,
-) -> tuple[dict[str, pa.Table], list[str]]:
-    """Return the tables of all partitions, and what of which cannot be seen."""
-    if sum(each.size for each in parts) <= SMALL_BYTES:
-        results = [_of_partitions(parts)]
+def _done(work: Work, console: Console, master: str | None, conf: Mapping[str, str] | None) -> Made:
+    """Return the tables of all parts, and what of them cannot be told."""
+    if work.size <= SMALL_BYTES:
+        results = [work.run(range(work.parts))]
     else:
         from jobs.session import spark_session  # noqa: PLC0415 - where there is little, no Spark
 
         @on_worker
-        def run(numbers: Iterable[int]) -> Iterator[tuple[dict[str, pa.Table], list[str]]]:
-            for number in numbers:
-                yield _of_partitions([parts[number]])
+        def run(numbers: Iterable[int]) -> Iterator[Made]:
+            yield work.run(list(numbers))
 
         with (
             spark_session(console, master=master, conf=conf, small=True) as spark,
             progress(spark, console, "reading"),
         ):
-            numbers = spark.sparkContext.parallelize(range(len(parts)), len(parts))
+            numbers = spark.sparkContext.parallelize(range(work.parts), work.parts)
             results = numbers.mapPartitions(run).collect()
     tables = {
         name: pa.concat_tables([found[name] for found, _ in results]).sort_by(
@@ -192,20 +184,10 @@ def _folded(
         )
         for name in results[0][0]
     }
-    return tables, [each for _, unseen_ in results for each in unseen_]
+    return tables, [each for _, said in results for each in said]
 
 
-def _of_partitions(parts: Sequence[ChainInput]) -> tuple[dict[str, pa.Table], list[str]]:
-    logs = [each.read() for each in parts]
-    said = [
-        f"{log.topic}-{log.partition}: there may be more groups: {why}"
-        for log in logs
-        if (why := unseen(log)) is not None
-    ]
-    return chain_tables(fold_chains(logs)), said
-
-
-def _keep(space: Workspace, found: FoundChains) -> None:
+def _keep(space: Workspace, found: FoundState) -> None:
     """Write a workspace that holds the tables of the dialect, and nothing of a replay."""
     staging = space.prepare()
     try:
@@ -215,7 +197,7 @@ def _keep(space: Workspace, found: FoundChains) -> None:
             "groupscope_version": VERSION,
             "created_from": list(found.given),
             DIALECT: {
-                "name": CHECKPOINT_DELTA,
+                "name": found.dialect,
                 "unseen": list(found.unseen),
                 "rows": {name: rows.num_rows for name, rows in found.tables.items()},
             },
@@ -226,7 +208,7 @@ def _keep(space: Workspace, found: FoundChains) -> None:
         raise
 
 
-def chains_answer(console: Console, found: FoundChains, output_format: str) -> tuple[str, int]:
+def dialect_answer(console: Console, found: FoundState, output_format: str) -> tuple[str, int]:
     """Return what goes to stdout, and the exit code; what cannot be told goes to stderr."""
     cannot_tell = found.cannot_tell
     for each in cannot_tell[:_MOST_NAMED]:
@@ -234,15 +216,18 @@ def chains_answer(console: Console, found: FoundChains, output_format: str) -> t
     if len(cannot_tell) > _MOST_NAMED:
         console.error(f"cannot tell {len(cannot_tell) - _MOST_NAMED} more: --format json has all")
     said = {
-        "dialect": CHECKPOINT_DELTA,
+        "dialect": found.dialect,
         "input": list(found.given),
         "cannot_tell": cannot_tell,
     }
-    if not (found.tables["chain"].num_rows or output_format in {"json", "csv"}):
+    asked = getattr(output_format, "table", None)
+    if asked is not None and asked not in found.tables:
+        raise InputNotRecognizedError(f"--table {asked}: not with --dialect {found.dialect}")
+    if not (found.tables[MAIN].num_rows or output_format in {"json", "csv"}):
         return nothing(NOTHING, said), found.exit_code
-    sections = chain_sections(found.tables, is_for_programs=output_format in {"json", "csv"})
+    sections = dialect_sections(found.tables, is_for_programs=output_format in {"json", "csv"})
     answer = shown(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer, found.exit_code
-    notes = chain_notes(found.tables["chain"])
+    notes = dialect_notes(found.tables)
     return "\n\n".join([answer, *([notes] if notes else [])]), found.exit_code
