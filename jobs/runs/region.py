@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from analytics.decode.selection import names_wanted
+from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.region.contributions import OF_REGIONS, Contribution
+from analytics.evaluate.region.contributions import OF_REGIONS, Contribution, Partition
 from analytics.evaluate.region.drains import CANNOT_TELL as UNTOLD
 from analytics.evaluate.region.rows import tables_of
 from analytics.evaluate.region.table import Answer, Region, checkpoints_of, evaluate_regions
@@ -20,6 +20,7 @@ from jobs.replayed import replayed
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.region_dump import NEEDS, dumped_groups, owners_then
 from jobs.settings_files import read_settings
+from jobs.stored_tables import StoredTables
 from reports.layout.paragraphs import paragraphs
 from reports.region.rows import sections
 from reports.row_formats import shown
@@ -82,30 +83,58 @@ def region_of(
         said = {"as_of": None, "input": list(wanted.checkpoints)}
         return _told(console, answer, tables_of(answer), said, (), output_format, rules)
     groups = sorted({each.key.group_id for each in made if each.key.group_id is not None})
-    options = {**options, "groups": tuple(groups), "exclude_groups": (), "inputs": inputs}
-    with replayed(console, needs=NEEDS, out=out, **options) as state:
+    unnamed = sorted({str(each.key.source or each.key.form) for each in made} - _named(made))
+    if not groups:
+        raise InputNotRecognizedError(
+            f"{', '.join(unnamed)}: names no group: give --checkpoint-group GROUP, whose commits "
+            "--dump is asked for"
+        )
+    if out is None:
+        # A workspace that stays holds all groups; others may be asked for later.
+        options = {**options, "groups": tuple(groups), "exclude_groups": ()}
+    with replayed(console, needs=NEEDS, out=out, inputs=inputs, **options) as whole:
+        selection = Selection(groups=tuple(groups), topics=tuple(options["data_topics"]))
+        state = replace(whole, tables=StoredTables(whole.tables.workspace, selection))
         rules = region_rules(state.settings.given.thresholds("region"))
         asked = asked_groups(state)
         asked.tell(console)
         checkpoints = checkpoints_of(made, rules)
         checkpoints = checkpoints_of(made, rules, owners_then(state, checkpoints))
         answer = evaluate_regions(checkpoints, dumped_groups(state, checkpoints, wanted), rules)
-        tables = tables_of(answer)
+        found = tables_of(answer)
         if out is not None:
-            keep_evaluations(Workspace(out), tables, state)
+            keep_evaluations(Workspace(out), found, state)
         said = {**state.said, "checkpoints": list(wanted.checkpoints)}
-        text, code = _told(console, answer, tables, said, asked.cannot_tell, output_format, rules)
-    return text, asked.exit_code or state.exit_code or code
+        lost = [f"{each} names no group: give --checkpoint-group GROUP" for each in unnamed]
+        for each in lost:
+            console.error(f"cannot tell: {each}")
+        known = (*asked.cannot_tell, *lost)
+        text, code = _told(console, answer, found, said, known, output_format, rules)
+    return text, (CANNOT_TELL if lost else asked.exit_code) or state.exit_code or code
+
+
+def _named(made: Sequence[Contribution]) -> set[str]:
+    """Return the places whose checkpoints are of a group that is known."""
+    return {str(each.key.source or each.key.form) for each in made if each.key.group_id is not None}
 
 
 def _selected(made: Sequence[Contribution], options: dict[str, Any]) -> list[Contribution]:
-    """Return the contributions to checkpoints of groups that are asked for."""
+    """Return the contributions to checkpoints of groups, and of topics, that are asked for."""
     include, exclude = options["groups"], options["exclude_groups"]
-    if not include and not exclude:
-        return list(made)
-    names = sorted({each.key.group_id for each in made if each.key.group_id is not None})
-    wanted = set(names_wanted(names, include, exclude))
-    return [each for each in made if each.key.group_id in wanted]
+    found = list(made)
+    if include or exclude:
+        names = sorted({each.key.group_id for each in made if each.key.group_id is not None})
+        wanted = set(names_wanted(names, include, exclude))
+        found = [each for each in made if each.key.group_id in wanted]
+    if options["data_topics"]:
+        topics = sorted({topic for each in made for (topic, _), _ in each.offsets})
+        kept = set(names_wanted(topics, options["data_topics"]))
+        found = [replace(each, offsets=_of_topics(each, kept)) for each in found]
+    return found
+
+
+def _of_topics(made: Contribution, topics: set[str]) -> tuple[tuple[Partition, int | None], ...]:
+    return tuple(each for each in made.offsets if each[0][0] in topics)
 
 
 def _told(

@@ -134,7 +134,9 @@ def _owners(
     found: dict[str, dict[Partition, Member]] = defaultdict(dict)
     columns = ["group_id", "member_id", "kind", "topic", "partition"]
     where = (pc.field("kind") == "current") & pc.field("topic").is_valid()
-    for row in state.tables.read("assignments", columns, where).to_pylist():
+    rows = state.tables.read("assignments", columns, where)
+    rows = rows.filter(pc.is_in(rows["topic"], state.topics_wanted(rows["topic"])))
+    for row in rows.to_pylist():
         member = members.get(row["group_id"], {}).get(row["member_id"], Member(row["member_id"]))
         found[row["group_id"]][row["topic"], row["partition"]] = member
     return found

@@ -15,7 +15,7 @@ _FOR_PROGRAMS: Final = ("json", "csv")
 _CHECKPOINT_HEADS: Final = {
     "group_id": "GROUP",
     "form": "FORM",
-    "source": "SOURCE",
+    "checkpoint_source": "SOURCE",
     "checkpoint_sequence_id": "CHECKPOINT",
     "complete": "COMPLETE",
     "contributed_operators": "CONTRIBUTED",
@@ -28,7 +28,7 @@ _CHECKPOINT_HEADS: Final = {
     "last_at": "AT",
     "missing": "MISSING",
 }
-_SPARE: Final = ("source", "late", "repeats", "conflicts", "form")
+_SPARE: Final = ("checkpoint_source", "late", "repeats", "conflicts", "form")
 _FINDING_HEADS: Final = {
     "group_id": "GROUP",
     "checkpoint_sequence_id": "CHECKPOINT",

@@ -42,7 +42,7 @@ class CheckpointKey:
         return {
             "group_id": self.group_id,
             "form": self.form,
-            "source": self.source,
+            "checkpoint_source": self.source,
             "checkpoint_sequence_id": self.sequence_id,
         }
 
