@@ -12,6 +12,7 @@ from schemas.dialects import CHECKPOINT_DELTA, KIP_932_TEXT
 dialect_option = click.option(
     "--dialect",
     type=click.Choice([CHECKPOINT_DELTA, KIP_932_TEXT]),
+    is_eager=True,  # other options mean something else with it
     help="Read share state as a design of Kafka had it, and no release; docs/dialects.md.",
 )
 """`--dialect` as `dialect: str | None`."""

@@ -78,7 +78,8 @@ def table_option(*names: str, beside: Sequence[str] = ()) -> Callable[[Decorated
     """
 
     def tell(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-        if value is None and beside and ctx.params.get("output_format") == "csv":
+        is_of_this = ctx.params.get("dialect") is None
+        if value is None and beside and is_of_this and ctx.params.get("output_format") == "csv":
             others = ", ".join(f"--table {name}" for name in beside)
             ctx.ensure_object(Console).say(
                 f"this CSV has the table {names[0]}; for others use {others}"

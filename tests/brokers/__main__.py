@@ -23,6 +23,7 @@ from tests.brokers.performance import Performance
 from tests.brokers.programs import fetch_programs
 from tests.brokers.refusals import Thinned
 from tests.brokers.releases import OLDEST, Release, broker_settings
+from tests.brokers.share_chains import Chained
 from tests.brokers.taken_dump import TakenDump
 from tests.support.kafka_jars import JarsUnavailableError
 
@@ -58,6 +59,8 @@ def main(number: str, seed: int, seconds: int, cuts: int, thinned: int, keep: Pa
         if release.has_consumer_groups and copies.differ(dump.log_dir):
             failed.append("refusals")
         settings = broker_settings(release, seed)
+        if Chained(release, seed, programs, folder, click.echo).differ():
+            failed.append("chains")
         if Cleaned(settings, programs, folder, click.echo).differ(dump.log_dir):
             failed.append("cleaning")
     sys.exit(1 if failed else 0)

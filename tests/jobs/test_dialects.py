@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.chain_histories import as_control_batch, written
-from tests.support.reference_chains import ChainRecord, recover
+from tests.support.chain_histories import as_control_batch, shifted, written
+from tests.support.reference_chains import recover
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.segments import Record, batch
 from tests.support.text_share_state import text_record, write_log
@@ -124,9 +125,17 @@ def test_releases_do_not_write_the_text(groupscope: Groupscope, failover_dump: P
     assert {row["fits"] for row in found["share_readings"]} == {"release", "both"}
 
 
+def test_the_page_shows_what_the_command_prints(groupscope: Groupscope, repository: Path) -> None:
+    page = (repository / "docs" / "dialects.md").read_text("utf-8")
+    blocks = re.findall(r"```\n\$ groupscope (.*)\n((?:.*\n)*?)```", page)
+    assert len(blocks) == 2
+    for command, printed in blocks:
+        assert groupscope(*command.split(), cwd=repository).stdout == printed
+
+
 def test_large_logs_are_read_by_spark(groupscope: Groupscope, tmp_path: Path) -> None:
     """Two partitions with more data than is read without it, and control batches behind it."""
-    histories = [shifted(written(random.Random(seed), records=60)) for seed in (3, 8)]
+    histories = [shifted(written(random.Random(seed), records=60), 10) for seed in (3, 8)]
     for number, records in enumerate(histories):
         folder = tmp_path / "disk" / f"orders-{number}"
         folder.mkdir(parents=True)
@@ -139,20 +148,3 @@ def test_large_logs_are_read_by_spark(groupscope: Groupscope, tmp_path: Path) ->
         expected = {group: state.start for group, state in recover(records).items()}
         found = {row["group_id"]: row["start_offset"] for row in rows if row["partition"] == number}
         assert found == expected
-
-
-def shifted(records: list[ChainRecord]) -> list[ChainRecord]:
-    """The same records behind ten others."""
-    return [
-        ChainRecord(
-            each.offset + 10,
-            each.group,
-            each.kind,
-            each.epoch,
-            None if each.back is None else each.back + 10,
-            each.start,
-            each.end,
-            each.ranges,
-        )
-        for each in records
-    ]

@@ -7,7 +7,7 @@ a checkpoint. Its groups write into one data partition, in turns.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -83,6 +83,14 @@ def written(random: Random, groups: int = 3, records: int = 40) -> list[ChainRec
         found.append(random.choice(leaders).write(offset))
         offset += random.choice((1, 1, 2, 5))
     return found
+
+
+def shifted(found: list[ChainRecord], by: int) -> list[ChainRecord]:
+    """The same records behind so many others."""
+    return [
+        replace(each, offset=each.offset + by, back=None if each.back is None else each.back + by)
+        for each in found
+    ]
 
 
 def harmed(random: Random, records: list[ChainRecord]) -> list[ChainRecord]:

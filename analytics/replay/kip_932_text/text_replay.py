@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
+NAMES: Final = ("share_readings", "share_partitions", "share_batches")
 _KEY: Final = ("coordinator_partition", "group_id", "topic_id", "partition")
 _TEXT: Final = ("state_epoch", "snapshot_epoch", "start_offset", "state_batches")
 _RELEASED: Final = ("snapshot_epoch", "state_epoch", "leader_epoch", "start_offset")
@@ -46,6 +47,9 @@ def text_tables(logs: Sequence[ShareStateLog], topics: Mapping[str, str]) -> dic
         logs: One for each partition of the state topic.
         topics: Names by id.
     """
+    if not any(each.parts for each in logs):
+        nothing: dict[str, Any] = {"partition": []}
+        return {name: contract_rows(name, nothing) for name in NAMES}
     rows = _together(logs)
     key, head, fate = _judged(rows)
     states = fold(_applied(rows, fate))

@@ -93,6 +93,20 @@ def test_a_value_that_cannot_be_read_is_lost_alone(tmp_path: Path) -> None:
     assert "version 7" in log.lost[1].why
 
 
+@given(values=st.lists(st.binary(max_size=60), min_size=1, max_size=8))
+@settings(max_examples=60)
+def test_whatever_the_bytes_a_record_is_read_or_lost(
+    values: list[bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    made = [
+        as_control_batch(ChainRecord(at, "", ("checkpoint", "delta")[at % 2], 0), value)
+        for at, value in enumerate(values)
+    ]
+    log = read(write(tmp_path_factory.mktemp("any") / "orders-0", made))
+    there = [*log.records["offset"].to_pylist(), *(each.first_offset for each in log.lost)]
+    assert sorted(there) == list(range(len(values)))
+
+
 def test_offsets_between_files_and_behind_the_end_are_lost(tmp_path: Path) -> None:
     whole = chain(9)
     folder = tmp_path / "disk" / "orders-0"

@@ -177,6 +177,27 @@ class TestReplay:
             assert ranges(mine) == list(state.batches)
 
 
+def test_of_an_empty_log_there_is_nothing(tmp_path: Path) -> None:
+    tables = replayed(tmp_path)
+    assert {name: rows.num_rows for name, rows in tables.items()} == dict.fromkeys(
+        ("share_readings", "share_partitions", "share_batches"), 0
+    )
+
+
+@given(values=st.lists(st.binary(max_size=60), min_size=1, max_size=8))
+@settings(max_examples=60)
+def test_whatever_the_bytes_every_record_is_accounted_for(
+    values: list[bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    keys = [encoded(snapshot(0, 0, 0))[0].key, encoded(update(0, 0, 0))[0].key]
+    records = [Record(at, 0, keys[at % 2], value) for at, value in enumerate(values)]
+    tables = replayed(tmp_path_factory.mktemp("any"), *records)
+    readable = [each for each in values if len(each) >= 2]  # a version
+    assert tables["share_readings"].num_rows == len(readable)
+    if len(readable) < len(values):
+        assert not any(tables["share_partitions"]["complete"].to_pylist())
+
+
 class TestWhatCannotBeTold:
     """A state is complete where nothing behind its snapshot can be missing."""
 
