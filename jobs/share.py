@@ -49,7 +49,7 @@ BY = ("partition", "group", "topic")
 @table_option(
     "backlog",
     beside=(
-        *("stalls", "delivery_counts", "archived", "faults", "limits", "prunable"),
+        *("stalls", "delivery_counts", "archived", "faults", "steps", "limits", "prunable"),
         *("share_partitions", "share_batches", "share_checkpoints", "chain", "share_readings"),
     ),
 )

@@ -18,16 +18,20 @@ class ShareRules:
         stalled_minutes: A start offset that stands for longer is stalled.
         initializing_minutes: State that is about to be created for longer is stuck.
         deleting_minutes: The same of state that is about to be deleted.
+        steps_slack_seconds: Steps of different brokers count as in order up to so far apart.
         statuses: What each status means, worst first.
         faults: What each fault means.
+        step_verdicts: What each verdict on steps means, worst first.
         transitions: By delivery state those that may follow it.
     """
 
     stalled_minutes: float
     initializing_minutes: float
     deleting_minutes: float
+    steps_slack_seconds: float
     statuses: Mapping[str, str]
     faults: Mapping[str, str]
+    step_verdicts: Mapping[str, str]
     transitions: Mapping[str, Sequence[str]]
 
 
@@ -42,8 +46,10 @@ def share_rules(given: Given = NONE_GIVEN) -> ShareRules:
         stalled_minutes=document["stalled"]["minutes"],
         initializing_minutes=document["initializing"]["minutes"],
         deleting_minutes=document["deleting"]["minutes"],
+        steps_slack_seconds=document["steps"]["slack_seconds"],
         statuses=document["statuses"],
         faults=document["faults"],
+        step_verdicts=document["step_verdicts"],
         transitions={
             state: after for state, after in document["transitions"].items() if state != "about"
         },

@@ -34,11 +34,11 @@ from jobs.runs.internal_topics import partition_count
 from jobs.runs.kept_evaluations import keep_evaluations
 from jobs.runs.share_gaps import gaps_of_state, with_untold_claims
 from jobs.runs.share_limits import limits_of
-from jobs.runs.share_records import STATE_TOPIC, share_records
+from jobs.runs.share_notes import share_notes
+from jobs.runs.share_records import STATE_TOPIC, share_records, steps_of
 from jobs.runs.share_settings import settings_found
 from jobs.stored_tables import StoredTables
 from reports.describe.against import told
-from reports.layout.nothing import nothing
 from reports.row_formats import shown
 from reports.share.companions import (
     archived_section,
@@ -46,15 +46,17 @@ from reports.share.companions import (
     fault_section,
     limit_section,
     not_kept,
+    out_of_order,
     prunable_section,
     stalls_section,
+    step_section,
 )
 from reports.share.rows import backlog_section, sum_section, table_section
 from schemas.share_limits import limit_verdicts
 from schemas.share_rules import share_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
 
     from jobs.asked_groups import AskedGroups
@@ -62,25 +64,22 @@ if TYPE_CHECKING:
     from jobs.replayed import Replayed
     from jobs.runs.data_logs import DataLogs
     from jobs.runs.share_settings import FoundSettings
-    from reports.row_formats import Section
     from schemas.share_rules import ShareRules
 
 CANNOT_TELL, DIFFERENT = 3, 1
 _MOST_NAMED, _MINUTE = 5, 60_000
 _PLACE = ["topic", "partition"]
 NEEDS = (*DESCRIBED, "share_batches", "configs")
-_WITHOUT_LIMITS = ("prunable", "limits")
-"""Tables that no setting has a say in, or that name them themselves."""
 NO_LAG = (
     "LAG and LEFT are - where it is not known where the log ends; --end-offsets FILE tells it, or "
     "the data topics' log directories beside the dump do."
 )
-NOTHING = "No share group asked for has partitions."
 COMPANIONS = {
     "share_stalls": stalls_section,
     "share_delivery_counts": count_section,
     "share_archived_ranges": archived_section,
     "share_faults": fault_section,
+    "share_steps": step_section,
     "share_limits": limit_section,
     "share_prunable": prunable_section,
 }
@@ -146,6 +145,7 @@ def share_of(
             "findings": list(settings.findings),
             "statuses": dict(rules.statuses),
             "fault_words": dict(rules.faults),
+            "step_verdicts": dict(rules.step_verdicts),
             "limit_verdicts": dict(limit_verdicts()),
         }
         answer = _answer(made, wanted, output_format, said, instant_of(state), rules)
@@ -171,7 +171,8 @@ def _made(
     ).unique()
     shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
     shares = with_untold_claims(shares, state)
-    records, logs = share_records(state, groups), data_logs(state)
+    records = share_records(state, groups, is_state_whole=not gaps)
+    logs = data_logs(state)
     question = ShareQuestion(
         ShareTables(
             shares,
@@ -199,6 +200,7 @@ def _made(
         "share_delivery_counts": found.delivery_counts,
         "share_archived_ranges": found.archived,
         "share_faults": found.faults,
+        "share_steps": steps_of(records, rules, state),
         "share_limits": limits_of(state, asked.found, found.rows),
         "share_stalls": named_stalls(
             stall_history(
@@ -261,43 +263,18 @@ def _answer(
     # People are shown what is wrong; the rest where they ask for it.
     if not asked:
         wanted_ones = {"faults", *(["stalls"] if wanted.through_history else [])}
-        wrong = limit_section(not_kept(made["share_limits"]))
-        beside = [wrong if each.name == wrong.name else each for each in beside]
+        wrong = {
+            "limits": limit_section(not_kept(made["share_limits"])),
+            "steps": step_section(out_of_order(made["share_steps"])),
+        }
+        beside = [wrong.get(each.name, each) for each in beside]
         beside = [
-            each
-            for each in beside
-            if each.name in {*wanted_ones, wrong.name} and each.rows.num_rows
+            each for each in beside if each.name in {*wanted_ones, *wrong} and each.rows.num_rows
         ]
     sections = [backlog, *beside]
-    notes = _notes(sections, said, asked)
+    notes = share_notes(sections, said, asked)
     if pc.any(pc.equal(rows["reason"], NO_END)).as_py():
         notes.append(NO_LAG)
     if not rows.num_rows and not asked:
         return "\n\n".join(notes)
     return "\n\n".join([shown(sections, output_format, said), *notes])
-
-
-def _notes(sections: Sequence[Section], said: dict[str, Any], asked: str | None) -> list[str]:
-    words = set(sections[0].rows["status"].to_pylist())
-    if not words:
-        return [nothing(NOTHING, said)]
-    meanings = [f"{word}: {text}" for word, text in said["statuses"].items() if word in words]
-    broken = [
-        *_meanings(sections, "faults", "fault", said["fault_words"]),
-        *_meanings(sections, "limits", "verdict", said["limit_verdicts"]),
-    ]
-    assumed = [each for each in said["settings"] if each.endswith("assumed)")]
-    notes = [
-        [*(meanings if asked in {None, "backlog"} else ()), *broken],
-        assumed if asked not in _WITHOUT_LIMITS else [],
-    ]
-    return ["\n".join(each) for each in notes if each]
-
-
-def _meanings(
-    sections: Sequence[Section], name: str, column: str, words: Mapping[str, str]
-) -> list[str]:
-    shown_ones = {
-        word for each in sections if each.name == name for word in each.rows[column].to_pylist()
-    }
-    return [f"{word}: {text}" for word, text in words.items() if word in shown_ones]

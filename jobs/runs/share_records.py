@@ -14,15 +14,20 @@ from analytics.evaluate.share.open_transactions import COLUMNS as TRANSACTION_CO
 from analytics.evaluate.share.open_transactions import open_transactions
 from analytics.evaluate.share.phases import COLUMNS as PICTURE_COLUMNS
 from analytics.evaluate.share.phases import phases
+from analytics.evaluate.share.pictures import pictures_of
 from analytics.evaluate.share.prunable import SNAPSHOT_COLUMNS, UPDATE_COLUMNS, StateRecords
 from analytics.evaluate.share.share_log import COLUMNS, ShareLog, share_log
+from analytics.evaluate.share.step_records import StepRecords
+from analytics.evaluate.share.steps import share_steps
 from analytics.replay.log.losses_at import leading
 from jobs.records_at import records_at
 
 if TYPE_CHECKING:
     from jobs.replayed import Replayed
+    from schemas.share_rules import ShareRules
 
 STATE_TOPIC = "__share_group_state"
+GROUPS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 
 
@@ -35,6 +40,7 @@ class ShareRecords:
         whole_log: The same with what was deleted and is still in the files.
         state: Of all share partitions.
         phases: What groups initialise and delete.
+        steps: What the order of steps is read off.
         transactions: The oldest open transaction of each partition; None where the dump has no
             transaction log.
     """
@@ -43,10 +49,13 @@ class ShareRecords:
     whole_log: ShareLog
     state: StateRecords
     phases: pa.Table
+    steps: StepRecords
     transactions: pa.Table | None
 
 
-def share_records(state: Replayed, groups: pa.Array) -> ShareRecords:
+def share_records(
+    state: Replayed, groups: pa.Array, *, is_state_whole: bool = True
+) -> ShareRecords:
     """Read what share groups' state rests on.
 
     What was deleted before the end of a dump does not count at its end.
@@ -54,26 +63,56 @@ def share_records(state: Replayed, groups: pa.Array) -> ShareRecords:
     Args:
         state: Says the instant.
         groups: The groups that are asked about.
+        is_state_whole: Whether the dump lacks nothing of share state.
     """
     starts = _log_starts(state)
     whole = [records_at(state, name, COLUMNS) for name in ("share_snapshot", "share_update")]
     snapshots, updates = (_above(each, starts) for each in whole)
-    pictures = records_at(state, "share_group_state_partition_metadata", PICTURE_COLUMNS)
+    pictures, metadata, members = (
+        _of_groups(records_at(state, f"share_group_{name}", PICTURE_COLUMNS), groups)
+        for name in ("state_partition_metadata", "metadata", "member_metadata")
+    )
+    whole_log = share_log(*(_of_groups(each, groups) for each in whole))
     return ShareRecords(
         share_log(_of_groups(snapshots, groups), _of_groups(updates, groups)),
-        share_log(*(_of_groups(each, groups) for each in whole)),
+        whole_log,
         StateRecords(
             snapshots.select(list(SNAPSHOT_COLUMNS)), updates.select(list(UPDATE_COLUMNS)), starts
         ),
-        phases(_of_groups(pictures, groups)),
+        phases(pictures),
+        StepRecords(
+            pictures_of(pictures),
+            metadata,
+            members,
+            whole_log,
+            _complete_from(state),
+            is_state_whole,
+        ),
         _transactions(state),
     )
+
+
+def steps_of(records: ShareRecords, rules: ShareRules, state: Replayed) -> pa.Table:
+    """Return the table `share_steps` of the topics that are asked for."""
+    found = share_steps(records.steps, round(rules.steps_slack_seconds * 1000))
+    wanted = pc.or_(
+        pc.is_null(found["topic"]), pc.is_in(found["topic"], state.topics_wanted(found["topic"]))
+    )
+    return found.filter(wanted)
 
 
 def _transactions(state: Replayed) -> pa.Table | None:
     if not any(each["topic"] == TRANSACTION_TOPIC for each in state.manifest["partitions"]):
         return None
     return open_transactions(records_at(state, "transaction_log", TRANSACTION_COLUMNS))
+
+
+def _complete_from(state: Replayed) -> Mapping[int, int]:
+    return {
+        each["partition"]: each["complete_from"]
+        for each in leading(state.manifest)
+        if each["topic"] == GROUPS_TOPIC and each["complete_from"] is not None
+    }
 
 
 def _log_starts(state: Replayed) -> Mapping[int, int]:

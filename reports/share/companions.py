@@ -65,6 +65,18 @@ _LIMITS: Final = {
     "reason": "REASON",
     "kip_name": "IN-KIP-932",
 }
+_STEPS: Final = {
+    **_WHERE,
+    "act": "ACT",
+    "verdict": "VERDICT",
+    "began_at": "BEGAN",
+    "took": "TOOK",
+    "state_at": "STATE-AT",
+    "ended_at": "ENDED",
+    "reason": "REASON",
+    "record": "RECORD",
+}
+OUT_OF_ORDER: Final = "out_of_order"
 LIMIT_PROBLEMS: Final = ("exceeded", "out_of_bounds", "differs")
 _PRUNABLE: Final = {
     "coordinator_partition": "PARTITION",
@@ -137,6 +149,27 @@ def stalls_section(rows: pa.Table) -> Section:
         problem="is_problem",
         spare=("record_offset", "since_bound", "done_behind", "ended_by"),
     )
+
+
+def out_of_order(rows: pa.Table) -> pa.Table:
+    """Return the rows of `share_steps` that a person should look into."""
+    return rows.filter(pc.equal(rows["verdict"], OUT_OF_ORDER))
+
+
+def step_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_steps`; those out of order are marked."""
+    place = pc.binary_join_element_wise(
+        *(rows[name].cast(pa.string()) for name in ("coordinator_partition", "began_offset")), "@"
+    )
+    record = pc.binary_join_element_wise(
+        pa.repeat("__consumer_offsets", rows.num_rows), place.combine_chunks(), "-"
+    )
+    took = [None if each is None else duration(each) for each in rows["took_ms"].to_pylist()]
+    rows = rows.append_column("record", record)
+    rows = rows.append_column("took", pa.array(took, pa.string()))
+    rows = rows.append_column("is_problem", pc.equal(rows["verdict"], OUT_OF_ORDER))
+    spare = ("record", "ended_at", "state_at", "took")
+    return _section(rows, _STEPS, "steps", title="Steps", problem="is_problem", spare=spare)
 
 
 def not_kept(rows: pa.Table) -> pa.Table:

@@ -115,6 +115,20 @@ def test_limits_are_held_against_what_is_recorded(
     assert "exceeded:" in told or "out_of_bounds:" in told
 
 
+def test_the_steps_of_a_real_coordinator_are_in_order(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    rows = answer_of(groupscope, failover_workspace)["steps"]
+    acts = [(row["act"], row["verdict"]) for row in rows]
+    assert sorted(acts) == [
+        *[("create_group", "in_order")] * 2,
+        *[("initialize", "in_order")] * 6,
+    ]
+    for row in rows:
+        if row["act"] == "initialize":
+            assert row["began_at"] <= row["state_at"] <= row["ended_at"]
+
+
 @pytest.mark.parametrize("by", ["group", "topic"])
 def test_csv_has_one_table(groupscope: Groupscope, failover_workspace: Path, by: str) -> None:
     result = groupscope("share", failover_workspace, "--by", by, "--format", "csv", "--quiet")
@@ -278,6 +292,7 @@ def test_the_tables_are_kept(
         "share_delivery_counts",
         "share_faults",
         "share_limits",
+        "share_steps",
         "share_prunable",
     }
 
