@@ -55,7 +55,7 @@ def _minutes(_ctx: click.Context, parameter: click.Parameter, value: str | None)
 )
 @end_offsets_option
 @fail_on_option()
-@table_option("offsets", beside=("groups", "removals", "what_if"))
+@table_option("offsets", beside=("groups", "removals", "what_if", "endings", "requests"))
 @asking_options
 @pass_console
 def expiration(
@@ -71,7 +71,9 @@ def expiration(
 
     First each group, then each offset with the columns of kafka-consumer-groups and RULE,
     EXPIRES-AT, STATUS; then what was removed, why, and whether rightly; then what other
-    retentions would remove now, or would have removed in the time that the log shows.
+    retentions would remove now, or would have removed in the time that the log shows. `--table
+    endings` has groups whose offsets have all expired, `requests` what a commit of each version of
+    the request would have been given (KIP-211).
     """
     # Spark and Arrow are heavy: --help answers without them.
     from jobs.expiration_run import Wanted, expiration_of  # noqa: PLC0415

@@ -27,8 +27,10 @@ from jobs.retention_settings import (
     retention_found,
     with_state,
 )
+from jobs.runs.expiration_companions import companions_of
 from jobs.runs.findings_of import failing
 from reports.describe.consumer_groups import offset_rows
+from reports.expiration.companions import ending_section, has_problems, request_section
 from reports.expiration.rows import (
     group_section,
     offset_section,
@@ -40,7 +42,7 @@ from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
 from reports.quantities import count as counted
 from reports.row_formats import shown
-from schemas.expiration_rules import audit_rules
+from schemas.expiration_rules import audit_rules, group_endings
 
 if TYPE_CHECKING:
     from jobs.console import Console
@@ -93,6 +95,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
         question = _question(state, era, found, source.ends)
         evaluation = Evaluation(EXPIRATION, MAKES, {"expiration_question": question})
         made = evaluate(console, state, evaluation, **options)
+        made |= companions_of(state, made["offset_removals"], question, options.get("out"))
         untold = _untold(made)
         for each in untold:
             console.error(f"cannot tell: {each}")
@@ -104,6 +107,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
             "retention_in_force": _in_force(found),
             "retention_tried": list(found.minutes),
             "findings": list(found.findings),
+            "group_endings_said": dict(group_endings()),
             "cannot_tell": [*asked.cannot_tell, *untold],
         }
         answer = _answer(made, offset_rows(source, state.release), wanted.output_format, said)
@@ -204,12 +208,14 @@ def _answer(
     made: Mapping[str, pa.Table], described: pa.Table, output_format: str, said: dict[str, Any]
 ) -> str:
     expiration, removals, what_if = (made[name] for name in MAKES)
+    beside = [ending_section(made["group_endings"]), request_section(made["commit_requests"])]
     if output_format in {"json", "csv"}:
         sections = [
             offset_section(expiration, described, for_people=False),
             raw_section(removals, "removals"),
             raw_section(what_if, "what_if"),
             group_section(expiration, for_people=False),
+            *beside,
         ]
         return shown(sections, output_format, said)
     parts = [paragraphs([said["rules_said"], *said["retention"], *said["findings"]])]
@@ -218,8 +224,16 @@ def _answer(
         offset_section(expiration, described, for_people=True),
         removal_section(removals),
         what_if_section(what_if),
+        *beside,
     ]
-    parts.append(shown([each for each in sections if each.rows.num_rows], output_format, said))
+    asked = getattr(output_format, "table", None)
+    # Of what became of groups people are shown what should not be; the rest where they ask.
+    sections = [
+        each
+        for each in sections
+        if asked or (each.rows.num_rows and (each not in beside or has_problems(each)))
+    ]
+    parts.append(shown(sections, output_format, said))
     if not expiration.num_rows:
         parts.append(nothing("No group has committed offsets.", said))
     return "\n\n".join(filter(None, parts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,7 +15,27 @@ _FILE = "rules/expiration_rules.json"
 
 RETENTION = "offsets.retention.minutes"
 CHECK_INTERVAL = "offsets.retention.check.interval.ms"
+EXPIRE_TIME, NO_EXPIRE_TIME, ELSEWHERE = "expire_time", "no_expire_time", "elsewhere"
+OF_BROKER, OF_REQUEST = "broker", "request"
 BASES = ("commit", "state", "end_of_protection", "none")
+
+
+@dataclass(frozen=True)
+class CommitRequest:
+    """What a commit by some versions of OffsetCommit is given as expire time.
+
+    Attributes:
+        request: The versions, and what the request says.
+        stores: `EXPIRE_TIME`, `NO_EXPIRE_TIME` or `ELSEWHERE`.
+        retention: Whose retention goes into the expire time: `OF_BROKER` or `OF_REQUEST`; None
+            where there is none.
+        about: The rule in words.
+    """
+
+    request: str
+    stores: str
+    retention: str | None
+    about: str
 
 
 @dataclass(frozen=True)
@@ -32,6 +52,7 @@ class ExpirationRules:
         heeds: What keeps an offset that is due; of several the first is the rule.
         counts_from: By what the group is, what the retention counts from: one of `BASES`.
         per_offset: Whether each offset has an expire time of its own, given or not.
+        requests: What a commit of each version of the request is given.
     """
 
     name: str
@@ -43,6 +64,7 @@ class ExpirationRules:
     heeds: tuple[str, ...]
     counts_from: Mapping[str, str]
     per_offset: bool
+    requests: Sequence[CommitRequest]
 
 
 @dataclass(frozen=True)
@@ -82,6 +104,10 @@ def expiration_eras() -> Mapping[str, ExpirationRules]:
             heeds=tuple(era["heeds"]),
             counts_from=era["counts_from"],
             per_offset=era["per_offset"],
+            requests=[
+                CommitRequest(each["request"], each["stores"], each.get("retention"), each["about"])
+                for each in era["requests"]
+            ],
         )
     return eras
 
@@ -124,6 +150,12 @@ def rule_name(what: str) -> str:
 def rule_names() -> Mapping[str, str]:
     """Return `rule_name` of everything that has one."""
     return {what: name for what, name in _document()["rule_names"].items() if what != "about"}
+
+
+def group_endings() -> Mapping[str, str]:
+    """Return what may have become of a group whose offsets have all expired, worst first."""
+    said = _document()["group_endings"]
+    return {word: text for word, text in said.items() if word != "about"}
 
 
 def audit_rules(given: Given = NONE_GIVEN) -> AuditRules:

@@ -96,7 +96,8 @@ def steps_of(records: ShareRecords, rules: ShareRules, state: Replayed) -> pa.Ta
     """Return the table `share_steps` of the topics that are asked for."""
     found = share_steps(records.steps, round(rules.steps_slack_seconds * 1000))
     wanted = pc.or_(
-        pc.is_null(found["topic"]), pc.is_in(found["topic"], state.topics_wanted(found["topic"]))
+        pc.is_null(found["topic"]),
+        pc.is_in(found["topic"], state.topics_wanted(pc.fill_null(found["topic"], ""))),
     )
     return found.filter(wanted)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from reports.quantities import duration
 from reports.row_formats import Section
+from schemas.generated_names import tool_naming
 
 Row = Mapping[str, Any]
 
@@ -20,6 +21,7 @@ GROUP_HEADS = {
     "rules": "RULE",
     "next": "NEXT-EXPIRES-AT",
     "statuses": "STATUS",
+    "named_by": "NAMED-BY",
 }
 OFFSET_HEADS = {
     "group_id": "GROUP",
@@ -55,6 +57,7 @@ WHAT_IF_HEADS = {
     "longest_idle": "LONGEST-IDLE",
     "observed": "OBSERVED",
     "verdict": "VERDICT",
+    "named_by": "NAMED-BY",
     "reason": "REASON",
 }
 REMOVAL_HEADS = {
@@ -95,16 +98,19 @@ def group_section(expiration: pa.Table, *, for_people: bool) -> Section:
                 (each["expires_at"] for each in offsets if each["expires_at"]), default=None
             ),
             "statuses": _counted(each["status"] for each in offsets),
+            "named_by": tool_naming(group),
             "is_problem": any(each["status"] in PROBLEMS for each in offsets),
             "worst": min((each["status"] for each in offsets), key=STATUSES.index),
         }
         for group, offsets in sorted(groups.items())
     ]
+    heads = dict(GROUP_HEADS)
     if for_people:
         rows = _worst_first(rows, "worst", STATUSES)
+        _without_tools(heads, rows)
     return Section(
         table_of(rows, [*GROUP_HEADS, "is_problem"]),
-        GROUP_HEADS,
+        heads,
         name="groups",
         key="groups",
         title="Groups",
@@ -159,6 +165,7 @@ def what_if_section(what_if: pa.Table) -> Section:
             **row,
             "longest_idle": duration(row["longest_idle_ms"]),
             "observed": _observed(row),
+            "named_by": tool_naming(row["group_id"]),
             "is_problem": row["verdict"] in PROBLEMS,
         }
         for row in readable(what_if)
@@ -168,16 +175,24 @@ def what_if_section(what_if: pa.Table) -> Section:
         if row["verdict"] == "not_lost_in_period":
             row["verdict"] = f"not lost in the {row['observed']} observed"
         row["verdict"] = row["verdict"].replace("_", " ")
-    names = [*what_if.column_names, "longest_idle", "observed", "is_problem"]
+    names = [*what_if.column_names, "longest_idle", "observed", "named_by", "is_problem"]
+    heads = dict(WHAT_IF_HEADS)
+    _without_tools(heads, rows)
     return Section(
         table_of(rows, names),
-        WHAT_IF_HEADS,
+        heads,
         name="what_if",
         key="what_if",
         title="What if",
         problem="is_problem",
         spare=("first_lost_at", "longest_idle", "observed"),
     )
+
+
+def _without_tools(heads: dict[str, str], rows: Iterable[Row]) -> None:
+    """Leave out which tool named a group where none of them has such a name."""
+    if not any(row["named_by"] for row in rows):
+        del heads["named_by"]
 
 
 def _observed(row: Row) -> str | None:
@@ -218,7 +233,11 @@ def removal_section(removals: pa.Table) -> Section:
 
 def _worst_first(rows: list[dict[str, Any]], name: str, order: Sequence[str]) -> list[Any]:
     ranks = {word: rank for rank, word in enumerate(order)}
-    return sorted(rows, key=lambda row: ranks.get(row[name], len(ranks)))
+    return sorted(
+        rows,
+        # Nobody comes back for what a tool committed that named its group by itself.
+        key=lambda row: (ranks.get(row[name], len(ranks)), row.get("named_by") is not None),
+    )
 
 
 def readable(rows: pa.Table) -> list[dict[str, Any]]:

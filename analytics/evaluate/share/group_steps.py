@@ -145,7 +145,7 @@ def _made(events: _Events, since: Numbers) -> tuple[NDArray[np.generic], ...]:
     is_there = has_group & has_member
     words = np.where(is_there, IN_ORDER, np.where(is_whole, OUT_OF_ORDER, CANNOT_TELL))
     missing = np.where(has_group, NO_MEMBER, NO_METADATA)
-    why = np.where(is_there, None, np.where(is_whole, missing, COMPACTED))
+    why = _reasons(~is_there, np.where(is_whole, missing, COMPACTED))
     nowhere = np.full(begin.size, NONE)
     return begin, nowhere, words, why, np.full(begin.size, CREATE_GROUP)
 
@@ -160,5 +160,11 @@ def _removed(events: _Events, since: Numbers) -> tuple[NDArray[np.generic], ...]
     begin = np.where(tombstone > before, tombstone, end)
     is_whole = events.offset[picture] >= since[end]
     words = np.where(is_left, np.where(is_whole, OUT_OF_ORDER, CANNOT_TELL), IN_ORDER)
-    why = np.where(is_left, np.where(is_whole, PICTURE_LEFT, COMPACTED), None)
+    why = _reasons(is_left, np.where(is_whole, PICTURE_LEFT, COMPACTED))
     return begin, end, words, why, np.full(end.size, DELETE_GROUP)
+
+
+def _reasons(wrong: Truths, words: NDArray[np.str_]) -> NDArray[np.object_]:
+    found = np.full(wrong.size, None, object)
+    found[wrong] = words[wrong]
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ from reports.page.model import Figure, Subject
 from reports.page.texts import harmless, moment
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import duration
+from schemas.generated_names import shared_name, tool_naming
 
 _MOST_GROUPS: Final = 14
 _MOST_ROWS: Final = 20
@@ -66,8 +67,17 @@ def expiry(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     )
 
 
+def _together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows in which groups that a tool named by itself have one name and stand last."""
+    named = [{**row, "group_id": shared_name(row["group_id"])} for row in rows]
+    are_tools = [tool_naming(row["group_id"]) is not None for row in rows]
+    order = sorted(range(len(rows)), key=are_tools.__getitem__)
+    return [named[place] for place in order]
+
+
 def _calendar(soon: pa.Table) -> tuple[Figure, ...]:
-    known = dicts(soon.filter(pc.is_valid(soon["expires_at"])), "group_id", "expires_at", "status")
+    timed = soon.filter(pc.is_valid(soon["expires_at"]))
+    known = _together(dicts(timed, "group_id", "expires_at", "status"))
     groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
     named = labels(groups)
     # What expires at once is one mark.
@@ -95,7 +105,7 @@ def _calendar(soon: pa.Table) -> tuple[Figure, ...]:
 
 def _matrix(what_if: pa.Table) -> tuple[Figure, ...]:
     wanted = ("group_id", "retention_minutes", "verdict", "lost_now", "lost_once")
-    known = dicts(what_if, *wanted) if what_if.num_rows else []
+    known = _together(dicts(what_if, *wanted)) if what_if.num_rows else []
     known.sort(key=lambda row: -((row["lost_now"] or 0) + (row["lost_once"] or 0)))
     groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
     named = labels(groups)
@@ -103,13 +113,15 @@ def _matrix(what_if: pa.Table) -> tuple[Figure, ...]:
         (row for row in known if row["group_id"] in named),
         key=lambda row: (groups.index(row["group_id"]), row["retention_minutes"]),
     )
+    # Of groups that a tool named alike the one that loses most speaks for all.
+    cells = {(row["group_id"], row["retention_minutes"]): row for row in reversed(shown)}
     rows = [
         {
             "group": named[row["group_id"]],
             "retention": duration(row["retention_minutes"] * 60_000),
             "verdict": (row["verdict"] or "cannot tell").replace("_", " "),
         }
-        for row in shown
+        for row in reversed(cells.values())
     ]
     worst = known[0] if known else None
     says = (

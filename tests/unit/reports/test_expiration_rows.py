@@ -78,3 +78,22 @@ def test_programs_get_the_words_of_the_contract() -> None:
     section = offset_section(rows, pa.Table.from_pylist([], pa.schema([])), for_people=False)
     assert section.rows["group_id"].to_pylist() == ["a", "c"]
     assert "is_problem" not in section.names
+
+
+def test_groups_that_a_tool_named_are_told_apart_and_stand_last() -> None:
+    tool = "console-consumer-41234"
+    offsets = rows_of("offset_expiration", [offset(tool, "due"), offset("orders", "due")])
+    section = group_section(offsets, for_people=True)
+    assert section.rows["group_id"].to_pylist() == ["orders", tool]
+    assert section.rows["named_by"].to_pylist() == [None, "kafka-console-consumer"]
+    assert "NAMED-BY" in shown([section], "text", {})
+    tried = what_if_section(
+        rows_of(
+            "retention_what_if",
+            [what_if(tool, "would_lose_now"), what_if("orders", "would_lose_now")],
+        )
+    )
+    assert tried.rows["group_id"].to_pylist() == ["orders", tool]
+    # Where no tool named any, nothing is said of it.
+    alone = group_section(rows_of("offset_expiration", [offset("o", "due")]), for_people=True)
+    assert "NAMED-BY" not in shown([alone], "text", {})

@@ -1,0 +1,71 @@
+"""Rows of the tables beside the expiry of offsets: endings of groups, and versions of requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.quantities import duration
+from reports.row_formats import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ENDINGS: Final = {
+    "group_id": "GROUP",
+    "offsets": "EXPIRED",
+    "removed_at": "LAST-REMOVED-AT",
+    "tombstone_at": "TOMBSTONE-AT",
+    "verdict": "VERDICT",
+    "named_by": "NAMED-BY",
+    "reason": "REASON",
+}
+_REQUESTS: Final = {
+    "group_id": "GROUP",
+    "request": "REQUEST",
+    "stores": "STORES",
+    "offsets": "OFFSETS",
+    "may_be": "MAY-BE",
+    "first_expires_at": "FIRST-EXPIRES-AT",
+    "last_expires_at": "LAST-EXPIRES-AT",
+    "longest": "RETENTION",
+    "about": "EXPIRE-TIME",
+}
+_ENDED: Final = "Groups whose offsets have all expired"
+_PROBLEM: Final = "still_there"
+
+
+def ending_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `group_endings`; a group that should be gone is marked."""
+    rows = rows.append_column("is_problem", pc.equal(rows["verdict"], _PROBLEM))
+    return _section(
+        rows, _ENDINGS, "endings", "Groups whose offsets have all expired", "removed_at"
+    )
+
+
+def request_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `commit_requests`."""
+    longest = [
+        None if each is None else duration(each)
+        for each in rows["longest_retention_ms"].to_pylist()
+    ]
+    rows = rows.append_column("longest", pa.array(longest, pa.string()))
+    rows = rows.append_column("is_problem", pa.array([False] * rows.num_rows, pa.bool_()))
+    title = "What a commit of each request version would have been given (KIP-211)"
+    return _section(rows, _REQUESTS, "requests", title, "first_expires_at")
+
+
+def has_problems(section: Section) -> bool:
+    """Return whether any row is marked."""
+    return bool(pc.any(section.rows["is_problem"]).as_py())
+
+
+def _section(
+    rows: pa.Table, heads: Mapping[str, str], name: str, title: str, spare: str
+) -> Section:
+    also = [each for each in rows.column_names if each not in heads and each != "is_problem"]
+    return Section(
+        rows, heads, also, name=name, key=name, title=title, problem="is_problem", spare=(spare,)
+    )
