@@ -52,16 +52,17 @@ Examples:
     f"[default: {rebalance_rules().storm_minutes:g}]",
 )
 @fail_on_option()
-@table_option("epochs", beside=("storms", "churn", "standing"))
+@table_option("epochs", beside=("storms", "churn", "standing", "causes"))
 @asking_options
 @pass_console
 def rebalances(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
     """Show which members joined and left before each rebalance.
 
     For each group: generations or group epochs per hour; who joined, left, restarted or changed
-    its subscription before each; generations that left no record; what a failed coordinator had
-    stored; storms; and what stands still. docs/rebalances.md explains them. Whether a member
-    timed out or left by itself is not recorded.
+    its subscription before each; what else led to it (a lost leader, another assignor, a topic
+    that grew); generations that left no record; what a failed coordinator had stored; storms; and
+    what stands still. docs/rebalances.md explains them. Whether a member timed out or left by
+    itself is not recorded.
     """
     # Spark and Arrow are heavy: --help answers without them.
     from jobs.rebalances_run import rebalances_of_inputs  # noqa: PLC0415

@@ -6,7 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from analytics.evaluate.rebalances.causes import causes
 from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
+from analytics.workspace import Workspace
 from jobs.asked_groups import AskedGroups, asked_groups
 from jobs.cannot_tell import Untold
 from jobs.cli.dump_time import last_record_time, resolved_time
@@ -15,18 +17,22 @@ from jobs.instant import EPOCH, BeforeEnd
 from jobs.instant import shown as iso
 from jobs.replayed import replayed
 from jobs.runs.findings_of import failing
+from jobs.runs.kept_evaluations import keep_evaluations
 from reports.layout.nothing import nothing
 from reports.layout.section import Section, raw_section
 from reports.rebalances.rows import (
+    CAUSE_HEADS,
     CHURN_HEADS,
     PEOPLES_HEADS,
     REBALANCE_HEADS,
     STANDING_HEADS,
     STORM_HEADS,
     section,
+    with_causes,
 )
 from reports.row_formats import shown
 from schemas.evaluation_rules import RebalanceRules, rebalance_rules
+from schemas.rebalance_causes import rebalance_causes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +48,7 @@ TABLES = {
     "group_churn": "churn",
     "rebalance_storms": "storms",
     "standing": "standing",
+    "rebalance_causes": "causes",
 }
 """What `--table` and JSON call them."""
 NOT_RECORDED = "Whether a member timed out or left by itself is not recorded."
@@ -72,6 +79,7 @@ def rebalances_of_inputs(
         since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
         time = AskedTime(since, until, _now(state), rules)
         found = evaluate(console, state, Evaluation(REBALANCES, MAKES, {"asked": time}), **options)
+        found |= _causes(found["rebalances"], state, options.get("out"))
         said = {
             **state.said,
             "cannot_tell": list(asked.cannot_tell),
@@ -79,9 +87,20 @@ def rebalances_of_inputs(
             "to": None if until is None else iso(until),
             "storm": {"epochs": rules.storm_epochs, "minutes": rules.storm_minutes},
             "not_recorded": NOT_RECORDED,
+            "causes_said": dict(rebalance_causes()),
         }
         code = asked.exit_code or state.exit_code or failing(console, state, found)
         return _answer(found, output_format, said, rules), code
+
+
+def _causes(epochs: pa.Table, state: Replayed, out: str | None) -> dict[str, pa.Table]:
+    """Return `rebalance_causes`; keep it where there is `--out`."""
+    tables = state.tables
+    made = causes(epochs, tables.read("group_epochs"), tables.read("assignment_history"))
+    found = {"rebalance_causes": made}
+    if out is not None:
+        keep_evaluations(Workspace(out), found, state)
+    return found
 
 
 def _rules(state: Replayed, options: Mapping[str, float | None]) -> RebalanceRules:
@@ -113,22 +132,26 @@ def _answer(
     if output_format in {"json", "csv"}:
         also = [name for name in epochs.column_names if name not in REBALANCE_HEADS]
         sections = [
-            *(raw_section(found[name], TABLES[name]) for name in MAKES if name != "rebalances"),
+            *(raw_section(found[name], TABLES[name]) for name in TABLES if name != "rebalances"),
             Section(epochs, REBALANCE_HEADS, also, name=TABLES["rebalances"]),
         ]
         return shown(sections, output_format, said)
     if not epochs.num_rows:
         return nothing("No generation or group epoch in that time.", said)
+    found = {**found, "rebalances": with_causes(epochs, found["rebalance_causes"])}
     parts = {
         "rebalance_storms": STORM_HEADS,
         "group_churn": CHURN_HEADS,
         "rebalances": PEOPLES_HEADS,
         "standing": STANDING_HEADS,
+        "rebalance_causes": CAUSE_HEADS,
     }
+    # What led to an epoch stands in its line; the details where people ask for them.
+    asked = getattr(output_format, "table", None)
     sections = [
         section(found[name], heads, TABLES[name])
         for name, heads in parts.items()
-        if found[name].num_rows
+        if found[name].num_rows and (asked or name != "rebalance_causes")
     ]
     return "\n\n".join([shown(sections, output_format, said), "\n".join(_notes(epochs, rules))])
 

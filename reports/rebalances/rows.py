@@ -38,6 +38,7 @@ REBALANCE_HEADS = {
 }
 PEOPLES_HEADS = {
     **{name: head for name, head in REBALANCE_HEADS.items() if name not in WHO},
+    "causes": "CAUSES",
     "changes": "CHANGES",
 }
 """The same for people: who came and went is one sentence."""
@@ -69,6 +70,14 @@ STORM_HEADS = {
     "members_involved": "MEMBERS",
     "cause": "CAUSE",
 }
+CAUSE_HEADS = {
+    "group_id": "GROUP",
+    "epoch": "EPOCH",
+    "at": "AT",
+    "cause": "CAUSE",
+    "detail": "DETAIL",
+    "is_told": "TOLD",
+}
 STANDING_HEADS = {
     "group_id": "GROUP",
     "kind": "WHAT",
@@ -81,11 +90,12 @@ TITLES = {
     "churn": "Groups",
     "epochs": "Generations and group epochs",
     "standing": "Behind, or owning without progress",
+    "causes": "What led to them",
 }
 """What stands above each table, by its name."""
 
 SPARE = {
-    "epochs": ("coordinator_change", "stored_again", "state"),
+    "epochs": ("stored_again", "state", "coordinator_change", "since_previous_ms"),
     "churn": (
         *("group_type", "coordinator_changes", "fenced", "subscription_changed", "restarted"),
         "top_client_changes",
@@ -96,8 +106,26 @@ SPARE = {
 
 _COUNTS = ("epochs", "joined", "left", "restarted", "fenced", "subscription_changed")
 _MOST_NAMED = 2
+_IN_CHANGES = ("members_changed", "subscription_changed", "none_recorded", "coordinator_changed")
 _COMPACTED = "compacted"
 _SECOND = 1000
+
+
+def with_causes(rows: pa.Table, causes: pa.Table) -> pa.Table:
+    """Return the table `rebalances` with the causes of each epoch, as words.
+
+    Who came and went stands in another column: that members changed is left out.
+    """
+    found: dict[tuple[Any, ...], list[str]] = {}
+    names = ("coordinator_partition", "group_id", "from_offset", "epoch")
+    for each in causes.to_pylist():
+        if each["cause"] not in _IN_CHANGES:
+            place = tuple(each[name] for name in names)
+            doubt = "" if each["is_told"] else "?"
+            found.setdefault(place, []).append(each["cause"] + doubt)
+    places = zip(*(rows[name].to_pylist() for name in names), strict=True)
+    words = [", ".join(found.get(place, [])) or None for place in places]
+    return rows.append_column("causes", pa.array(words, pa.string()))
 
 
 def section(rows: pa.Table, heads: Mapping[str, str], name: str) -> Section:
@@ -142,6 +170,8 @@ def _text(value: object) -> str | None:
             more = len(value) - _MOST_NAMED
             named = ", ".join(map(str, value[:_MOST_NAMED]))
             return f"{named} and {more} more" if more > 0 else named
+        case bool():
+            return "yes" if value else "cannot tell"
         case float():
             return f"{value:.1f}"
         case _:
