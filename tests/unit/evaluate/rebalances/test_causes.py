@@ -108,7 +108,7 @@ class TestLeaderFailures:
 
 
 class TestRollingUpgrades:
-    """The text: The coordinator will choose the old assignment strategy until all have the new one."""
+    """The text: the coordinator takes the old strategy until all members have the new one."""
 
     def test_the_new_strategy_is_taken_with_the_last_member(self) -> None:
         upgrade = [
