@@ -24,6 +24,8 @@ def share_notes(sections: Sequence[Section], said: dict[str, Any], asked: str | 
         said: What is said beside it.
         asked: The one table that was asked for; None for all.
     """
+    if asked is not None:
+        sections = [sections[0], *(each for each in sections[1:] if each.name == asked)]
     words = set(sections[0].rows["status"].to_pylist())
     if not words:
         return [nothing(NOTHING, said)]

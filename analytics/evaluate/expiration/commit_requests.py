@@ -63,14 +63,15 @@ def _ms(times: pa.ChunkedArray) -> Numbers:
 
 def _fits(asked: CommitRequest, commit: Numbers, expire: Numbers, retention_ms: int) -> Truths:
     """Return which commits are stored as such a request would have them."""
-    has_own = expire != NONE
+    has_own: Truths = expire != NONE
+    found = has_own
     if asked.stores == ELSEWHERE:
-        return np.zeros(expire.size, np.bool_)
-    if asked.stores == NO_EXPIRE_TIME:
-        return ~has_own
-    if asked.retention == OF_BROKER:
-        return has_own & (expire == commit + retention_ms)
-    return has_own
+        found = np.zeros(expire.size, np.bool_)
+    elif asked.stores == NO_EXPIRE_TIME:
+        found = ~has_own
+    elif asked.retention == OF_BROKER:
+        found = has_own & (expire == commit + retention_ms)
+    return found
 
 
 def _given(

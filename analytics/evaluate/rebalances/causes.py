@@ -126,13 +126,14 @@ def _between(
 
 
 def _gave_nothing(row: Mapping[str, Any], now: _Epoch) -> bool:
-    return (
+    found: bool = (
         row["group_type"] == CLASSIC
         and now["protocol_type"] == CONSUMER
         and row["state"] == STABLE
         and row["member_count"] > 0
         and now["partitions_assigned"] == 0
     )
+    return found
 
 
 def _named(names: list[str]) -> str:
