@@ -1,15 +1,31 @@
-"""Writes the table of rules into `audit.md` anew, from the files of the rules."""
+"""Writes the pages of the rules, and their table in `audit.md`, from the files of the rules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from schemas.finding_rules import FindingRule, finding_rules
 
-PAGE = Path(__file__).parent / "audit.md"
+DOCS = Path(__file__).parent
+PAGE = DOCS / "audit.md"
+FOLDER = DOCS / "findings"
 MARK = "<!-- rules: written by docs/render_findings.py -->\n"
+_OPERATORS = {
+    "is_not": "is not",
+    "begins_with": "begins with",
+    "contains": "contains",
+    "above": "is above",
+    "below": "is below",
+    "at_least": "is at least",
+    "at_most": "is at most",
+    "older_than": "is further back than",
+    "within": "comes within",
+}
 
 
 def rules_in_words(rules: Iterable[FindingRule]) -> str:
@@ -18,7 +34,8 @@ def rules_in_words(rules: Iterable[FindingRule]) -> str:
     ordered = sorted(rules, key=lambda each: (each.subject, each.name))
     for subject, mine in groupby(ordered, key=lambda each: each.subject):
         rows = [
-            f"| `{each.name}` | {each.severity} | {each.question} | {_thresholds(each)} |"
+            f"| [`{each.name}`](findings/{each.name}.md) | {each.severity} | {each.question} "
+            f"| {_thresholds(each)} |"
             for each in mine
         ]
         head = ["| rule | severity | asks | thresholds |", "|---|---|---|---|"]
@@ -32,11 +49,103 @@ def _thresholds(rule: FindingRule) -> str:
     )
 
 
+def page_of(rule: FindingRule) -> str:
+    """Return the page of a rule."""
+    return "\n".join(_lines(rule))
+
+
+def _lines(rule: FindingRule) -> Iterator[str]:
+    yield f"# {rule.name}"
+    yield ""
+    yield f"**{rule.question}** Severity: {rule.severity}. Subject: {rule.subject}."
+    yield ""
+    yield rule.why
+    yield ""
+    yield "## When it fires"
+    yield ""
+    yield f"It reads the table `{rule.table}`. A row counts where all of this holds:"
+    yield ""
+    for each in rule.where:
+        yield f"- {_condition(each)}"
+    if not rule.where:
+        yield "- (every row counts)"
+    yield ""
+    about = ", ".join(f"`{each}`" for each in rule.per)
+    yield f"Rows with the same {about} make one finding, whose id stays from audit to audit."
+    yield ""
+    if rule.thresholds:
+        yield "| threshold | default | unit | what it decides |"
+        yield "|---|---|---|---|"
+        for name, threshold in rule.thresholds.items():
+            yield f"| `{name}` | {threshold.value:g} | {threshold.unit} | {threshold.about} |"
+        yield ""
+    yield "## What it says"
+    yield ""
+    yield f"> {_shown(rule.message)}"
+    yield ""
+    yield "To check or to mend:"
+    yield ""
+    yield "```sh"
+    yield rule.suggestion
+    yield "```"
+    yield ""
+    yield "## Your own settings"
+    yield ""
+    yield "In the file of `--config`:"
+    yield ""
+    yield "```yaml"
+    yield "findings:"
+    own = {name: f"{each.value:g}" for name, each in rule.thresholds.items()}
+    said = ", ".join(f"{name}: {value}" for name, value in own.items())
+    yield f"  {rule.name}: {{severity: {rule.severity}{', ' if said else ''}{said}}}"
+    yield "suppressions:"
+    by = next((each for each in ("group_id", "topic") if each in rule.per), None)
+    alone = f'{by}: "example-*", ' if by else ""
+    yield (f"  - {{rule: {rule.name}, {alone}reason: known, owner: platform, until: 2030-01-31}}")
+    yield "```"
+    yield ""
+    yield "[All rules](../audit.md#the-rules)"
+    yield ""
+
+
+def _shown(message: str) -> str:
+    """Return a message with what is filled in set apart."""
+    counted = re.sub(r"\{\w+:([^}]+)\}", r"*N* \1s", message)
+    return re.sub(r"\{(\w+)\}", r"*\1*", counted)
+
+
+def _condition(condition: Mapping[str, Any]) -> str:
+    ((operator, value),) = [each for each in condition.items() if each[0] != "column"]
+    column = f"`{condition['column']}`"
+    if operator == "is_null":
+        return f"{column} is {'null' if value else 'not null'}"
+    if operator in ("is", "is_not"):
+        names = [f"`{json.dumps(each) if isinstance(each, bool) else each}`" for each in value]
+        return f"{column} {_OPERATORS.get(operator, operator)} {' or '.join(names)}"
+    if isinstance(value, Mapping):
+        times = f" times {value['times']:g}" if "times" in value else ""
+        return f"{column} {_OPERATORS[operator]} `{value['column']}`{times}"
+    said = f"the threshold `{value}`" if isinstance(value, str) else f"{value:g}"
+    return f"{column} {_OPERATORS[operator]} {said}"
+
+
 def rendered(text: str) -> str:
-    """Return the page with its tables written anew."""
+    """Return the page of the audit with its tables written anew."""
     before, _, _ = text.partition(MARK)
     return f"{before}{MARK}\n{rules_in_words(finding_rules())}"
 
 
+def pages() -> dict[str, str]:
+    """Return the text of every rule's page, by file name."""
+    return {f"{each.name}.md": page_of(each) for each in finding_rules()}
+
+
 if __name__ == "__main__":
     PAGE.write_text(rendered(PAGE.read_text("utf-8")), "utf-8")
+    FOLDER.mkdir(exist_ok=True)
+    written = pages()
+    for old in FOLDER.glob("*.md"):
+        if old.name not in written:
+            old.unlink()
+    for name, page in written.items():
+        (FOLDER / name).write_text(page, "utf-8")

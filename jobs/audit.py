@@ -9,6 +9,7 @@ import click
 
 from jobs.asking_options import asking_options
 from jobs.cli.fail_on import fail_on_option
+from jobs.cli.retention_minutes import retention_minutes_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import end_offsets_option, inputs_argument
@@ -70,6 +71,7 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     callback=_print_config,
     help="Print a file for --config with all rules and thresholds, and exit.",
 )
+@retention_minutes_option
 @end_offsets_option
 @table_option("findings", beside=("suppressions",))
 @asking_options

@@ -21,7 +21,6 @@ from analytics.dump.inputs import recognize
 from analytics.dump.plan import PlanOptions, plan
 from analytics.dump.slices import Edges
 from analytics.errors import InputNotRecognizedError
-from analytics.replay.log.losses_at import leading
 from analytics.workspace import (
     DATA_LOGS,
     DECODED,
@@ -36,6 +35,7 @@ from jobs.cli.undecoded_limit import is_exceeded
 from jobs.decode_manifest import decode_manifest
 from jobs.decoding import Decoding, decode_dump
 from jobs.runs.kept_workspace import LISTING, input_listing
+from jobs.runs.unread_partitions import is_unread
 from jobs.session import spark_session
 from jobs.workload import is_small_dump
 
@@ -52,24 +52,6 @@ DONE = 0
 CANNOT_TELL = 3
 
 
-def nothing_left(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the partitions of which records are lost and none could be read."""
-    return [
-        f"{each['topic']}-{each['partition']}"
-        for each in leading(manifest)
-        if each.get("losses") and not each.get("batches", 1) and not _is_filled(manifest, each)
-    ]
-
-
-def _is_filled(manifest: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """Return whether another copy gave records to the line of a partition."""
-    given = manifest.get("filled") or ()
-    return any(
-        (each["topic"], each["partition"], each["line"]) == (row["topic"], row["partition"], "")
-        for each in given
-    )
-
-
 @dataclass(frozen=True)
 class DecodeResult:
     """A finished run, told by its manifest."""
@@ -81,7 +63,7 @@ class DecodeResult:
 
         A partition of which records are lost and none is left was unreadable, too.
         """
-        unread = self.manifest["unreadable"] or nothing_left(self.manifest)
+        unread = is_unread(self.manifest)
         return CANNOT_TELL if unread or is_exceeded(self.manifest, limit) else DONE
 
 

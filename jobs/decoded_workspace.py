@@ -9,8 +9,6 @@ from analytics.workspace import MANIFEST, Workspace
 
 DECODED_IN = "decoded_in"
 """In the section `replay` of a manifest: the workspace that was replayed, where it is another."""
-
-
 REDACTED = "redacted"
 """In a manifest: the workspace has no names, and no decoded records."""
 

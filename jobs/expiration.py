@@ -8,13 +8,13 @@ import click
 
 from jobs.asking_options import asking_options
 from jobs.cli.fail_on import fail_on_option
+from jobs.cli.retention_minutes import retention_minutes_option
 from jobs.cli.rows_options import table_option
 from jobs.console import Console, pass_console
 from jobs.options import end_offsets_option, inputs_argument, out_option
 from schemas.expiration_rules import expiration_eras
 
 AUTO = "auto"
-_MOST_MINUTES = 2**31 - 1
 EPILOG = """
 \b
 Examples:
@@ -23,28 +23,10 @@ Examples:
 """
 
 
-def _minutes(_ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
-    if value is None:
-        return ()
-    items = [item.strip() for item in value.split(",")]
-    if not all(item.isdecimal() and 1 <= int(item) <= _MOST_MINUTES for item in items):
-        raise click.BadParameter(
-            f"{value!r}: give minutes, one or more with commas between, each at least 1",
-            param=parameter,
-        )
-    return tuple(dict.fromkeys(int(item) for item in items))
-
-
 @click.command(epilog=EPILOG)
 @inputs_argument
 @out_option
-@click.option(
-    "--retention-minutes",
-    "minutes",
-    metavar="N,N,...",
-    callback=_minutes,
-    help="What-if: the retentions to try. A single one is also taken as the one in force.",
-)
+@retention_minutes_option
 @click.option(
     "--rules",
     "era",

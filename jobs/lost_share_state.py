@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
-from analytics.dump.model import METADATA_LOG
+from analytics.dump.model import METADATA_LOG, SHARE_GROUP_STATE
 from analytics.evaluate.offset_verdicts.lost_share_state import (
     COLUMNS,
-    STATE_TOPIC,
     LostShareState,
     share_state_losses,
     state_records,
 )
 from analytics.evaluate.offset_verdicts.words import CANNOT_TELL, Verdict, verdict_row
+from analytics.replay.log.lines import time_said
 from analytics.replay.log.losses_at import leading
 from analytics.workspace import DECODED, DIVERGED
 from jobs.assumptions import CLEAN_ELECTIONS, assumed_in
@@ -39,7 +39,7 @@ def share_losses(state: Replayed, until: datetime | None) -> list[Verdict]:
     """
     rows = state.tables.read("topics", ["topic", "topic_id"]).to_pylist()
     topics = {row["topic_id"]: row["topic"] for row in rows if row["topic_id"]}
-    lines = [_line(state, row) for row in lost_of_topic(state, STATE_TOPIC)]
+    lines = [_line(state, row) for row in lost_of_topic(state, SHARE_GROUP_STATE)]
     found = share_state_losses([each for each in lines if each.lost.num_rows], topics)
     found = [each for each in found if _is_wanted(state, each)] + _untold(state)
     return [each for each in found if not (until and each["at"] and each["at"] > until)]
@@ -81,7 +81,7 @@ def _untold(state: Replayed) -> list[Verdict]:
     why = {
         row["partition"]: row["unjudged_elections"][-1]
         for row in leading(state.manifest)
-        if row["topic"] == STATE_TOPIC and row.get("unjudged_elections")
+        if row["topic"] == SHARE_GROUP_STATE and row.get("unjudged_elections")
     }
     if not why:
         return []
@@ -91,13 +91,9 @@ def _untold(state: Replayed) -> list[Verdict]:
         verdict_row(
             (row["group_id"], row["topic"], row["partition"]),
             CANNOT_TELL,
-            at=_time(why[row["coordinator_partition"]]["at"]),
+            at=time_said(why[row["coordinator_partition"]]["at"]),
             reason=why[row["coordinator_partition"]]["why"],
         )
         for row in shares
         if row["coordinator_partition"] in why
     ]
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.replayed import Replayed
 
-MAKES = ("rebalances", "group_churn", "rebalance_storms", "standing")
+MAKES = ("rebalances", "group_churn", "rebalance_storms", "stalled_members")
 TABLES = {
     "rebalances": "epochs",
     "group_churn": "churn",
     "rebalance_storms": "storms",
-    "standing": "standing",
+    "stalled_members": "standing",
     "rebalance_causes": "causes",
 }
 """What `--table` and JSON call them."""

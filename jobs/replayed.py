@@ -24,12 +24,12 @@ from jobs.assumptions import assumed_in, assumed_of
 from jobs.cli.answered_instant import answered_instant
 from jobs.cli.dump_time import remarks, resolved
 from jobs.cli.fail_on import NEVER
-from jobs.cli.undecoded_limit import Limit
-from jobs.cli.undecoded_limit import is_exceeded as exceeds
+from jobs.cli.undecoded_limit import Limit, is_exceeded
 from jobs.decoded_workspace import decoded_workspace, refuse_without_records
 from jobs.followed_lines import followed_lines, lines_said, sentences
 from jobs.instant import END, BeforeEnd, as_of_said
 from jobs.runs.kept_workspace import kept_workspace
+from jobs.runs.unread_partitions import is_unread
 from jobs.settings_files import Settings, read_settings
 from jobs.stored_tables import StoredTables
 from jobs.temporary_workspace import workspace_folder
@@ -180,9 +180,10 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         manifest = ready.manifest()
         source = decoded_workspace(ready)
         # What was unreadable when this was decoded still is.
-        is_unread = asked.is_of_dump and manifest.get("unreadable")
-        is_exceeded = exceeds(source.manifest(), max_undecoded)
-        code = CANNOT_TELL if is_unread or is_exceeded else 0
+        is_bad = (asked.is_of_dump and is_unread(manifest)) or is_exceeded(
+            source.manifest(), max_undecoded
+        )
+        code = CANNOT_TELL if is_bad else 0
         kept = StoredTables(ready, selection)
         result = Replayed(kept, source, manifest, found.given, code, settings, fail_on)
         if not result.is_end:
@@ -221,7 +222,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             source,
             run.manifest,
             found.given,
-            run.exit_code or (CANNOT_TELL if exceeds(source.manifest(), max_undecoded) else 0),
+            run.exit_code or (CANNOT_TELL if is_exceeded(source.manifest(), max_undecoded) else 0),
             settings,
             fail_on,
         )

@@ -35,7 +35,7 @@ Examples:
 """
 TABLES = (
     *("committers", "one_shot_groups", "group_deletions", "coordinator_load", "size_limits"),
-    *("offset_deletions", "record_growth"),
+    *("offset_deletions", "record_growth", "clock_differences"),
     *("log_cleaning", "partition_usage", "topic_usage", "usage_growth"),
 )
 BY = ("record-type", "group", "partition", "topic")

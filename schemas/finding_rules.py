@@ -52,6 +52,7 @@ class FindingRule:
         subject: The part of an audit that it belongs to.
         severity: critical, warning or info.
         question: What it asks, in a sentence.
+        why: What a finding means, and what mends it.
         table: The table it reads.
         where: Conditions, all of which hold for a row: `column` and one of `OPERATORS`.
         per: Columns whose values make one finding.
@@ -72,6 +73,7 @@ class FindingRule:
     subject: str
     severity: str
     question: str
+    why: str
     table: str
     where: Sequence[Mapping[str, Any]]
     per: Sequence[str]
@@ -150,6 +152,7 @@ def rule_of(name: str, document: Mapping[str, Any]) -> FindingRule:
             subject=said.pop("subject"),
             severity=said.pop("severity"),
             question=said.pop("question"),
+            why=said.pop("why"),
             table=said.pop("table"),
             where=tuple(said.pop("where")),
             per=tuple(said.pop("per")),

@@ -48,6 +48,7 @@ class UsageRules:
         cleaner_verdicts: What each verdict on the cleaner means, worst first.
         interval_seconds: Commits are held against one an offset and so many seconds.
         observed_seconds: A rate is told of so long a time at least.
+        clock_seconds: Times of one record that are further apart contradict each other.
         near_share: More than this of a limit is near it.
         growing: Record types that grow with a group, by their tables.
         least_groups: So many groups of one pattern are a cluster.
@@ -63,6 +64,7 @@ class UsageRules:
     cleaner_verdicts: Mapping[str, str]
     interval_seconds: float
     observed_seconds: float
+    clock_seconds: float
     near_share: float
     growing: Mapping[str, GrowingRecord]
     least_groups: int
@@ -95,6 +97,7 @@ def usage_rules(given: Given = NONE_GIVEN) -> UsageRules:
         MappingProxyType(document["cleaner_verdicts"]),
         document["commits"]["interval_seconds"],
         document["commits"]["observed_seconds"],
+        document["clocks"]["seconds"],
         document["near"]["share"],
         MappingProxyType(growing),
         document["one_shot"]["least_groups"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = Path(sys.executable).with_name("groupscope")
+ELECTION = "2026-11-21T09:20:36Z"
+"""When a broker that lacked records became the leader, in the bundled dump."""
 
 Groupscope = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -139,3 +142,32 @@ def failover_workspace(
     assert head.split() == ["GROUP", "TYPE", "STATE"]
     assert ["fleet-telemetry", "Streams", "Stable"] in [line.split() for line in lines]
     return out
+
+
+@pytest.fixture(scope="session")
+def failover_audited(groupscope: Groupscope, failover_workspace: Path) -> Path:
+    """The same audited, in a workspace of its own. Not to be changed.
+
+    `said.json` beside it has what the command said.
+    """
+    return _made_once(groupscope, failover_workspace, "audit")
+
+
+@pytest.fixture(scope="session")
+def failover_incident(groupscope: Groupscope, failover_workspace: Path) -> Path:
+    """The unclean election of the same, as `forensics` tells it. Not to be changed."""
+    return _made_once(groupscope, failover_workspace, "forensics", "--around", ELECTION)
+
+
+def _made_once(groupscope: Groupscope, workspace: Path, *command: str) -> Path:
+    """Ask a workspace, by one process for all; return the folder of the answer."""
+    folder = workspace.parent / command[0]
+    with FileLock(f"{folder}.lock"):
+        if not (said := folder / "said.json").exists():
+            folder.mkdir()
+            run = groupscope(
+                command[0], workspace, *command[1:], "--out", folder / "out", timeout=900
+            )
+            told = {"code": run.returncode, "stdout": run.stdout, "stderr": run.stderr}
+            said.write_text(json.dumps(told), encoding="utf-8")
+    return folder / "out"

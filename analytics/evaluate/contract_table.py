@@ -9,22 +9,26 @@ import pyarrow as pa
 
 from schemas import table
 
-_TYPES: Final = {
+ARROW_TYPES: Final = {
     "string": pa.string(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
     "int": pa.int32(),
     "bigint": pa.int64(),
     "boolean": pa.bool_(),
     "double": pa.float64(),
+    "binary": pa.binary(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "array<string>": pa.list_(pa.string()),
 }
+"""Arrow's types by the names that contracts have, which are Spark's."""
 
 
 def table_of(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Return rows as a table; times are epoch milliseconds, or times already."""
     return pa.table(
         {
-            each.name: _column([row[each.name] for row in rows], _TYPES[each.type])
+            each.name: _column([row[each.name] for row in rows], ARROW_TYPES[each.type])
             for each in table(name).columns
         }
     )

@@ -22,17 +22,19 @@ from jobs.runs.audit_config import configured_rules
 from jobs.runs.audit_hook import run_hook
 from jobs.runs.audit_kept import kept_tables
 from jobs.runs.audit_tables import audited_tables, questions
-from jobs.runs.copied_workspace import copy_workspace
 from jobs.runs.data_quality import NAME as QUALITY
 from jobs.runs.data_quality import data_quality_of, team_suites
 from jobs.runs.findings_of import exit_code_of, findings_of
 from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.runs.page import remove_page, write_page
+from jobs.runs.kept_replay import of_folder, replay_into_folder
+from jobs.runs.page import PAGE, SUMMARY, audit_summary, page_of_workspace
 from jobs.runs.redacted_workspace import Redactor, key_in, redact_into
+from jobs.runs.written_text import write_text
 from jobs.stored_tables import StoredTables
 from reports.audit.metrics import MEASURED, Audited, metrics_of
 from reports.audit.rows import answer_of, json_lines
 from reports.audit.summary import summary_of
+from reports.page.html import html_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
     from jobs.console import Console
     from jobs.replayed import Replayed
 
-SUMMARY, LINES = "summary.json", "findings.jsonl"
+LINES = "findings.jsonl"
+ANSWERS = (SUMMARY, LINES, PAGE)
 NEEDS = (
     *("groups", "members", "topics", "partition_leaders", "assignments", "configs"),
     *("committed_offsets", "pending_offsets", "coordinator_epochs", "offset_history"),
@@ -64,6 +67,7 @@ class Wanted:
         on_findings: A command that is told what was found.
         redact: A file with the key of pseudonyms; None leaves names as they are.
         expectations: A folder with suites of a team's own.
+        minutes: Retentions that are tried.
     """
 
     out: str
@@ -74,6 +78,7 @@ class Wanted:
     on_findings: str | None = None
     redact: str | None = None
     expectations: str | None = None
+    minutes: tuple[int, ...] = ()
 
 
 def audit_of(
@@ -124,11 +129,9 @@ class _Asked:
 @contextmanager
 def _asked(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iterator[_Asked]:
     """Replay into the folder and answer every question there."""
-    with replayed(console, needs=NEEDS, out=wanted.out, **options) as state:
-        copy_workspace(state.tables.workspace, wanted.out)
-        _forget(wanted.out)
-    failed = _ask(console, wanted, options)
-    own = {**options, "inputs": (wanted.out,), "as_of": None, "ends": {}}
+    _, code = replay_into_folder(console, wanted.out, needs=NEEDS, answers=ANSWERS, options=options)
+    own = of_folder(wanted.out, options)
+    failed = _ask(console, wanted, own)
     with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
         console.say("audit: data quality")
         quality = data_quality_of(
@@ -137,20 +140,15 @@ def _asked(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iter
             # Names in them are written as JSON has it, and would not be known.
             has_examples=wanted.redact is None,
         )
-        yield _Asked(state, {**audited_tables(state, wanted.end_offsets), QUALITY: quality}, failed)
-
-
-def _forget(out: str) -> None:
-    """Remove what an earlier audit said: it is not what this one finds, should it end early."""
-    for name in (SUMMARY, LINES):
-        (Path(out) / name).unlink(missing_ok=True)
-    remove_page(out)
+        told = replace(state, exit_code=state.exit_code or code)
+        yield _Asked(told, {**audited_tables(told, wanted.end_offsets), QUALITY: quality}, failed)
 
 
 def _redacted(wanted: Wanted, asked: _Asked, key: bytes, inputs: tuple[str, ...]) -> _Asked:
     """Return the same without names, in the folder that is kept."""
     state = asked.state
-    _forget(wanted.out)
+    for name in ANSWERS:
+        (Path(wanted.out) / name).unlink(missing_ok=True)
     redactor, manifest = redact_into(wanted.out, state.tables.workspace, key, inputs)
     space = Workspace(wanted.out)
     return _Asked(
@@ -181,22 +179,35 @@ def _answered(
         QUALITY: asked.tables[QUALITY],
     }
     keep_evaluations(Workspace(wanted.out), kept, state)
-    _write(Path(wanted.out), {SUMMARY: _as_json(summary), LINES: json_lines(left)})
-    console.say(f"audit: {write_page(wanted.out)}")
+    folder = Path(wanted.out)
+    write_text(folder / LINES, json_lines(left))
+    summary_text = _as_json(summary)
+    # The page is of what is kept: `report` makes the same of it.
+    page = write_text(
+        folder / PAGE, html_of(page_of_workspace(wanted.out, json.loads(summary_text)))
+    )
+    # The last: where it is missing, no audit came to its end.
+    write_text(folder / SUMMARY, summary_text)
+    console.say(f"audit: {page}")
     if wanted.metrics is not None:
-        metrics = Path(wanted.metrics)
-        _write(metrics.parent, {metrics.name: _metrics(state, left, code)})
+        write_text(Path(wanted.metrics), _metrics(state, left, code))
     if wanted.on_findings is not None and left.num_rows:
-        run_hook(console, wanted.on_findings, Path(wanted.out) / SUMMARY)
+        run_hook(console, wanted.on_findings, folder / SUMMARY)
     shown = left if before is None else with_changes(left, before)
     return answer_of(shown, accepted, output_format, {**said, "summary": summary}), code
 
 
-def _ask(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> dict[str, str]:
-    """Answer every question into the workspace; return what could not be asked, and why."""
+def _ask(console: Console, wanted: Wanted, own: Mapping[str, Any]) -> dict[str, str]:
+    """Answer every question into the workspace; return what could not be asked, and why.
+
+    Args:
+        console: Where it is told what is asked.
+        wanted: Of the audit.
+        own: Options of `replayed` that ask the workspace.
+    """
     failed = {}
     quiet = replace(console, quiet=True)
-    for name, ask in questions(wanted, options).items():
+    for name, ask in questions(wanted, own).items():
         console.say(f"audit: {name}")
         try:
             ask(quiet)
@@ -213,15 +224,9 @@ def _metrics(state: Replayed, found: pa.Table, code: int) -> str:
 
 
 def _earlier(workspace: str) -> pa.Table:
+    audit_summary(workspace)
     return StoredTables(Workspace(workspace)).read("findings")
 
 
 def _as_json(summary: Mapping[str, Any]) -> str:
     return json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-
-
-def _write(folder: Path, texts: Mapping[str, str]) -> None:
-    for name, text in texts.items():
-        staged = folder / f"{name}.part"
-        staged.write_text(text, encoding="utf-8", errors="surrogatepass")
-        staged.replace(folder / name)

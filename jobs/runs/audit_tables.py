@@ -42,20 +42,16 @@ _ABSENT = pa.schema([("topic", pa.string()), ("partitions", pa.int64())])
 _OF_INPUT = ("topic_partition", "strict_high_watermark", "prefer_copy", "value_encoding")
 
 
-def questions(wanted: Wanted, options: Mapping[str, Any]) -> Mapping[str, Callable[..., Any]]:
+def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[..., Any]]:
     """Return each question that is asked, as a call that takes a console.
 
     Args:
         wanted: Of the audit.
-        options: Of `replayed`.
+        own: Options of `replayed` that ask the workspace.
     """
-    # The workspace is what is asked: it was replayed at the instant already.
     asked = {
-        **{name: each for name, each in options.items() if name not in _OF_INPUT},
-        "inputs": (wanted.out,),
+        **{name: each for name, each in own.items() if name not in _OF_INPUT},
         "out": wanted.out,
-        "as_of": None,
-        "ends": {},
     }
     everything = dict.fromkeys(("groups", "exclude_groups"), ())
     usage = {**asked, **everything}
@@ -64,7 +60,7 @@ def questions(wanted: Wanted, options: Mapping[str, Any]) -> Mapping[str, Callab
     return {
         "expiration": lambda console: expiration_of(
             console,
-            ExpirationWanted(as_json, (), None, wanted.end_offsets),
+            ExpirationWanted(as_json, wanted.minutes, None, wanted.end_offsets),
             **asked,
         ),
         "balance": lambda console: balance_inputs(console, as_json, through_history=False, **asked),

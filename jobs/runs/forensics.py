@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import CannotTellError
@@ -24,7 +25,6 @@ from jobs.instant import shown as iso
 from jobs.replayed import replayed
 from jobs.restore_run import Wanted as RestoreWanted
 from jobs.restore_run import restored
-from jobs.runs.copied_workspace import copy_workspace
 from jobs.runs.forensics_rows import (
     ROWS_OF_STATES,
     changes_of,
@@ -33,7 +33,8 @@ from jobs.runs.forensics_rows import (
     owners_of,
 )
 from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.runs.page import write_text
+from jobs.runs.kept_replay import of_folder, replay_into_folder
+from jobs.runs.written_text import write_text
 from jobs.timeline_run import NEEDS as TIMELINE
 from jobs.timeline_run import verdicts_of
 from jobs.two_states import Side, two_states
@@ -86,18 +87,18 @@ def forensics_of(
         CannotTellError: The incident is not in the time of the dump.
         GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
     """
-    with replayed(console, needs=NEEDS, out=wanted.out, **options) as given:
-        inputs = list(given.given)
-        copy_workspace(given.tables.workspace, wanted.out)
-        # What an earlier run said is not what this one finds, should it end early.
-        for name in (PAGE, ROWS):
-            (Path(wanted.out) / name).unlink(missing_ok=True)
-    own = {**options, "inputs": (wanted.out,), "as_of": None, "ends": {}}
+    inputs, unread = replay_into_folder(
+        console, wanted.out, needs=NEEDS, answers=(PAGE, ROWS), options=options
+    )
+    own = of_folder(wanted.out, options)
     quiet = replace(console, quiet=True)
     with replayed(quiet, needs=NEEDS, out=wanted.out, **own) as state:
         around, window = _window(console, wanted, state)
         verdicts = verdicts_of(state, wanted.end_offsets)
-        events = state.tables.read("group_events")
+        meanwhile = happened(verdicts, window)
+        events = state.tables.read(
+            "group_events", where=(pc.field("at") >= window.begin) & (pc.field("at") <= window.end)
+        )
         groups = _groups(wanted, state, verdicts, events, window)
         sides = _sides(wanted, window, state)
         later = {name: each for name, each in own.items() if name not in _OF_SIDES}
@@ -110,12 +111,12 @@ def forensics_of(
                 begin=window.begin,
                 end=window.end,
                 groups=tuple(groups),
-                verdicts=table_of("offset_verdicts", happened(_of(verdicts, groups), window)),
+                verdicts=table_of("offset_verdicts", _of(meanwhile, groups)),
                 changes=changes_of(difference_of(before, after)),
                 owners=owners_of(before, after),
-                events=_events(events, groups, window),
+                events=events.filter(pc.is_in(events["group_id"], pa.array(groups, pa.string()))),
                 cluster=cluster_of(state, window),
-                others=others_of(state, groups, happened(verdicts, window)),
+                others=others_of(state, frozenset(groups), meanwhile),
                 untold=asked.cannot_tell,
             )
             present = replace(
@@ -132,14 +133,14 @@ def forensics_of(
         )
         said = {
             **state.said,
-            "input": inputs,
+            "input": list(inputs),
             "around": iso(around),
             "from": iso(window.begin),
             "to": iso(window.end),
             "groups": groups,
             "cannot_tell": list(incident.untold),
         }
-        code = _code(console, wanted, incident, state)
+        code = _code(console, wanted, incident, replace(state, exit_code=unread))
         _write(wanted.out, incident, state, {**said, "exit_code": code})
     console.say(f"forensics: {Path(wanted.out) / PAGE}")
     return shown(sections_of(incident, output_format), output_format, said), code
@@ -190,8 +191,8 @@ def _groups(
     there = {
         *state.tables.read("groups", ["group_id"])["group_id"].to_pylist(),
         *(each["group_id"] for each in verdicts),
-        *events["group_id"].drop_null().to_pylist(),
-    }
+        *pc.unique(state.tables.read("group_events", ["group_id"])["group_id"]).to_pylist(),
+    } - {None}
     if wanted.groups:
         names = [each for each in wanted.groups if is_name(each)]
         chosen = names_wanted(sorted(there | set(names)), wanted.groups, wanted.exclude_groups)
@@ -215,16 +216,6 @@ def _sides(wanted: Wanted, window: Window, state: Replayed) -> tuple[Side, Side]
     return Side(inputs, milliseconds(window.begin)), Side(inputs, end)
 
 
-def _events(events: pa.Table, groups: Sequence[str], window: Window) -> pa.Table:
-    chosen = set(groups)
-    rows = [
-        each
-        for each in events.to_pylist()
-        if each["group_id"] in chosen and window.holds(each["at"])
-    ]
-    return pa.Table.from_pylist(rows, schema=events.schema)
-
-
 def _code(console: Console, wanted: Wanted, incident: Incident, state: Replayed) -> int:
     for each in incident.untold:
         console.error(f"cannot tell: {each}")
@@ -237,7 +228,7 @@ def _code(console: Console, wanted: Wanted, incident: Incident, state: Replayed)
 
 def _write(out: str, incident: Incident, state: Replayed, said: dict[str, Any]) -> None:
     folder = Path(out)
-    rows = {name: rows.to_pylist() for name, rows in incident.tables().items() if name != "history"}
+    rows = {name: rows.to_pylist() for name, rows in incident.tables().items()}
     text = json.dumps({"schema_version": 1, **said, **rows}, default=_as_json, indent=1)
     write_text(folder / ROWS, text)
     tables = {

@@ -15,8 +15,6 @@ from jobs.restore_state import NEEDS as RESTORED
 from reports.quantities import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from analytics.evaluate.incident.window import Window
     from jobs.replayed import Replayed
     from reports.diff.sections import Difference
@@ -89,7 +87,7 @@ def owners_of(before: Replayed, after: Replayed) -> pa.Table:
 
 
 def others_of(
-    state: Replayed, groups: Sequence[str], verdicts: Iterable[Mapping[str, Any]]
+    state: Replayed, groups: frozenset[str], verdicts: Iterable[Mapping[str, Any]]
 ) -> pa.Table:
     """Return the other groups that something happened to at once: `OTHERS`.
 

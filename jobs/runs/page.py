@@ -14,7 +14,6 @@ from analytics.workspace import Workspace
 from jobs.stored_tables import StoredTables
 from reports.page.build import OF_GROUPS, TABLES, page_of
 from reports.page.groups import worst_groups
-from reports.page.html import html_of
 from reports.page.model import Page
 from reports.page.workspace_tables import WorkspaceTables
 
@@ -23,26 +22,22 @@ SUMMARY: Final = "summary.json"
 _NEEDED: Final = ("findings", "audited_groups", "applied_rules")
 
 
-def write_page(location: str) -> Path:
-    """Write the page of an audited workspace into it; return where it is."""
-    return write_text(Path(location) / PAGE, html_of(page_of_workspace(location)))
+def page_of_audit(location: str) -> Page:
+    """Return the page of a workspace in which an audit came to its end.
+
+    Raises:
+        WorkspaceError: It is no workspace.
+        CannotTellError: It was never audited, or no audit of it came to its end.
+    """
+    return page_of_workspace(location, audit_summary(location))
 
 
-def remove_page(location: str) -> None:
-    """Remove the page of an earlier audit."""
-    (Path(location) / PAGE).unlink(missing_ok=True)
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write a file whole or not at all; it ends with a line's end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    staged = path.with_name(f"{path.name}.part")
-    staged.write_text(text.rstrip("\n") + "\n", encoding="utf-8", errors="backslashreplace")
-    return staged.replace(path)
-
-
-def page_of_workspace(location: str) -> Page:
+def page_of_workspace(location: str, summary: Mapping[str, Any]) -> Page:
     """Return the page.
+
+    Args:
+        location: The workspace.
+        summary: What `summary.json` says, or is to say once the page is there.
 
     Raises:
         WorkspaceError: It is no workspace.
@@ -51,11 +46,8 @@ def page_of_workspace(location: str) -> Page:
     space = Workspace(location)
     manifest = space.manifest()
     stored = StoredTables(space)
-    summary = _summary(location)
-    if summary is None or not stored.has(*_NEEDED):
-        raise CannotTellError(
-            f"{location} was not audited: run groupscope audit {location} --out {location} first"
-        )
+    if not stored.has(*_NEEDED):
+        raise _not_audited(location)
     tables = {name: stored.read(name) for name in TABLES if stored.has(name)}
     read = WorkspaceTables(tables, manifest, summary)
     shown = worst_groups(read)["group_id"]
@@ -64,12 +56,25 @@ def page_of_workspace(location: str) -> Page:
     return page_of(WorkspaceTables({**tables, **more}, manifest, summary))
 
 
-def _summary(location: str) -> Mapping[str, Any] | None:
+def audit_summary(location: str) -> Mapping[str, Any]:
+    """Return what an audit that came to its end says of itself: it writes that last.
+
+    Raises:
+        WorkspaceError: The file cannot be read.
+        CannotTellError: There is none.
+    """
     path = Path(location) / SUMMARY
     try:
         found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
+    except FileNotFoundError as error:
+        raise _not_audited(location) from error
     except (OSError, ValueError) as error:
         raise WorkspaceError(f"{path} cannot be read: {error}") from error
     return found
+
+
+def _not_audited(location: str) -> CannotTellError:
+    return CannotTellError(
+        f"{location} was not audited to the end: "
+        f"run groupscope audit {location} --out {location} first"
+    )

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from analytics.errors import OutputRefusedError
-from jobs.runs.page import PAGE, page_of_workspace, write_text
+from jobs.runs.page import PAGE, page_of_audit
+from jobs.runs.written_text import write_text
 from reports.page.forms import json_of, markdown_of, text_of
 from reports.page.html import html_of
 
@@ -22,7 +23,7 @@ def report_of(console: Console, workspace: str, output: str | None, output_forma
     Raises:
         GroupscopeError: The workspace was not audited, or the file cannot be written.
     """
-    page = page_of_workspace(workspace)
+    page = page_of_audit(workspace)
     text = FORMS[output_format](page)
     if output_format == "html" and output is None:
         output = str(Path(workspace) / PAGE)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+from analytics.evaluate.share.isolation import STABLE_ENDS
 from analytics.evaluate.share.prunable import prunable
 from analytics.evaluate.share.stall_history import named_stalls, stall_history
 from analytics.evaluate.share.summaries import BY, summed
@@ -181,6 +182,7 @@ def _made(
             tables.read("assignments", ["group_id", "kind", "topic_id", "partition"]),
             records.phases,
             records.transactions,
+            logs.stable.select(STABLE_ENDS.names),
         ),
         records.log,
         _ends(state, end_offsets, logs, as_of),

@@ -20,6 +20,7 @@ from reports.usage.load import (
 )
 from reports.usage.rows import identity_said, partition_section, usage_section
 from reports.usage.writers import (
+    clocks_section,
     committers_section,
     deletions_section,
     growth_of_records_section,
@@ -101,6 +102,7 @@ def _sections(answer: UsageAnswer, wanted: OutputFormat) -> list[Section]:
         offset_deletions_section(tables["offset_deletions"]),
         limits_section(tables["size_limits"], only_near=not (programs or wanted.table)),
         growth_of_records_section(tables["record_growth"]),
+        clocks_section(tables["clock_differences"]),
         load_section(tables["coordinator_load"]),
         *([growth_section(tables["usage_growth"])] if "usage_growth" in tables else []),
         partition_section(tables["partition_usage"]),

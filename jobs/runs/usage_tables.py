@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.usage.clock_differences import (
+    COMMITTED,
+    ENTERED,
+    PLACED,
+    ClockDifferences,
+)
 from analytics.evaluate.usage.committers import COMMITS, committers
 from analytics.evaluate.usage.coordinator_load import (
     OFFSETS,
@@ -41,6 +47,8 @@ if TYPE_CHECKING:
     from analytics.evaluate.usage.log_settings import LogSettings
     from analytics.evaluate.usage.partition_usage import Identity
     from analytics.workspace import Workspace
+
+_CLASSIC_GROUPS: Final = "group_metadata"
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,9 @@ def usage_tables(
     topics = [topic for topic in TOPICS if topic in there]
     ends = _transaction_ends(space, topics)
     logs = copies_of_logs(manifest, ends.first_open, now_ms)
-    states = _states(space, topics, KeyStates(bounds_of(logs, settings), ends, _complete(logs)))
+    clocks = ClockDifferences(settings.rules.clock_seconds * 1000)
+    states = KeyStates(bounds_of(logs, settings), ends, _complete(logs))
+    _read(space, topics, states, clocks)
     partitions = partition_usage(manifest)
     rows = with_expired(topic_usage(states, untabled_usage(manifest)), known.expiration)
     rows = rows.select([each.name for each in table("topic_usage").columns])
@@ -164,6 +174,7 @@ def usage_tables(
         "committers": committers(states, instants, settings.rules, interval_ms),
         "size_limits": size_limits(rows, settings),
         "record_growth": growth.rows(settings),
+        "clock_differences": clocks.rows(),
         "one_shot_groups": clusters,
         "group_deletions": deletions,
         "offset_deletions": offset_deletions(known.committed, known.groups, known.topics),
@@ -174,13 +185,18 @@ def usage_tables(
     return Usage(tables, even, found, untold(manifest, even))
 
 
-def _states(space: Workspace, topics: Iterable[str], states: KeyStates) -> KeyStates:
+def _read(
+    space: Workspace, topics: Iterable[str], states: KeyStates, clocks: ClockDifferences
+) -> None:
     for topic in topics:
         for name in decoded_tables(topic):
-            columns = [*COLUMNS, *(COMMIT_COLUMNS if name == COMMITS else ())]
-            for batch in record_batches(space, topic, name, columns):
+            of_commits = (*COMMIT_COLUMNS, COMMITTED) if name == COMMITS else ()
+            for batch in record_batches(space, topic, name, [*COLUMNS, *of_commits]):
                 states.add(topic, name, batch)
-    return states
+                if of_commits:
+                    clocks.add_commits(batch)
+    for batch in record_batches(space, OFFSETS, _CLASSIC_GROUPS, [*PLACED, ENTERED]):
+        clocks.add_states(batch)
 
 
 def _growth(space: Workspace, growth: RecordGrowth) -> RecordGrowth:

@@ -53,6 +53,7 @@ def rules_found(read: WorkspaceTables, stories: frozenset[str]) -> tuple[Rule, .
                 headline=headline.format(count=f"{count:,}"),
                 count=count,
                 shown=tuple(_finding(row, changes, segments, stories) for row in rows),
+                why=rule.why if rule else "",
             )
         )
     return tuple(found)

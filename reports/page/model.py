@@ -112,6 +112,7 @@ class Rule:
         name: The rule.
         severity: critical, warning or info.
         question: What it asks.
+        why: What its findings mean, and what mends them.
         headline: What its findings come to.
         count: How many there are.
         shown: Those of them that are shown.
@@ -124,6 +125,7 @@ class Rule:
     headline: str
     count: int
     shown: tuple[Finding, ...]
+    why: str = ""
 
     @property
     def more(self) -> int:

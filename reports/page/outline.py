@@ -97,6 +97,8 @@ def _marked(clause: Clause) -> str:
 
 def _rule(rule: Rule) -> Iterator[Block]:
     yield Heading(f"{rule.question} ({rule.severity}, {rule.count:,})", 3)
+    if rule.why:
+        yield Sentence(rule.why)
     yield Items(tuple(map(_finding, rule.shown)))
     commands = dict.fromkeys(each.suggestion for each in rule.shown if each.suggestion)
     for each in list(commands)[:3]:

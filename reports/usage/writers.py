@@ -69,6 +69,18 @@ _LIMIT_HEADS: Final = {
 }
 
 
+_CLOCK_HEADS: Final = {
+    "group_id": "GROUP",
+    "partition": "PARTITION",
+    "clock": "CLOCK",
+    "records": "RECORDS",
+    "ahead": "AHEAD",
+    "behind": "BEHIND",
+    "first_offset": "FIRST-RECORD",
+    "first_at": "APPENDED",
+}
+
+
 def committers_section(rows: pa.Table) -> Section:
     """Return the table `committers`."""
     shown = rows.append_column("interval", _durations(rows["interval_ms"]))
@@ -126,6 +138,15 @@ def growth_of_records_section(rows: pa.Table) -> Section:
         "record_growth",
         "How many more members or topics fit into a group's records",
         spare=("limit_bytes", "basis"),
+    )
+
+
+def clocks_section(rows: pa.Table) -> Section:
+    """Return the table `clock_differences`."""
+    shown = rows.append_column("ahead", _durations(rows["most_ahead_ms"]))
+    shown = shown.append_column("behind", _durations(rows["most_behind_ms"]))
+    return _section(
+        shown, _CLOCK_HEADS, rows, "clock_differences", "Times that contradict each other"
     )
 
 

@@ -50,8 +50,15 @@ TABLES = {
 }
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["hostile", "failover", "incident"])
+def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of hostile names, that of the bundled failover, and that of its incident."""
+    if request.param == "failover":
+        audited: Path = request.getfixturevalue("failover_audited")
+        return audited / "report" / "index.html"
+    if request.param == "incident":
+        incident: Path = request.getfixturevalue("failover_incident")
+        return incident / "report" / "incident.html"
     path = tmp_path_factory.mktemp("page") / "index.html"
     path.write_text(html_of(page_of(workspace(GROUPS, FINDINGS, TABLES))), encoding="utf-8")
     return path
@@ -69,7 +76,7 @@ def test_it_asks_for_nothing_and_logs_nothing(window: Browser, page: Path) -> No
     window.open(page)
     assert [each for each in window.requests() if each != "data:,"] == [page.as_uri()]
     assert window.log("browser") == []
-    assert window.run("return document.title") == "Audit of a-cluster"
+    assert window.run("return document.title").startswith(("Audit of ", "Incident of "))
     assert window.run("return document.scripts.length + document.images.length") == 0
 
 
@@ -86,12 +93,15 @@ def test_every_link_leads_to_something_that_is_then_seen(window: Browser, page: 
     window.open(page)
     lost = window.run(
         """
-        const lost = [];
-        for (const link of document.querySelectorAll("a")) {
-          location.hash = "";
-          location.hash = link.getAttribute("href");
+        const names = [...new Set([...document.querySelectorAll("a")].map(
+          each => each.getAttribute("href")))];
+        const lost = names.filter(each => !document.getElementById(each.slice(1)));
+        // A browser follows no more than 200 links within ten seconds: some of each kind are.
+        const step = Math.ceil(names.length / 150);
+        for (const name of names.filter((_, n) => n % step == 0)) {
+          location.hash = name;
           const target = document.querySelector(":target");
-          if (!target || !target.checkVisibility()) lost.push(link.getAttribute("href"));
+          if (!target || !target.checkVisibility()) lost.push(name);
         }
         return lost;
         """

@@ -8,33 +8,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.conftest import ELECTION
 from tests.verdicts.happened import LOST
 from tests.verdicts.truth import read_truth
 
 if TYPE_CHECKING:
-    import subprocess
-
     from tests.conftest import Groupscope
-
-AROUND = "2026-11-21T09:20:36Z"
 
 
 class Incident(NamedTuple):
     folder: Path
-    ran: subprocess.CompletedProcess[str]
     rows: dict[str, Any]
     page: str
 
 
 @pytest.fixture(scope="module")
 def incident(
-    groupscope: Groupscope, failover_workspace: Path, tmp_path_factory: pytest.TempPathFactory
+    failover_incident: Path,
 ) -> Incident:
-    out = tmp_path_factory.mktemp("incident") / "out"
-    ran = groupscope("forensics", failover_workspace, "--around", AROUND, "--out", out, timeout=900)
-    assert ran.returncode == 0, ran.stderr
-    rows = json.loads((out / "incident.json").read_text("utf-8"))
-    return Incident(out, ran, rows, (out / "report" / "incident.html").read_text("utf-8"))
+    said = json.loads(failover_incident.with_name("said.json").read_text("utf-8"))
+    assert said["code"] == 0, said["stderr"]
+    rows = json.loads((failover_incident / "incident.json").read_text("utf-8"))
+    page = (failover_incident / "report" / "incident.html").read_text("utf-8")
+    return Incident(failover_incident, rows, page)
 
 
 def test_without_a_name_those_that_the_election_cost_something_are_told(
@@ -82,7 +78,7 @@ def test_a_group_that_is_named_is_told_with_those_of_its_coordinator(
     groupscope: Groupscope, incident: Incident
 ) -> None:
     ran = groupscope(
-        "forensics", incident.folder, "--out", incident.folder, "--around", AROUND,
+        "forensics", incident.folder, "--out", incident.folder, "--around", ELECTION,
         "--group", "parcel-*", "--format", "json", timeout=900,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -98,7 +94,7 @@ def test_a_group_that_is_named_is_told_with_those_of_its_coordinator(
     ("arguments", "said"),
     [
         (("--around", "2026-11-22T00:00:00Z"), "is not in this dump, whose records are from"),
-        (("--around", AROUND, "--group", "no-*"), "no group that matches no-* is in this dump"),
+        (("--around", ELECTION, "--group", "no-*"), "no group that matches no-* is in this dump"),
         (("--around", "2026-11-21T09:19:30Z", "--window-minutes", "0.1"), "name one with --group"),
     ],
 )

@@ -45,9 +45,9 @@ def audit(
     ran = groupscope(
         "audit", failover_workspace, "--out", folder / "out", "--redact", folder / "key",
         "--config", folder / "audit.yaml", "--metrics", folder / "out" / "audit.prom",
-        timeout=900,
+        "--fail-on", "never", timeout=900,
     )  # fmt: skip
-    assert ran.returncode == 1, ran.stderr
+    assert ran.returncode == 0, ran.stderr
     return Audit(folder / "out", ran, names_in_dump(failover_workspace) - OUR_WORDS)
 
 
@@ -88,13 +88,11 @@ def test_nothing_that_is_said_has_a_name(audit: Audit) -> None:
 
 
 def test_findings_are_those_of_the_plain_audit_but_what_a_team_accepts_by_name(
-    audit: Audit, groupscope: Groupscope, failover_workspace: Path, tmp_path: Path
+    audit: Audit, failover_audited: Path
 ) -> None:
-    plain = groupscope("audit", failover_workspace, "--out", tmp_path / "plain", timeout=900)
-    assert plain.returncode == 1
     named, unnamed = (
         [json.loads(line) for line in (folder / "findings.jsonl").read_text("utf-8").splitlines()]
-        for folder in (tmp_path / "plain", audit.folder)
+        for folder in (failover_audited, audit.folder)
     )
     accepted = [
         each

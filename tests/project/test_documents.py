@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs.runs.audit_config import configured_rules
+from jobs.settings_files import read_settings
 from schemas.finding_rules import finding_rules
 from schemas.parse import parse_record_type
 from tests.support.checkout import files_of
@@ -46,9 +48,20 @@ def test_the_pages_of_tables_are_what_the_schemas_say(repository: Path) -> None:
 def test_the_page_of_the_audit_lists_the_rules_as_they_are(repository: Path) -> None:
     docs = repository / "docs"
     written = (docs / "audit.md").read_text(encoding="utf-8")
-    assert runpy.run_path(str(docs / "render_findings.py"))["rendered"](written) == written
+    render = runpy.run_path(str(docs / "render_findings.py"))
+    assert render["rendered"](written) == written, "run `make docs`"
+    pages = {each.name: each.read_text(encoding="utf-8") for each in docs.glob("findings/*.md")}
+    assert pages == render["pages"](), "run `make docs`"
     count = len(finding_rules())
     assert f"{count} rules" in (repository / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_sample_settings_are_taken(repository: Path) -> None:
+    given = read_settings((), str(repository / "examples" / "audit.yaml")).given
+    assert {rule.name: rule for rule in configured_rules(given.findings)}[
+        "offsets_expire_soon"
+    ].severity == "critical"
+    assert given.thresholds("lag") == {"stuck_minutes": 10}
 
 
 def test_every_make_target_that_pages_name_exists(repository: Path) -> None:

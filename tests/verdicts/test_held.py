@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.verdicts.changes import hold_diff, hold_restore
+from tests.verdicts.findings import hold_findings
 from tests.verdicts.happened import EXPIRED, LOST, Happening
 from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Told, hold_timeline
 from tests.verdicts.states import hold_list, hold_offsets, hold_removals
@@ -17,7 +18,13 @@ OTHER = ("orders-app", "orders", 1)
 SECOND = 1_795_252_000_000
 AT = "2026-11-21T09:06:40.000Z"
 LATER = "2026-11-21T09:07:40.000Z"
-NOTHING: dict[str, list[Any]] = {"staged": [], "ever": [], "deleted_records": [], "groups_lost": []}
+NOTHING: dict[str, Any] = {
+    "staged": [],
+    "ever": [],
+    "deleted_records": [],
+    "groups_lost": [],
+    "groups_deleted": {},
+}
 
 
 def _truth(*happenings: Happening) -> Truth:
@@ -171,3 +178,23 @@ def test_what_is_given_back_has_to_have_been_in_force(
 def test_an_offset_that_is_not_planned_for_is_wrong() -> None:
     assert hold_restore({KEY: THEN[KEY]}, END, [], is_untold=False).count(WRONG) == 1
     assert hold_restore({KEY: THEN[KEY]}, END, [], is_untold=True).count(CANNOT_TELL) == 1
+
+
+def _finding(rule: str, group: str = KEY[0]) -> dict[str, Any]:
+    return {"rule": rule, "group_id": group, "message": rule}
+
+
+@pytest.mark.parametrize(
+    ("found", "word"),
+    [
+        ([_finding("offsets_lost_by_election")], RIGHT),
+        ([], WRONG),
+        ([_finding("history_not_told")], CANNOT_TELL),
+        ([_finding("offsets_lost_by_election"), _finding("offsets_expired")], WRONG),
+        ([_finding("offsets_lost_by_election"), _finding("offsets_expired", "who")], CANNOT_TELL),
+    ],
+)
+def test_findings_are_held_both_ways(found: list[dict[str, Any]], word: str) -> None:
+    held = hold_findings(_truth(LOSS), found)
+    assert held.count(word) > 0
+    assert held.count(WRONG) == (1 if word == WRONG else 0)

@@ -90,7 +90,8 @@ def _of_expiration(audit: AuditRules) -> Column:
             _said(ON_TIME, _known()),
         )
         .when(at.isNull(), _said(CANNOT_TELL, F.lit(_NO_TIME)))
-        .when(at < expected, _said(EARLY, _why_early()))
+        .when((at < expected) & _is_surely_early(), _said(EARLY, _why_early()))
+        .when(at < expected, _said(CANNOT_TELL, _why_early()))
         .when(is_guess, _said(CANNOT_TELL, F.lit(_NO_INTERVAL)))
         .when(at <= latest, _said(ON_TIME, _known()))
         .otherwise(_said(LATE, _why_late(audit)))
@@ -123,6 +124,16 @@ def _committed_ms() -> Column:
     """Return when a commit outside of transactions was made; null for one within."""
     written = F.coalesce(F.unix_millis("removed.at"), F.col("removed.commit_ms"))
     return F.when(~_in_transaction(), written)
+
+
+def _is_surely_early() -> Column:
+    """Return whether the settings given were those in force, or did not matter.
+
+    A broker reads its file when it starts: what was in force before the last start nobody knows,
+    and without the metadata log not even when that was.
+    """
+    same_settings = F.col("leader").isNotNull() & F.col("restarted_since").isNull()
+    return F.col("is_unparsed") | same_settings
 
 
 def _why_early() -> Column:

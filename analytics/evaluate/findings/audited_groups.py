@@ -14,11 +14,11 @@ from analytics.evaluate.lag.summaries import summed as lag_summed
 from analytics.evaluate.share.summaries import summed as share_summed
 from schemas import table
 from schemas.evaluation_rules import lag_rules
+from schemas.finding_rules import SEVERITIES
 from schemas.share_rules import share_rules
 
 NOT_KNOWN: Final = "not known"
 NONE: Final = "none"
-SEVERITIES: Final = ("critical", "warning", "info")
 PROPERTIES: Final = ("severity", "group_type", "state", "verdict", "status")
 _KEY: Final = "group_id"
 

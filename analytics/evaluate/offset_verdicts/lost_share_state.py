@@ -15,11 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.dump.model import SHARE_GROUP_STATE
 from analytics.evaluate.offset_verdicts.words import HIGH, LOST, LOW, Verdict, verdict_row
 from analytics.replay.share_fold import fold
 from analytics.replay.share_records import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE
 
-STATE_TOPIC = "__share_group_state"
 COLUMNS = ("partition", "is_tombstone", "key", "value")
 """Of the decoded tables `share_snapshot` and `share_update`, besides `offset`."""
 
@@ -143,6 +143,6 @@ def _verdict(
         became=became,
         cost=was - became if told and was is not None and became is not None else None,
         confidence=HIGH if line.is_committed and not line.lacks else LOW,
-        record=f"{STATE_TOPIC}-{line.partition}@{record}",
+        record=f"{SHARE_GROUP_STATE}-{line.partition}@{record}",
         reason="; ".join([f"{what} (copy {line.copy})", *([line.lacks] if line.lacks else [])]),
     )

@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 import pyarrow as pa
 
-_TYPES: Final = {
-    "string": pa.string(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "double": pa.float64(),
-    "binary": pa.binary(),
-    "timestamp": pa.timestamp("us", "UTC"),
-}
+from analytics.evaluate.contract_table import ARROW_TYPES
 
 
 def wrong_columns(schema: pa.Schema, types: Mapping[str, str]) -> list[str]:
@@ -44,4 +33,4 @@ def _is(stored: pa.DataType, said: str) -> bool:
         return bool(pa.types.is_struct(stored))
     if said == "string":
         return bool(pa.types.is_string(stored) or pa.types.is_large_string(stored))
-    return bool(stored == _TYPES[said])
+    return bool(stored == ARROW_TYPES[said])

@@ -122,8 +122,6 @@ class Engine:
 
     @cached_property
     def _batches(self) -> Any:  # noqa: ANN401
-        # Read when it is imported; nothing is sent, and no identity is kept in the home directory.
-        os.environ["GX_ANALYTICS_ENABLED"] = "false"
         import great_expectations as gx  # noqa: PLC0415
         from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: PLC0415
 
@@ -135,6 +133,7 @@ class Engine:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
+    # Read when it is imported; nothing is sent, and no identity is kept in the home directory.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     withheld = _CONNECT not in sys.modules
     if withheld:

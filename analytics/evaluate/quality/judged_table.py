@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from schemas.expectation_suites import Expectation
 
 PASSED, FAILED, BROKEN = "passed", "failed", "broken"
-_SIMPLE: Final = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _like(rows: pa.Table, others: pa.Table) -> pa.Schema:
 
 def _differ(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
     """Hold rows to differ in some columns; null is a value like others, and no list is asked."""
-    code, _counts = _codes(rows, kwargs["columns"])
+    code = _codes(rows, kwargs["columns"])
     counts = np.bincount(code, minlength=1)
     return pa.array(counts[code] == 1)
 
@@ -153,18 +153,18 @@ def _in_order(
     rows: pa.Table, kwargs: Mapping[str, Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the number of each row's `per`, and the order of rows by `by`."""
-    code, _counts = _codes(rows, kwargs.get("per", ()))
+    code = _codes(rows, kwargs.get("per", ()))
     by = [_numbers(rows[name].combine_chunks())[0] for name in reversed(kwargs["by"])]
     return code, np.lexsort(by).astype(np.int64)
 
 
-def _codes(rows: pa.Table, names: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-    code, count = np.zeros(rows.num_rows, np.int64), 1
+def _codes(rows: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return one number for all rows that are equal in some columns."""
+    code = np.zeros(rows.num_rows, np.int64)
     for name in names:
         encoded = rows[name].combine_chunks().dictionary_encode("encode")
         code = _also(code, encoded.indices.to_numpy().astype(np.int64))
-        count = int(code.max(initial=0)) + 1
-    return code, count
+    return code
 
 
 def _also(code: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:

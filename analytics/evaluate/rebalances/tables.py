@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from analytics.evaluate.rebalances.churn import group_churn
 from analytics.evaluate.rebalances.epochs import rebalances
-from analytics.evaluate.rebalances.standing import (
+from analytics.evaluate.rebalances.stalled_members import (
     idle_owners,
     reconciling_members,
     unassigned_epochs,
@@ -115,7 +115,7 @@ REBALANCES = (
         ("rebalances", "changes_asked", "rebalance_storms", "coverage", "asked"),
     ),
     Step(
-        "standing",
+        "stalled_members",
         _standing,
         ("groups", "members", "group_epochs", "assignment_history", "offset_history", "asked"),
     ),

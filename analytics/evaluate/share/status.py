@@ -63,10 +63,20 @@ def statuses(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedAr
         "unread": pc.fill_null(pc.equal(rows["members"], zero), fill_value=False),
         "window_full": pc.fill_null(is_full, fill_value=False),
         "blocked": pc.and_(is_stalled, positive("done_behind")),
-        "held_back": pc.and_(is_stalled, pc.is_valid(rows["transactional_id"])),
+        "held_back": pc.and_(is_stalled, _is_held_back(rows)),
         "stalled": is_stalled,
     }
     return pc.case_when(pc.make_struct(*conditions.values()), *conditions, "behind")
+
+
+def _is_held_back(rows: pa.Table) -> pa.ChunkedArray:
+    """Return where an open transaction keeps the next records.
+
+    What lies below the last stable offset it does not keep; where that is not known, the
+    transaction is taken to.
+    """
+    is_behind = pc.greater_equal(rows["next_offset"], rows["last_stable_offset"])
+    return pc.coalesce(is_behind, pc.is_valid(rows["transactional_id"]))
 
 
 def _moved_lately(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from analytics.evaluate.share.archived_ranges import archived_ranges
 from analytics.evaluate.share.delivery_counts import delivery_counts
 from analytics.evaluate.share.group_side import with_members, with_phases
-from analytics.evaluate.share.isolation import with_isolation
+from analytics.evaluate.share.isolation import STABLE_ENDS, with_isolation
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.settings import DELIVERY_LIMIT, RECORD_LOCKS
 from analytics.evaluate.share.share_lag import with_share_lag
@@ -58,6 +58,7 @@ class ShareTables:
         assignments: `assignments`.
         phases: Of `phases`.
         transactions: Of `open_transactions`; None where the dump has no transaction log.
+        stable: `STABLE_ENDS`, of logs of data topics in the dump.
     """
 
     shares: pa.Table
@@ -66,6 +67,7 @@ class ShareTables:
     assignments: pa.Table
     phases: pa.Table
     transactions: pa.Table | None = None
+    stable: pa.Table = field(default_factory=STABLE_ENDS.empty_table)
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     found = windows(start, ranges)
     rows = _with_settings(rows, asked.settings)
     rows = _with_window(rows, found, ranges, start)
-    rows = with_isolation(rows, asked.settings, asked.tables.transactions)
+    rows = with_isolation(rows, asked.settings, asked.tables.transactions, asked.tables.stable)
     rows = with_members(rows, asked.tables.groups, asked.tables.assignments)
     rows = with_phases(rows, asked.tables.phases)
     rows = _with_stalls(rows, stalls(rows, asked.log, asked.samples), found)

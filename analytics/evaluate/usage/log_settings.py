@@ -26,14 +26,15 @@ class InForce(NamedTuple):
 class LogSettings:
     """Settings of topics and brokers.
 
-    What a person says goes first, then the topic's own setting, the broker's dynamic one, that of
-    all brokers, the broker's file, and Kafka's default (``DynamicBrokerConfig``).
+    The topic's own setting goes first, as in Kafka; then what a person says of brokers, the
+    broker's dynamic setting, that of all brokers, the broker's file, and Kafka's default
+    (``DynamicBrokerConfig``).
 
     Attributes:
         rules: Names and defaults.
         dynamic: By type and name of the resource, what the metadata log says.
         brokers: By node what its file says; None is a file for all.
-        given: What a person says is in force, by the names that brokers have for it.
+        given: What a person says brokers have, by the names that brokers have for it.
     """
 
     rules: UsageRules
@@ -60,11 +61,11 @@ class LogSettings:
     def in_force(self, name: str, topic: str, node: int | None) -> InForce:
         """Return the setting that a topic calls by this name, at a broker; None is any."""
         setting = self.rules.settings[name]
-        if setting.broker in self.given:
-            return InForce(self.given[setting.broker], GIVEN)
         said = self.dynamic.get(("topic", topic), {})
         if name in said:
             return InForce(said[name], METADATA_LOG)
+        if setting.broker in self.given:
+            return InForce(self.given[setting.broker], GIVEN)
         for resource in dict.fromkeys(("" if node is None else str(node), "")):
             said = self.dynamic.get(("broker", resource), {})
             if setting.broker in said:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.dump.model import CONSUMER_OFFSETS
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.log_settings import DEFAULT
 
@@ -30,7 +31,6 @@ NOT_GROWN: Final = "its records did not grow with them"
 NO_LIMIT: Final = "brokers took more than the default; the limit in force is not known"
 ONLY_ONE: Final = "none of its records has any"
 
-_TOPIC: Final = "__consumer_offsets"
 _MESSAGE: Final = "max.message.bytes"
 _HISTORY, _RECORD = "history", "record"
 _GROUP_FIELDS: Final = ("group", "group_id")
@@ -88,8 +88,8 @@ class RecordGrowth:
         ends = points.group_by(_KEY[:2], use_threads=False).aggregate(
             [(name, how) for name in ("count", "bytes") for how in ("first", "last")]
         )
-        limit = round(settings.number(_MESSAGE, _TOPIC, None))
-        source = settings.in_force(_MESSAGE, _TOPIC, None).source
+        limit = round(settings.number(_MESSAGE, CONSUMER_OFFSETS, None))
+        source = settings.in_force(_MESSAGE, CONSUMER_OFFSETS, None).source
         found = [self._row(each, limit, source) for each in ends.to_pylist()]
         order = [("more_fit", "ascending"), ("most_bytes", "descending")]
         by_name = [("group_id", "ascending"), ("record_type", "ascending")]

@@ -98,7 +98,7 @@ def _followed(lines: list[Row], at: datetime) -> FollowedLine | None:
             pieces=tuple(_pieces(each)),
             surviving_copy=each["surviving_copy"],
             elected_at=elected,
-            at_that_time=_at_thattime_said(each, at),
+            at_that_time=_at_that_time(each, at),
         )
     return None
 
@@ -118,7 +118,7 @@ def _ended_at(line: Row, later: Iterable[Row]) -> datetime | None:
     return min((each for each in ends if each is not None), default=None)
 
 
-def _at_thattime_said(line: Row, at: datetime) -> str:
+def _at_that_time(line: Row, at: datetime) -> str:
     if line.get("election_shown_by") == METADATA_LOG:
         leaderless = time_said(line.get("leaderless_from"))
         return NOBODY_LED if leaderless is not None and at >= leaderless else LED

@@ -16,7 +16,6 @@ from reports.page.workspace_tables import WorkspaceTables
 
 _MOST_GROUPS: Final = 16
 _MOST_ROWS: Final = 24
-_TONES: Final = {"avoidable": "warning", "even": "good", "cannot_tell": "warning"}
 _COLUMNS: Final = (
     Shown("group_id", "Group", "group"),
     Shown("assignor", "Assignor"),

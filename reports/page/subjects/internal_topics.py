@@ -18,10 +18,12 @@ _MOST_BARS: Final = 12
 _MOST_ROWS: Final = 20
 _TONES: Final = {
     "dead": "critical",
+    "passed_over": "warning",
     "disabled": "warning",
-    "overdue": "warning",
-    "passes_over": "warning",
-    "keeps_up": "good",
+    "due": "warning",
+    "cannot_tell": "warning",
+    "alive": "good",
+    "not_due": "good",
     "nothing_to_clean": "good",
 }
 _COLUMNS: Final = (

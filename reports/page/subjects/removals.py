@@ -17,10 +17,9 @@ _MOST_ROWS: Final = 20
 _MOST_MARKS: Final = 1000
 _TONES: Final = {
     "early": "critical",
-    "unexplained": "warning",
+    "late": "warning",
     "cannot_tell": "warning",
-    "as_expected": "good",
-    "right": "good",
+    "on_time": "good",
 }
 _COLUMNS: Final = (
     Shown("group_id", "Group", "group"),

@@ -202,7 +202,9 @@ def test_epochs_tell_what_led_to_them(spark: SparkSession) -> None:
     assert churn["again"].compacted == 1
     assert churn["emptied"].median_seconds_between == 60
 
-    standing = sorted((row.group_id, row.kind, row.member_id) for row in made["standing"].collect())
+    standing = sorted(
+        (row.group_id, row.kind, row.member_id) for row in made["stalled_members"].collect()
+    )
     assert standing == [
         ("late", "reconciling", "behind"),
         ("late", "unassigned_epoch", None),

@@ -91,7 +91,7 @@ def flapping(spark: SparkSession) -> dict[str, list[Row]]:
     evaluated = resolve(REBALANCES, given)
     return {
         name: [row for row in evaluated[name].collect() if row.group_id == "flapping-indexer"]
-        for name in ("rebalance_storms", "rebalances", "group_churn", "standing")
+        for name in ("rebalance_storms", "rebalances", "group_churn", "stalled_members")
     }
 
 
@@ -134,4 +134,4 @@ def test_churn_sums_them_up(flapping: dict[str, list[Row]]) -> None:
     assert (churn.epochs, churn.missing, churn.storms) == (15, 0, 1)
     assert (churn.joined, churn.left, churn.restarted) == (15, 14, 0)
     assert 2.5 < churn.median_seconds_between < 3.5
-    assert flapping["standing"] == []
+    assert flapping["stalled_members"] == []

@@ -121,14 +121,15 @@ CASES: Mapping[str, Case] = {
         30, "early", "sooner than the retention given, and other groups with it: the broker has "
         "not started again since",
     ),
-    "early, and started again since": Case(
-        30, "early", "sooner than the retention given, and other groups with it: groups were "
+    "before it was due, and started again since": Case(
+        30, "cannot_tell", "sooner than the retention given, and other groups with it: groups were "
         "deleted together, or the retention was shorter before the broker started again at "
         "2024-01-01T00:50", restarts=(50,),
     ),
-    "early, and nothing tells of starts": Case(
-        30, "early", "sooner than the retention given, and other groups with it: the retention was "
-        "shorter then, or groups were deleted together; no metadata log", is_told=False,
+    "before it was due, and nothing tells of starts": Case(
+        30, "cannot_tell", "sooner than the retention given, and other groups with it: the "
+        "retention was shorter then, or groups were deleted together; no metadata log",
+        is_told=False,
     ),
 }  # fmt: skip
 

@@ -37,15 +37,16 @@ OF_KIND = {
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "
     "load_faults membership_changes offset_history share_partition_epochs",
     "evaluation": "applied_rules assignment_alternatives assignment_balance audited_group_counts "
-    "audited_groups chain commit_requests committers coordinator_load data_quality "
-    "finding_changes findings group_capacity group_churn group_deletions group_endings lag "
-    "lag_growth log_cleaning offset_deletions offset_expiration offset_moves offset_removals "
-    "offset_verdicts one_shot_groups partition_usage rebalance_causes rebalance_storms "
-    "rebalances record_growth region_checkpoint_offsets region_checkpoints region_drains "
-    "region_findings region_operators region_seek_plan retention_what_if "
-    "share_archived_ranges share_backlog share_checkpoints share_delivery_counts share_faults "
-    "share_limits share_prunable share_readings share_stalls share_steps size_limits "
-    "status_history suppressions topic_readers topic_usage usage_growth",
+    "audited_groups chain clock_differences commit_requests committers coordinator_load "
+    "data_quality finding_changes findings group_capacity group_churn group_deletions "
+    "group_endings lag lag_growth log_cleaning offset_deletions offset_expiration "
+    "offset_moves offset_removals offset_verdicts one_shot_groups partition_usage "
+    "rebalance_causes rebalance_storms rebalances record_growth region_checkpoint_offsets "
+    "region_checkpoints region_drains region_findings region_operators region_seek_plan "
+    "retention_what_if share_archived_ranges share_backlog share_checkpoints "
+    "share_delivery_counts share_faults share_limits share_prunable share_readings "
+    "share_stalls share_steps size_limits stalled_members status_history suppressions "
+    "topic_readers topic_usage usage_growth",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

@@ -19,6 +19,7 @@ DOCUMENT: dict[str, Any] = {
     "subject": "lag",
     "severity": "warning",
     "question": "Who is behind?",
+    "why": "It reads too slowly.",
     "table": "lag",
     "where": [{"column": "lag", "at_least": "records"}],
     "per": ["group_id"],

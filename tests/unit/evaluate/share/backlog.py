@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from analytics.decode.tables import decoded_schema
 from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.share.isolation import STABLE_ENDS
 from analytics.evaluate.share.phases import PHASES
 from analytics.evaluate.share.settings import (
     ASSUMED,
@@ -100,6 +101,7 @@ def question(
     phases: Sequence[dict[str, Any]] = (),
     changed: dict[str, Any] | None = None,
     transactions: pa.Table | None = None,
+    stable: Mapping[tuple[str, int], int] | None = None,
     coverage: StateCoverage = WHOLE,
     names: Mapping[str, str] = NAMES,
 ) -> ShareQuestion:
@@ -160,6 +162,13 @@ def question(
             ),
             pa.Table.from_pylist(list(phases), PHASES),
             transactions,
+            pa.Table.from_pylist(
+                [
+                    {"topic": topic, "partition": partition, "last_stable_offset": offset}
+                    for (topic, partition), offset in (stable or {}).items()
+                ],
+                STABLE_ENDS,
+            ),
         ),
         log_of(records),
         pa.Table.from_pylist(

@@ -256,6 +256,20 @@ def test_an_open_transaction_holds_back_who_reads_committed_records() -> None:
         assert (nobody["status"], nobody["transactional_id"]) == ("stalled", None)
 
 
+@pytest.mark.parametrize(("stable", "status"), [(0, "held_back"), (50, "stalled")])
+@pytest.mark.parametrize("has_log", [True, False])
+def test_a_transaction_holds_back_from_the_last_stable_offset_on(
+    stable: int, status: str, has_log: bool
+) -> None:
+    late = {"as_of": time_of(60), "samples": [("orders", 0, time_of(3), 100)]}
+    transactions = open_on("orders", 0) if has_log else None
+    ends = {"transactions": transactions, "stable": {("orders", 0): stable}}
+    found = row(begins(), settings=reads_committed(), **late, **ends)
+    assert (found["status"], found["last_stable_offset"]) == (status, stable)
+    assert "no transaction log" not in (found["reason"] or "")
+    assert row(begins(), **late, **ends)["last_stable_offset"] is None
+
+
 def test_without_a_transaction_log_what_holds_readers_back_cannot_be_told() -> None:
     found = row(begins(), settings=reads_committed())
     assert "the dump has no transaction log" in found["reason"]

@@ -148,11 +148,17 @@ def test_the_room_is_full_when_growth_has_taken_what_is_left() -> None:
             {("topic", TOPIC, "min.cleanable.dirty.ratio"): "0.1"},
             {},
             {"log.cleaner.min.cleanable.ratio": "0.9"},
+            ("0.1", "metadata_log"),
+        ),
+        (
+            {("broker", "1", "log.cleaner.min.cleanable.ratio"): "0.2"},
+            {1: {"log.cleaner.min.cleanable.ratio": "0.4"}},
+            {"log.cleaner.min.cleanable.ratio": "0.9"},
             ("0.9", "config"),
         ),
     ],
 )
-def test_the_topic_goes_before_the_broker_and_a_person_before_all(
+def test_the_topic_goes_before_all_brokers_and_a_person_before_what_brokers_say(
     configs: dict[tuple[str, str, str], str],
     brokers: dict[int | None, dict[str, str]],
     given: dict[str, str],

@@ -1,0 +1,47 @@
+"""A dump replayed into the folder that is kept, where everything else is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jobs.replayed import replayed
+from jobs.runs.copied_workspace import copy_workspace
+
+if TYPE_CHECKING:
+    from jobs.console import Console
+
+
+def replay_into_folder(
+    console: Console,
+    out: str,
+    *,
+    needs: Sequence[str],
+    answers: Sequence[str],
+    options: Mapping[str, Any],
+) -> tuple[tuple[str, ...], int]:
+    """Replay into a folder, or copy what was replayed into it.
+
+    Args:
+        console: Where it is told what is done.
+        out: The folder.
+        needs: Names of the tables that will be read.
+        answers: Files in the folder that an earlier run wrote. They are removed: what it found is
+            not what this one finds, should this one end early.
+        options: Of `replayed`.
+
+    Returns:
+        The INPUTs, and the exit code: 3 where a part of them could not be read, which the folder
+        itself is never.
+    """
+    with replayed(console, needs=needs, out=out, **options) as state:
+        copy_workspace(state.tables.workspace, out)
+        for name in answers:
+            (Path(out) / name).unlink(missing_ok=True)
+        return state.given, state.exit_code
+
+
+def of_folder(out: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of `replayed` that ask the folder: it is at the instant already."""
+    return {**options, "inputs": (out,), "as_of": None, "ends": {}}

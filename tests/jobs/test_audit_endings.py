@@ -1,0 +1,89 @@
+"""How an audit ends: interrupted it leaves nothing that looks finished; what is unreadable is 3.
+
+That it ends with 1 where something is found is in `test_audit`, with 0 where nothing may fail in
+`test_redaction`, with 2 where it is called wrongly in both.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import COMMAND
+
+if TYPE_CHECKING:
+    from tests.conftest import Groupscope
+
+ANSWERS = ("summary.json", "findings.jsonl", "report/index.html")
+
+
+@pytest.fixture(scope="module")
+def dump(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions of a real broker, of one of which not a byte can be read."""
+    bundled = repository / "tests/data/dumps/kafka-4.2.1-share/broker-1"
+    broker = tmp_path_factory.mktemp("dump") / "broker-1"
+    broker.mkdir()
+    shutil.copy(bundled / "meta.properties", broker)
+    whole, harmed = sorted(bundled.glob("__consumer_offsets-*"))[:2]
+    for each in (whole, harmed):
+        shutil.copytree(each, broker / each.name)
+    for segment in (broker / harmed.name).glob("*.log"):
+        segment.write_bytes(bytes(range(256)) * (segment.stat().st_size // 256 + 1))
+    return broker
+
+
+def interrupted_at(step: str, *arguments: str | Path) -> int:
+    """Start a run, wait until it says that a step begins, and interrupt it."""
+    with subprocess.Popen(
+        [str(COMMAND), *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as run:
+        assert run.stderr is not None
+        said = []
+        for line in run.stderr:
+            said.append(line)
+            if line.strip() == step:
+                run.send_signal(signal.SIGINT)
+        assert f"{step}\n" in said, said
+    return run.returncode
+
+
+@pytest.mark.installed
+@pytest.mark.parametrize("step", ["expiration", "usage", "data quality"])
+def test_interrupted_it_leaves_nothing_that_looks_finished(
+    step: str, failover_audited: Path, groupscope: Groupscope, tmp_path: Path
+) -> None:
+    again = Path(shutil.copytree(failover_audited, tmp_path / "again"))
+
+    assert interrupted_at(f"audit: {step}", "audit", again, "--out", again) == 130
+
+    assert [name for name in ANSWERS if (again / name).exists()] == []
+    for asked in (
+        ("report", again),
+        ("audit", again, "--out", tmp_path / "next", "--since", again),
+    ):
+        run = groupscope(*asked)
+        assert run.returncode == 3
+        assert "was not audited to the end" in run.stderr
+
+
+def test_what_cannot_be_read_ends_it_with_3_and_the_rest_is_judged(
+    dump: Path, groupscope: Groupscope, tmp_path: Path
+) -> None:
+    run = groupscope("audit", dump, "--out", tmp_path / "out", "--fail-on", "never", timeout=900)
+
+    assert run.returncode == 3, run.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
+    assert summary["exit_code"] == 3
+    assert summary["by_rule"]["bytes_damaged"] == 1
+    assert [name for name in ANSWERS if not (tmp_path / "out" / name).exists()] == []
