@@ -31,7 +31,7 @@ def resolve(steps: Sequence[Step], given: Mapping[str, Any], *, at_once: int = 1
     """Run all steps, each once and after those it depends on.
 
     Args:
-        steps: In any order; where several could run, the first of them does.
+        steps: In any order, some perhaps twice; where several could run, the first of them does.
         given: What is there from the start, by name.
         at_once: How many run at the same time.
 
@@ -42,7 +42,7 @@ def resolve(steps: Sequence[Step], given: Mapping[str, Any], *, at_once: int = 1
         ValueError: Something a step needs is neither given nor made.
     """
     made: dict[str, Any] = {}
-    waiting = list(steps)
+    waiting = list(dict.fromkeys(steps))
     running: dict[Future[Any], str] = {}
     pool = ThreadPoolExecutor(at_once)
     try:
@@ -74,4 +74,4 @@ def needed_for(steps: Sequence[Step], names: Iterable[str]) -> list[Step]:
         if name not in needed:
             needed.add(name)
             waiting += [each for each in makers[name].of if each in makers]
-    return [step for step in steps if step.makes in needed]
+    return [step for step in dict.fromkeys(steps) if step.makes in needed]

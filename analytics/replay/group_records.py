@@ -1,26 +1,17 @@
-"""Every record about a group but its offsets, as one light table: who it is about, no more.
-
-What a coordinator keeps in force is decided on this table alone; what the records say is looked up
-afterwards, for those in force only.
-"""
+"""Which records tell about groups besides their offsets: of which type of group, and what."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
-from analytics.replay.as_of import Decoded
-from analytics.replay.union import union_all
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+GROUP_KEY = ("coordinator_partition", "group_id")
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 FAMILIES = (CLASSIC, CONSUMER, SHARE, STREAMS)
 CONSUMER_PROTOCOL = "consumer"
 """`protocol_type` of a classic group whose members are consumers."""
+
+REMOVED_ASSIGNMENT_EPOCH = -1
+"""The epoch of an assignment after the tombstone of its record."""
 
 GROUP = "group"
 MEMBER = "member"
@@ -77,28 +68,3 @@ MEMBER_ROLES = (MEMBER, CURRENT, TARGET)
 def table_name(family: str, role: str) -> str:
     """Return the decoded table of a type of group and a role."""
     return next(name for name, kind in KINDS.items() if kind.family == family and kind.role == role)
-
-
-def group_records(decoded: Decoded) -> DataFrame:
-    """Gather the records of all groups.
-
-    Returns:
-        `coordinator_partition`, `group_id`, `family`, `role`, `creates` (boolean), `member_id`
-        (null where the record is about the group), `offset`, `is_tombstone`.
-    """
-    return union_all(_light(decoded[name], kind) for name, kind in KINDS.items())
-
-
-def _light(records: DataFrame, kind: Kind) -> DataFrame:
-    group = "key.group" if kind.family == CLASSIC else "key.group_id"
-    member = F.col("key.member_id") if kind.role in MEMBER_ROLES else F.lit(None).cast("string")
-    return records.select(
-        F.col("partition").alias("coordinator_partition"),
-        F.col(group).alias("group_id"),
-        F.lit(kind.family).alias("family"),
-        F.lit(kind.role).alias("role"),
-        F.lit(kind.creates).alias("creates"),
-        member.alias("member_id"),
-        "offset",
-        "is_tombstone",
-    )

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from analytics.replay.as_of import AsOf, Decoded, cut_all
-from analytics.replay.assignments import assignments
 from analytics.replay.configs import configs
 from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.graph import Step, resolve
-from analytics.replay.group_log import group_log, groups_gone
-from analytics.replay.groups import groups
-from analytics.replay.members import members
+from analytics.replay.groups.coordinator_log import COORDINATOR_LOG
+from analytics.replay.groups.state import folded_groups, groups_gone
+from analytics.replay.groups.tables import assignments, groups, members
 from analytics.replay.metadata_log import metadata_log
 from analytics.replay.offsets import committed_offsets, pending_offsets
 from analytics.replay.partition_leaders import partition_leaders
@@ -36,14 +35,15 @@ def _share_states(cut: Decoded, rules: ReplayRules) -> DataFrame:
 
 STATE = (
     Step("metadata", metadata_log, ("cut",)),
-    Step("group_log", group_log, ("cut", "rules")),
+    COORDINATOR_LOG,
+    Step("group_state", folded_groups, ("coordinator_log", "cut", "rules")),
     Step("topics", topics, ("metadata", "other_topics")),
-    Step("groups_gone", groups_gone, ("group_log",)),
+    Step("groups_gone", groups_gone, ("group_state",)),
     Step("committed_offsets", committed_offsets, ("cut", "rules", "groups_gone", "coverage")),
     Step("pending_offsets", pending_offsets, ("cut", "rules", "groups_gone", "coverage")),
-    Step("groups", groups, ("group_log", "committed_offsets", "pending_offsets", "coverage")),
-    Step("assignments", assignments, ("group_log", "topics")),
-    Step("members", members, ("group_log",)),
+    Step("groups", groups, ("group_state", "committed_offsets", "pending_offsets", "coverage")),
+    Step("assignments", assignments, ("group_state", "topics")),
+    Step("members", members, ("group_state",)),
     Step("share_states", _share_states, ("cut", "rules")),
     Step("share_partitions", share_partitions, ("share_states", "cut", "topics", "coverage")),
     Step("share_batches", share_batches, ("share_states", "topics")),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.assignments import assignments
-from analytics.replay.group_log import group_log, groups_gone
-from analytics.replay.groups import groups
-from analytics.replay.members import members
+from analytics.replay.groups.coordinator_log import coordinator_log
+from analytics.replay.groups.state import folded_groups, groups_gone
+from analytics.replay.groups.tables import assignments, groups, members
 from analytics.replay.offsets import committed_offsets, pending_offsets
 from schemas import table
 
@@ -44,15 +43,15 @@ def replayed_frames(
     decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayRules
 ) -> dict[str, DataFrame]:
     """Return the state tables of groups and offsets; arguments as of `replayed_tables`."""
-    log = group_log(decoded, rules)
-    committed = committed_offsets(decoded, rules, groups_gone(log)).localCheckpoint()
-    pending = pending_offsets(decoded, rules, groups_gone(log)).localCheckpoint()
+    state = folded_groups(coordinator_log(decoded).localCheckpoint(), decoded, rules)
+    committed = committed_offsets(decoded, rules, groups_gone(state)).localCheckpoint()
+    pending = pending_offsets(decoded, rules, groups_gone(state)).localCheckpoint()
     return {
         "committed_offsets": committed,
         "pending_offsets": pending,
-        "groups": groups(log, committed, pending),
-        "members": members(log),
-        "assignments": assignments(log, topics),
+        "groups": groups(state, committed, pending),
+        "members": members(state),
+        "assignments": assignments(state, topics),
     }
 
 

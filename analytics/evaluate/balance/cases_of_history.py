@@ -24,7 +24,7 @@ from analytics.evaluate.balance.cases import (
 )
 from analytics.evaluate.balance.stretches import sizes_in, stretches
 from analytics.replay.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
-from analytics.replay.history.group_steps import PRESENCE, SUBSCRIPTION
+from analytics.replay.groups.coordinator_log import PRESENCE, SUBSCRIPTION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -14,8 +14,8 @@ from analytics.evaluate.expiration.offset_expiration import BLOCKED, UNTOLD
 from analytics.evaluate.expiration.offset_log import OffsetLog
 from analytics.evaluate.expiration.retention import Retention, with_retention
 from analytics.replay.contract import as_table
+from analytics.replay.group_records import GROUP_KEY
 from analytics.replay.history.offset_lives import KEY
-from analytics.replay.lives import GROUP_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from analytics.replay.contract import as_table
 from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.group_records import CURRENT, TARGET
-from analytics.replay.history.group_steps import PENDING
+from analytics.replay.groups.coordinator_log import PENDING
 from analytics.replay.history.shown_from import shown_from
 
 if TYPE_CHECKING:

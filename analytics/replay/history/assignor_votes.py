@@ -1,7 +1,7 @@
 """Which assignor a consumer group used in each epoch: the one that most of its members named.
 
-As ``ConsumerGroup.preferredServerAssignor`` has it; `analytics.replay.consumer_groups` tells the
-same of the present.
+As ``ConsumerGroup.preferredServerAssignor`` has it; `analytics.replay.groups.group_rows` tells
+the same of the present.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from analytics.replay.group_records import GROUP_KEY
+from analytics.replay.groups.coordinator_log import ASSIGNOR
 from analytics.replay.history.epoch_counts import EPOCH_KEY
-from analytics.replay.history.group_steps import ASSIGNOR
-from analytics.replay.lives import GROUP_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

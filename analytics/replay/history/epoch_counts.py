@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CURRENT, MEMBER, STREAMS, TARGET
-from analytics.replay.history.group_steps import PRESENCE
+from analytics.replay.group_records import CLASSIC, CURRENT, GROUP_KEY, MEMBER, STREAMS, TARGET
+from analytics.replay.groups.coordinator_log import PRESENCE
 from analytics.replay.history.holdings import ITEM
-from analytics.replay.lives import GROUP_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,12 +9,13 @@ from pyspark.sql import functions as F
 
 from analytics.replay.contract import as_table
 from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_epochs import REMOVED_ASSIGNMENT_EPOCH
 from analytics.replay.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
     CONSUMER,
     CONSUMER_PROTOCOL,
+    GROUP_KEY,
+    REMOVED_ASSIGNMENT_EPOCH,
     SHARE,
     STREAMS,
     TOPOLOGY,
@@ -22,7 +23,6 @@ from analytics.replay.group_records import (
 from analytics.replay.history.assignor_votes import with_preferred_assignor
 from analytics.replay.history.epoch_counts import COUNTS, EPOCH_KEY, epoch_counts
 from analytics.replay.history.shown_from import born_from, shown_from
-from analytics.replay.lives import GROUP_KEY
 from analytics.replay.rules import ReplayRules
 
 if TYPE_CHECKING:

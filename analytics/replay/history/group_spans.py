@@ -20,14 +20,14 @@ from analytics.replay.group_records import (
     CONSUMER,
     CONSUMER_PROTOCOL,
     GROUP,
+    GROUP_KEY,
     KINDS,
     MEMBER,
     STREAMS,
     table_name,
 )
-from analytics.replay.history.group_steps import group_steps
+from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.history.takeovers import with_takeovers
-from analytics.replay.lives import GROUP_KEY
 from analytics.replay.stored_values import text
 from analytics.replay.union import union_all
 
@@ -158,7 +158,7 @@ def _takeovers(decoded: Decoded, commits: DataFrame) -> DataFrame:
     """Return the tombstones that made a consumer or streams group of a simple one."""
     # Of what steps say only what makes a classic group simple is looked at.
     items = F.when(F.col("family") == CLASSIC, F.col("items")).alias("items")
-    steps = group_steps(decoded).select(
+    steps = coordinator_log(decoded).select(
         *GROUP_KEY,
         *("offset", "timestamp", "family", "role", "creates", "is_tombstone", "protocol_type"),
         items,

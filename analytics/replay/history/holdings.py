@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CURRENT, GROUP, MEMBER, TARGET
-from analytics.replay.history.group_steps import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
-from analytics.replay.lives import GROUP_KEY
+from analytics.replay.group_records import CLASSIC, CURRENT, GROUP, GROUP_KEY, MEMBER, TARGET
+from analytics.replay.groups.coordinator_log import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -16,20 +16,20 @@ from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
-from analytics.replay.group_epochs import REMOVED_ASSIGNMENT_EPOCH
 from analytics.replay.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
     CONSUMER,
     CURRENT,
     GROUP,
+    GROUP_KEY,
     MEMBER,
+    REMOVED_ASSIGNMENT_EPOCH,
     SHARE,
     STREAMS,
     TARGET,
 )
 from analytics.replay.history.takeovers import is_simple
-from analytics.replay.lives import GROUP_KEY
 from analytics.replay.record_position import IN_DUMP, POSITION
 from analytics.replay.rules import ReplayRules
 from schemas.load_faults import load_faults as known_faults

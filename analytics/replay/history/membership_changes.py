@@ -19,10 +19,9 @@ from pyspark.sql import functions as F
 
 from analytics.replay.contract import as_table
 from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_records import CLASSIC, CURRENT
-from analytics.replay.history.group_steps import PRESENCE, SUBSCRIPTION
+from analytics.replay.group_records import CLASSIC, CURRENT, GROUP_KEY
+from analytics.replay.groups.coordinator_log import PRESENCE, SUBSCRIPTION
 from analytics.replay.history.shown_from import born_from, lost_until
-from analytics.replay.lives import GROUP_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

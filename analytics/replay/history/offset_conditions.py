@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CONSUMER, CONSUMER_PROTOCOL, SHARE, STREAMS
+from analytics.replay.group_records import (
+    CLASSIC,
+    CONSUMER,
+    CONSUMER_PROTOCOL,
+    GROUP_KEY,
+    SHARE,
+    STREAMS,
+)
 from analytics.replay.history.group_spans import (
     ACTIVE,
     FOREVER,
@@ -15,7 +22,6 @@ from analytics.replay.history.group_spans import (
     SUBSCRIBED,
     UNPARSEABLE,
 )
-from analytics.replay.lives import GROUP_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
 from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_records import CLASSIC
+from analytics.replay.group_records import CLASSIC, GROUP_KEY
 from analytics.replay.history.offset_causes import (
     ADMIN_OR_SIMPLE,
     UNKNOWN,
@@ -32,7 +32,6 @@ from analytics.replay.history.offset_lives import (
     transactional_commits,
 )
 from analytics.replay.history.shown_from import shown_from
-from analytics.replay.lives import GROUP_KEY
 from analytics.replay.log.archived_commits import (
     MAY_BE_ABORTED,
     MAY_HAVE_BEEN_ABORTED,

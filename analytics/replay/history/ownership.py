@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
-from analytics.replay.group_records import CURRENT, STREAMS
-from analytics.replay.history.group_steps import PENDING, PRESENCE
-from analytics.replay.lives import GROUP_KEY
+from analytics.replay.group_records import CURRENT, GROUP_KEY, STREAMS
+from analytics.replay.groups.coordinator_log import PENDING, PRESENCE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

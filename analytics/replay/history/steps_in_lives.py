@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CURRENT, GROUP, MEMBER, TARGET
-from analytics.replay.lives import GROUP_KEY
+from analytics.replay.group_records import CLASSIC, CURRENT, GROUP, GROUP_KEY, MEMBER, TARGET
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
@@ -24,7 +23,7 @@ _END = "end"
 
 
 def steps_in_lives(steps: DataFrame, initial_epoch: int = 0) -> DataFrame:
-    """Add to `group_steps` where each belongs.
+    """Add to each record about a group where it belongs.
 
     Args:
         steps: Of `with_takeovers`.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from analytics.replay.as_of import Decoded
 from analytics.replay.coverage import Coverage
 from analytics.replay.graph import Step
+from analytics.replay.groups.coordinator_log import COORDINATOR_LOG
 from analytics.replay.history.assignment_history import assignment_history
 from analytics.replay.history.coordinator_epochs import coordinator_epochs
 from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.group_epochs import group_epochs
 from analytics.replay.history.group_events import Told, group_events
-from analytics.replay.history.group_steps import group_steps
 from analytics.replay.history.holdings import holdings, runs
 from analytics.replay.history.load_faults import load_faults
 from analytics.replay.history.membership_changes import membership_changes
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from analytics.replay.metadata_log import MetadataLog
 
 
-def _steps(cut: Decoded, rules: ReplayRules) -> DataFrame:
+def _steps(log: DataFrame, cut: Decoded, rules: ReplayRules) -> DataFrame:
     commits = cut["offset_commit"] if rules.groups_end_by_tombstones else None
-    steps = with_takeovers(group_steps(cut), commits)
+    steps = with_takeovers(log.drop(*_OF_STATE), commits)
     return steps_in_lives(steps, rules.initial_epoch).localCheckpoint()
 
 
@@ -71,6 +71,8 @@ def _around_offsets(
     )
 
 
+_OF_STATE = ("kind", "previous_epoch", "state_ms", "members")
+"""Columns of the coordinator's log that history makes nothing of."""
 _REMOVALS = "coordinator_partition int, record_offset bigint, cause string, confidence string"
 _AROUND = ("cut", "group_steps", "held", "owned", "removals", "topics", "elections")
 _TOLD = (
@@ -85,7 +87,8 @@ _TOLD = (
 )
 
 HISTORY = (
-    Step("group_steps", _steps, ("cut", "rules")),
+    COORDINATOR_LOG,
+    Step("group_steps", _steps, ("coordinator_log", "cut", "rules")),
     Step("load_faults", load_faults, ("group_steps", "cut", "rules")),
     Step("held", _held, ("group_steps", "topics")),
     Step("removals", _removals, ("cut", "topics", "rules", "coverage")),

@@ -2,7 +2,7 @@
 
 Since 4.0 (``GroupMetadataManager``: get or create by a record of another type). A simple group is
 made by a commit where there is no group, or by a classic value without members and protocol type;
-`analytics.replay.simple_groups` decides the same of the present lives alone.
+`analytics.replay.groups.lives` decides the same of the present lives alone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CONSUMER, GROUP, STREAMS
-from analytics.replay.lives import GROUP_KEY
+from analytics.replay.group_records import CLASSIC, CONSUMER, GROUP, GROUP_KEY, STREAMS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -23,10 +22,10 @@ _STRETCH = (*GROUP_KEY, "stretch")
 
 
 def with_takeovers(steps: DataFrame, commits: DataFrame | None) -> DataFrame:
-    """Add `takes_over` to `group_steps`: what the step took over, `classic` or `simple`, or null.
+    """Add `takes_over` to `coordinator_log`: what a record took over, `classic`, `simple` or null.
 
     Args:
-        steps: Of `group_steps`, at least the columns that are looked at here.
+        steps: Of `coordinator_log`, at least the columns that are looked at here.
         commits: Decoded `offset_commit`; None where tombstones take nothing over, before 4.0.
     """
     nothing = F.lit(None).cast("string")

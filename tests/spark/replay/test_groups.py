@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.assignments import assignments
 from analytics.replay.coverage import Coverage
-from analytics.replay.group_log import GroupLog, group_log, groups_gone
 from analytics.replay.group_records import KINDS, MEMBER_ROLES
-from analytics.replay.groups import groups
-from analytics.replay.members import members
+from analytics.replay.groups.coordinator_log import coordinator_log
+from analytics.replay.groups.state import GroupState, folded_groups, groups_gone
+from analytics.replay.groups.tables import assignments, groups, members
 from analytics.replay.offsets import committed_offsets, pending_offsets
 from analytics.replay.rules import replay_rules
 from schemas import table
@@ -19,6 +18,8 @@ from tests.support.decoded_frames import frames_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
+
+    from analytics.replay.as_of import Decoded
 
 TOPIC = "__consumer_offsets"
 TABLES = (*KINDS, "offset_commit", "control_markers", "transaction_log")
@@ -261,8 +262,11 @@ def key_of(name: str, group: str, member_id: str | None) -> dict[str, Any]:
     return {"group_id": group}
 
 
-def log_of(spark: SparkSession, cases: list[list[Record]]) -> GroupLog:
-    return group_log(frames_of(spark, rows_of(cases), TABLES), replay_rules("4.3"))
+RULES = replay_rules("4.3")
+
+
+def state_of(decoded: Decoded) -> GroupState:
+    return folded_groups(coordinator_log(decoded).localCheckpoint(), decoded, RULES)
 
 
 def number_of(row: Row) -> int:
@@ -272,16 +276,17 @@ def number_of(row: Row) -> int:
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, dict[int, list[Row]]]:
     """All cases replayed at once, by table and case."""
-    log = log_of(spark, [case[0] for case in CASES.values()])
+    decoded = frames_of(spark, rows_of([case[0] for case in CASES.values()]), TABLES)
+    state = state_of(decoded)
     offsets = [
-        of_table(log.decoded, log.rules, groups_gone(log))
+        of_table(decoded, RULES, groups_gone(state))
         for of_table in (committed_offsets, pending_offsets)
     ]
     lost = NUMBERS["consumer"], NUMBERS["classic"]
     coverage = Coverage(complete_from={(TOPIC, number): 1 for number in lost})
     tables = {
-        "groups": groups(log, *offsets, coverage),
-        "members": members(log),
+        "groups": groups(state, *offsets, coverage),
+        "members": members(state),
         "committed_offsets": offsets[0],
     }
     by_case: dict[str, dict[int, list[Row]]] = {}
@@ -375,20 +380,14 @@ def test_assignments_are_one_row_a_partition_or_task(spark: SparkSession) -> Non
         "active_tasks": [{"subtopology_id": "0", "partitions": [0]}],
         "warmup_tasks": [{"subtopology_id": "1", "partitions": [2]}],
     }
-    log = log_of(
-        spark,
-        [
-            [classic("m")],
-            [member("m"), epoch(4), assigned(4), target("m", ID, [0]), current("m", 3, 1, **given)],
-            [
-                epoch(3, "streams"),
-                member("m", "streams"),
-                current("m", 3, 1, "streams", **tasks),
-            ],
-        ],
-    )
+    cases = [
+        [classic("m")],
+        [member("m"), epoch(4), assigned(4), target("m", ID, [0]), current("m", 3, 1, **given)],
+        [epoch(3, "streams"), member("m", "streams"), current("m", 3, 1, "streams", **tasks)],
+    ]
+    state = state_of(frames_of(spark, rows_of(cases), TABLES))
     topics = spark.createDataFrame([("t", ID)], "topic string, topic_id string")
-    frame = assignments(log, topics)
+    frame = assignments(state, topics)
     assert frame.columns == [column.name for column in table("assignments").columns]
     rows = sorted(tuple(row) for row in frame.drop("member_id").collect())
     assert rows == [

@@ -1,8 +1,9 @@
-"""Every record about a group with what it says, as one table: a step in the group's history.
+"""Every record about a group but its offsets, with what it says: what the coordinator replays.
 
 What a record says of its group is the same for every type once it is written down as items: a
 member is there, subscribes to something, has or shall have partitions. A snapshot of a classic
-group holds the items of all its members, the records of other groups those of one.
+group holds the items of all its members, the records of other groups those of one. Both the state
+(`analytics.replay.groups.fold`) and the history, in which each record is a step, are made of it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
-from analytics.replay.classic_groups import is_unread
+from analytics.replay.graph import Step
 from analytics.replay.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
@@ -27,6 +28,7 @@ from analytics.replay.group_records import (
     TOPOLOGY,
     Kind,
 )
+from analytics.replay.groups.member_details import DETAILS, details, is_unread
 from analytics.replay.record_position import POSITION
 from analytics.replay.stored_values import text
 from analytics.replay.union import union_all
@@ -48,36 +50,51 @@ ITEMS = (
 SAID = {
     "epoch": "int",
     "member_state": "int",
+    "previous_epoch": "int",
     "protocol": "string",
     "leader": "string",
     "protocol_type": "string",
+    "state_ms": "bigint",
     "unread": "int",
     "validated_epoch": "int",
+    "members": DETAILS,
     "about": ABOUT,
     "items": ITEMS,
 }
 """What a record may say; null where it does not."""
 
 
-def group_steps(decoded: Decoded) -> DataFrame:
+def coordinator_log(decoded: Decoded) -> DataFrame:
     """Gather the records of all groups with what they say.
 
     Returns:
-        `coordinator_partition`, `group_id`, `family`, `role`, `creates`, `record_type`,
+        `coordinator_partition`, `group_id`, `kind` (int: its place in `KINDS`), `family`, `role`,
+        `creates`, `record_type`,
         `member_id`, `offset`, `timestamp`, `batch` (tells which records were written together),
         `batch_offset`, `is_tombstone`, `position` (a struct of `POSITION`) and the columns of
         `SAID`.
     """
-    return union_all(_step(decoded[name], kind) for name, kind in KINDS.items())
+    return union_all(
+        _told(decoded[name], number, kind) for number, (name, kind) in enumerate(KINDS.items())
+    )
 
 
-def _step(records: DataFrame, kind: Kind) -> DataFrame:
+def _kept(decoded: Decoded) -> DataFrame:
+    return coordinator_log(decoded).localCheckpoint()
+
+
+COORDINATOR_LOG = Step("coordinator_log", _kept, ("cut",))
+"""What both the state and the history of groups are made of."""
+
+
+def _told(records: DataFrame, number: int, kind: Kind) -> DataFrame:
     said = _said(kind)
     group = "key.group" if kind.family == CLASSIC else "key.group_id"
     member = F.col("key.member_id") if kind.role in MEMBER_ROLES else F.lit(None)
     return records.select(
         F.col("partition").alias("coordinator_partition"),
         F.col(group).alias("group_id"),
+        F.lit(number).alias("kind"),
         F.lit(kind.family).alias("family"),
         F.lit(kind.role).alias("role"),
         F.lit(kind.creates).alias("creates"),
@@ -103,6 +120,7 @@ def _said(kind: Kind) -> dict[str, Column]:
     if kind.role == CURRENT:
         return {
             "epoch": value["member_epoch"],
+            "previous_epoch": value["previous_member_epoch"],
             "member_state": value["state"],
             "items": _when_valued(F.concat(F.array(_there()), *_current(kind))),
         }
@@ -119,6 +137,8 @@ def _classic_group() -> dict[str, Column]:
         "protocol": text(value["protocol"]),
         "leader": text(value["leader"]),
         "protocol_type": text(value["protocol_type"]),
+        "state_ms": value["current_state_timestamp"],
+        "members": details(CLASSIC),
         "unread": F.size(F.filter(value["members"], is_unread)),
         "items": F.flatten(F.transform(value["members"], _classic_items)),
     }
@@ -149,6 +169,7 @@ def _member(kind: Kind) -> dict[str, Column]:
     subscribed = _subscribed(F.lit(None).cast("string"), names, regex, F.lit(None).cast(ABOUT))
     return {
         "about": F.when(~F.col("is_tombstone"), about),
+        "members": details(kind.family),
         "items": _when_valued(F.array(_there(), subscribed, *_named(kind))),
     }
 

@@ -1,0 +1,68 @@
+"""What members have, give back and shall have, as rows of `assignments`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.replay.group_records import CURRENT, FAMILIES, GROUP, TARGET
+from analytics.replay.groups.coded_log import NONE, numbers
+from analytics.replay.groups.columns import ASSIGNMENTS, CLASSIC, ITEMS, PENDING
+from analytics.replay.groups.member_rows import struct
+
+if TYPE_CHECKING:
+    from analytics.replay.groups.coded_log import Numbers
+    from analytics.replay.groups.group_rows import Groups
+    from analytics.replay.groups.in_force import InForce
+    from analytics.replay.groups.member_rows import Members
+
+_GIVEN = pa.array([CURRENT, PENDING, TARGET])
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """Partitions and tasks of members: their rows, and the group of each."""
+
+    rows: pa.StructArray
+    group: Numbers
+
+
+def assignment_rows(kept: InForce, members: Members, groups: Groups) -> Assignments:
+    """Return what members were given, a row for each partition or task."""
+    own, _ = kept.of_groups(GROUP)
+    classic = np.flatnonzero((kept.lives.family == CLASSIC) & (own != NONE))
+    (current, current_group), (target, target_group) = members.current, members.target
+    rows = np.concatenate([own[classic], current, target])
+    group = np.concatenate([classic, current_group, target_group])
+    # A target belongs to the group's assignment epoch, all else to the epoch its record names.
+    epoch = pa.concat_arrays(
+        [
+            kept.said("epoch", np.concatenate([own[classic], current])),
+            pa.array(groups.assignment_epoch[target_group].astype(np.int32)),
+        ]
+    )
+    lists = kept.said("items", rows)
+    items, holder = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
+    is_given = pc.is_in(pc.struct_field(items, "kind"), _GIVEN)
+    items, holder = items.filter(is_given), holder[is_given.to_numpy(zero_copy_only=False)]
+    partitions = pc.struct_field(items, "partitions")
+    item = numbers(pc.list_parent_indices(partitions))
+    holder, each = holder[item], items.take(pa.array(item))
+    told = {
+        name: pc.struct_field(each, name)
+        for name in (field.name for field in ITEMS)
+        if name != "partitions"
+    }
+    told |= {
+        "group_type": pa.array(
+            np.array(FAMILIES, object)[kept.lives.family[group[holder]]], pa.string()
+        ),
+        "epoch": epoch.take(pa.array(holder)),
+        "member_id": pc.coalesce(told["member_id"], kept.said("member_id", rows[holder])),
+        "partition": pc.list_flatten(partitions),
+    }
+    return Assignments(struct(ASSIGNMENTS, told), group[holder])

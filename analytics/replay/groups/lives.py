@@ -1,0 +1,154 @@
+"""Which type a group has and since when: its present life (``GroupMetadataManager``).
+
+A classic value replaces whatever is stored under the id, and a classic tombstone removes it, of any
+type. The group tombstone of another type ends a life of that type. Any value of a type makes the
+group where there is none. A tombstone that meets no group does nothing. Where records of two types
+follow each other without the tombstone between them, which no broker writes and a lost segment can
+show, the later type is the group's.
+
+Some groups are there for their offsets alone, and give way to the first type that comes: commits
+make one where there is no group, and a classic value without members and protocol type is one
+(``ClassicGroup.isSimpleGroup``). Since 4.0 even a tombstone of a consumer or streams group takes it
+over, and that of the group itself ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.compute as pc
+
+from analytics.replay.group_records import FAMILIES, GROUP
+from analytics.replay.groups.coded_log import NONE, CodedLog, first_row, last_row, numbers
+from analytics.replay.groups.columns import CLASSIC, COMMIT, CONSUMER, STREAMS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from analytics.replay.groups.coded_log import Flags, Numbers
+
+_TYPES = len(FAMILIES)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """The rows that decide about lives, by group and type; `NONE` where there is no such row.
+
+    Attributes:
+        made: The last value that makes a group.
+        removed: The last tombstone of a group.
+        since: What ended the lives of a type before the present one; later rows belong to it.
+        first: The first value behind that which makes a group.
+        newer: By group, the last tombstone of a consumer or streams group.
+    """
+
+    made: Numbers
+    removed: Numbers
+    since: Numbers
+    first: Numbers
+    newer: Numbers
+
+
+@dataclass(frozen=True)
+class Lives:
+    """The present lives, by group.
+
+    Attributes:
+        is_there: Whether there is a group that has records.
+        family: The number of its type.
+        since: The row behind which its records are; `NONE`: all are.
+        made_by: The row that made it; tombstones before it met no group.
+        is_gone: Whether the group was removed and not made again, by a commit neither.
+    """
+
+    is_there: Flags
+    family: Numbers
+    since: Numbers
+    made_by: Numbers
+    is_gone: Flags
+
+
+def turns(log: CodedLog) -> Turns:
+    """Find the rows that decide about lives."""
+    place, size = log.group * _TYPES + log.family, log.groups * _TYPES
+
+    def by_type(found: Numbers) -> Numbers:
+        return found.reshape(log.groups, _TYPES)
+
+    makes = log.makes_group
+    made = by_type(last_row(place, makes, size))
+    removed = by_type(last_row(place, log.is_of(GROUP) & log.is_tombstone, size))
+    since = _ends_of_earlier_lives(made, removed)
+    here = np.arange(len(log.group)) > since[log.group, log.family]
+    is_newer = log.is_tombstone & np.isin(log.family, (CONSUMER, STREAMS))
+    return Turns(
+        made,
+        removed,
+        since,
+        by_type(first_row(place, makes & here, size)),
+        last_row(log.group, is_newer, log.groups),
+    )
+
+
+def lives(log: CodedLog, turns: Turns, *, groups_end_by_tombstones: bool) -> Lives:
+    """Say which groups there are.
+
+    Args:
+        log: The records.
+        turns: Of these records.
+        groups_end_by_tombstones: Simple groups are groups as others are: from 4.0 on.
+    """
+    each = np.arange(log.groups)
+    family = turns.made.argmax(axis=1)
+    since, made_by = turns.since[each, family], turns.first[each, family]
+    is_there = turns.made[each, family] > since
+    if not groups_end_by_tombstones:
+        return Lives(is_there, family, since, made_by, np.zeros(log.groups, bool))
+    committed = first_row(log.group, log.kind == COMMIT, log.groups)
+    simple = _simple_values(log, turns)
+    is_simple = is_there & (family == CLASSIC) & (simple != NONE)
+    ended = np.maximum(turns.removed[:, CONSUMER], turns.removed[:, STREAMS])
+    is_there &= ~(is_simple & (ended > simple))
+    stands_on = np.where(is_there, np.where(is_simple, simple, NONE), committed)
+    is_over = (stands_on != NONE) & (turns.newer > stands_on)
+    made_by = _earliest(
+        made_by,
+        np.where(committed > since, committed, NONE),
+        np.where(simple == since, simple, NONE),
+    )
+    was_removed = (turns.removed != NONE).any(axis=1)
+    taker: Numbers = log.family[turns.newer]
+    return Lives(
+        is_there | is_over,
+        np.where(is_over, taker, family),
+        np.where(is_over, stands_on, since),
+        np.where(is_over, stands_on, made_by),
+        was_removed & ~(is_there | is_over) & (committed == NONE),
+    )
+
+
+def _ends_of_earlier_lives(made: Numbers, removed: Numbers) -> Numbers:
+    since = np.maximum(removed, removed[:, [CLASSIC]])
+    for family in range(_TYPES):
+        others = np.delete(made, family, axis=1).max(axis=1)
+        since[:, family] = np.maximum(since[:, family], others)
+    # A classic value is a whole life: it begins right there, if nothing ended it since.
+    since[:, CLASSIC] = np.maximum(removed[:, CLASSIC], made[:, CLASSIC] - 1)
+    return since
+
+
+def _simple_values(log: CodedLog, turns: Turns) -> Numbers:
+    """Return by group its last classic value, where nobody would miss that group, else `NONE`."""
+    last = turns.made[:, CLASSIC]
+    members = numbers(pc.list_value_length(log.rows.column("members")), null=0)
+    no_protocol: NDArray[np.bool_] = pc.is_null(log.rows.column("protocol_type")).to_numpy()
+    is_simple: Flags = (no_protocol & (members == 0))[last]
+    return np.where((last != NONE) & is_simple, last, NONE)
+
+
+def _earliest(first: Numbers, *others: Numbers) -> Numbers:
+    for other in others:
+        first = np.where(other == NONE, first, np.minimum(first, other))
+    return first

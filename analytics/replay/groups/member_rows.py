@@ -1,0 +1,194 @@
+"""The members of groups, as rows of `members`.
+
+A member of a consumer, share or streams group exists from its first metadata or current
+assignment until the tombstone of its metadata. A tombstone of its current assignment alone leaves
+it there with epoch -1 and nothing assigned. A member without a current assignment is at epoch 0 and
+stable. All members of a classic group are in its last value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.replay.group_records import CURRENT, FAMILIES, GROUP, MEMBER, TARGET
+from analytics.replay.groups.coded_log import NONE, dense, numbers
+from analytics.replay.groups.columns import CLASSIC, MEMBER_DETAILS, MEMBERS, OF_MEMBERS, STREAMS
+from analytics.replay.groups.in_force import InForce, optional, whole
+
+if TYPE_CHECKING:
+    from analytics.replay.groups.coded_log import Flags, Numbers
+
+JOINING_EPOCH = 0
+LEFT_EPOCH = -1
+STABLE = "STABLE"
+UNKNOWN_STATE = "UNKNOWN"
+_PARTITION_STATES = {0: STABLE, 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTITIONS"}
+_TASK_STATES = {1: STABLE, 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"}
+_NO_STATE = -(1 << 40)
+"""Stored nowhere: states are 8 bits wide."""
+
+
+@dataclass(frozen=True)
+class Members:
+    """The members of all groups.
+
+    Attributes:
+        rows: As `members`; those of classic groups come first.
+        group: Of each row, its group.
+        epoch: Of each row, its epoch.
+        state: Of each row, its state in Kafka's words, None of members of classic groups.
+        current: The rows of `RECORDS` that say what members have, and the groups of these.
+        target: Those that say what members shall have; such a member need not exist.
+    """
+
+    rows: pa.StructArray
+    group: Numbers
+    epoch: Numbers
+    state: np.ndarray
+    current: tuple[Numbers, Numbers]
+    target: tuple[Numbers, Numbers]
+
+
+@dataclass(frozen=True)
+class _Records:
+    """Members of consumer, share and streams groups by number, and the rows that make them."""
+
+    group: Numbers
+    row: Numbers
+    metadata: Numbers
+    current: Numbers
+    target: Numbers
+    exists: Flags
+    has_left: Flags
+
+
+def member_rows(kept: InForce) -> Members:
+    """Return the members of all groups."""
+    records = _records(kept)
+    classic, classic_group = _of_classic_groups(kept)
+    there = np.flatnonzero(records.exists)
+    epoch, told, state = _of_others(kept, records, there)
+    has = records.exists & ~records.has_left & (records.current != NONE)
+    shall_have = records.target != NONE
+    generation = pc.struct_field(classic, "member_epoch")
+    return Members(
+        pa.concat_arrays([classic, told]),
+        np.concatenate([classic_group, records.group[there]]),
+        np.concatenate([numbers(generation), epoch]),
+        np.concatenate([np.full(len(classic), None), state]),
+        (records.current[has], records.group[has]),
+        (records.target[shall_have], records.group[shall_have]),
+    )
+
+
+def _records(kept: InForce) -> _Records:
+    keys = kept.keys
+    of_it = np.flatnonzero(OF_MEMBERS[keys.kind] & kept.lives.is_there[keys.group])
+    member, count = dense(keys.group[of_it], keys.member[of_it])
+    group, row = np.full((2, count), NONE, np.int64)
+    group[member], row[member] = keys.group[of_it], keys.row[of_it]
+
+    def last(role: str) -> tuple[Numbers, Numbers]:
+        value, tombstone = np.full((2, count), NONE, np.int64)
+        which = keys.are_of(role)[of_it]
+        value[member[which]] = keys.value[of_it][which]
+        tombstone[member[which]] = keys.tombstone[of_it][which]
+        return value, tombstone
+
+    metadata, born = last(MEMBER)
+    current, dropped = last(CURRENT)
+    target, target_dropped = last(TARGET)
+    has_current = current > born
+    left_after = np.maximum(np.maximum(born, current), np.where(has_current, NONE, metadata))
+    return _Records(
+        group,
+        row,
+        metadata=np.where(metadata > born, metadata, NONE),
+        current=np.where(has_current, current, NONE),
+        target=np.where(target > target_dropped, target, NONE),
+        exists=(metadata > born) | has_current,
+        has_left=dropped > left_after,
+    )
+
+
+def _of_others(
+    kept: InForce, records: _Records, there: Numbers
+) -> tuple[Numbers, pa.StructArray, np.ndarray]:
+    """Return epochs, rows and states of members of consumer, share and streams groups."""
+    current, has_left = records.current[there], records.has_left[there]
+    family = kept.lives.family[records.group[there]]
+    stored = numbers(kept.said("epoch", current), JOINING_EPOCH)
+    epoch = np.where(has_left, LEFT_EPOCH, stored)
+    previous = kept.said("previous_epoch", current)
+    before = np.where(has_left, LEFT_EPOCH, numbers(previous))
+    state = _states(family, numbers(kept.said("member_state", current), _NO_STATE))
+    details = _details(kept, records.metadata[there])
+    told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
+    told |= {
+        "group_type": _words(np.array(FAMILIES, object)[family]),
+        "member_id": kept.said("member_id", records.row[there]),
+        "is_classic": pc.fill_null(told["is_classic"], fill_value=False),
+        "member_epoch": optional(epoch, np.zeros(len(there), bool)),
+        "previous_member_epoch": optional(
+            before, ~has_left & pc.is_null(previous).to_numpy(zero_copy_only=False)
+        ),
+        "state": _words(state),
+    }
+    return epoch, struct(MEMBERS, told), state
+
+
+def _details(kept: InForce, rows: Numbers) -> pa.StructArray:
+    """Return what records of one member each say of it; null where there is no record."""
+    lists = kept.said("members", rows)
+    place = np.full(len(rows), NONE, np.int64)
+    parents = numbers(pc.list_parent_indices(lists))
+    place[parents] = np.arange(len(parents))
+    return pc.list_flatten(lists).take(pa.array(place, mask=place == NONE))
+
+
+def _of_classic_groups(kept: InForce) -> tuple[pa.StructArray, Numbers]:
+    value, _ = kept.of_groups(GROUP)
+    groups = np.flatnonzero((kept.lives.family == CLASSIC) & (value != NONE))
+    rows = value[groups]
+    lists = kept.said("members", rows)
+    details, parents = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
+    told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
+    told |= {
+        "group_type": _words(np.full(len(parents), FAMILIES[CLASSIC], object)),
+        "member_epoch": kept.said("epoch", rows[parents]),
+    }
+    return struct(MEMBERS, told), groups[parents]
+
+
+def _states(family: Numbers, stored: Numbers) -> np.ndarray:
+    """Return states in Kafka's words; a member that has no record of one is stable."""
+    words = np.full(len(stored), UNKNOWN_STATE, object)
+    for states, are in (
+        (_PARTITION_STATES, family != STREAMS),
+        (_TASK_STATES, family == STREAMS),
+    ):
+        for code, word in states.items():
+            words[are & (stored == code)] = word
+    words[stored == _NO_STATE] = STABLE
+    return words
+
+
+def struct(type_: pa.StructType, told: dict[str, pa.Array]) -> pa.StructArray:
+    """Return structs of columns; those that are not told are null."""
+    length = len(next(iter(told.values())))
+    columns = [
+        whole(told[field.name]).cast(field.type)
+        if field.name in told
+        else pa.nulls(length, field.type)
+        for field in type_
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(type_))
+
+
+def _words(words: np.ndarray) -> pa.Array:
+    return pa.array(words, pa.string())
