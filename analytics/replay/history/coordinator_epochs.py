@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
-from analytics.replay.group_records import KINDS
 from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
@@ -24,16 +23,23 @@ KEY = ("topic", "partition", "leader_epoch")
 _TABLES = ("offset_commit", "control_markers", "share_snapshot", "share_update", "transaction_log")
 
 
-def coordinator_epochs(decoded: Decoded, elected: DataFrame) -> DataFrame:
+def coordinator_epochs(decoded: Decoded, log: DataFrame, elected: DataFrame) -> DataFrame:
     """Return the table `coordinator_epochs`.
 
     Args:
         decoded: Decoded tables, cut at an instant.
+        log: Their `coordinator_log`.
         elected: Of `elections`, up to the same instant.
     """
-    light = union_all(
-        decoded[name].select(*KEY, "offset", "timestamp") for name in (*_TABLES, *KINDS)
+    about_groups = log.select(
+        F.lit(INTERNAL[0]).alias("topic"),
+        F.col("coordinator_partition").alias("partition"),
+        "position.leader_epoch",
+        "offset",
+        "timestamp",
     )
+    others = (decoded[name].select(*KEY, "offset", "timestamp") for name in _TABLES)
+    light = union_all((about_groups, *others))
     found = (
         light.where(F.col("topic").isin(*INTERNAL) & F.col("leader_epoch").isNotNull())
         .groupBy(*KEY)

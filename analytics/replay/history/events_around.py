@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 
 from analytics.replay.as_of import Decoded
 from analytics.replay.configs import RESOURCES, harmless_name
-from analytics.replay.group_records import KINDS
 from analytics.replay.history.event_rows import METADATA, OFFSETS, event_rows, words
 from analytics.replay.record_position import IN_DUMP
 from analytics.replay.stored_values import word
@@ -28,6 +27,7 @@ def events_around(
     coordinators: DataFrame,
     offsets: DataFrame,
     assigned: DataFrame,
+    steps: DataFrame,
 ) -> DataFrame:
     """Return coordinator_changed, topic_created, topic_deleted, topic_grown and config_changed.
 
@@ -38,6 +38,7 @@ def events_around(
         coordinators: The table `coordinator_epochs`.
         offsets: The table `offset_history`.
         assigned: The table `assignment_history`.
+        steps: Every record about a group, with its place.
     """
     seen = (
         offsets.groupBy("coordinator_partition", "group_id", "topic")
@@ -51,14 +52,16 @@ def events_around(
     )
     uses = seen.where("topic is not null").select("group_id", "topic").distinct()
     events = (
-        _coordinators(seen, coordinators, decoded),
+        _coordinators(seen, coordinators, decoded, steps),
         _topics(metadata, topics, uses),
         _configs(metadata, seen, uses),
     )
     return union_all(events)
 
 
-def _coordinators(seen: DataFrame, coordinators: DataFrame, decoded: Decoded) -> DataFrame:
+def _coordinators(
+    seen: DataFrame, coordinators: DataFrame, decoded: Decoded, steps: DataFrame
+) -> DataFrame:
     groups = seen.groupBy("coordinator_partition", "group_id").agg(
         F.min("seen_at").alias("seen_at")
     )
@@ -72,7 +75,7 @@ def _coordinators(seen: DataFrame, coordinators: DataFrame, decoded: Decoded) ->
     )
     order = Window.partitionBy("coordinator_partition").orderBy("leader_epoch")
     led = epochs.withColumn("led_before", F.lag("leader").over(order))
-    changed = _with_positions(led, decoded)
+    changed = _with_positions(led, decoded, steps)
     rows = groups.join(changed, "coordinator_partition").where("record_offset > seen_at")
     detail = F.concat_ws(
         "; ",
@@ -90,15 +93,13 @@ def _coordinators(seen: DataFrame, coordinators: DataFrame, decoded: Decoded) ->
     )
 
 
-def _with_positions(epochs: DataFrame, decoded: Decoded) -> DataFrame:
+def _with_positions(epochs: DataFrame, decoded: Decoded, steps: DataFrame) -> DataFrame:
     """Add where the first record of each leader epoch is, of all epochs but the first."""
     first = Window.partitionBy("coordinator_partition").orderBy("leader_epoch")
     later = epochs.withColumn("nth", F.row_number().over(first)).where("nth > 1").drop("nth")
     later = later.localCheckpoint()
     place = ("coordinator_partition", "record_offset")
-    # Where nothing changed there is nothing to look for in all those tables.
-    names = ("offset_commit",) if later.isEmpty() else ("offset_commit", "control_markers", *KINDS)
-    records = union_all(
+    others = (
         decoded[name]
         .where(F.col("topic") == OFFSETS)
         .select(
@@ -106,8 +107,14 @@ def _with_positions(epochs: DataFrame, decoded: Decoded) -> DataFrame:
             F.col("offset").alias("record_offset"),
             *IN_DUMP,
         )
-        for name in names
+        for name in ("offset_commit", "control_markers")
     )
+    about_groups = steps.select(
+        "coordinator_partition",
+        F.col("offset").alias("record_offset"),
+        *(F.col(f"position.{name}").alias(name) for name in IN_DUMP),
+    )
+    records = union_all((*others, about_groups))
     # As many as there were elections: few beside the records.
     places = records.join(F.broadcast(later.select(*place).distinct()), list(place))
     return later.join(places, list(place), "left")

@@ -64,6 +64,7 @@ def group_events(
             told.coordinator_epochs,
             told.offset_history,
             told.assignment_history,
+            told.group_steps,
         ),
     )
     return as_table(union_all(events), "group_events")

@@ -99,7 +99,7 @@ HISTORY = (
     Step("membership_changes", membership_changes, ("owned", "group_epochs", "coverage")),
     Step("assignment_history", assignment_history, ("owned", "coverage")),
     Step("elections", _elections, ("metadata", "topics")),
-    Step("coordinator_epochs", coordinator_epochs, ("cut", "elections")),
+    Step("coordinator_epochs", coordinator_epochs, ("cut", "coordinator_log", "elections")),
     Step("share_partition_epochs", share_partition_epochs, ("cut", "topics")),
     Step("told", Told, _TOLD),
     Step("group_events", group_events, ("cut", "rules", "metadata", "told", "coverage")),
