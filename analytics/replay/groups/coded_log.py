@@ -57,7 +57,7 @@ class CodedLog:
 
     def is_of(self, role: str) -> Flags:
         """Of each row, whether it is in a role."""
-        found: Flags = (role == ROLE_OF)[self.kind]
+        found: Flags = np.equal(ROLE_OF, role)[self.kind]
         return found
 
     @property
