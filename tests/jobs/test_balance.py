@@ -74,8 +74,19 @@ def test_the_storm_is_named(rebalances: dict[str, Any]) -> None:
     assert churn == {"flapping-indexer": 15, "idle-members": 2, "ledger-rr": 1}
 
 
+def test_what_led_to_epochs_is_told(rebalances: dict[str, Any]) -> None:
+    causes: dict[str, list[str]] = {}
+    for row in rebalances["causes"]:
+        causes.setdefault(row["group_id"], []).append(row["cause"])
+    assert causes["idle-members"] == ["members_changed", "topic_grew"]
+    assert causes["ledger-rr"] == ["members_changed"]
+    assert set(causes["flapping-indexer"]) <= {
+        *("members_changed", "leader_lost", "coordinator_changed", "not_synced"),
+    }
+
+
 def test_evaluations_are_kept_in_the_workspace(rebalances: dict[str, Any], workspace: Path) -> None:
-    for name in ("rebalances", "group_churn", "rebalance_storms"):
+    for name in ("rebalances", "group_churn", "rebalance_storms", "rebalance_causes"):
         kept = pq.read_table(workspace / "evaluations" / name, partitioning=None)
         assert kept.column_names == [column.name for column in table(name).columns]
     assert len(rebalances["rows"]) == 18

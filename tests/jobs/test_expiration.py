@@ -79,11 +79,35 @@ def test_what_if_is_told_by_retention_and_group(told: dict[str, Any]) -> None:
     assert all(row["lost_now"] <= row["offsets"] for row in told["what_if"])
 
 
+def test_groups_whose_offsets_have_all_expired_are_dead_with_a_tombstone(
+    told: dict[str, Any],
+) -> None:
+    ended = {row["group_id"]: row for row in told["endings"]}
+    # A commit pending in a transaction keeps one; another went when its transaction had ended.
+    assert ended.pop("tx-open-2")["verdict"] == "kept_by_transaction"
+    late = ended.pop("tx-keeps-alive")
+    assert (late["verdict"], late["tombstone_at"] > late["removed_at"]) == ("dead", True)
+    assert len(ended) == 21
+    for row in ended.values():
+        assert (row["verdict"], row["tombstone_at"]) == ("dead", row["removed_at"])
+
+
+def test_versions_of_the_request_are_told_by_group(told: dict[str, Any]) -> None:
+    found = {(row["group_id"], row["request"]): row["may_be"] for row in told["requests"]}
+    # A retention of its own makes an expire time, which no other request does.
+    assert found["legacy-day", "2-4 with a retention"] > 0
+    assert found["legacy-day", "5 and later"] == 0
+    assert found["modern-regex", "2-4 with a retention"] == 0
+    assert found["modern-regex", "5 and later"] > 0
+
+
 def test_the_tables_are_kept(told: dict[str, Any], workspace: Path) -> None:
     for name, rows in (
         ("offset_expiration", told["rows"]),
         ("offset_removals", told["removals"]),
         ("retention_what_if", told["what_if"]),
+        ("group_endings", told["endings"]),
+        ("commit_requests", told["requests"]),
     ):
         kept = pq.read_table(workspace / "evaluations" / name)
         assert kept.num_rows == len(rows) > 0

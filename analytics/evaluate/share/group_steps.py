@@ -32,6 +32,16 @@ PICTURE_LEFT = "the group was removed before its partition record was"
 COMPACTED = "compaction, or a loss, may have taken records of that time"
 
 
+_RECORDS: Final = pa.schema(
+    [
+        ("group_id", pa.string()),
+        *((name, pa.int64()) for name in ("partition", "offset", "at")),
+        ("gone", pa.bool_()),
+        ("kind", pa.int64()),
+    ]
+)
+
+
 @dataclass(frozen=True)
 class _Events:
     """Records of groups in order of group and offset, of three kinds.
@@ -104,7 +114,8 @@ def _events(records: StepRecords) -> _Events:
             }
         )
     )
-    rows = pa.concat_tables(parts).combine_chunks()
+    rows = pa.concat_tables([each.select(_RECORDS.names).cast(_RECORDS) for each in parts])
+    rows = rows.combine_chunks()
     ids = rows["group_id"].combine_chunks().dictionary_encode()
     group = ids.indices.to_numpy().astype(np.int64)
     order = np.lexsort((rows["offset"].to_numpy(), rows["partition"].to_numpy(), group))
@@ -118,6 +129,8 @@ def _events(records: StepRecords) -> _Events:
 
 
 def _columns(records: pa.Table, kind: int) -> pa.Table:
+    if not records.num_rows:
+        return _RECORDS.empty_table()
     at = pc.fill_null(records["timestamp"].cast(pa.int64()), NONE).to_numpy()
     return pa.table(
         {

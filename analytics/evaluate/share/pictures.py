@@ -76,6 +76,9 @@ def pictures_of(records: pa.Table) -> Pictures:
     Args:
         records: `phases.COLUMNS` of ``share_group_state_partition_metadata``, cut at the instant.
     """
+    if not records.num_rows:
+        # Where a workspace holds no decoded tables, columns have no types either.
+        return _nothing()
     records = records.combine_chunks()
     ids = pc.struct_field(_flat(records["key"]), "group_id").dictionary_encode()
     group = ids.indices.to_numpy().astype(np.int64)
@@ -101,6 +104,14 @@ def pictures_of(records: pa.Table) -> Pictures:
             for (phase, (record, _)), number in zip(lists.items(), parts, strict=True)
         },
     )
+
+
+def _nothing() -> Pictures:
+    none = np.zeros(0, np.int64)
+    named = dict.fromkeys((INITIALIZING, INITIALIZED, DELETING), (none, none))
+    ids = pa.array([], pa.string())
+    gone = np.zeros(0, np.bool_)
+    return Pictures(none, none, none, none, gone, ids, _THING.empty_table(), named)
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:

@@ -181,6 +181,13 @@ def test_a_second_life_is_held_against_its_own_records() -> None:
     assert len([each for each in found if each[1] == "cannot_tell"]) == 2
 
 
+def test_without_decoded_tables_there_are_no_steps() -> None:
+    nothing = pa.table({name: pa.array([], pa.null()) for name in COLUMNS})
+    log = share_log(*decoded([]))
+    records = StepRecords(pictures_of(nothing), nothing, nothing, log, {})
+    assert share_steps(records, SLACK_MS).num_rows == 0
+
+
 @pytest.mark.parametrize(
     ("dump", "acts"),
     [
