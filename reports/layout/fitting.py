@@ -20,6 +20,8 @@ _NAMES = {"group", "topic", "host", "client_host", "member", "process", "metadat
 _LISTS = {"assignment", "assignments", "current_assignment", "target_assignment", "partitions"}
 _KEYS, _SHORTEST_KEY = {"group", "group_id", "topic"}, 24
 """What rows are looked up by is cut last."""
+_WHOLE = {"setting"}
+"""Kafka's own words: cut short they are nobody's."""
 _LONGEST_WORD = 24
 """Such as `would_have_lost`; what is longer and has no blank is somebody's name."""
 _TIME = r"^\d{4}-\d\d-\d\dT[\d:.]+Z$"
@@ -61,7 +63,11 @@ def column_of(name: str, head: str, cells: pa.ChunkedArray) -> Column:
     """Measure a column."""
     lengths = pc.utf8_length(cells)
     widest = max(len(head), pc.max(lengths).as_py() or 0)
-    if widest <= SHORTEST or pc.all(pc.match_substring_regex(cells, rf"{_TIME}|^-$")).as_py():
+    if (
+        name in _WHOLE
+        or widest <= SHORTEST
+        or pc.all(pc.match_substring_regex(cells, rf"{_TIME}|^-$")).as_py()
+    ):
         return Column(head, widest, widest, is_wrapped=False)
     if name in _NAMES or name.endswith("_id"):
         usual = median(lengths.to_pylist() or [0])

@@ -115,11 +115,10 @@ def _between(
 ) -> Iterator[tuple[str, str | None, bool]]:
     leader = last["leader"]
     is_whole = is_whole and not row["missing_before"]
-    # A static leader that restarts is the leader still, under another member id.
-    if row["group_type"] == CLASSIC and leader in {*row["left"], *row["fenced"]}:
-        follower = now["leader"]
-        then = "no member is left" if follower is None else f"the leader is {follower} now"
-        yield LEADER_LOST, f"{leader}; {then}", is_whole
+    # A static leader that restarts is the leader still, under another member id. The last member
+    # leads, too: when it goes there is nobody to lead.
+    if now["leader"] is not None and leader in {*row["left"], *row["fenced"]}:
+        yield LEADER_LOST, f"{leader}; the leader is {now['leader']} now", is_whole
     was, is_now = last["protocol"], now["protocol"]
     if was and is_now and was != is_now:
         yield PROTOCOL_SWITCH, f"{was} to {is_now}", is_whole
