@@ -139,7 +139,9 @@ def section(rows: pa.Table, heads: Mapping[str, str], name: str) -> Section:
         name: What `--table` calls it.
     """
     found = [_shown(row) for row in readable(rows)]
-    table = table_of(found, [*rows.column_names, *(each for each in heads if each == "changes")])
+    table = table_of(
+        found, [*rows.column_names, *(each for each in ("changes", "causes") if each in heads)]
+    )
     return Section(table, heads, name=name, title=TITLES[name], spare=SPARE.get(name, ()))
 
 
@@ -151,6 +153,7 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     if row.get("incomplete_because"):
         shown |= {name: f">= {row[name]}" for name in _COUNTS}
     shown["changes"] = "; ".join(changes) or None
+    shown.setdefault("causes", None)
     if row.get("missing_is_compacted"):
         shown["missing_before"] = _COMPACTED
     if row.get("compacted"):

@@ -10,7 +10,7 @@ import pytest
 
 from reports.balance.rows import BALANCE_HEADS, balance_section
 from reports.expiration.rows import offset_section
-from reports.rebalances.rows import CHURN_HEADS, PEOPLES_HEADS, section
+from reports.rebalances.rows import CHURN_HEADS, PEOPLES_HEADS, section, with_causes
 from reports.row_formats import shown
 from schemas import table
 
@@ -107,6 +107,23 @@ def test_epochs_fit_into_120_columns() -> None:
     lines = shown([only], "text", {}).splitlines()
     assert max(map(len, lines)) <= 120
     assert any(line.startswith("g ") and "12:00:00.000Z" in line for line in lines)
+
+
+def test_what_led_to_an_epoch_stands_in_its_line_and_doubts_are_marked() -> None:
+    rows = epoch(from_offset=7, coordinator_partition=3)
+    place = {name: rows[name][0].as_py() for name in ("coordinator_partition", "group_id")}
+    place |= {name: rows[name][0].as_py() for name in ("from_offset", "epoch")}
+    causes = pa.Table.from_pylist(
+        [
+            {**place, "cause": "leader_lost", "is_told": True},
+            {**place, "cause": "topic_grew", "is_told": False},
+            # Who came and went stands in another column.
+            {**place, "cause": "members_changed", "is_told": True},
+            {**place, "from_offset": 8, "cause": "protocol_switch", "is_told": True},
+        ]
+    )
+    only = section(with_causes(rows, causes), PEOPLES_HEADS, "epochs")
+    assert only.rows["causes"].to_pylist() == ["leader_lost, topic_grew?"]
 
 
 def test_nothing_to_show_is_a_table_without_rows() -> None:
