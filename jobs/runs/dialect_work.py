@@ -88,7 +88,7 @@ def _text(
             for name, rows in tables.items()
         }
     said = [
-        f"__share_group_state-{log.partition}: {log.unread} records cannot be read"
+        f"__share_group_state-{log.partition}: records that cannot be read: {log.unread}"
         for log in logs
         if log.unread
     ]

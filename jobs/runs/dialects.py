@@ -81,6 +81,15 @@ class FoundState:
         return [*said, *self.unseen]
 
     @property
+    def is_of_releases(self) -> bool:
+        """Whether there are snapshots of releases, and none as the text has them."""
+        if "share_readings" not in self.tables:
+            return False
+        rows = self.tables["share_readings"]
+        fits = rows.filter(pc.equal(rows["kind"], "snapshot"))["fits"]
+        return bool(pc.unique(fits).to_pylist() == ["release"])
+
+    @property
     def exit_code(self) -> int:
         """3 where something cannot be told."""
         return CANNOT_TELL if self.cannot_tell else DONE
@@ -229,5 +238,9 @@ def dialect_answer(console: Console, found: FoundState, output_format: str) -> t
     answer = shown(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer, found.exit_code
-    notes = dialect_notes(found.tables)
+    if found.is_of_releases:
+        console.say("hint: these snapshots are as releases write them: leave out --dialect")
+    notes = dialect_notes(
+        {name: rows for name, rows in found.tables.items() if asked in {None, name}}
+    )
     return "\n\n".join([answer, *([notes] if notes else [])]), found.exit_code

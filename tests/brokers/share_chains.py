@@ -31,6 +31,7 @@ TOPIC, DATA = "chained", 10
 INVALID_RECORD = 87
 _PRODUCE, _LIST_OFFSETS, _LATEST = 9, 7, -1
 _SEQUENCES = 12
+_FOR_EVER = {"log.retention.ms": "-1", "log.retention.bytes": "-1"}
 
 Say = Callable[[str], object]
 
@@ -48,7 +49,8 @@ class Chained:
     def differ(self) -> bool:
         """Write, and tell what the broker or we make of it otherwise than expected; whether so."""
         addresses = Addresses.free()
-        settings = loading_settings(broker_settings(self.release, self.seed))
+        # What is written is dated years ago: retention would delete it at once.
+        settings = loading_settings(broker_settings(self.release, self.seed)) | _FOR_EVER
         broker = Broker(self.programs, addresses, settings, self.folder / "chained")
         broker.format(self.release)
         history = self._history()

@@ -121,6 +121,8 @@ def test_releases_do_not_write_the_text(groupscope: Groupscope, failover_dump: P
     result = groupscope("share", failover_dump, "--dialect", "kip-932-text", "--format", "json")
     assert result.returncode == 3
     found = json.loads(result.stdout)
+    shown = groupscope("share", failover_dump, "--dialect", "kip-932-text", "--top", "1")
+    assert "leave out --dialect" in shown.stderr
     assert {row["start_offset"] for row in found["rows"]} == {None}
     assert {row["fits"] for row in found["share_readings"]} == {"release", "both"}
 

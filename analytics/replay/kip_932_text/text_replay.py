@@ -225,9 +225,9 @@ def _missing(
         elif offset[base] < log.complete_from:
             reasons.append("records behind its last snapshot may be missing from the log")
         if unread[number]:
-            reasons.append(f"{unread[number]} of its records do not fit the text")
+            reasons.append(f"records of it that do not fit the text: {unread[number]}")
         if log.unread:
-            reasons.append(f"{log.unread} records of the log cannot be read")
+            reasons.append(f"records of the log that cannot be read: {log.unread}")
         said[number] = "; ".join(reasons) or None
     return said
 

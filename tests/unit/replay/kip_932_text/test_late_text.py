@@ -212,7 +212,7 @@ class TestWhatCannotBeTold:
         broken = Record(1, 0, struct.pack(">h", 1) + b"\0", b"")
         tables = replayed(tmp_path, *sound, broken)
         (row,) = tables["share_partitions"].to_pylist()
-        assert (row["complete"], "cannot be read" in row["missing"]) == (False, True)
+        assert (row["complete"], "that cannot be read: 1" in row["missing"]) == (False, True)
 
     def test_an_update_that_does_not_fit(self, tmp_path: Path) -> None:
         first, second = encoded(snapshot(0, 7, 5), update(1, 7, 6))
