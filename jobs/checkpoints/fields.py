@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,12 @@ from typing import Any
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 
 Document = Mapping[str, Any]
+MOST = 2**63 - 1
+"""Of an offset."""
+MOST_INT = 2**31 - 1
+"""Of a partition."""
+_LATEST = 253_402_300_799_999
+"""The last millisecond of the year 9999."""
 _MOST_SHOWN = 60
 
 
@@ -21,19 +28,21 @@ def bad(where: str, field: str, found: object, wanted: str) -> InputNotRecognize
     return InputNotRecognizedError(f"{where}: {field} is {shown}; looked for {wanted}")
 
 
-def whole(document: Document, field: str, where: str, *, least: int = 0) -> int:
+def whole(document: Document, field: str, where: str, *, least: int = 0, most: int = MOST) -> int:
     """Return a whole number that has to be there.
 
     Raises:
         InputNotRecognizedError: It is not, or is none.
     """
-    found = whole_or_none(document, field, where, least=least)
+    found = whole_or_none(document, field, where, least=least, most=most)
     if found is None:
         raise bad(where, field, None, "a whole number")
     return found
 
 
-def whole_or_none(document: Document, field: str, where: str, *, least: int = 0) -> int | None:
+def whole_or_none(
+    document: Document, field: str, where: str, *, least: int = 0, most: int = MOST
+) -> int | None:
     """Return a whole number, None where there is none.
 
     Raises:
@@ -42,9 +51,18 @@ def whole_or_none(document: Document, field: str, where: str, *, least: int = 0)
     value = document.get(field)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise bad(where, field, value, f"a whole number from {least} on")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise bad(where, field, value, f"a whole number from {least} to {most}")
     return value
+
+
+def partition_of(document: Document, where: str) -> tuple[str, int]:
+    """Return `topic` and `partition`, which have to be there.
+
+    Raises:
+        InputNotRecognizedError: One is not, or is none.
+    """
+    return text(document, "topic", where), whole(document, "partition", where, most=MOST_INT)
 
 
 def text(document: Document, field: str, where: str) -> str:
@@ -107,10 +125,16 @@ def time_or_none(document: Document, field: str, where: str) -> int | None:
     if isinstance(value, datetime):
         value = value if value.tzinfo else value.replace(tzinfo=UTC)
         return round(value.timestamp() * 1000)
-    return whole_or_none(document, field, where)
+    return whole_or_none(document, field, where, most=_LATEST)
 
 
-def by_partition(value: Any, field: str, where: str) -> dict[int, int]:  # noqa: ANN401 - as it is
+def by_partition(
+    value: Any,  # noqa: ANN401 - as the file has it
+    field: str,
+    where: str,
+    *,
+    least: int = 0,
+) -> dict[int, int]:
     """Return offsets by partition, of an object with partitions as names: ``{"0": 123}``.
 
     Raises:
@@ -121,9 +145,9 @@ def by_partition(value: Any, field: str, where: str) -> dict[int, int]:  # noqa:
         raise bad(where, field, value, wanted)
     found = {}
     for name, offset in value.items():
-        if not str(name).isdecimal() or isinstance(offset, bool) or not isinstance(offset, int):
+        if not re.fullmatch(r"[0-9]{1,9}", str(name)):
             raise bad(where, f"{field}.{name}", offset, wanted)
-        found[int(name)] = offset
+        found[int(name)] = whole(value, name, f"{where}, {field}", least=least)
     return found
 
 

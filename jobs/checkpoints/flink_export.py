@@ -14,6 +14,7 @@ from jobs.checkpoints.fields import (
     Document,
     bad,
     listed,
+    partition_of,
     text,
     text_or_none,
     time_or_none,
@@ -22,6 +23,8 @@ from jobs.checkpoints.fields import (
 )
 
 FLINK = "flink"
+_MOST_SUBTASKS = 2**15
+"""Flink takes no more."""
 METADATA = "_metadata"
 _LEAST = -3
 """``KafkaPartitionSplit``: -1 latest, -2 earliest, -3 committed; such a split was not yet read."""
@@ -75,7 +78,7 @@ def _names(subtasks: Sequence[Document], where: str) -> tuple[str, ...]:
     for place, each in enumerate(subtasks):
         at = f"{where}, operators[{place}]"
         names[_name(each, at)] = None
-        count = whole_or_none(each, "parallelism", at, least=1) or 0
+        count = whole_or_none(each, "parallelism", at, least=1, most=_MOST_SUBTASKS) or 0
         names |= {f"{text(each, 'uid', at)}/{number}": None for number in range(count)}
     return tuple(names)
 
@@ -85,6 +88,5 @@ def _splits(subtask: Document, where: str) -> list[tuple[Partition, int | None]]
     for place, each in enumerate(listed(subtask, "splits", where)):
         at = f"{where}, splits[{place}]"
         offset = whole(each, "startingOffset", at, least=_LEAST)
-        partition = text(each, "topic", at), whole(each, "partition", at)
-        found[partition] = offset if offset >= 0 else None
+        found[partition_of(each, at)] = offset if offset >= 0 else None
     return sorted(found.items())

@@ -22,7 +22,7 @@ HUDI = "hudi"
 FOLDER = ".hoodie"
 _KEYS = ("streamer.checkpoint.key.v2", "deltastreamer.checkpoint.key")
 _FILE = re.compile(r"(\d{14,17})(?:_\d{14,17})?\.(commit|deltacommit|replacecommit)")
-_CHECKPOINT = re.compile(r"([^,:]+)((?:,\d+:\d+)+)")
+_CHECKPOINT = re.compile(r"([^,:]+)((?:,\d{1,9}:\d{1,18})+)")
 _AVRO = b"Obj\x01"
 _STREAMER = "streamer"
 

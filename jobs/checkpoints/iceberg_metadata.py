@@ -89,6 +89,8 @@ def _snapshot(
     snapshot: Document, named: tuple[str, Any], where: str, source: str, group: str | None
 ) -> Contribution:
     name, value = named
+    if not isinstance(value, str):
+        raise bad(f"{where}, summary", name, value, "a text, offsets by partition")
     topic, connect = _split(name.removeprefix(_PREFIX), group, where, name)
     offsets = by_partition(read_json(value, f"{where}, {name}"), name, where)
     key = CheckpointKey(

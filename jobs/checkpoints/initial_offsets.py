@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.region.contributions import Partition
-from jobs.checkpoints.fields import bad, read_bytes, read_json, text, whole
+from jobs.checkpoints.fields import bad, partition_of, read_bytes, read_json, whole
 
 
 def read_initial_offsets(path: str | None) -> dict[Partition, int]:
@@ -29,8 +29,7 @@ def read_initial_offsets(path: str | None) -> dict[Partition, int]:
         where = f"{path}, row {place}"
         if not isinstance(row, dict):
             raise bad(where, "the row", row, "topic, partition and offset")
-        partition = text(row, "topic", where), whole(row, "partition", where)
-        found[partition] = whole(row, "offset", where)
+        found[partition_of(row, where)] = whole(row, "offset", where)
     return found
 
 

@@ -14,9 +14,10 @@ from analytics.evaluate.region.contributions import (
     Partition,
 )
 from jobs.checkpoints.fields import (
+    MOST_INT,
     Document,
     bad,
-    text,
+    partition_of,
     text_or_none,
     texts,
     time_or_none,
@@ -52,11 +53,16 @@ def merge_document(document: Document, where: str, group: str | None) -> Contrib
         ),
         names,
         (),
-        whole(document, "nExpectedContributions", where),
+        whole(document, "nExpectedContributions", where, most=MOST_INT),
         tuple(_offsets(document, where)),
-        reset_attempt=whole_or_none(key, "resetAttempt", f"{where}, key", least=-1),
+        reset_attempt=_attempt(key, f"{where}, key"),
         at=time_or_none(document, "at", where),
     )
+
+
+def _attempt(key: Document, where: str) -> int | None:
+    """Return the reset attempt; -1 where it is not part of the key."""
+    return whole_or_none(key, "resetAttempt", where, least=-1, most=MOST_INT)
 
 
 def _offsets(document: Document, where: str) -> list[tuple[Partition, int | None]]:
@@ -69,6 +75,6 @@ def _offsets(document: Document, where: str) -> list[tuple[Partition, int | None
         at = f"{where}, {_MAP}[{place}]"
         if not isinstance(each, list) or len(each) != 2 or not isinstance(each[0], dict):
             raise bad(where, f"{_MAP}[{place}]", each, wanted)
-        partition = text(each[0], "topic", at), whole(each[0], "partition", at)
+        partition = partition_of(each[0], at)
         found[partition] = whole({"offset": each[1]}, "offset", at)
     return sorted(found.items())

@@ -13,9 +13,11 @@ from analytics.evaluate.region.contributions import (
     Partition,
 )
 from jobs.checkpoints.fields import (
+    MOST_INT,
     Document,
     bad,
     listed,
+    partition_of,
     text,
     text_or_none,
     texts,
@@ -57,8 +59,8 @@ def region_row(document: Document, where: str, group: str | None) -> Contributio
         operators,
         len(operators),
         tuple(offsets_of(document, where)),
-        region_index=whole_or_none(document, "region_index", where),
-        reset_attempt=whole_or_none(document, "reset_attempt", where),
+        region_index=whole_or_none(document, "region_index", where, most=MOST_INT),
+        reset_attempt=whole_or_none(document, "reset_attempt", where, most=MOST_INT),
         at=time_or_none(document, "at", where),
         drain_started_at=time_or_none(document, "drain_started_at", where),
     )
@@ -73,7 +75,7 @@ def offsets_of(document: Document, where: str) -> list[tuple[Partition, int | No
     found: dict[Partition, int | None] = {}
     for place, each in enumerate(listed(document, "offsets", where)):
         at = f"{where}, offsets[{place}]"
-        partition = text(each, "topic", at), whole(each, "partition", at)
+        partition = partition_of(each, at)
         offset = whole(each, "offset", at)
         if found.get(partition, offset) != offset:
             raise bad(at, "offset", offset, f"{found[partition]}, as of this partition before")

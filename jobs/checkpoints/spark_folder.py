@@ -17,6 +17,8 @@ from jobs.checkpoints.fields import bad, by_partition, read_bytes, read_json
 SPARK = "spark"
 _OFFSETS, _COMMITS = "offsets", "commits"
 _NO_OFFSET = "-"
+_LEAST = -2
+"""-1 stands for the latest offset, -2 for the earliest: neither is known yet."""
 _VERSIONS = ("v1", "v2")
 
 
@@ -122,6 +124,6 @@ def _kafka_offsets(
         return ()
     found: dict[Partition, int | None] = {}
     for topic, each in offset.items():
-        for number, end in by_partition(each, topic, f"{where}, {name}").items():
+        for number, end in by_partition(each, topic, f"{where}, {name}", least=_LEAST).items():
             found[topic, number] = end if end >= 0 else None
     return tuple(sorted(found.items()))

@@ -107,6 +107,7 @@ def _present(
     committed = _committed(state, topics)
     logs = _logs(end_offsets_at(state, wanted.end_offsets).to_pylist(), topics)
     initial = read_initial_offsets(wanted.initial_offsets)
+    gone = _gone(state, topics)
     found = {}
     for group in groups:
         gaps = untold.gaps_of(group)
@@ -116,6 +117,7 @@ def _present(
             logs,
             initial,
             wanted.start_position,
+            gone,
             gap=gaps.offsets,
             membership_gap=gaps.membership,
         )
@@ -123,9 +125,24 @@ def _present(
 
 
 def _topics(state: Replayed) -> dict[str, Row]:
-    """Return the topics that are there, by name."""
+    """Return the topics that are there, by name.
+
+    Where nothing tells which of several lives is the present one, neither id nor time is known.
+    """
     rows = StoredTables(state.tables.workspace).read("topics")
-    return {row["topic"]: row for row in rows.filter(pc.is_null(rows["deleted_at"])).to_pylist()}
+    found: dict[str, Row] = {}
+    for row in rows.filter(pc.is_null(rows["deleted_at"])).to_pylist():
+        is_doubtful = row["topic"] in found
+        unknown = {"topic_id": None, "created_at": None} if is_doubtful else {}
+        found[row["topic"]] = {**row, **unknown}
+    return found
+
+
+def _gone(state: Replayed, topics: Mapping[str, Row]) -> frozenset[str]:
+    """Return the topics that were deleted and not made again."""
+    rows = StoredTables(state.tables.workspace).read("topics", ["topic", "deleted_at"])
+    deleted = rows.filter(pc.is_valid(rows["deleted_at"]))["topic"].to_pylist()
+    return frozenset(deleted) - frozenset(topics)
 
 
 def _owners(

@@ -25,9 +25,16 @@ from tests.support.kafka_jars import require, run
 RELEASE = "4.3.1"
 SPARK = "4.2.0"
 """The last release of Spark whose Kafka source Maven has; its checkpoints are those of ours."""
-GROUP, TOPIC, PARTITIONS = "etl", "orders", 3
-COMMITTED: Mapping[int, str] = {0: "--to-latest", 1: "--to-earliest"}
-"""What the group commits: nothing of the last partition."""
+GROUP = "etl"
+TOPICS: Mapping[str, int] = {"orders": 4, "returns": 1}
+COUNTS = ("10", "5", "2")
+"""Records a partition: the query reads the first two lots, and is stopped then."""
+COMMITTED: Mapping[str, tuple[str, ...]] = {
+    "orders:0": ("--to-latest",),
+    "orders:1": ("--to-offset", "15"),
+    "orders:2": ("--to-earliest",),
+}
+"""Where the group is put: beyond the query, where it is, behind it; and nowhere in the others."""
 
 _GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 _KAFKA_SOURCE = ("spark-sql-kafka", "spark-token-provider", "kafka-clients", "commons-pool2")
@@ -78,16 +85,24 @@ def play(folder: Path, python: str = sys.executable) -> tuple[Path, Path]:
     broker.format(release)
     broker.start()
     try:
-        create = ("--create", "--topic", TOPIC, "--partitions", str(PARTITIONS))
-        broker.answer(lambda: _asked(programs, "TopicCommand", addresses, *create))
-        query = [python, "-m", "tests.support.kafka_query", jars, addresses.bootstrap, TOPIC]
-        subprocess.run([*query, str(folder / "query"), "30", "15"], check=True)
-        for partition, place in COMMITTED.items():
-            which = ("--group", GROUP, "--topic", f"{TOPIC}:{partition}", "--reset-offsets")
-            _committed(programs, addresses, *which, place, "--execute")
+        for name in TOPICS:
+            _create(programs, addresses, name)
+        topics = ",".join(f"{name}:{count}" for name, count in TOPICS.items())
+        query = [python, "-m", "tests.support.kafka_query", jars, addresses.bootstrap, topics]
+        subprocess.run([*query, str(folder / "query"), *COUNTS], check=True)
+        for place, how in COMMITTED.items():
+            which = ("--group", GROUP, "--topic", place, "--reset-offsets")
+            _committed(programs, addresses, *which, *how, "--execute")
+        _asked(programs, "TopicCommand", addresses, "--delete", "--topic", "returns")
+        _create(programs, addresses, "returns")
     finally:
         broker.stop()
     return folder / "query" / "checkpoint", broker.log_dir
+
+
+def _create(programs: Programs, addresses: Addresses, topic: str) -> None:
+    which = ("--create", "--topic", topic, "--partitions", str(TOPICS[topic]))
+    _asked(programs, "TopicCommand", addresses, *which)
 
 
 def _asked(programs: Programs, tool: str, addresses: Addresses, *arguments: str) -> str:

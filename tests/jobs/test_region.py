@@ -199,6 +199,27 @@ def test_a_topic_alone(groupscope: Groupscope, workspace: Path) -> None:
     assert drains == {"clean", "cannot_tell"}, "the partition that was left out is of payments"
 
 
+def test_the_owner_of_the_time_decides_between_operators(
+    groupscope: Groupscope, workspace: Path, tmp_path: Path
+) -> None:
+    """Then billing-1 had payments-3; who has it at the end does not matter."""
+    rows = [json.loads(line) for line in CHECKPOINTS.read_text().splitlines()]
+    rows = [row for row in rows if row["checkpoint_sequence_id"] == 2]
+    for row in rows:
+        if row["operator"] == "billing-0":
+            row["offsets"].append({"topic": "payments", "partition": 3, "offset": 60})
+    path = tmp_path / "torn.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = groupscope("region", path, "--dump", workspace, "--format", "json")
+    found = json.loads(result.stdout)
+    (torn,) = [row for row in found["region_checkpoint_offsets"] if row["named"]]
+    assert (torn["topic"], torn["partition"], torn["checkpoint_offset"]) == ("payments", 3, 70)
+    assert (torn["decided_by"], torn["named"]) == ("billing-1", ["billing-0: 60", "billing-1: 70"])
+    assert found["rows"][0]["findings"] == ["offsets_decided", "drain_partial"]
+    alone = json.loads(groupscope("region", path, "--format", "json").stdout)
+    assert alone["rows"][0]["conflicts"] == 1
+
+
 def test_a_checkpoint_without_a_group_is_asked_for_one(
     groupscope: Groupscope, workspace: Path, tmp_path: Path
 ) -> None:

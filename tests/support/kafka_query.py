@@ -1,8 +1,8 @@
-"""A Structured Streaming query over a topic, in a process of its own: it needs Spark's Kafka jars.
+"""A Structured Streaming query over topics, in a process of its own: it needs Spark's Kafka jars.
 
-``python -m tests.support.kafka_query JARS BOOTSTRAP TOPIC FOLDER COUNT...`` writes COUNT records
-into the topic and lets the query read all there is, once for each COUNT; its checkpoint is in
-FOLDER.
+``python -m tests.support.kafka_query JARS BOOTSTRAP TOPICS FOLDER COUNT...`` writes COUNT records
+into each partition (`topic:partitions,...`) and lets the query read all there is, once for each
+COUNT but the last, which it does not read. Its checkpoint is in FOLDER.
 """
 
 from __future__ import annotations
@@ -14,15 +14,21 @@ from jobs.console import Console
 from jobs.session import spark_session
 
 
-def main(jars: str, bootstrap: str, topic: str, folder: str, *counts: str) -> None:
+def main(jars: str, bootstrap: str, topics: str, folder: str, *counts: str) -> None:
     """Produce and read, in turns."""
     conf = {"spark.jars": jars, "spark.sql.shuffle.partitions": "1"}
     where = {"kafka.bootstrap.servers": bootstrap}
+    partitions = {name: int(each) for name, each in (one.split(":") for one in topics.split(","))}
     with spark_session(Console(), master="local[1]", conf=conf, small=True) as spark:
-        for count in counts:
-            records = spark.range(int(count)).selectExpr("cast(id as string) as value")
-            records.write.format("kafka").options(topic=topic, **where).save()
-            lines = spark.readStream.format("kafka").options(subscribe=topic, **where)
+        for turn, count in enumerate(counts, 1):
+            for name, number in partitions.items():
+                spark.range(int(count) * number).selectExpr(
+                    "cast(id as string) as value", f"cast(id % {number} as int) as partition"
+                ).write.format("kafka").options(topic=name, **where).save()
+            if turn == len(counts):
+                break
+            subscribed = ",".join(partitions)
+            lines = spark.readStream.format("kafka").options(subscribe=subscribed, **where)
             query = (
                 lines.option("startingOffsets", "earliest")
                 .load()

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from analytics.evaluate.region.commits import Request
-from analytics.evaluate.region.contributions import MERGE, Contribution, Partition, shown
+from analytics.evaluate.region.contributions import (
+    MERGE,
+    OF_REGIONS,
+    Contribution,
+    Partition,
+    shown,
+)
 from analytics.evaluate.region.merge import Checkpoint
 
 CLEAN: Final = "clean"
@@ -74,7 +80,9 @@ class Drain:
 def drains_of(
     checkpoints: Sequence[Checkpoint], evidence: Mapping[str, Evidence], clock_difference_ms: int
 ) -> list[Drain]:
-    """Judge the drain of each operator before each checkpoint of known groups.
+    """Judge the drain of each operator of a region before each checkpoint of known groups.
+
+    Other writers promise no commit before a checkpoint.
 
     Args:
         checkpoints: In the order of their sequence ids.
@@ -85,7 +93,7 @@ def drains_of(
     before: dict[tuple[object, ...], _Before] = defaultdict(_Before)
     for checkpoint in checkpoints:
         group = checkpoint.key.group_id
-        if group is None or group not in evidence:
+        if group is None or group not in evidence or checkpoint.key.form not in OF_REGIONS:
             continue
         for contribution in _first_of_each(checkpoint):
             if not contribution.offsets:

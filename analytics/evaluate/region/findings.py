@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from analytics.evaluate.region.contributions import OF_REGIONS, CheckpointKey, Partition, shown
 from analytics.evaluate.region.drains import NONE, PARTIAL, Drain, left_out_said
 from analytics.evaluate.region.merge import Checkpoint
-from analytics.evaluate.region.seek_plan import CHECKPOINT, Present, Seek
+from analytics.evaluate.region.seek_plan import CHECKPOINT, NO_TOPIC, Present, Seek
 
 REPEATED = "contribution_repeated"
 """The one that harms nothing."""
 
 _LOG_FINDINGS = {
+    NO_TOPIC: "topic_gone",
     "other_topic": "checkpoint_of_another_topic",
     "deleted": "records_deleted",
     "beyond_end": "beyond_log_end",
@@ -130,7 +131,8 @@ def of_plan(key: CheckpointKey, plan: Iterable[Seek], *, has_latest: bool) -> It
             detail = f"{each.owner.member_id} has {shown(each.partition)}"
             yield Finding(key, "not_covered", detail, partition=each.partition)
         if each.log_is in _LOG_FINDINGS:
-            detail = f"{at}, the log {each.log.start} to {each.log.end}"
+            ends = f"the log {each.log.start} to {each.log.end}"
+            detail = f"{at}, {'there is no such topic' if each.log_is == NO_TOPIC else ends}"
             yield Finding(key, _LOG_FINDINGS[each.log_is], detail, partition=each.partition)
         if each.commit_is in _COMMIT_FINDINGS and each.basis == CHECKPOINT:
             offset = None if each.committed is None else each.committed.offset

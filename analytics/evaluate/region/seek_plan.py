@@ -6,7 +6,7 @@ offset that the group keeps of it, else to the start position that its operators
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,6 +23,8 @@ BEGINNING: Final = "beginning"
 END: Final = "end"
 COMMITTED: Final = "committed"
 START_POSITIONS: Final = (BEGINNING, END, COMMITTED)
+
+NO_TOPIC: Final = "no_topic"
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Present:
         logs: Of the partitions.
         initial: Initial offsets that were given.
         start_position: Where reading starts without one; None where not given.
+        gone: Topics that were deleted, and of which none of the name is there.
         matched: Which member is which operator.
         gap: Why its offsets cannot be told.
         membership_gap: Why its members cannot be told.
@@ -75,6 +78,7 @@ class Present:
     logs: Mapping[Partition, Log] = field(default_factory=dict)
     initial: Mapping[Partition, int] = field(default_factory=dict)
     start_position: str | None = None
+    gone: Collection[str] = ()
     matched: Matched = field(default_factory=Matched)
     gap: str | None = None
     membership_gap: str | None = None
@@ -147,9 +151,11 @@ def _seek(partition: Partition, latest: Checkpoint | None, present: Present) -> 
     committed = present.committed.get(partition)
     log = present.logs.get(partition, Log())
     offset, basis, missing = _offset(said, partition, present, log)
+    made_at = latest.made_at if latest is not None and said is not None else None
+    is_gone = partition[0] in present.gone
+    log_is = NO_TOPIC if is_gone else _log_is(offset, log, made_at)
     owner = present.owners.get(partition)
     operator = None if owner is None else present.matched.operators.get(owner.member_id)
-    made_at = latest.made_at if latest is not None and said is not None else None
     return Seek(
         partition,
         owner,
@@ -160,7 +166,7 @@ def _seek(partition: Partition, latest: Checkpoint | None, present: Present) -> 
         committed,
         _commit_is(offset, committed, present),
         log,
-        _log_is(offset, log, made_at),
+        log_is,
         missing,
     )
 

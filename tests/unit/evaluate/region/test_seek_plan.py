@@ -161,6 +161,13 @@ def test_the_log_is_held_against_the_offset_sought(
     assert words(plan) == finding
 
 
+def test_a_topic_that_is_gone_is_told() -> None:
+    plan = planned(gone={"t"})
+    assert [each.log_is for each in plan.values()] == ["no_topic", "no_topic"]
+    assert words(plan) == ["topic_gone", "topic_gone"]
+    assert planned()[T0].log_is is None
+
+
 # --- Assumptions and restrictions --------------------------------------------------------------
 
 

@@ -77,7 +77,7 @@ def test_named_sources_are_read_in_both_of_their_forms(lines: list[str], tmp_pat
         ("v3\n{}\n-", "version is 'v3'"),
         ("v1\n{}", "sources is []"),
         ("v1\n{}\n{half", "source 0: this is not JSON"),
-        ('v1\n{}\n{"orders":{"0":"five"}}', "orders.0 is 'five'"),
+        ('v1\n{}\n{"orders":{"0":"five"}}', "orders: 0 is 'five'"),
         ('v1\n{}\n{"orders":{"x":5}}', "orders.x is 5"),
         ("v1\nhalf\n-", "metadata: this is not JSON"),
     ],
