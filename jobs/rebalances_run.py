@@ -143,7 +143,7 @@ def _answer(
         "rebalance_storms": STORM_HEADS,
         "group_churn": CHURN_HEADS,
         "rebalances": PEOPLES_HEADS,
-        "standing": STANDING_HEADS,
+        "stalled_members": STANDING_HEADS,
         "rebalance_causes": CAUSE_HEADS,
     }
     # What led to an epoch stands in its line; the details where people ask for them.

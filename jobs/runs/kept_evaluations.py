@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
+from analytics.errors import WorkspaceError
 from analytics.workspace import EVALUATIONS, Part, Workspace
 from jobs.runs.staged_tables import write_rows
 
@@ -29,6 +30,7 @@ def keep_evaluations(space: Workspace, found: Mapping[str, pa.Table], replayed: 
         said = {"as_of": replayed.as_of, "kafka_version": replayed.release}
         manifest[EVALUATIONS] = {
             **manifest.get(EVALUATIONS, {}),
+            **_said_before(space),
             **{name: {**said, "rows": rows.num_rows} for name, rows in found.items()},
         }
         staging.publish(parts, [EVALUATIONS], manifest)
@@ -45,3 +47,12 @@ def _kept(space: Workspace) -> list[Part]:
         for each in space.filesystem.get_file_info(selector)
         if each.path.endswith(".parquet")
     ]
+
+
+def _said_before(space: Workspace) -> dict[str, Any]:
+    """Return what the manifest there says of evaluations: others may have been kept meanwhile."""
+    try:
+        said: dict[str, Any] = space.manifest().get(EVALUATIONS, {})
+    except WorkspaceError:
+        return {}
+    return said
