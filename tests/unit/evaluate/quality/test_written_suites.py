@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.quality.column_types import _TYPES
+from analytics.evaluate.contract_table import ARROW_TYPES
 from analytics.evaluate.quality.great_expectations_engine import Engine
 from analytics.evaluate.quality.judged_table import StoredTable, judged_table
 from schemas import table, tables
@@ -28,7 +28,7 @@ ENGINE = Engine()
 
 def rows_of(name: str, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pa.Table:
     """Rows of a table, as far as these columns; what a row does not say is null."""
-    schema = pa.schema([(each, _TYPES[table(name).column(each).type]) for each in columns])
+    schema = pa.schema([(each, ARROW_TYPES[table(name).column(each).type]) for each in columns])
     told = [
         {each: value_of(row.get(each), schema.field(each).type) for each in columns} for row in rows
     ]
