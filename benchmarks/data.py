@@ -96,8 +96,8 @@ def segment_of(dump: Path, partition: int, kind: str = "offsets") -> Path:
 
 
 def segments_in(dump: Path) -> list[Path]:
-    """Return all segments of a log directory."""
-    return sorted(dump.glob("*/*.log"))
+    """Return all segments of a log directory, or of a folder of brokers."""
+    return sorted(dump.rglob("*.log"))
 
 
 def size_of(dump: Path) -> int:

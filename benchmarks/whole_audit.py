@@ -25,7 +25,7 @@ _ENDED = (0, 1, 3)
 def run(data: Data) -> list[Report]:
     """Measure."""
     generated = data.folder / "audited-dump"
-    write_dump(generated, Options(size=data.segment_bytes // 3), _PARTITIONS)
+    write_dump(generated, Options(size=data.segment_bytes // 10), _PARTITIONS)
     return [_report(dump, data) for dump in (BUNDLED, generated)]
 
 

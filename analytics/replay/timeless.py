@@ -30,7 +30,7 @@ def timeless_ends(decoded: Mapping[str, DataFrame], last: datetime) -> dict[tupl
     Returns:
         By topic and partition, of partitions with such records of which any is surely later.
     """
-    if any(name not in decoded for name in (_COMMITS, _GROUPS)):
+    if any(name not in decoded for name in (_COMMITS, _GROUPS)) or not _has_timeless(decoded):
         return {}
     committed = F.col("value.commit_timestamp")
     of_commit = F.when(committed > 0, F.timestamp_millis(committed))
@@ -51,3 +51,15 @@ def timeless_ends(decoded: Mapping[str, DataFrame], last: datetime) -> dict[tupl
         .collect()
     )
     return {(row["topic"], row["partition"]): row["end"] for row in rows}
+
+
+def _has_timeless(decoded: Mapping[str, DataFrame]) -> bool:
+    """Return whether any record has no time.
+
+    Hardly any dump has one, and Parquet's statistics say so without a row being read.
+    """
+    commits, groups = (
+        decoded[name].where(F.col("timestamp").isNull()).select("offset").limit(1)
+        for name in (_COMMITS, _GROUPS)
+    )
+    return not commits.unionByName(groups).isEmpty()
