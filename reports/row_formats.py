@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.cells import cells, flat, with_times
@@ -20,6 +20,11 @@ __all__ = ["Section", "shown"]
 
 SCHEMA_VERSION = 1
 NO_PROBLEM = "No row is marked as a problem."
+_ENDS: Final = "\r\n"
+_MARKUP: Final = r"([\\`*_{}\[\]<>#|~!&@])"
+"""What Markdown takes for more than text."""
+_FORMULA: Final = r"^[=+\-@\t\r]"
+"""What spreadsheets take a text that begins with it for."""
 
 
 def shown(sections: Sequence[Section], output_format: str, said: Mapping[str, Any]) -> str:
@@ -81,7 +86,8 @@ def _more(count: int, wanted: str) -> list[str]:
 def _markdown(section: Section) -> str:
     heads = list(section.heads.values())
     columns = [
-        pc.replace_substring(cells(section.rows[name]), "|", "\\|") for name in section.heads
+        pc.replace_substring_regex(cells(section.rows[name]), _MARKUP, r"\\\1")
+        for name in section.heads
     ]
     if section.problem is not None and pc.any(section.rows[section.problem]).as_py():
         heads.insert(0, MARK)
@@ -110,18 +116,34 @@ def _json(sections: Sequence[Section], said: Mapping[str, Any], wanted: OutputFo
 
 def _csv(sections: Sequence[Section]) -> str:
     names = list(dict.fromkeys(name for each in sections for name in each.names))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    out = _Lines()
+    # Only what ends a line is quoted, and a reader takes either character for that.
+    writer = csv.writer(out, lineterminator=_ENDS)
     writer.writerow(names)
     for each in sections:
         none = [None] * each.rows.num_rows
         writer.writerows(
             zip(
                 *(
-                    flat(each.rows[name]).to_pylist() if name in each.names else none
+                    _inert(flat(each.rows[name])).to_pylist() if name in each.names else none
                     for name in names
                 ),
                 strict=True,
             )
         )
-    return out.getvalue().removesuffix("\n")
+    return "\n".join(out)
+
+
+class _Lines(list[str]):
+    """Takes rows of CSV, a line each."""
+
+    def write(self, row: str) -> None:
+        self.append(row.removesuffix(_ENDS))
+
+
+def _inert(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column whose texts no spreadsheet takes for a formula: an apostrophe goes before."""
+    if not pa.types.is_string(column.type):
+        return column
+    is_formula = pc.match_substring_regex(column, _FORMULA)
+    return pc.if_else(is_formula, pc.binary_join_element_wise("'", column, ""), column)
