@@ -28,6 +28,8 @@ STATE, HISTORY = "state", "history"
 EVALUATIONS = "evaluations"
 """Folders of tables: what is decoded, what data topics' files say, what is replayed of what was
 decoded, what is evaluated of all."""
+FOLDERS = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
+"""All of them: what other records are decoded into takes the place of each."""
 
 _MARKER = ".groupscope"
 _STAGING = ".staging-"

@@ -21,15 +21,7 @@ from analytics.dump.inputs import recognize
 from analytics.dump.plan import PlanOptions, plan
 from analytics.dump.slices import Edges
 from analytics.errors import InputNotRecognizedError
-from analytics.workspace import (
-    DATA_LOGS,
-    DECODED,
-    DIVERGED,
-    EVALUATIONS,
-    HISTORY,
-    STATE,
-    Workspace,
-)
+from analytics.workspace import FOLDERS, Workspace
 from jobs.accounts import accounts_of
 from jobs.cli.undecoded_limit import is_exceeded
 from jobs.decode_manifest import decode_manifest
@@ -175,10 +167,8 @@ def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
     divergences = divergences_part(
         staging.location, planned.divergences, decoding.groups_only_there
     )
-    # What was made of other records goes with them.
-    replaced = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
     data_logs = data_log_parts(staging.location, planned.copies)
-    staging.publish([*decoding.parts, divergences, *data_logs], replaced, manifest)
+    staging.publish([*decoding.parts, divergences, *data_logs], FOLDERS, manifest)
     for each in manifest["unreadable"]:
         console.warn(": ".join(each[name] for name in ("copy", "segment", "why") if each[name]))
     for each in manifest["partitions"]:

@@ -15,14 +15,13 @@ from reports.layout.choice import chosen, left_out
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import ROWS, Section
 from reports.layout.text import MARK, text_of
+from reports.markup import MARKUP
 
 __all__ = ["Section", "shown"]
 
 SCHEMA_VERSION = 1
 NO_PROBLEM = "No row is marked as a problem."
 _ENDS: Final = "\r\n"
-_MARKUP: Final = r"([\\`*_{}\[\]<>#|~!&@])"
-"""What Markdown takes for more than text."""
 _FORMULA: Final = r"^[=+\-@\t\r]"
 """What spreadsheets take a text that begins with it for."""
 
@@ -86,7 +85,7 @@ def _more(count: int, wanted: str) -> list[str]:
 def _markdown(section: Section) -> str:
     heads = list(section.heads.values())
     columns = [
-        pc.replace_substring_regex(cells(section.rows[name]), _MARKUP, r"\\\1")
+        pc.replace_substring_regex(cells(section.rows[name]), f"({MARKUP})", r"\\\1")
         for name in section.heads
     ]
     if section.problem is not None and pc.any(section.rows[section.problem]).as_py():

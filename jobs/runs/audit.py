@@ -26,7 +26,7 @@ from jobs.runs.data_quality import NAME as QUALITY
 from jobs.runs.data_quality import data_quality_of, team_suites
 from jobs.runs.findings_of import exit_code_of, findings_of
 from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.runs.kept_replay import of_folder, replay_into_folder
+from jobs.runs.kept_replay import forget_answers, of_folder, replay_into_folder
 from jobs.runs.page import PAGE, SUMMARY, audit_summary, page_of_workspace
 from jobs.runs.redacted_workspace import Redactor, key_in, redact_into
 from jobs.runs.written_text import write_text
@@ -147,8 +147,7 @@ def _asked(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iter
 def _redacted(wanted: Wanted, asked: _Asked, key: bytes, inputs: tuple[str, ...]) -> _Asked:
     """Return the same without names, in the folder that is kept."""
     state = asked.state
-    for name in ANSWERS:
-        (Path(wanted.out) / name).unlink(missing_ok=True)
+    forget_answers(wanted.out, ANSWERS)
     redactor, manifest = redact_into(wanted.out, state.tables.workspace, key, inputs)
     space = Workspace(wanted.out)
     return _Asked(

@@ -16,15 +16,7 @@ import pyarrow.compute as pc
 from analytics.decode.selection import names_wanted
 from analytics.errors import GroupscopeError, InputNotRecognizedError
 from analytics.spark_worker import on_worker
-from analytics.workspace import (
-    DATA_LOGS,
-    DECODED,
-    DIVERGED,
-    EVALUATIONS,
-    HISTORY,
-    STATE,
-    Workspace,
-)
+from analytics.workspace import FOLDERS, Workspace
 from jobs.decoded_workspace import DIALECT
 from jobs.progress import progress
 from jobs.runs.dialect_work import WORK, Made, Work
@@ -50,7 +42,6 @@ DIALECT_OPTIONS: Final = (
 NOTHING: Final = "There is no share state in this dialect."
 SCHEMA_VERSION: Final = 1
 _MOST_NAMED: Final = 5
-_REPLACED: Final = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
 
 
 @dataclass(frozen=True)
@@ -211,7 +202,7 @@ def _keep(space: Workspace, found: FoundState) -> None:
                 "rows": {name: rows.num_rows for name, rows in found.tables.items()},
             },
         }
-        staging.publish(parts, _REPLACED, manifest)
+        staging.publish(parts, FOLDERS, manifest)
     except BaseException:
         staging.discard()
         raise

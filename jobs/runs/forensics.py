@@ -140,7 +140,7 @@ def forensics_of(
             "groups": groups,
             "cannot_tell": list(incident.untold),
         }
-        code = _code(console, wanted, incident, replace(state, exit_code=unread))
+        code = _code(console, wanted, incident, unread)
         _write(wanted.out, incident, state, {**said, "exit_code": code})
     console.say(f"forensics: {Path(wanted.out) / PAGE}")
     return shown(sections_of(incident, output_format), output_format, said), code
@@ -216,12 +216,12 @@ def _sides(wanted: Wanted, window: Window, state: Replayed) -> tuple[Side, Side]
     return Side(inputs, milliseconds(window.begin)), Side(inputs, end)
 
 
-def _code(console: Console, wanted: Wanted, incident: Incident, state: Replayed) -> int:
+def _code(console: Console, wanted: Wanted, incident: Incident, unread: int) -> int:
     for each in incident.untold:
         console.error(f"cannot tell: {each}")
     words = incident.verdicts["verdict"].to_pylist()
     doubts = UNTOLD in words or "cannot tell" in incident.changes["change"].to_pylist()
-    if state.exit_code or (wanted.groups and (incident.untold or doubts)):
+    if unread or (wanted.groups and (incident.untold or doubts)):
         return CANNOT_TELL
     return 0
 

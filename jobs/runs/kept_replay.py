@@ -37,9 +37,14 @@ def replay_into_folder(
     """
     with replayed(console, needs=needs, out=out, **options) as state:
         copy_workspace(state.tables.workspace, out)
-        for name in answers:
-            (Path(out) / name).unlink(missing_ok=True)
+        forget_answers(out, answers)
         return state.given, state.exit_code
+
+
+def forget_answers(out: str, names: Sequence[str]) -> None:
+    """Remove files of a folder that an earlier run wrote, as far as they are there."""
+    for name in names:
+        (Path(out) / name).unlink(missing_ok=True)
 
 
 def of_folder(out: str, options: Mapping[str, Any]) -> dict[str, Any]:

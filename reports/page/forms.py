@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any, Final
 
 from reports.columns import WIDTH, columns, paragraph, wrapped
+from reports.markup import MARKUP
 from reports.page.model import Grid, Page
 from reports.page.outline import Block, Command, Heading, Items, Sentence, outline_of
 
 SCHEMA_VERSION: Final = 1
-_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>#|~!&@]|^[-+]|(?<=^\d)\.)")
+_MARKDOWN: Final = re.compile(rf"({MARKUP}|^[-+]|(?<=^\d)\.)")
 _LONGEST: Final = 36
 
 
