@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+_SENT = "Network.requestWillBeSent"
+_OWN_PAGES = ("chrome:", "data:,")
 _STARTED = "was started successfully on port "
 _ARGUMENTS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
@@ -73,13 +75,23 @@ class Browser:
         found: list[Mapping[str, Any]] = self._call("se/log", {"type": kind})
         return found
 
+    def errors(self) -> list[str]:
+        """Return what pages logged since the log was last read, but the browser's own pages."""
+        found = [each["message"] for each in self.log("browser")]
+        return [each for each in found if not each.startswith(_OWN_PAGES)]
+
     def requests(self) -> list[str]:
-        """Return the addresses that were asked for since the log was last read."""
+        """Return the addresses that were asked for since the log was last read.
+
+        What the browser's own pages ask for is left out: a slow machine still loads the page of
+        a new tab when a test opens its first.
+        """
         messages = (json.loads(each["message"])["message"] for each in self.log("performance"))
+        sent = (each["params"] for each in messages if each["method"] == _SENT)
         return [
-            each["params"]["request"]["url"]
-            for each in messages
-            if each["method"] == "Network.requestWillBeSent"
+            each["request"]["url"]
+            for each in sent
+            if not each["documentURL"].startswith(_OWN_PAGES)
         ]
 
     def _call(self, name: str, body: Mapping[str, Any]) -> Any:
