@@ -60,8 +60,8 @@ def text_of(section: Section, *, is_wide: bool, is_colored: bool) -> str:
 
 
 def _is_narrow(found: Fit | None, name: str, widest: int) -> bool:
-    """Return whether a sentence would become a tower of single words beside its row."""
-    return found is None or found.widths[name] < min(widest, _NARROW)
+    """Return whether a sentence has no room beside its row, or becomes a tower of single words."""
+    return found is None or found.widths.get(name, 0) < min(widest, _NARROW)
 
 
 def _marks(section: Section) -> list[bool]:

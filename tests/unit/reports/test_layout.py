@@ -135,6 +135,17 @@ def test_a_sentence_stands_below_its_row_where_there_is_no_room_beside_it() -> N
     assert max(map(len, lines)) <= WIDTH
 
 
+def test_a_spare_sentence_for_which_there_is_no_room_stands_below_its_row() -> None:
+    columns = {f"column_{number}": f"COLUMN-NUMBER-{number}" for number in range(6)}
+    rows = pa.table({**{name: [1] for name in columns}, "blocked_by": ["open transaction of 7"]})
+    heads = {**columns, "blocked_by": "BLOCKED-BY"}
+    lines = lines_of(Section(rows, heads, spare=["blocked_by"]))
+    assert [each.strip() for each in lines[1:2] + lines[3:]] == [
+        "BLOCKED-BY",
+        "open transaction of 7",
+    ]
+
+
 def test_what_rows_are_looked_up_by_is_cut_last() -> None:
     columns = {f"column_{number}": f"COLUMN-NUMBER-{number}" for number in range(5)}
     rows = pa.table(
