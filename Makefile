@@ -25,7 +25,7 @@ setup: $(READY) ## make .venv with groupscope in it (needs Python >= 3.11 and Ja
 $(READY): requirements/setup.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "groupscope needs Python 3.11 or newer, and '$(PYTHON)' is not: say which is, as in: make setup PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -m jobs.java
+	@$(PYTHON) -m jobs.spark.java
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (a minute or two the first time)..."
 	@$(PIP) install --require-hashes -r requirements/setup.txt
@@ -33,7 +33,7 @@ $(READY): requirements/setup.txt pyproject.toml
 	@# Pip does this unless it is told not to, and nobody does it for these sources.
 	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib $(PACKAGES) >/dev/null || true
 	@echo "Keeping Spark's classes, so that commands start sooner..."
-	@$(BIN)/python -m jobs.class_archive $(DUMP)
+	@$(BIN)/python -m jobs.spark.class_archive $(DUMP)
 	@touch $(READY)
 	@echo "Ready: $(BIN)/groupscope --help"
 

@@ -1,6 +1,6 @@
 """What a person can put right, or must be told: one line each, never a traceback.
 
-Bad bytes are no errors: they become damage and undecoded rows. `jobs.main` gives each class its
+Bad bytes are no errors: they become damage and undecoded rows. `jobs.cli.main` gives each class its
 exit code.
 """
 

@@ -14,11 +14,11 @@ from benchmarks.data import Data, size_of
 from benchmarks.generate import Options, write_dump
 from benchmarks.measure import Contestant, interleaved, tree_cpu
 from benchmarks.report import Figure, Report
-from jobs.console import Console
-from jobs.describe_source import NEEDS
-from jobs.replay_run import replay_into
-from jobs.runs.lag import NEEDS as LAG_NEEDS
-from jobs.stored_tables import StoredTables
+from jobs.cli.console import Console
+from jobs.runs.describe.source import NEEDS
+from jobs.runs.lag.run import NEEDS as LAG_NEEDS
+from jobs.runs.replay.run import replay_into
+from jobs.workspaces.stored_tables import StoredTables
 
 _PARTITIONS = 4
 _ANSWERED = (0, 3)

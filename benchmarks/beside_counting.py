@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.measure import Contestant, Times, interleaved, sunk, tree_cpu
 from benchmarks.report import Figure
-from jobs.console import Console
-from jobs.session import spark_session
+from jobs.cli.console import Console
+from jobs.spark.session import spark_session
 
 COUNTING = "Spark counts by group"
 _MOST_MB = 1500

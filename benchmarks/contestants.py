@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from analytics.decode.tables import LABEL, Origin
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
-from analytics.dump.model import SegmentFile, Slice
+from analytics.dump.files.model import SegmentFile, Slice
 from benchmarks.plain_columns import Emit
 from benchmarks.plain_offsets import OffsetsRows
 from benchmarks.plain_records import each_record

@@ -27,7 +27,7 @@ from analytics.workspace import Workspace
 from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory
 from benchmarks.measure import Contestant, ratio
 from benchmarks.report import Figure, Report
-from jobs.stored_tables import StoredTables
+from jobs.workspaces.stored_tables import StoredTables
 from schemas.evaluation_rules import lag_rules
 
 if TYPE_CHECKING:

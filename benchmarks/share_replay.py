@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.decode.source import table_schema
-from analytics.replay.share_records import BATCHES
-from analytics.replay.share_state import share_states
+from analytics.replay.share.share_records import BATCHES
+from analytics.replay.share.share_state import share_states
 from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
 from benchmarks.report import Figure, Report
-from jobs.console import Console
-from jobs.session import spark_session
+from jobs.cli.console import Console
+from jobs.spark.session import spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

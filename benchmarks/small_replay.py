@@ -17,10 +17,10 @@ from benchmarks.data import Data
 from benchmarks.measure import Contestant, interleaved, ratio, tree_cpu
 from benchmarks.report import Figure, Report
 from benchmarks.warm_session import commands_in
-from jobs.console import Console
-from jobs.jvm_calls import FUNCTIONS, HELPERS, send_less
-from jobs.replay_run import replay_into
-from jobs.session import spark_session
+from jobs.cli.console import Console
+from jobs.runs.replay.run import replay_into
+from jobs.spark.jvm_calls import FUNCTIONS, HELPERS, send_less
+from jobs.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -24,20 +24,20 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from analytics.decode.source import KafkaDump
-from analytics.dump.segment_reader import read_segment
+from analytics.dump.records.segment_reader import read_segment
 from benchmarks.data import Data, segments_in, size_of
 from benchmarks.measure import Contestant, Times, interleaved, ratio, tree_cpu
 from benchmarks.report import Figure, Report
 from benchmarks.warm_session import commands_in
-from jobs.console import Console
-from jobs.decode_run import decode_into
-from jobs.session import spark_session
+from jobs.cli.console import Console
+from jobs.runs.decode.run import decode_into
+from jobs.spark.session import spark_session
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from analytics.dump.raw_records import RawRecords, Spans
+    from analytics.dump.records.raw_records import RawRecords, Spans
 
 _JOB, _COPY_RAW = "groupscope decode, the job", "Spark copies the raw rows"
 _SOURCE, _COPY_DECODED = "data source to Parquet", "Spark copies the decoded rows"

@@ -26,7 +26,7 @@ from analytics.workspace import Part, Workspace
 from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory
 from benchmarks.measure import Contestant, ratio
 from benchmarks.report import Figure, Report
-from jobs.runs.usage_tables import Usage, usage_tables
+from jobs.runs.usage.tables import Usage, usage_tables
 from schemas import record_type
 from schemas.usage_rules import usage_rules
 

@@ -14,8 +14,8 @@ import hypothesis
 import pytest
 from filelock import FileLock
 
-from jobs.console import Console
-from jobs.session import spark_session
+from jobs.cli.console import Console
+from jobs.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,8 +18,8 @@ from analytics.decode.parts import PartWriter
 from analytics.decode.tables import Origin
 from analytics.decode.tasks import SliceReport
 from analytics.decode.undecoded_losses import may_be_of_any_group, runs
-from analytics.dump.raw_rows import raw_records
-from analytics.dump.survey import NOT_ARCHIVED, NOT_DECODED, Gap
+from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
+from analytics.dump.records.raw_rows import raw_records
 from analytics.spark_worker import on_worker
 from analytics.wire.failure import Reason
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from analytics.decode.archived_rows import decode_rows_on_spark
 from analytics.decode.tasks import TASK_BYTES
-from analytics.dump.model import INTERNAL_TOPICS
-from analytics.dump.raw_rows import read_keys, read_raw_rows
-from analytics.dump.raw_rows_encoding import encoding_that_fits
-from analytics.dump.storage import storage_of
+from analytics.dump.files.model import INTERNAL_TOPICS
+from analytics.dump.files.storage import storage_of
+from analytics.dump.records.raw_rows import read_keys, read_raw_rows
+from analytics.dump.records.raw_rows_encoding import encoding_that_fits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from analytics.decode.archived_rows import ArchiveReport, RowsReport
     from analytics.decode.tasks import Settings
-    from analytics.dump.plan import PlanOptions
-    from analytics.dump.raw_rows_files import RawRows
+    from analytics.dump.copies.plan import PlanOptions
+    from analytics.dump.records.raw_rows_files import RawRows
 
 _MOST_TASKS = 200
 _SAMPLE = 100

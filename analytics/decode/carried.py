@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.dump.raw_records import PADDING, Batches, RawRecords, Spans
+from analytics.dump.records.raw_records import PADDING, Batches, RawRecords, Spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

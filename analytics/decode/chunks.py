@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.decode.carried import Carried
-    from analytics.dump.damage import Damage
-    from analytics.dump.raw_records import RawRecords
+    from analytics.dump.batches.damage import Damage
+    from analytics.dump.records.raw_records import RawRecords
     from schemas.model import RecordType
 
 CONTROL_TABLE = "control_markers"

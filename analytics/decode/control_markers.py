@@ -18,7 +18,7 @@ from analytics.wire.failure import Reason
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.raw_records import RawRecords
+    from analytics.dump.records.raw_records import RawRecords
     from analytics.wire.cursor import ByteBuffer
 
 # ControlRecordType; a number without a word stands for itself.

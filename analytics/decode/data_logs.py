@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
 
-from analytics.dump.data_log_times import data_segments_and_times
-from analytics.dump.stable_ends import stable_ends
+from analytics.dump.files.data_log_times import data_segments_and_times
+from analytics.dump.files.stable_ends import stable_ends
 from analytics.workspace import DATA_LOGS, Part, open_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from analytics.dump.model import Copy
+    from analytics.dump.files.model import Copy
 
 SEGMENTS_TABLE: Final = f"{DATA_LOGS}/data_segments"
 TIMES_TABLE: Final = f"{DATA_LOGS}/data_log_times"

@@ -15,7 +15,7 @@ from analytics.workspace import Part, open_location
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from analytics.dump.model import Divergence
+    from analytics.dump.files.model import Divergence
 
 TABLE = "history/divergences"
 SCHEMA = pa.schema(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.dump.model import INTERNAL_TOPICS, METADATA_LOG, Divergence, Plan
+from analytics.dump.files.model import INTERNAL_TOPICS, METADATA_LOG, Divergence, Plan
 from analytics.workspace import open_location
 
 if TYPE_CHECKING:

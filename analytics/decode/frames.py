@@ -21,7 +21,7 @@ from analytics.wire.primitives import read_unsigned_varint
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.raw_records import RawRecords
+    from analytics.dump.records.raw_records import RawRecords
     from analytics.wire.cursor import ByteBuffer
 
 METADATA_TOPIC = "__cluster_metadata"

@@ -36,9 +36,9 @@ from analytics.decode.tables import (
     spark_schema,
 )
 from analytics.decode.tasks import Settings, SliceReport, decode_slice, packed
-from analytics.dump.model import Slice
-from analytics.dump.plan import PlanOptions, plan
-from analytics.dump.slices import Edges
+from analytics.dump.copies.plan import PlanOptions, plan
+from analytics.dump.copies.slices import Edges
+from analytics.dump.files.model import Slice
 from schemas import all_record_types
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from analytics.decode.tasks import Settings
-    from analytics.dump.model import Slice
+    from analytics.dump.files.model import Slice
 
 
 def decode_on_spark(

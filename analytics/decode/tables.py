@@ -15,7 +15,7 @@ from analytics.wire.arrow import struct_type
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.raw_records import RawRecords
+    from analytics.dump.records.raw_records import RawRecords
     from schemas.model import RecordType
 
 # Repeating text is a dictionary in memory; Parquet and Spark read it back as plain strings.

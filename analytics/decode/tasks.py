@@ -26,10 +26,10 @@ from analytics.decode.chunks import (
 )
 from analytics.decode.parts import PartWriter
 from analytics.decode.tables import Origin
-from analytics.dump.header_columns import Headers
-from analytics.dump.raw_records import take_records
-from analytics.dump.segment_reader import SegmentReader
-from analytics.dump.tally import SegmentTally
+from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.segment_stats import SegmentTally
+from analytics.dump.records.raw_records import take_records
+from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputUnreadableError
 from analytics.wire.columns import counted
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from analytics.decode.selection import Selection
-    from analytics.dump.damage import Damage
-    from analytics.dump.model import Slice
-    from analytics.dump.raw_records import RawRecords
-    from analytics.dump.segment_reader import Summary
-    from analytics.dump.tally import SegmentSurvey
+    from analytics.dump.batches.damage import Damage
+    from analytics.dump.batches.segment_stats import SegmentSurvey
+    from analytics.dump.files.model import Slice
+    from analytics.dump.records.raw_records import RawRecords
+    from analytics.dump.records.segment_reader import Summary
     from analytics.workspace import Part
 
 # A small segment is not worth a task, nor a file per table, of its own.

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analytics.decode.failures import Failures
-    from analytics.dump.damage import Damage
-    from analytics.dump.raw_records import RawRecords
+    from analytics.dump.batches.damage import Damage
+    from analytics.dump.records.raw_records import RawRecords
     from analytics.wire.cursor import ByteBuffer
 
 _INT32_MAX = 2**31 - 1

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.elections import Registered
-from analytics.dump.manifest import iso_time
-from analytics.dump.model import KEPT_BY_COORDINATORS
+from analytics.dump.files.model import KEPT_BY_COORDINATORS
+from analytics.dump.inspection.manifest import iso_time
 
 if TYPE_CHECKING:
     from analytics.decode.elections import Leadership

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.as_of import AsOf, Decoded, cut_all
-from analytics.replay.configs import configs
-from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.graph import Step, resolve
 from analytics.replay.groups.coordinator_log import COORDINATOR_LOG
 from analytics.replay.groups.state import folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
-from analytics.replay.metadata_log import metadata_log
-from analytics.replay.offsets import committed_offsets, pending_offsets
-from analytics.replay.partition_leaders import partition_leaders
-from analytics.replay.rules import ReplayRules
-from analytics.replay.share_batches import share_batches
-from analytics.replay.share_partitions import share_partitions
-from analytics.replay.share_state import share_states
-from analytics.replay.topics import topics
+from analytics.replay.log.as_of import AsOf, Decoded, cut_all
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.rules import ReplayRules
+from analytics.replay.metadata.configs import configs
+from analytics.replay.metadata.metadata_log import metadata_log
+from analytics.replay.metadata.partition_leaders import partition_leaders
+from analytics.replay.metadata.topics import topics
+from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
+from analytics.replay.share.share_batches import share_batches
+from analytics.replay.share.share_partitions import share_partitions
+from analytics.replay.share.share_state import share_states
 from schemas import tables
 
 if TYPE_CHECKING:

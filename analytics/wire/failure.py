@@ -8,7 +8,7 @@ from enum import StrEnum
 class Reason(StrEnum):
     """The ``reason`` column of the ``undecoded`` table, for records.
 
-    Damage to whole batches has its own words in ``analytics.dump.damage``.
+    Damage to whole batches has its own words in ``analytics.dump.batches.damage``.
     """
 
     NULL_KEY = "null_key"

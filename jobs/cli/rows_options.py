@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import click
 
-from jobs.console import Console
-from jobs.options import NO_COLOR, Decorated, in_order
+from jobs.cli.console import Console
+from jobs.cli.options import NO_COLOR, Decorated, in_order
 from reports.layout.output_format import FORMATS, OutputFormat
 
 _options = in_order(

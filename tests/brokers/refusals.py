@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.rules import replay_rules
-from jobs.console import Console
-from jobs.session import spark_session
+from analytics.replay.log.rules import replay_rules
+from jobs.cli.console import Console
+from jobs.spark.session import spark_session
 from schemas import tables
 from tests.brokers.broker import Addresses, Broker, BrokerFailedError
 from tests.brokers.performance import Say

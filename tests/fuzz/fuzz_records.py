@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from analytics.decode.chunks import UNDECODED_TABLE, Decoded, decode_chunk
 from analytics.decode.tables import Origin
-from analytics.dump.raw_rows import raw_records
+from analytics.dump.records.raw_rows import raw_records
 from schemas import TOPICS, all_record_types, record_types
 from schemas.model import RecordType
 from tests.fuzz.fuzzing import fuzz, loops_run

@@ -18,10 +18,10 @@ from crc32c import crc32c
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from analytics.dump.limits import Limits
-from analytics.dump.offset_sense import LogSense
-from analytics.dump.raw_records import PADDING, Chunk, Spans
-from analytics.dump.segment_reader import ReadOptions, read_segment
+from analytics.dump.batches.limits import Limits
+from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.records.raw_records import PADDING, Chunk, Spans
+from analytics.dump.records.segment_reader import ReadOptions, read_segment
 from tests.fuzz.fuzzing import fuzz, loops_run
 from tests.support.segments import joined, random_segment
 

@@ -133,7 +133,7 @@ def test_the_examples_of_the_help_work(groupscope: Groupscope, repository: Path)
 def test_nothing_heavy_is_imported() -> None:
     """It answers at once."""
     program = (
-        "import sys, jobs.main, jobs.assign\n"
+        "import sys, jobs.cli.main, jobs.commands.assign\n"
         "print([m for m in ('pandas', 'pyarrow', 'pyspark') if m in sys.modules])"
     )
     ran = subprocess.run(

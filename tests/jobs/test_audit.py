@@ -14,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from analytics.workspace import Workspace
-from jobs.stored_tables import StoredTables
+from jobs.workspaces.stored_tables import StoredTables
 from tests.verdicts.happened import LOST
 from tests.verdicts.truth import read_truth
 

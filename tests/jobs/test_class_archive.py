@@ -12,15 +12,16 @@ import pytest
 SESSION = """
 import sys
 from pathlib import Path
-import jobs.session
-jobs.session.CLASS_ARCHIVE = Path(sys.argv[1])
-from jobs.console import Console
+import jobs.spark.session
+jobs.spark.session.CLASS_ARCHIVE = Path(sys.argv[1])
+from jobs.cli.console import Console
 if sys.argv[2] == "make":
-    import jobs.class_archive
-    jobs.class_archive.CLASS_ARCHIVE = Path(sys.argv[1])
-    assert jobs.class_archive.make(sys.argv[3])
+    import jobs.spark.class_archive
+    jobs.spark.class_archive.CLASS_ARCHIVE = Path(sys.argv[1])
+    assert jobs.spark.class_archive.make(sys.argv[3])
 else:
-    with jobs.session.spark_session(Console(quiet=True), small=sys.argv[2] == "small") as spark:
+    small = sys.argv[2] == "small"
+    with jobs.spark.session.spark_session(Console(quiet=True), small=small) as spark:
         beans = spark._jvm.java.lang.management.ManagementFactory
         print(spark.range(10).count(), *beans.getRuntimeMXBean().getInputArguments())
 """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs.main import cli
+from jobs.cli.main import cli
 
 if TYPE_CHECKING:
     from tests.conftest import Groupscope

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from analytics.decode.selection import names_wanted
-from jobs.main import cli
+from jobs.cli.main import cli
 
 if TYPE_CHECKING:
     from tests.conftest import Groupscope

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 TWO_SESSIONS = """
-from jobs.console import Console
-from jobs.session import spark_session
+from jobs.cli.console import Console
+from jobs.spark.session import spark_session
 
 def passed_on(batches):
     yield from batches

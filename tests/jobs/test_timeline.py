@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs.main import cli
+from jobs.cli.main import cli
 
 if TYPE_CHECKING:
     from tests.conftest import Groupscope

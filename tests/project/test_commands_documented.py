@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from jobs.commands import COMMANDS
-from jobs.main import cli
+from jobs.cli.main import cli
+from jobs.cli.subcommands import COMMANDS
 
 CONTEXT = click.Context(cli, info_name="groupscope")
 THERE = cli.list_commands(CONTEXT)

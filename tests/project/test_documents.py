@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runs.audit_config import configured_rules
-from jobs.settings_files import read_settings
+from jobs.cli.audit_config import configured_rules
+from jobs.cli.settings_files import read_settings
 from schemas.finding_rules import finding_rules
 from schemas.parse import parse_record_type
 from tests.support.checkout import files_of

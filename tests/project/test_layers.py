@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from jobs.main import cli
+from jobs.cli.main import cli
 
 HEAVY = {"great_expectations", "numpy", "pandas", "pyarrow", "pyspark"}
 
@@ -26,7 +26,7 @@ def loaded_by(repository: Path, *arguments: str) -> set[str]:
     """Run one command line in a fresh interpreter; return which heavy packages it loaded."""
     program = (
         "import sys\n"
-        "from jobs.main import run\n"
+        "from jobs.cli.main import run\n"
         f"run({list(arguments)!r})\n"
         f"print(*({HEAVY!r} & set(sys.modules)), file=sys.stderr)\n"
     )

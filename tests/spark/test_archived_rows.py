@@ -15,8 +15,8 @@ from analytics.decode.archived_rows import RowsReport, decode_rows_on_spark
 from analytics.decode.chunks import decode_chunk
 from analytics.decode.tables import Origin
 from analytics.decode.tasks import Settings
-from analytics.dump.raw_rows import read_raw_rows
-from analytics.dump.segment_reader import read_segment
+from analytics.dump.records.raw_rows import read_raw_rows
+from analytics.dump.records.segment_reader import read_segment
 from analytics.errors import InputNotRecognizedError
 from tests.support.archived import Rows, rows_of_partition, write_parquet
 

@@ -10,7 +10,7 @@ import pytest
 from analytics.decode.source import KafkaDump, KafkaDumpReader, table_schema
 from analytics.decode.tables import schema_of_dump
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
-from analytics.dump.plan import plan
+from analytics.dump.copies.plan import plan
 from tests.support.damaged_dump import damaged_dump
 
 if TYPE_CHECKING:

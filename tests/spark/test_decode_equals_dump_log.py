@@ -9,7 +9,7 @@ import pytest
 
 from analytics.decode.spark import decode_on_spark
 from analytics.decode.tasks import Settings
-from analytics.dump.plan import plan
+from analytics.dump.copies.plan import plan
 from tests.support.decoded_rows import rows_of_part
 from tests.support.dump_folder import dumps_in
 from tests.support.dump_log_check import check

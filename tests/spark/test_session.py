@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jobs.console import Console
-from jobs.progress import progress
+from jobs.cli.console import Console
+from jobs.spark.progress import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

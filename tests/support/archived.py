@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.dump.segment_reader import read_segment
+from analytics.dump.records.segment_reader import read_segment
 
 Rows = list[dict[str, Any]]
 ENCODERS: dict[str, Callable[[bytes], bytes]] = {

@@ -6,14 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from analytics.replay.group_records import CLASSIC, CURRENT, GROUP, KINDS, MEMBER, STREAMS, TARGET
 from analytics.replay.groups.columns import COMMIT, RECORDS
+from analytics.replay.groups.group_records import (
+    CLASSIC,
+    CURRENT,
+    GROUP,
+    KINDS,
+    MEMBER,
+    STREAMS,
+    TARGET,
+)
 from tests.support.reference_group_coordinator import FIELDS, ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from analytics.replay.group_records import Kind
+    from analytics.replay.groups.group_records import Kind
     from tests.support.reference_offsets import GroupRecord
 
 NUMBERS = {name: number for number, name in enumerate(KINDS)}

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from analytics.decode.source import table_schema
 from analytics.decode.tasks import Settings, packed, run_task
-from analytics.dump.plan import PlanOptions, plan
+from analytics.dump.copies.plan import PlanOptions, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

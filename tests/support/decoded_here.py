@@ -6,11 +6,11 @@ from pathlib import Path
 
 from analytics.decode.empty import empty_parts
 from analytics.decode.tasks import Settings, packed, run_task
-from analytics.dump.plan import plan
+from analytics.dump.copies.plan import plan
 from analytics.workspace import DECODED, DIVERGED, Workspace
-from jobs.accounts import accounts_of
-from jobs.decode_manifest import decode_manifest
-from jobs.decoding import Decoding
+from jobs.runs.decode.decoding import Decoding
+from jobs.runs.decode.manifest import decode_manifest
+from jobs.runs.decode.reconciliation import accounts_of
 
 
 def decoded_here(inputs: list[str], folder: Path) -> Workspace:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from jobs.console import Console
-from jobs.session import spark_session
+from jobs.cli.console import Console
+from jobs.spark.session import spark_session
 
 
 def main(jars: str, bootstrap: str, topics: str, folder: str, *counts: str) -> None:

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from analytics.dump.segment_reader import SegmentReader
+from analytics.dump.records.segment_reader import SegmentReader
 
 if TYPE_CHECKING:
-    from analytics.dump.model import Plan
+    from analytics.dump.files.model import Plan
 
 
 class Kept(NamedTuple):

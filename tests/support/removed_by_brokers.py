@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
 from analytics.evaluate.expiration.offset_log import offset_log
-from analytics.replay.offsets import committed_offsets
+from analytics.replay.offsets.offset_state import committed_offsets
 from tests.support.cuts import Cut
 from tests.support.replayed_cuts import OFFSETS, side_by_side
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from analytics.evaluate.expiration.retention import Retention
-    from analytics.replay.rules import ReplayRules
+    from analytics.replay.log.rules import ReplayRules
     from schemas.expiration_rules import ExpirationRules
 
 ONE_SWEEP_MS = 1000

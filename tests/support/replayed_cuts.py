@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from analytics.replay.rules import ReplayRules, replay_rules
+from analytics.replay.log.rules import ReplayRules, replay_rules
 from tests.support.broker_state import BrokerState, CutAssignment, CutGroup, CutMember, CutOffset
 from tests.support.replayed_tables import replayed_frames
 

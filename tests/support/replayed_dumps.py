@@ -7,11 +7,11 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.as_of import END, AsOf, cut_all
-from analytics.replay.coverage import WHOLE
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.as_of import END, AsOf, cut_all
+from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE
 from schemas import TOPICS, record_types, table
 from tests.support.decoded_frames import frames_of_dump

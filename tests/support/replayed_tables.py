@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.state import folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
-from analytics.replay.offsets import committed_offsets, pending_offsets
+from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from schemas import table
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from analytics.replay.rules import ReplayRules
+    from analytics.replay.log.rules import ReplayRules
 
 Found = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
 """Rows by table and key."""

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import cramjam
 from crc32c import crc32c
 
-from analytics.dump.segment_reader import FileReader, ReadOptions, read_segment
+from analytics.dump.records.segment_reader import FileReader, ReadOptions, read_segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from analytics.dump.damage import Damage
-    from analytics.dump.raw_records import Chunk, Spans
-    from analytics.dump.segment_reader import Summary
+    from analytics.dump.batches.damage import Damage
+    from analytics.dump.records.raw_records import Chunk, Spans
+    from analytics.dump.records.segment_reader import Summary
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.graph import needed_for, resolve
-from analytics.replay.group_records import KINDS
+from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.rules import replay_rules
 from schemas import table
 from tests.support.decoded_frames import frames_of
 

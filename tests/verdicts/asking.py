@@ -9,7 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jobs.main import run
+from jobs.cli.main import run
 
 if TYPE_CHECKING:
     from pathlib import Path

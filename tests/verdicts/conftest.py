@@ -21,5 +21,5 @@ def one_session(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
     def shared(*_: Any, **__: Any) -> Iterator[SparkSession]:
         yield spark
 
-    for module in ("decode_run", "replay_run", "evaluated"):
-        monkeypatch.setattr(f"jobs.{module}.spark_session", shared)
+    for module in ("decode.run", "replay.run", "evaluated"):
+        monkeypatch.setattr(f"jobs.runs.{module}.spark_session", shared)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.dump.segment_reader import read_segment
+from analytics.dump.records.segment_reader import read_segment
 
 OFFSETS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"

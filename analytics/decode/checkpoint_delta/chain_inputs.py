@@ -12,13 +12,13 @@ from analytics.decode.checkpoint_delta.control_segments import read_copy
 from analytics.decode.checkpoint_delta.joined_copies import joined
 from analytics.decode.checkpoint_delta.json_lines import SUFFIXES, begins_so, read_json_lines
 from analytics.decode.selection import names_wanted
-from analytics.dump.folders import is_log_directory
-from analytics.dump.inputs import recognize
-from analytics.dump.log_dirs import read_copies
-from analytics.dump.model import Note, PartitionCopy
-from analytics.dump.plan import next_offset
-from analytics.dump.segments import holds_partition, partition_of
-from analytics.dump.storage import Entry, expand_glob, has_glob, join, local_path, storage_of
+from analytics.dump.copies.plan import next_offset
+from analytics.dump.files.folders import is_log_directory
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.files.model import Note, PartitionCopy
+from analytics.dump.files.segments import holds_partition, partition_of
+from analytics.dump.files.storage import Entry, expand_glob, has_glob, join, local_path, storage_of
 from analytics.errors import InputNotRecognizedError
 from schemas.dialects import CHECKPOINT_DELTA
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from analytics.dump.model import MAX_OFFSET
+from analytics.dump.files.model import MAX_OFFSET
 from schemas.dialects import CHECKPOINT_DELTA, dialect_types
 
 CHECKPOINT, DELTA = 0, 1

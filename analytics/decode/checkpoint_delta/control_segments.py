@@ -14,19 +14,19 @@ import pyarrow.compute as pc
 
 from analytics.decode.checkpoint_delta.chain_records import RECORDS, ChainLog, Lost
 from analytics.decode.checkpoint_delta.control_values import chain_records
-from analytics.dump.byte_source import ByteSource
-from analytics.dump.chunk_reader import ChunkReader
-from analytics.dump.headers import read_headers
-from analytics.dump.limits import DEFAULT_LIMITS
-from analytics.dump.slices import log_start
-from analytics.dump.walks import walk_copy
+from analytics.dump.batches.headers import read_headers
+from analytics.dump.batches.limits import DEFAULT_LIMITS
+from analytics.dump.batches.walks import walk_copy
+from analytics.dump.copies.slices import log_start
+from analytics.dump.files.byte_source import ByteSource
+from analytics.dump.records.chunk_reader import ChunkReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from analytics.dump.header_columns import Headers
-    from analytics.dump.model import PartitionCopy
-    from analytics.dump.walks import CopyLog, SegmentWalk
+    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.walks import CopyLog, SegmentWalk
+    from analytics.dump.files.model import PartitionCopy
 
 _WINDOW: Final = 4 << 20
 """Bytes of a file that are read at a time."""

@@ -22,7 +22,7 @@ from schemas.dialects import CHECKPOINT_DELTA, dialect_types
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.raw_records import RawRecords
+    from analytics.dump.records.raw_records import RawRecords
 
 _KEY = np.dtype([("version", ">i2"), ("type", ">i2")])
 _VERSION = np.dtype(">i2")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from analytics.decode.checkpoint_delta.chain_records import ChainLog, Lost
-from analytics.dump.model import MAX_OFFSET
+from analytics.dump.files.model import MAX_OFFSET
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from analytics.decode.checkpoint_delta.chain_records import IDS, RECORDS, TABLES, ChainLog, Lost
-from analytics.dump.segments import partition_of
-from analytics.dump.storage import base_name, parent, read_small, storage_of
+from analytics.dump.files.segments import partition_of
+from analytics.dump.files.storage import base_name, parent, read_small, storage_of
 from analytics.errors import InputNotRecognizedError
 from schemas.dialects import CHECKPOINT_DELTA, dialect_types
 from schemas.fields import INTEGER_BOUNDS

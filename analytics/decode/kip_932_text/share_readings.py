@@ -24,7 +24,7 @@ from schemas.dialects import KIP_932_TEXT, dialect_types
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.raw_records import RawRecords
+    from analytics.dump.records.raw_records import RawRecords
     from schemas.model import RecordType
 
 SNAPSHOT, UPDATE = 0, 1

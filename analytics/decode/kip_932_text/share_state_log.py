@@ -12,20 +12,20 @@ import pyarrow as pa
 
 from analytics.decode.kip_932_text.share_readings import STATE_TOPIC, share_readings
 from analytics.decode.tasks import SliceReport, select
-from analytics.dump.data_topics import data_topics
-from analytics.dump.header_columns import Headers
-from analytics.dump.inputs import recognize
-from analytics.dump.manifest import surveys_of_slices
-from analytics.dump.model import MAX_OFFSET, Plan, Slice
-from analytics.dump.plan import PlanOptions, plan
-from analytics.dump.segment_reader import SegmentReader
-from analytics.dump.tally import SegmentTally
+from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.segment_stats import SegmentTally
+from analytics.dump.copies.plan import PlanOptions, plan
+from analytics.dump.files.data_topics import data_topics
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.model import MAX_OFFSET, Plan, Slice
+from analytics.dump.inspection.manifest import surveys_of_slices
+from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from schemas.dialects import KIP_932_TEXT
 
 if TYPE_CHECKING:
-    from analytics.dump.damage import Damage
-    from analytics.dump.tally import SegmentSurvey
+    from analytics.dump.batches.damage import Damage
+    from analytics.dump.batches.segment_stats import SegmentSurvey
 
 _LOOKED_FOR: Final = (
     f"--dialect {KIP_932_TEXT} reads {STATE_TOPIC} of log directories, partition directories "

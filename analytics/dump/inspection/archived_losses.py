@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.inspection.losses import Loss, lacks, loss_rows, merged
-from analytics.dump.survey import NOT_ARCHIVED, NOT_DECODED
+from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

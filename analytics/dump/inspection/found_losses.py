@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.dump.damage import TailKind
+from analytics.dump.batches.damage import TailKind
+from analytics.dump.copies.slices import log_start
+from analytics.dump.files.model import COMPACTED_TOPICS
 from analytics.dump.inspection.losses import OPEN_END, Loss, filled_up, inside, merged
-from analytics.dump.model import COMPACTED_TOPICS
-from analytics.dump.slices import log_start
-from analytics.dump.survey import COMPACTION, MISSING_SEGMENT
+from analytics.dump.inspection.survey import COMPACTION, MISSING_SEGMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from analytics.dump.damage import Damage
-    from analytics.dump.model import Filled, SegmentFile
-    from analytics.dump.survey import PartitionSurvey
-    from analytics.dump.tally import SegmentSurvey
+    from analytics.dump.batches.damage import Damage
+    from analytics.dump.batches.segment_stats import SegmentSurvey
+    from analytics.dump.files.model import Filled, SegmentFile
+    from analytics.dump.inspection.survey import PartitionSurvey
 
 _NO_FILE = "a segment file is missing or cut off"
 _NO_REASON = "neither the cleaner nor a missing file explains the gap"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.topic_sources import METADATA_LOG
+from analytics.replay.metadata.topic_sources import METADATA_LOG
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

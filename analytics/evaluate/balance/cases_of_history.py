@@ -23,8 +23,8 @@ from analytics.evaluate.balance.cases import (
     with_assignable,
 )
 from analytics.evaluate.balance.stretches import sizes_in, stretches
-from analytics.replay.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
 from analytics.replay.groups.coordinator_log import PRESENCE, SUBSCRIPTION
+from analytics.replay.groups.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.latest import last_offsets, later, records_at
+from analytics.replay.log.latest import last_offsets, later, records_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from analytics.replay.as_of import Decoded
-    from analytics.replay.metadata_log import MetadataLog
+    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
 _LOG = COUNT_SOURCES[0]
 _STATE = ("groups", "members", "assignments", "topics", "share_partitions")

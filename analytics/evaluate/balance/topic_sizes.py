@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from analytics.replay.metadata_log import MetadataLog
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
 
 def topic_sizes(log: MetadataLog) -> DataFrame:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.model import METADATA_LOG
+from analytics.dump.files.model import METADATA_LOG
 from analytics.evaluate.diff.paired import APPEARED, CHANGED, VANISHED, WENT_BACK, chosen, replaced
 from analytics.replay.log.lines import time_said
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from analytics.replay.as_of import Decoded
+    from analytics.replay.log.as_of import Decoded
 
 EPOCH = ("coordinator_partition", "leader_epoch")
 _PLACE = (*EPOCH, "at")

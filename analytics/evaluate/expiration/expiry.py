@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.stored_values import LAST_MILLISECOND
+from analytics.replay.log.stored_values import LAST_MILLISECOND
 from schemas.expiration_rules import ExpirationRules, rule_names
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from pyspark.sql import functions as F
 
 from analytics.evaluate.expiration.expiry import has_expire_time
 from analytics.evaluate.expiration.offset_log import OffsetLog
-from analytics.replay.group_records import GROUP_KEY
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.group_spans import FOREVER, SPAN, joined_spans
 from analytics.replay.history.offset_conditions import EMPTY, SIMPLE, condition_of
 from analytics.replay.history.offset_lives import COMMITTED, KEY, REMOVED
 from analytics.replay.history.removal_causes import EXPIRATION
-from analytics.replay.latest import NEVER
+from analytics.replay.log.latest import NEVER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.dump.model import CONSUMER_OFFSETS
+from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.expiration.retention import of_partition
-from analytics.replay.coverage import WHOLE, Coverage
+from analytics.replay.log.coverage import WHOLE, Coverage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from analytics.replay.as_of import Decoded
+    from analytics.replay.log.as_of import Decoded
 
 COMPACTED = "history before that was compacted"
 LOST = "records before that are lost"

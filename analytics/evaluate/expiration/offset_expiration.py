@@ -24,7 +24,7 @@ from analytics.replay.history.offset_conditions import (
     with_condition,
 )
 from analytics.replay.history.offset_lives import KEY
-from analytics.replay.latest import records_at
+from analytics.replay.log.latest import records_at
 from schemas.expiration_rules import rule_name
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
 from analytics.replay.history.group_spans import group_spans, protection_spans
 from analytics.replay.history.offset_lives import (
     KEY,
@@ -16,7 +15,8 @@ from analytics.replay.history.offset_lives import (
     pending_spans,
 )
 from analytics.replay.history.removed_offsets import HEEDED
-from analytics.replay.rules import ReplayRules
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.rules import ReplayRules
 from schemas.expiration_rules import ExpirationRules
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.dump.model import CONSUMER_OFFSETS
+from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.expiration.coordinator_beginnings import with_beginning
 from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
 from analytics.evaluate.expiration.offset_log import OffsetLog, modern_since, with_transactions
@@ -17,7 +17,6 @@ from analytics.evaluate.expiration.removal_verdicts import (
 )
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
 from analytics.replay.contract import as_table
-from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.history.removal_causes import (
     EXPIRATION,
     LOW,
@@ -31,6 +30,7 @@ from analytics.replay.history.removal_causes import (
 from analytics.replay.history.removed_offsets import removed_offsets
 from analytics.replay.history.topic_absence import with_topic_absence
 from analytics.replay.log.archived_commits import with_undecided_removal
+from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between
 from schemas.expiration_rules import AuditRules
 

@@ -14,7 +14,7 @@ from analytics.evaluate.expiration.offset_expiration import BLOCKED, UNTOLD
 from analytics.evaluate.expiration.offset_log import OffsetLog
 from analytics.evaluate.expiration.retention import Retention, with_retention
 from analytics.replay.contract import as_table
-from analytics.replay.group_records import GROUP_KEY
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.offset_lives import KEY
 
 if TYPE_CHECKING:

@@ -14,18 +14,18 @@ from analytics.evaluate.expiration.offset_log import OffsetLog, offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import Retention
 from analytics.evaluate.expiration.retention_what_if import retention_what_if
-from analytics.replay.as_of import Decoded
-from analytics.replay.coverage import Coverage
 from analytics.replay.graph import Step
 from analytics.replay.history.coordinator_starts import coordinator_starts
 from analytics.replay.history.topic_absence import topics_present
-from analytics.replay.rules import ReplayRules
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.rules import ReplayRules
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from analytics.replay.metadata_log import MetadataLog
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
 
 class LogEnds(NamedTuple):

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 
 from analytics.evaluate.rebalances.storms import CHURN
 from analytics.replay.contract import as_table
-from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.history.shown_from import NEVER
+from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between
 
 if TYPE_CHECKING:

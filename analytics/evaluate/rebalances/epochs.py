@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 from analytics.evaluate.rebalances.storms import CHURN
 from analytics.replay.contract import as_table
-from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_records import CLASSIC
+from analytics.replay.groups.group_records import CLASSIC
 from analytics.replay.history.membership_changes import FENCED, LEFT
+from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between, with_missing
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from schemas.evaluation_rules import RebalanceRules
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from analytics.replay.as_of import Decoded
-    from analytics.replay.coverage import Coverage
+    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.coverage import Coverage
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.epochs import EpochLine, truncation_offset
+from analytics.dump.copies.epochs import EpochLine, truncation_offset
 
 KEY = ("topic", "partition")
 LIMITS = pa.schema(

@@ -19,7 +19,7 @@ from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.progress import current_records, first_covers
 from analytics.evaluate.share.settings import ALWAYS, ASSUMED
 from analytics.evaluate.share.share_log import KEY, NO_TIME
-from analytics.replay.share_records import ARCHIVED, AVAILABLE
+from analytics.replay.share.share_records import ARCHIVED, AVAILABLE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from analytics.evaluate.share.window import STATE_NAMES, is_done
 
 if TYPE_CHECKING:
-    from analytics.replay.share_ranges import Ranges
+    from analytics.replay.share.share_ranges import Ranges
 
 _OF = ("group_id", "topic_id", "topic", "partition", "delivery_count_limit")
 

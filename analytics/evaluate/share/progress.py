@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.evaluate.share.window import is_done
-from analytics.replay.share_ranges import Ranges, greatest
-from analytics.replay.share_records import SNAPSHOT
+from analytics.replay.share.share_ranges import Ranges, greatest
+from analytics.replay.share.share_records import SNAPSHOT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

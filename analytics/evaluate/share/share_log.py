@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.share_ranges import Ranges, merged
-from analytics.replay.share_records import SNAPSHOT, TOMBSTONE, UNCHANGED, UPDATE
+from analytics.replay.share.share_ranges import Ranges, merged
+from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE, UNCHANGED, UPDATE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,8 +20,8 @@ from analytics.decode.tables import timestamps
 from analytics.evaluate.share.progress import Covers, first_covers
 from analytics.evaluate.share.share_log import NO_TIME
 from analytics.evaluate.share.window import NONE, NOT_STORED, STATE_NAMES, is_done
-from analytics.replay.share_ranges import Ranges
-from analytics.replay.share_records import SNAPSHOT
+from analytics.replay.share.share_ranges import Ranges
+from analytics.replay.share.share_records import SNAPSHOT
 from schemas import table
 
 if TYPE_CHECKING:

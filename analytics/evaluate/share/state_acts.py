@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.share.share_log import NO_TIME
-from analytics.replay.share_records import SNAPSHOT, TOMBSTONE
+from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,7 @@ from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.settings import ASSUMED
 from analytics.evaluate.share.share_log import KEY, NO_TIME, begins
 from analytics.evaluate.share.transitions import forbidden_transitions
-from analytics.replay.share_records import (
+from analytics.replay.share.share_records import (
     ACQUIRED,
     ARCHIVED,
     AVAILABLE,

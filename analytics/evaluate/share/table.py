@@ -22,8 +22,8 @@ from analytics.evaluate.share.status import statuses
 from analytics.evaluate.share.stuck_phases import stuck_phases
 from analytics.evaluate.share.whole_state import StateCoverage, with_absence
 from analytics.evaluate.share.window import NONE, NOT_STORED, STATE_NAMES, windows
-from analytics.replay.share_ranges import Ranges
-from analytics.replay.share_records import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
+from analytics.replay.share.share_ranges import Ranges
+from analytics.replay.share.share_records import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
 from schemas import table
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from analytics.evaluate.share.progress import Covers
     from analytics.evaluate.share.share_log import ShareLog
-    from analytics.replay.share_ranges import Ranges
+    from analytics.replay.share.share_ranges import Ranges
 
     Numbers = NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.replay.share_records import (
+from analytics.replay.share.share_records import (
     ACKNOWLEDGED,
     ACQUIRED,
     ARCHIVED,
@@ -29,7 +29,7 @@ from analytics.replay.share_records import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.replay.share_ranges import Ranges
+    from analytics.replay.share.share_ranges import Ranges
 
     Numbers = NDArray[np.int64]
 

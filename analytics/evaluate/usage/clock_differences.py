@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.model import CONSUMER_OFFSETS
+from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.contract_table import table_of
 
 if TYPE_CHECKING:

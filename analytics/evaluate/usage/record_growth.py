@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.model import CONSUMER_OFFSETS
+from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.log_settings import DEFAULT
 

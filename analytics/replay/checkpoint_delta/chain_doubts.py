@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from analytics.dump.model import MAX_OFFSET
+from analytics.dump.files.model import MAX_OFFSET
 from analytics.replay.checkpoint_delta.chain_fold import REASONS
 from analytics.replay.checkpoint_delta.chain_loop import BASE, BREAK, NEWEST, REASON
 from schemas.dialects import broken_chain_words

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.group_records import CURRENT, FAMILIES, GROUP, TARGET
 from analytics.replay.groups.coded_log import NONE, numbers
 from analytics.replay.groups.columns import ASSIGNMENTS, CLASSIC, ITEMS, PENDING
+from analytics.replay.groups.group_records import CURRENT, FAMILIES, GROUP, TARGET
 from analytics.replay.groups.member_rows import struct
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from analytics.replay.group_records import FAMILIES, KINDS, MEMBER_ROLES
+from analytics.replay.groups.group_records import FAMILIES, KINDS, MEMBER_ROLES
 
 COMMIT = len(KINDS)
 """The kind of the one row of a group that tells of commits: the first since it was last removed."""

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
 from analytics.replay.graph import Step
-from analytics.replay.group_records import (
+from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
     CONSUMER,
@@ -29,8 +28,9 @@ from analytics.replay.group_records import (
     Kind,
 )
 from analytics.replay.groups.member_details import DETAILS, details, is_unread
-from analytics.replay.record_position import POSITION
-from analytics.replay.stored_values import text
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.record_position import POSITION
+from analytics.replay.log.stored_values import text
 from analytics.replay.union import union_all
 
 if TYPE_CHECKING:

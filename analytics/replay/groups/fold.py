@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from analytics.replay.group_records import CURRENT, MEMBER, TARGET
 from analytics.replay.groups.assignment_rows import assignment_rows
 from analytics.replay.groups.coded_log import NONE, CodedLog, coded, dense, last_row
 from analytics.replay.groups.columns import COMMIT, OF_MEMBERS, STATE
+from analytics.replay.groups.group_records import CURRENT, MEMBER, TARGET
 from analytics.replay.groups.group_rows import group_rows
 from analytics.replay.groups.in_force import in_force
 from analytics.replay.groups.lives import Turns, lives, turns
@@ -26,7 +26,7 @@ from analytics.replay.groups.member_rows import member_rows
 
 if TYPE_CHECKING:
     from analytics.replay.groups.coded_log import Flags, Numbers
-    from analytics.replay.rules import ReplayRules
+    from analytics.replay.log.rules import ReplayRules
 
 AT_ONCE = 100_000
 """Records that are looked at together; less, and looking costs more than what it drops."""

@@ -13,21 +13,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.group_records import (
+from analytics.replay.groups.coded_log import NONE, numbers
+from analytics.replay.groups.columns import CLASSIC, CONSUMER, GROUPS, SHARE, STREAMS
+from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     FAMILIES,
     GROUP,
     REMOVED_ASSIGNMENT_EPOCH,
     TOPOLOGY,
 )
-from analytics.replay.groups.coded_log import NONE, numbers
-from analytics.replay.groups.columns import CLASSIC, CONSUMER, GROUPS, SHARE, STREAMS
 from analytics.replay.groups.in_force import InForce, optional
 from analytics.replay.groups.member_rows import STABLE, Members, struct
 
 if TYPE_CHECKING:
     from analytics.replay.groups.coded_log import Flags, Numbers
-    from analytics.replay.rules import ReplayRules
+    from analytics.replay.log.rules import ReplayRules
 
 _NO_TOPOLOGY = -(1 << 40)
 """No epoch: these are 32 bits wide."""

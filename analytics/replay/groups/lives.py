@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
-from analytics.replay.group_records import FAMILIES, GROUP
 from analytics.replay.groups.coded_log import NONE, CodedLog, first_row, last_row, numbers
 from analytics.replay.groups.columns import CLASSIC, COMMIT, CONSUMER, STREAMS
+from analytics.replay.groups.group_records import FAMILIES, GROUP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

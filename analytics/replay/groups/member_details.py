@@ -8,9 +8,15 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from analytics.replay.group_records import CLASSIC, CONSUMER, CONSUMER_PROTOCOL, SHARE, STREAMS
 from analytics.replay.groups.columns import MEMBER_DETAILS
-from analytics.replay.stored_values import present, text
+from analytics.replay.groups.group_records import (
+    CLASSIC,
+    CONSUMER,
+    CONSUMER_PROTOCOL,
+    SHARE,
+    STREAMS,
+)
+from analytics.replay.log.stored_values import present, text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

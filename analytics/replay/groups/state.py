@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pyspark.sql.functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from analytics.replay.group_records import GROUP, GROUP_KEY
 from analytics.replay.groups.columns import COMMIT, RECORDS, STATE
 from analytics.replay.groups.fold import group_state
-from analytics.replay.latest import later
+from analytics.replay.groups.group_records import GROUP, GROUP_KEY
+from analytics.replay.log.latest import later
 from analytics.spark_worker import on_worker
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from analytics.replay.as_of import Decoded
-    from analytics.replay.rules import ReplayRules
+    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.rules import ReplayRules
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.completeness import with_completeness
 from analytics.replay.contract import as_table
-from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_records import GROUP_KEY
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.groups.state import GroupState
-from analytics.replay.latest import NEVER
-from analytics.replay.stored_values import instant
+from analytics.replay.log.completeness import with_completeness
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.latest import NEVER
+from analytics.replay.log.stored_values import instant
 from analytics.replay.union import union_all
 
 if TYPE_CHECKING:

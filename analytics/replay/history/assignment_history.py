@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from analytics.replay.contract import as_table
-from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_records import CURRENT, TARGET
 from analytics.replay.groups.coordinator_log import PENDING
+from analytics.replay.groups.group_records import CURRENT, TARGET
 from analytics.replay.history.shown_from import shown_from
+from analytics.replay.log.coverage import WHOLE, Coverage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

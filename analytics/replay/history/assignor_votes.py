@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import GROUP_KEY
 from analytics.replay.groups.coordinator_log import ASSIGNOR
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.epoch_counts import EPOCH_KEY
 
 if TYPE_CHECKING:

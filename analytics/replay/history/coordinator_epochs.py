@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
+from analytics.replay.log.as_of import Decoded
 from analytics.replay.union import union_all
 
 if TYPE_CHECKING:

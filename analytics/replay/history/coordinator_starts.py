@@ -17,7 +17,7 @@ from analytics.replay.history.data_partitions import elections
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from analytics.replay.metadata_log import MetadataLog
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
 OFFSETS_TOPIC = "__consumer_offsets"
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.partition_leaders import RECOVERING, partition_steps
-from analytics.replay.stored_values import present
+from analytics.replay.log.stored_values import present
+from analytics.replay.metadata.partition_leaders import RECOVERING, partition_steps
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from analytics.replay.metadata_log import MetadataLog
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
 NOBODY = -1
 

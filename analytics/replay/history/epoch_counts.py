@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CURRENT, GROUP_KEY, MEMBER, STREAMS, TARGET
 from analytics.replay.groups.coordinator_log import PRESENCE
+from analytics.replay.groups.group_records import (
+    CLASSIC,
+    CURRENT,
+    GROUP_KEY,
+    MEMBER,
+    STREAMS,
+    TARGET,
+)
 from analytics.replay.history.holdings import ITEM
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
-from analytics.replay.configs import RESOURCES, harmless_name
 from analytics.replay.history.event_rows import METADATA, OFFSETS, event_rows, words
-from analytics.replay.record_position import IN_DUMP
-from analytics.replay.stored_values import word
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.record_position import IN_DUMP
+from analytics.replay.log.stored_values import word
+from analytics.replay.metadata.configs import RESOURCES, harmless_name
 from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from analytics.replay.metadata_log import MetadataLog
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
 
 def events_around(

@@ -8,8 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from analytics.replay.contract import as_table
-from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_records import (
+from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
     CONSUMER,
@@ -23,7 +22,8 @@ from analytics.replay.group_records import (
 from analytics.replay.history.assignor_votes import with_preferred_assignor
 from analytics.replay.history.epoch_counts import COUNTS, EPOCH_KEY, epoch_counts
 from analytics.replay.history.shown_from import born_from, shown_from
-from analytics.replay.rules import ReplayRules
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.rules import ReplayRules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec

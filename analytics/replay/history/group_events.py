@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
-from analytics.replay.coverage import WHOLE, Coverage
 from analytics.replay.history.events_around import events_around
 from analytics.replay.history.group_life_events import group_life_events, member_events
 from analytics.replay.history.offset_life_events import offset_events_of_groups, transaction_events
 from analytics.replay.history.share_events import share_events
-from analytics.replay.rules import ReplayRules
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.rules import ReplayRules
 from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from analytics.replay.metadata_log import MetadataLog
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_records import ASSIGNMENT_EPOCH, CLASSIC, GROUP, GROUP_KEY
+from analytics.replay.groups.group_records import ASSIGNMENT_EPOCH, CLASSIC, GROUP, GROUP_KEY
 from analytics.replay.history.event_rows import OFFSETS, event_rows, words
 from analytics.replay.history.membership_changes import (
     ASSIGNMENT_CHANGED,
@@ -19,6 +18,7 @@ from analytics.replay.history.membership_changes import (
     SUBSCRIPTION_CHANGED,
 )
 from analytics.replay.history.shown_from import born_from, lost_until
+from analytics.replay.log.coverage import WHOLE, Coverage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
-from analytics.replay.group_records import (
+from analytics.replay.groups.coordinator_log import coordinator_log
+from analytics.replay.groups.group_records import (
     CLASSIC,
     CONSUMER,
     CONSUMER_PROTOCOL,
@@ -26,9 +26,9 @@ from analytics.replay.group_records import (
     STREAMS,
     table_name,
 )
-from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.history.takeovers import with_takeovers
-from analytics.replay.stored_values import text
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.stored_values import text
 from analytics.replay.union import union_all
 
 if TYPE_CHECKING:

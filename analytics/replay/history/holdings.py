@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CURRENT, GROUP, GROUP_KEY, MEMBER, TARGET
 from analytics.replay.groups.coordinator_log import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
+from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP, GROUP_KEY, MEMBER, TARGET
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
-from analytics.replay.group_records import (
+from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
     CONSUMER,
@@ -30,8 +29,9 @@ from analytics.replay.group_records import (
     TARGET,
 )
 from analytics.replay.history.takeovers import is_simple
-from analytics.replay.record_position import IN_DUMP, POSITION
-from analytics.replay.rules import ReplayRules
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.record_position import IN_DUMP, POSITION
+from analytics.replay.log.rules import ReplayRules
 from schemas.load_faults import load_faults as known_faults
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from analytics.replay.contract import as_table
-from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_records import CLASSIC, CURRENT, GROUP_KEY
 from analytics.replay.groups.coordinator_log import PRESENCE, SUBSCRIPTION
+from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY
 from analytics.replay.history.shown_from import born_from, lost_until
+from analytics.replay.log.coverage import WHOLE, Coverage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import (
+from analytics.replay.groups.group_records import (
     CLASSIC,
     CONSUMER,
     CONSUMER_PROTOCOL,

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
-from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.group_records import CLASSIC, GROUP_KEY
+from analytics.replay.groups.group_records import CLASSIC, GROUP_KEY
 from analytics.replay.history.offset_causes import (
     ADMIN_OR_SIMPLE,
     UNKNOWN,
@@ -37,9 +35,11 @@ from analytics.replay.log.archived_commits import (
     MAY_HAVE_BEEN_ABORTED,
     is_undecided,
 )
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between, with_missing
-from analytics.replay.rules import ReplayRules
-from analytics.replay.stored_values import instant, present, uuid
+from analytics.replay.log.rules import ReplayRules
+from analytics.replay.log.stored_values import instant, present, uuid
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

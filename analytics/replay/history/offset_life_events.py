@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
 from analytics.replay.history.event_rows import OFFSETS, event_rows, partition_name, words
 from analytics.replay.history.offset_causes import LOST_BY_ELECTION
 from analytics.replay.history.offset_history import DELETE, TRANSACTION_ABORT
 from analytics.replay.history.offset_lives import transactional_commits
 from analytics.replay.history.removal_causes import EXPIRATION
-from analytics.replay.record_position import POSITION
-from analytics.replay.rules import ReplayRules
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.record_position import POSITION
+from analytics.replay.log.rules import ReplayRules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

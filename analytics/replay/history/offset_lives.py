@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
-from analytics.replay.latest import NEVER
-from analytics.replay.record_position import POSITION
-from analytics.replay.rules import ReplayRules
-from analytics.replay.transactions import with_end
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.latest import NEVER
+from analytics.replay.log.record_position import POSITION
+from analytics.replay.log.rules import ReplayRules
+from analytics.replay.log.transactions import with_end
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

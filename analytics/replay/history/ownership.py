@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
-from analytics.replay.group_records import CURRENT, GROUP_KEY, STREAMS
 from analytics.replay.groups.coordinator_log import PENDING, PRESENCE
+from analytics.replay.groups.group_records import CURRENT, GROUP_KEY, STREAMS
+from analytics.replay.log.as_of import Decoded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

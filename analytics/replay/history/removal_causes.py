@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.dump.model import CONSUMER_OFFSETS
-from analytics.replay.as_of import Decoded
-from analytics.replay.coverage import WHOLE, Coverage
+from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.history.group_spans import group_spans, protection_spans
 from analytics.replay.history.offset_conditions import EMPTY, SIMPLE, STREAMS_GROUP
 from analytics.replay.history.offset_lives import offset_events, pending_spans
 from analytics.replay.history.removed_offsets import ACT, removed_offsets
 from analytics.replay.history.topic_absence import with_topic_absence
 from analytics.replay.log.archived_commits import with_undecided_removal
-from analytics.replay.rules import ReplayRules
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.rules import ReplayRules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

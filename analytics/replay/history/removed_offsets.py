@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import GROUP_KEY
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.group_spans import OTHER_PROTOCOL, SUBSCRIBED, UNPARSEABLE
 from analytics.replay.history.offset_conditions import with_condition
 from analytics.replay.history.offset_lives import COMMITTED, KEY, REMOVED

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
 from analytics.replay.history.event_rows import SHARE_STATE, event_rows, partition_name, words
 from analytics.replay.history.share_partition_epochs import KEY, SNAPSHOT, TOMBSTONE
 from analytics.replay.history.topic_names import with_topic_names
-from analytics.replay.record_position import POSITION
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.record_position import POSITION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
 from analytics.replay.contract import as_table
 from analytics.replay.history.topic_names import with_topic_names
-from analytics.replay.stored_values import present
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.stored_values import present
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

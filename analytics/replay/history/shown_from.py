@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.coverage import Coverage
+from analytics.replay.log.coverage import Coverage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.replay.as_of import Decoded
-from analytics.replay.coverage import Coverage
 from analytics.replay.graph import Step
 from analytics.replay.groups.coordinator_log import COORDINATOR_LOG
 from analytics.replay.history.assignment_history import assignment_history
@@ -24,12 +22,14 @@ from analytics.replay.history.steps_in_lives import steps_in_lives
 from analytics.replay.history.takeovers import with_takeovers
 from analytics.replay.history.topic_absence import topics_present
 from analytics.replay.history.topic_names import with_topic_names
-from analytics.replay.rules import ReplayRules
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.rules import ReplayRules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from analytics.replay.metadata_log import MetadataLog
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
 
 def _steps(log: DataFrame, cut: Decoded, rules: ReplayRules) -> DataFrame:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import CLASSIC, CONSUMER, GROUP, GROUP_KEY, STREAMS
+from analytics.replay.groups.group_records import CLASSIC, CONSUMER, GROUP, GROUP_KEY, STREAMS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

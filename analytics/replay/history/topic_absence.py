@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
-from analytics.replay.coverage import Coverage
-from analytics.replay.metadata_log import told_from
-from analytics.replay.stored_values import uuid
-from analytics.replay.topic_sources import METADATA_LOG, PARTITION_METADATA
+from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.stored_values import uuid
+from analytics.replay.metadata.metadata_log import told_from
+from analytics.replay.metadata.topic_sources import METADATA_LOG, PARTITION_METADATA
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

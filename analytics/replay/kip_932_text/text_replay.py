@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.kip_932_text.share_readings import SNAPSHOT, UPDATE
-from analytics.replay import share_records
 from analytics.replay.contract_rows import contract_rows
-from analytics.replay.share_fold import fold
+from analytics.replay.share import share_records
+from analytics.replay.share.share_fold import fold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

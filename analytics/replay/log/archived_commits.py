@@ -17,15 +17,15 @@ from pyspark.sql import functions as F
 
 from analytics.dump.inspection.archived_losses import UNDECIDED
 from analytics.replay.history.shown_from import shown_from
-from analytics.replay.latest import last_offsets, later
+from analytics.replay.log.latest import last_offsets, later
 from analytics.replay.log.losses import HOME, lost_between
-from analytics.replay.stored_values import uuid
+from analytics.replay.log.stored_values import uuid
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from analytics.replay.coverage import Coverage
-    from analytics.replay.rules import ReplayRules
+    from analytics.replay.log.coverage import Coverage
+    from analytics.replay.log.rules import ReplayRules
 
 KEY = (HOME, "group_id", "topic", "partition")
 UNKNOWN = "unknown"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import Decoded
+from analytics.replay.log.as_of import Decoded
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import functions as F
 
+from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.dump.inspection.losses import Loss, lacks
-from analytics.dump.model import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
-    from analytics.replay.coverage import Coverage
+    from analytics.replay.log.coverage import Coverage
 
 T = TypeVar("T")
 

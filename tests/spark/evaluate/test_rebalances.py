@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.dump.inspection.losses import Loss
 from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
-from analytics.replay.coverage import Coverage
 from analytics.replay.graph import resolve
+from analytics.replay.log.coverage import Coverage
 from schemas import table
 from schemas.evaluation_rules import rebalance_rules
 from tests.support.decoded_frames import frame_of

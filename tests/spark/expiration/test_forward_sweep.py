@@ -15,10 +15,10 @@ from analytics.evaluate.expiration.offset_expiration import offset_expiration
 from analytics.evaluate.expiration.offset_log import OffsetLog, offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
-from analytics.replay.group_records import KINDS
-from analytics.replay.metadata_log import FIRST_TABLES
-from analytics.replay.offsets import committed_offsets
-from analytics.replay.rules import replay_rules
+from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.metadata.metadata_log import FIRST_TABLES
+from analytics.replay.offsets.offset_state import committed_offsets
 from schemas import table
 from schemas.expiration_rules import audit_rules, expiration_eras
 from tests.support.decoded_frames import frames_of

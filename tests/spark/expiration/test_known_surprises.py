@@ -15,9 +15,9 @@ import pytest
 from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import ASSUMED, OPTION, Retention, Setting
-from analytics.replay.group_records import KINDS
-from analytics.replay.metadata_log import FIRST_TABLES
-from analytics.replay.rules import replay_rules
+from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.metadata.metadata_log import FIRST_TABLES
 from schemas import table
 from schemas.expiration_rules import audit_rules, expiration_eras
 from tests.support.coordinator_bytes import log_dir_of

@@ -14,11 +14,11 @@ import pytest
 from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
-from analytics.replay.group_records import KINDS
+from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.coordinator_starts import coordinator_starts
-from analytics.replay.metadata_log import metadata_log
-from analytics.replay.rules import replay_rules
-from analytics.replay.topics import topics
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.metadata.metadata_log import metadata_log
+from analytics.replay.metadata.topics import topics
 from schemas.expiration_rules import audit_rules, expiration_eras
 from tests.support.decoded_frames import frames_of_dump
 from tests.support.removed_by_brokers import predictions, read_removals, sweeps_of

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analytics.dump.inspection.losses import Loss, merged
-from analytics.replay.coverage import Coverage
-from analytics.replay.offsets import committed_offsets
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.offsets.offset_state import committed_offsets
 from tests.support.decoded_frames import frames_of
 from tests.support.reference_offset_history import OFFSETS, Log, random_log
 from tests.support.told_offset_history import told_offset_history

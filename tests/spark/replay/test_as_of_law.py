@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
-from analytics.replay.as_of import AsOf, cut_all
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.as_of import AsOf, cut_all
+from analytics.replay.log.rules import replay_rules
 from tests.support.decoded_frames import frames_of, frames_of_dump
 from tests.support.group_histories import TABLES, TOPIC
 from tests.support.reference_group_coordinator import Tables, tables_of

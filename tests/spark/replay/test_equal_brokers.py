@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
-from analytics.replay.group_records import KINDS
-from analytics.replay.rules import replay_rules
+from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.rules import replay_rules
 from tests.support.cuts import Cut, cuts_of
 from tests.support.decoded_frames import frames_of_dump
 from tests.support.replayed_cuts import differences, replayed, side_by_side, told_of

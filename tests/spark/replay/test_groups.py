@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.coverage import Coverage
-from analytics.replay.group_records import KINDS, MEMBER_ROLES
 from analytics.replay.groups.coordinator_log import coordinator_log
+from analytics.replay.groups.group_records import KINDS, MEMBER_ROLES
 from analytics.replay.groups.state import GroupState, folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
-from analytics.replay.offsets import committed_offsets, pending_offsets
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from schemas import table
 from tests.support.decoded_frames import frames_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-    from analytics.replay.as_of import Decoded
+    from analytics.replay.log.as_of import Decoded
 
 TOPIC = "__consumer_offsets"
 TABLES = (*KINDS, "offset_commit", "control_markers", "transaction_log")

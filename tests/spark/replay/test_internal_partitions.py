@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.internal_partitions import internal_partition, share_key
+from analytics.replay.log.internal_partitions import internal_partition, share_key
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.latest import last_record, records_among, value_at
+from analytics.replay.log.latest import last_record, records_among, value_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

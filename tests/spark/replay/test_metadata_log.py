@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.configs import configs
-from analytics.replay.metadata_log import MetadataLog, metadata_log
-from analytics.replay.partition_leaders import partition_leaders
-from analytics.replay.topics import topics
+from analytics.replay.metadata.configs import configs
+from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
+from analytics.replay.metadata.partition_leaders import partition_leaders
+from analytics.replay.metadata.topics import topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic
 

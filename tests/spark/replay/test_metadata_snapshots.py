@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.as_of import AsOf, cut_all
-from analytics.replay.configs import configs
-from analytics.replay.metadata_log import metadata_log
-from analytics.replay.partition_leaders import partition_leaders
-from analytics.replay.topics import topics
+from analytics.replay.log.as_of import AsOf, cut_all
+from analytics.replay.metadata.configs import configs
+from analytics.replay.metadata.metadata_log import metadata_log
+from analytics.replay.metadata.partition_leaders import partition_leaders
+from analytics.replay.metadata.topics import topics
 from tests.support.decoded_frames import frames_of_dump
 from tests.support.dump_log import read_dump_log
 from tests.support.metadata_records import TABLES

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.as_of import AsOf, cut_all
-from analytics.replay.offsets import committed_offsets, pending_offsets
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.as_of import AsOf, cut_all
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from schemas import ZERO_UUID, table
 from tests.support.decoded_frames import frames_of
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.classic.dataframe import DataFrame
 
-from analytics.replay.as_of import END, cut_all
-from analytics.replay.coverage import WHOLE
 from analytics.replay.graph import Step, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.as_of import END, cut_all
+from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE
 from schemas import all_record_types
 from tests.support.decoded_frames import frames_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from analytics.replay.as_of import AsOf, cut_all
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.as_of import AsOf, cut_all
+from analytics.replay.log.rules import replay_rules
 from tests.support.decoded_frames import frames_of
 from tests.support.group_histories import TABLES, TOPIC, decoded_rows, random_history
 from tests.support.random_group_values import NAMED_TOPICS

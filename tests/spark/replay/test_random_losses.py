@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analytics.dump.inspection.losses import OPEN_END, Loss, merged
-from analytics.replay.coverage import Coverage
-from analytics.replay.offsets import committed_offsets, pending_offsets
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from tests.support.decoded_frames import frames_of
 from tests.support.reference_offset_history import OFFSETS, Change, Log, random_log
 from tests.support.told_offset_history import told_offset_history

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analytics.replay.graph import needed_for, resolve
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE
 from tests.support.broker_state import CutBatch
 from tests.support.decoded_frames import frames_of

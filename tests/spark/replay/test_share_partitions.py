@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 from analytics.dump.inspection.losses import Loss
-from analytics.replay.as_of import AsOf, cut_all
-from analytics.replay.coverage import WHOLE, Coverage
-from analytics.replay.share_batches import share_batches
-from analytics.replay.share_partitions import share_partitions
-from analytics.replay.share_state import share_states
+from analytics.replay.log.as_of import AsOf, cut_all
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.share.share_batches import share_batches
+from analytics.replay.share.share_partitions import share_partitions
+from analytics.replay.share.share_state import share_states
 from schemas import table
 from tests.support.broker_state import BrokerState, CutBatch, CutSharePartition
 from tests.support.cuts import Cut, cuts_of, read_state

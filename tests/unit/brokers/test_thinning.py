@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from analytics.dump.segment_reader import read_segment
+from analytics.dump.records.segment_reader import read_segment
 from tests.brokers.batches import batches_of
 from tests.brokers.thinning import thin
 from tests.support.batches import Header, batch, record, sound_batch

@@ -16,7 +16,7 @@ from analytics.decode import carried
 from analytics.decode.carried import Carried
 from analytics.decode.chunks import Decoded, decode_chunk
 from analytics.decode.tables import Origin
-from analytics.dump.segment_reader import ReadOptions, read_segment
+from analytics.dump.records.segment_reader import ReadOptions, read_segment
 from benchmarks.generate import Options, write_segment
 
 DUMPS = Path(__file__).parents[2] / "data" / "dumps"

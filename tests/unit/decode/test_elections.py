@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from analytics.decode.elections import Leadership, leaderships, with_election
-from analytics.dump.model import FIRST_RECORD, METADATA_LOG, Divergence
+from analytics.dump.files.model import FIRST_RECORD, METADATA_LOG, Divergence
 
 OLD, NEW = 1, 2
 """Node ids of the leaders of the lost line and of the surviving one."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analytics.decode.tasks import Settings, packed, run_task
-from analytics.dump.plan import plan
+from analytics.dump.copies.plan import plan
 from tests.support.decoded_rows import DecodedRow, rows_of_part
 from tests.support.dump_folder import dumps_in
 from tests.support.dump_log_check import check

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.decode.tasks import Settings, run_task
-from analytics.dump.plan import plan
+from analytics.dump.copies.plan import plan
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 
 from analytics.decode.chunks import Decoded, decode_chunk
 from analytics.decode.tables import Origin
-from analytics.dump.segment_reader import read_segment
+from analytics.dump.records.segment_reader import read_segment
 from schemas import record_type
 from tests.support.encoder import encode_key, encode_value
 from tests.support.segments import NOW, Record, batch

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.dump.batch_bytes import Horizon, told_horizons
-from analytics.dump.segment_reader import read_segment
+from analytics.dump.batches.batch_bytes import Horizon, told_horizons
+from analytics.dump.records.segment_reader import read_segment
 from tests.support.segments import (
     COMMIT,
     Header,
@@ -24,7 +24,7 @@ from tests.support.segments import (
 )
 
 if TYPE_CHECKING:
-    from analytics.dump.summary import Summary
+    from analytics.dump.batches.summary import Summary
 
 HEADER = 61
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.checkpoints import (
+from analytics.dump.files.checkpoints import (
     QuorumState,
     parse_leader_epochs,
     parse_offsets,
@@ -15,7 +15,7 @@ from analytics.dump.checkpoints import (
     read_quorum_state,
     read_topic_id,
 )
-from analytics.dump.model import Note
+from analytics.dump.files.model import Note
 
 
 def offsets_of(text: str) -> tuple[dict[tuple[str, int], int], list[Note]]:

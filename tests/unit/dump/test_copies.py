@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from analytics.dump.copies import Lines, find_lines
-from analytics.dump.inputs import recognize
-from analytics.dump.log_dirs import read_copies
-from analytics.dump.model import Divergence, Plan
-from analytics.dump.plan import PlanOptions, next_offset, plan
-from analytics.dump.walks import walk_copy
+from analytics.dump.batches.walks import walk_copy
+from analytics.dump.copies.plan import PlanOptions, next_offset, plan
+from analytics.dump.copies.surviving_lines import Lines, find_lines
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.files.model import Divergence, Plan
 from analytics.errors import InputNotRecognizedError
 from tests.support.batches import GZIP, entry
 from tests.support.log_dirs import EPOCH_0, LogDir, written

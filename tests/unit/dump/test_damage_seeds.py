@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.offset_sense import LogSense
-from analytics.dump.segment_reader import ReadOptions
+from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.records.segment_reader import ReadOptions
 from tests.support.segments import Made, Read, Record, joined, positions, random_segment, read_back
 
 REAL = Path(__file__).parents[2] / "data/dumps/kafka-2.0.1-v1/broker-1"

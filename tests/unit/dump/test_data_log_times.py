@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.dump.data_log_times import data_segments_and_times
-from analytics.dump.inputs import recognize
-from analytics.dump.log_dirs import read_copies
-from analytics.dump.plan import next_offset
-from analytics.dump.time_index import read_time_index
+from analytics.dump.copies.plan import next_offset
+from analytics.dump.files.data_log_times import data_segments_and_times
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.files.time_index import read_time_index
 from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump import data_topics
-from analytics.dump.data_topics import DataOffsets, DataTopic, data_offsets, end_of
-from analytics.dump.inputs import recognize
-from analytics.dump.log_dirs import read_copies
-from analytics.dump.model import Copy, SegmentFile
-from analytics.dump.plan import next_offset
+from analytics.dump.copies.plan import next_offset
+from analytics.dump.files import data_topics
+from analytics.dump.files.data_topics import DataOffsets, DataTopic, data_offsets, end_of
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.files.model import Copy, SegmentFile
 from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir, written
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.doubled_files import settle_doubles
-from analytics.dump.segments import Listing, list_segments
-from analytics.dump.storage import storage_of
+from analytics.dump.files.duplicate_segments import settle_doubles
+from analytics.dump.files.segments import Listing, list_segments
+from analytics.dump.files.storage import storage_of
 from tests.support.batches import sound_batch
 
 FIRST = sound_batch(0, [(b"\x00\x02\x00\x01a", None)] * 24)

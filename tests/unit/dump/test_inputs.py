@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.inputs import Inputs, recognize
+from analytics.dump.files.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from tests.support.log_dirs import LogDir, written
 

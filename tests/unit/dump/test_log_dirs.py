@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.inputs import recognize
-from analytics.dump.log_dirs import read_copies
-from analytics.dump.model import Copy, Note
-from analytics.dump.plan import next_offset
+from analytics.dump.copies.plan import next_offset
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.files.model import Copy, Note
 from analytics.errors import InputNotRecognizedError
 from tests.support.log_dirs import LogDir, written
 

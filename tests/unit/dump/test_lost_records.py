@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.dump.inputs import recognize
+from analytics.dump.batches.walks import log_senses, walk_segment
+from analytics.dump.copies.plan import PlanOptions, next_offset
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.files.model import Filled
 from analytics.dump.inspection.found_losses import losses_of
 from analytics.dump.inspection.losses import OPEN_END, Loss, filled_up, inside, lacks, merged
-from analytics.dump.log_dirs import read_copies
-from analytics.dump.manifest import Findings, partition_row
-from analytics.dump.model import Filled
-from analytics.dump.plan import PlanOptions, next_offset
-from analytics.dump.study import study
-from analytics.dump.survey import PartitionSurvey
-from analytics.dump.walks import log_senses, walk_segment
+from analytics.dump.inspection.manifest import Findings, partition_row
+from analytics.dump.inspection.study import study
+from analytics.dump.inspection.survey import PartitionSurvey
 from tests.support.log_dirs import LogDir, written
 
 NAME = "__consumer_offsets-0"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.dump.damage import DamageReason
-from analytics.dump.offset_sense import LogSense
-from analytics.dump.segment_reader import ReadOptions
+from analytics.dump.batches.damage import DamageReason
+from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.records.segment_reader import ReadOptions
 from tests.support.segments import (
     GZIP,
     LEGACY_CODECS,

@@ -153,7 +153,7 @@ def test_keys_and_values_of_any_length_are_read() -> None:
 def test_record_bytes_count_the_length_before_the_record() -> None:
     made = batch([Record(0, NOW, b"k" * 100, b"v")])
 
-    from analytics.dump.segment_reader import read_segment  # noqa: PLC0415
+    from analytics.dump.records.segment_reader import read_segment  # noqa: PLC0415
     from tests.support.segments import _opened  # noqa: PLC0415
 
     (chunk,) = read_segment(_opened(made.data))

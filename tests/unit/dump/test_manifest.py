@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from analytics.dump.header_columns import Headers
-from analytics.dump.inputs import recognize
-from analytics.dump.log_dirs import read_copies
-from analytics.dump.manifest import Findings, build_manifest, iso_time, surveys_of_slices
-from analytics.dump.plan import PlanOptions, absent_partitions, next_offset, plan
-from analytics.dump.segment_reader import SegmentReader
-from analytics.dump.study import study
-from analytics.dump.tally import SegmentTally
-from analytics.dump.unanswerable import ranges
+from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.segment_stats import SegmentTally
+from analytics.dump.copies.plan import PlanOptions, absent_partitions, next_offset, plan
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.inspection.limitations import ranges
+from analytics.dump.inspection.manifest import Findings, build_manifest, iso_time, surveys_of_slices
+from analytics.dump.inspection.study import study
+from analytics.dump.records.segment_reader import SegmentReader
 from tests.support.log_dirs import LogDir, written
 
 OFFSETS = "__consumer_offsets"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.inputs import recognize
-from analytics.dump.model import MAX_OFFSET, Plan
-from analytics.dump.plan import PlanOptions, plan
-from analytics.dump.slices import Edges, paint
-from analytics.dump.union import Range
+from analytics.dump.copies.plan import PlanOptions, plan
+from analytics.dump.copies.slices import Edges, paint
+from analytics.dump.copies.union import Range
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.model import MAX_OFFSET, Plan
 from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir, written
 from tests.support.planned_records import read_plan
@@ -50,9 +50,9 @@ def test_a_single_copy_is_planned_without_reading_its_segments(
     def never(*_: object, **__: object) -> None:
         pytest.fail("a segment was walked")
 
-    monkeypatch.setattr("analytics.dump.plan.walk_segment", never)
-    monkeypatch.setattr("analytics.dump.plan.walk_copy", never)
-    monkeypatch.setattr("analytics.dump.slices.walk_segment", never)
+    monkeypatch.setattr("analytics.dump.copies.plan.walk_segment", never)
+    monkeypatch.setattr("analytics.dump.copies.plan.walk_copy", never)
+    monkeypatch.setattr("analytics.dump.copies.slices.walk_segment", never)
     assert [each.to_position for each in plan(inputs).slices] == [
         len(written(0, 5)),
         len(written(5, 5)),

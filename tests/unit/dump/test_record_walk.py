@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.dump.batch_chain import chain_starts, follow_chain
-from analytics.dump.headers import BATCH_HEADER, read_headers
-from analytics.dump.raw_records import PADDING
-from analytics.dump.record_walk import (
+from analytics.dump.batches.batch_chain import chain_starts, follow_chain
+from analytics.dump.batches.headers import BATCH_HEADER, read_headers
+from analytics.dump.records.raw_records import PADDING
+from analytics.dump.records.record_walk import (
     BAD_COUNT,
     BAD_RECORD,
     COLUMNS,

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from analytics.dump.damage import DamageReason, TailKind
-from analytics.dump.offset_sense import LogSense
-from analytics.dump.segment_reader import ReadOptions
+from analytics.dump.batches.damage import DamageReason, TailKind
+from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.records.segment_reader import ReadOptions
 from tests.support.segments import (
     GZIP,
     LZ4,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.plan import PlanOptions, plan
+from analytics.dump.copies.plan import PlanOptions, plan
 from tests.support.log_dirs import LogDir, written
 from tests.support.planned_records import read_plan
 

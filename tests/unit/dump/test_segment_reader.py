@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from analytics.dump.damage import DamageReason
-from analytics.dump.offset_sense import LogSense
-from analytics.dump.segment_reader import ReadOptions, read_segment
+from analytics.dump.batches.damage import DamageReason
+from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.records.segment_reader import ReadOptions, read_segment
 from analytics.errors import InputUnreadableError
 from tests.support.segments import (
     GZIP,
@@ -197,7 +197,7 @@ def test_a_reader_can_be_read_again() -> None:
 
 def test_the_reader_starts_without_the_large_libraries() -> None:
     program = (
-        "import sys, analytics.dump.segment_reader\n"
+        "import sys, analytics.dump.records.segment_reader\n"
         "print([name for name in ('pyarrow', 'pandas', 'pyspark') if name in sys.modules])"
     )
 

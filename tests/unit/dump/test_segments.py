@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.model import SegmentFile
-from analytics.dump.segments import (
+from analytics.dump.files.model import SegmentFile
+from analytics.dump.files.segments import (
     Listing,
     dying_state,
     is_segment_name,
@@ -15,7 +15,7 @@ from analytics.dump.segments import (
     partition_of,
     settle_swaps,
 )
-from analytics.dump.storage import storage_of
+from analytics.dump.files.storage import storage_of
 
 HEX = "0123456789abcdef0123456789abcdef"
 

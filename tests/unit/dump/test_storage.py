@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from analytics.dump import storage
-from analytics.dump.plan import plan
-from analytics.dump.storage import (
+from analytics.dump.copies.plan import plan
+from analytics.dump.files import storage
+from analytics.dump.files.storage import (
     ArrowStorage,
     LocalStorage,
     Storage,

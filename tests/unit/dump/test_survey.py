@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.changes import has_changed
-from analytics.dump.inputs import recognize
-from analytics.dump.log_dirs import read_copies
-from analytics.dump.model import NOTHING_KNOWN, SegmentFile
-from analytics.dump.plan import PlanOptions, next_offset
-from analytics.dump.study import Study, study
-from analytics.dump.survey import Gap, PartitionSurvey
-from analytics.dump.tally import MOST_HOLES, SegmentTally, joined
-from analytics.dump.walks import log_senses, walk_segment
+from analytics.dump.batches.segment_stats import MOST_HOLES, SegmentTally, joined
+from analytics.dump.batches.walks import log_senses, walk_segment
+from analytics.dump.copies.plan import PlanOptions, next_offset
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.files.model import NOTHING_KNOWN, SegmentFile
+from analytics.dump.inspection.changes import has_changed
+from analytics.dump.inspection.study import Study, study
+from analytics.dump.inspection.survey import Gap, PartitionSurvey
 from tests.support.batches import GZIP, entry
 from tests.support.log_dirs import EPOCH_0, LogDir, written
 
@@ -198,8 +198,8 @@ def test_processes_find_what_one_process_finds(
 ) -> None:
     copies = read_copies(recognize([str(failover_dump)]).disks, next_offset, [])
     alone = study(copies, PlanOptions())
-    monkeypatch.setattr("analytics.dump.study._FOR_PROCESSES", 0)
-    monkeypatch.setattr("analytics.dump.study._processors", lambda: 2)
+    monkeypatch.setattr("analytics.dump.inspection.study._FOR_PROCESSES", 0)
+    monkeypatch.setattr("analytics.dump.inspection.study._processors", lambda: 2)
     shared = study(copies, PlanOptions())
     assert shared.surveys == alone.surveys
     assert shared.seen.divergences == alone.seen.divergences

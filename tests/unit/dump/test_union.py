@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.model import Filled
-from analytics.dump.plan import plan
+from analytics.dump.copies.plan import plan
+from analytics.dump.files.model import Filled
 from tests.support.log_dirs import LogDir, written
 from tests.support.planned_records import Planned, read_plan
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.decode.selection import Selection
-from jobs.asked_groups import AskedGroups, asked_groups
-from jobs.cannot_tell import Untold, home_of, partitions_that_fit
-from jobs.console import Console
-from jobs.replayed import replayed
+from jobs.cli.console import Console
+from jobs.runs.limits.group_completeness import Untold, home_of, partitions_that_fit
+from jobs.runs.limits.group_selection import AskedGroups, asked_groups
+from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import OFFSETS, group, write_workspace
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.dump.data_log_times import SEGMENTS, TIMES
+from analytics.dump.files.data_log_times import SEGMENTS, TIMES
 from analytics.evaluate.lag.stable_lag import STABLE
-from jobs.console import Console
-from jobs.replayed import replayed
-from jobs.runs.data_logs import DataLogs, data_logs
+from jobs.cli.console import Console
+from jobs.runs.lag.data_logs import DataLogs, data_logs
+from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import write_workspace
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

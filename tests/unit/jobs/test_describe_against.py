@@ -10,9 +10,9 @@ from typing import Any, cast
 import pyarrow as pa
 
 from analytics.decode.selection import Selection
-from jobs.console import Console
-from jobs.describe_against import compare_saved
-from jobs.replayed import Replayed
+from jobs.cli.console import Console
+from jobs.runs.describe.against import compare_saved
+from jobs.runs.replay.replayed import Replayed
 from reports.describe.streams_groups import read_partitions
 from tests.unit.reports.test_describe_rows import SOURCE, commit
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs.main import cli
+from jobs.cli.main import cli
 from tests.support.written_workspace import group, write_workspace
 
 GROUP = "billing"

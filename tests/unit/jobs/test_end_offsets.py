@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.errors import InputUnreadableError
-from jobs.console import Console
-from jobs.end_offsets import end_offsets_at, read_end_offsets
-from jobs.replayed import replayed
+from jobs.cli.console import Console
+from jobs.runs.lag.end_offsets import end_offsets_at, read_end_offsets
+from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import write_workspace
 
 ROWS: list[dict[str, Any]] = [

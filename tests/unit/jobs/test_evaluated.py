@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.workspace import Workspace
-from jobs.evaluated import _instant
-from jobs.replayed import Replayed
-from jobs.runs.kept_evaluations import keep_evaluations
-from jobs.stored_tables import StoredTables
+from jobs.runs.evaluated import _instant
+from jobs.runs.replay.kept_evaluations import keep_evaluations
+from jobs.runs.replay.replayed import Replayed
+from jobs.workspaces.stored_tables import StoredTables
 
 SAID = {"time": "2026-11-21T09:12:30.000Z", "offsets": {"__consumer_offsets-17": 4711}}
 

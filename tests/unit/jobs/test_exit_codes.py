@@ -16,9 +16,9 @@ from analytics.errors import (
     OutputRefusedError,
     WorkspaceError,
 )
-from jobs import main
-from jobs.errors import EnvironmentUnfitError, InstallationError
-from jobs.main import run
+from jobs.cli import main
+from jobs.cli.errors import EnvironmentUnfitError, InstallationError
+from jobs.cli.main import run
 
 Acting = Callable[[Callable[[], object]], None]
 

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jobs import expiration_run
-from jobs.console import Console
-from jobs.expiration_run import MAKES, Wanted, expiration_of
+from jobs.cli.console import Console
+from jobs.runs.expiration import run as expiration_run
+from jobs.runs.expiration.run import MAKES, Wanted, expiration_of
 from schemas import table
 from tests.support.written_workspace import group, write_workspace
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 import pytest
 
-from jobs.instant import BeforeEnd, Instant, shown
+from jobs.cli.instant import BeforeEnd, Instant, shown
 
 INSTANT = Instant()
 QUARTER_PAST_EIGHT = 1_795_248_900_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.java import java_problem, major_version
+from jobs.spark.java import java_problem, major_version
 
 
 def java_that_prints(folder: Path, text: str) -> Path:

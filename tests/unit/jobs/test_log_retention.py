@@ -9,8 +9,8 @@ import pytest
 
 from analytics.errors import InputUnreadableError
 from analytics.evaluate.lag.loss import NO_CONFIGS, TopicRetention
-from jobs.runs.log_retention import TIERED, topic_retention
-from jobs.settings_files import BrokerSettings, GivenSettings, Settings
+from jobs.cli.settings_files import BrokerSettings, GivenSettings, Settings
+from jobs.runs.lag.log_retention import TIERED, topic_retention
 
 HOUR = 3_600_000
 TEXT = pa.string()

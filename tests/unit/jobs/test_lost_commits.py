@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.console import Console
-from jobs.lost_commits import lost_lines
-from jobs.replayed import replayed
+from jobs.cli.console import Console
+from jobs.runs.limits.lost_commits import lost_lines
+from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import write_workspace
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

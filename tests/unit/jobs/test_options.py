@@ -6,16 +6,16 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from jobs import commands
-from jobs.commands import CommandGroup
-from jobs.console import Console, pass_console
-from jobs.options import (
+from jobs.cli import subcommands as commands
+from jobs.cli.console import Console, pass_console
+from jobs.cli.options import (
     input_options,
     inputs_argument,
     output_options,
     selection_options,
     spark_options,
 )
+from jobs.cli.subcommands import CommandGroup
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pytest
 
 from analytics.errors import InputNotRecognizedError, WorkspaceError
-from jobs import replay_run
-from jobs.console import Console
-from jobs.replayed import Replayed, replayed
+from jobs.cli.console import Console
+from jobs.runs.replay import run as replay_run
+from jobs.runs.replay.replayed import Replayed, replayed
 from tests.support.written_workspace import group, write_workspace
 
 COMMITS = [
@@ -197,7 +197,7 @@ def test_a_workspace_is_asked_alone_and_follows_the_copy_it_was_decoded_by(
 def test_a_ready_workspace_is_described_without_importing_spark(workspace: Path) -> None:
     program = (
         "import sys\n"
-        "from jobs.main import run\n"
+        "from jobs.cli.main import run\n"
         f"code = run(['describe', {str(workspace)!r}, '--format', 'json'])\n"
         "assert 'pyspark' not in sys.modules\n"
         "sys.exit(code)\n"

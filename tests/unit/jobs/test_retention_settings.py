@@ -11,12 +11,17 @@ import pytest
 
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.evaluate.expiration.retention import Setting
-from jobs.retention_settings import RetentionFound, SettingSources, retention_found, with_state
-from jobs.settings_files import (
+from jobs.cli.settings_files import (
     BrokerSettings,
     GivenSettings,
     read_broker_settings,
     read_given_settings,
+)
+from jobs.runs.expiration.retention_settings import (
+    RetentionFound,
+    SettingSources,
+    retention_found,
+    with_state,
 )
 from schemas.setting_names import is_setting
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from analytics.evaluate.share.limits import LimitValue
 from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
-from jobs.runs.share_limits import limits_said
-from jobs.settings_files import BrokerSettings, GivenSettings, Settings
+from jobs.cli.settings_files import BrokerSettings, GivenSettings, Settings
+from jobs.runs.share.limits import limits_said
 
 NAMES = ("resource_type", "resource", "name", "value")
 SIZE, OWN = "group.share.max.size", "share.delivery.count.limit"

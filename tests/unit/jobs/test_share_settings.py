@@ -19,8 +19,8 @@ from analytics.evaluate.share.settings import (
     RECORD_LOCKS,
     Setting,
 )
-from jobs.runs.share_settings import FoundSettings, settings_found
-from jobs.settings_files import BrokerSettings, GivenSettings, Settings
+from jobs.cli.settings_files import BrokerSettings, GivenSettings, Settings
+from jobs.runs.share.settings import FoundSettings, settings_found
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 SINCE_MS = round(SINCE.timestamp() * 1000)

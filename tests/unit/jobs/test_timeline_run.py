@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from jobs.console import Console
-from jobs.timeline_run import NEEDS, timeline_of_inputs
+from jobs.cli.console import Console
+from jobs.runs.timeline import NEEDS, timeline_of_inputs
 from tests.support.written_workspace import STATE, group, write_workspace
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.settings_files import read_given_settings
+from jobs.cli.settings_files import read_given_settings
 from reports.audit.starting_config import starting_config
 from schemas.errors import SchemaError
 from schemas.evaluation_rules import balance_rules, lag_rules, rebalance_rules

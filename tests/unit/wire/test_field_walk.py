@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
-from analytics.dump.plan import plan
+from analytics.dump.copies.plan import plan
 from analytics.wire import field_walk
 from analytics.wire.arrow import struct_array, struct_type
 from analytics.wire.columns import take

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from analytics.replay.history.coordinator_starts import coordinator_starts
-from analytics.replay.metadata_log import metadata_log
-from analytics.replay.topics import topics
+from analytics.replay.metadata.metadata_log import metadata_log
+from analytics.replay.metadata.topics import topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic
 

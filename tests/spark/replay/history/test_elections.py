@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.replay.history.data_partitions import elections
-from analytics.replay.metadata_log import metadata_log
-from analytics.replay.topics import topics
+from analytics.replay.metadata.metadata_log import metadata_log
+from analytics.replay.metadata.topics import topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, TABLES, change, partition, topic
 

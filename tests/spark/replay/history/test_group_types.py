@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analytics.evaluate.expiration.offset_log import offset_log
-from analytics.replay.coverage import WHOLE
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.ownership import group_moments
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.rules import replay_rules
 from schemas import table
 from schemas.expiration_rules import expiration_eras
 from tests.support.decoded_frames import frames_of
@@ -27,7 +27,7 @@ from tests.support.reference_groups import ClassicGroup, Group, ModernGroup
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from analytics.replay.as_of import Decoded
+    from analytics.replay.log.as_of import Decoded
     from tests.support.reference_offsets import GroupRecord
 
 HISTORIES = 400

@@ -10,7 +10,7 @@ import pytest
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.rules import replay_rules
 from schemas.load_faults import load_faults as known_faults
 from tests.support.decoded_frames import frame_of, frames_of
 from tests.support.group_histories import TABLES, decoded_rows, random_history, random_records

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.coverage import Coverage
+from analytics.replay.log.coverage import Coverage
 from tests.support.told_offset_history import told_offset_history
 
 if TYPE_CHECKING:

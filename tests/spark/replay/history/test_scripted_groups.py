@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.coverage import WHOLE
 from analytics.replay.graph import needed_for, resolve
-from analytics.replay.group_records import KINDS
+from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.rules import replay_rules
 from tests.support.decoded_frames import frames_of
 from tests.support.scripted_groups import TOPIC, TOPIC_ID, Scripted, classic_group, consumer_group
 

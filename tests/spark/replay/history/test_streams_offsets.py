@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.coverage import Coverage
-from analytics.replay.group_records import KINDS
+from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.removal_causes import removal_causes
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.rules import replay_rules
 from schemas import table
 from tests.support.decoded_frames import frames_of
 

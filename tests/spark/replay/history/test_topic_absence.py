@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.coverage import Coverage
 from analytics.replay.graph import needed_for, resolve
-from analytics.replay.group_records import KINDS
+from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.history.topic_absence import with_topic_absence
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.rules import replay_rules
 from schemas import table
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import TABLES

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from analytics.decode.checkpoint_delta.chain_inputs import chain_inputs
 from analytics.decode.checkpoint_delta.chain_records import ChainLog
-from analytics.dump.walks import walk_copy
+from analytics.dump.batches.walks import walk_copy
 from analytics.errors import InputNotRecognizedError
 from tests.support.chain_histories import as_control_batch, as_rows, as_value, written
 from tests.support.reference_chains import ChainRecord

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analytics.dump.data_log_times import SEGMENTS
+from analytics.dump.files.data_log_times import SEGMENTS
 from analytics.evaluate.lag.loss import (
     AT_LEAST,
     AT_MOST,

@@ -12,13 +12,13 @@ import pytest
 from analytics.evaluate.usage.log_settings import LogSettings
 from analytics.evaluate.usage.missing import untold
 from analytics.evaluate.usage.partition_usage import Identity
-from jobs.runs.usage_tables import usage_tables
+from jobs.runs.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.damaged_dump import COPY, damaged_dump
 from tests.support.decoded_here import decoded_here
 
 if TYPE_CHECKING:
-    from jobs.runs.usage_tables import Usage
+    from jobs.runs.usage.tables import Usage
 
 DUMPS = Path(__file__).parents[3] / "data" / "dumps"
 STORY = DUMPS / "kafka-4.3.1-story"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobs.console import Console
-from jobs.runs.region import Wanted, region_of
+from jobs.cli.console import Console
+from jobs.runs.region.run import Wanted, region_of
 from reports.layout.output_format import OutputFormat
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "examples" / "region-checkpoints.jsonl"

@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from analytics.replay.groups.fold import group_state, without_the_past
-from analytics.replay.rules import replay_rules
+from analytics.replay.log.rules import replay_rules
 from schemas import table
 from tests.support.coordinator_log import log_rows
 from tests.support.group_histories import LEAVES, Acts, random_history, random_records

@@ -1,0 +1,1 @@
+"""Where batches are: headers, chains, resynchronisation, checksums, limits."""

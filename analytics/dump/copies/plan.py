@@ -1,0 +1,190 @@
+"""From INPUTs to what is read: one slice after the other, every record accounted for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.batches.walks import walk_copy, walk_segment
+from analytics.dump.copies.corrupt_batches import without_rot
+from analytics.dump.copies.slices import ALL_THAT_COUNTS, Edges, slices_of_lines, slices_of_one
+from analytics.dump.copies.surviving_lines import find_lines, ranked_copies
+from analytics.dump.files.inputs import Inputs, recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.files.model import (
+    INTERNAL_TOPICS,
+    Copy,
+    Divergence,
+    Filled,
+    Note,
+    PartitionCopy,
+    Plan,
+    SegmentFile,
+    Slice,
+)
+from analytics.dump.files.snapshots import choose_snapshots
+from analytics.errors import InputNotRecognizedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+SPLIT_BYTES = 128 << 20
+MOST_ABSENT = 10_000
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What a person may ask for.
+
+    Attributes:
+        topics: Internal topics to read; None = all.
+        partitions: Their partitions to read; None = all.
+        edges: Which ends of the logs count.
+        prefer_copy: The copy whose line is decoded, whichever survived.
+        topic_partition: Whose a segment is that lies outside a partition directory.
+        value_encoding: How archived rows write keys and values, where that was said.
+        split_bytes: Larger files are cut between batches.
+        compare_bytes: Where several copies hold a batch, look whether one has rotted.
+    """
+
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+    edges: Edges = ALL_THAT_COUNTS
+    prefer_copy: str | None = None
+    topic_partition: str | None = None
+    value_encoding: str | None = None
+    split_bytes: int = SPLIT_BYTES
+    compare_bytes: bool = True
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """What is read of one partition."""
+
+    slices: tuple[Slice, ...]
+    leading: str
+    divergences: tuple[Divergence, ...] = ()
+    filled: tuple[Filled, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def plan(inputs: Inputs | Sequence[str], options: PlanOptions | None = None) -> Plan:
+    """Tell what to read, of which copy, on which line of history.
+
+    Log directories only: archived rows and workspaces have their own doors.
+
+    Args:
+        inputs: INPUTs as given, or already recognised.
+        options: What a person asked for.
+
+    Raises:
+        InputNotRecognizedError: An INPUT is nothing known, or no copy has the preferred name.
+        InputUnreadableError: The system refuses.
+    """
+    options = options or PlanOptions()
+    if not isinstance(inputs, Inputs):
+        inputs = recognize(inputs, options.topic_partition)
+    notes: list[Note] = []
+    copies = read_copies(inputs.disks, next_offset, notes)
+    check_preferred(copies, options.prefer_copy)
+    plans = {
+        key: plan_partition(group, copies, options)
+        for key, group in partitions_by_key(copies, options).items()
+    }
+    return Plan(
+        copies=tuple(copies),
+        slices=tuple(each for found in plans.values() for each in found.slices),
+        leading={key: found.leading for key, found in plans.items()},
+        divergences=tuple(each for found in plans.values() for each in found.divergences),
+        filled=tuple(each for found in plans.values() for each in found.filled),
+        absent_partitions=absent_partitions(copies),
+        notes=(*notes, *(each for found in plans.values() for each in found.notes)),
+    )
+
+
+def plan_partition(
+    group: Sequence[PartitionCopy], copies: Sequence[Copy], options: PlanOptions
+) -> PartitionPlan:
+    """Tell what to read of one partition.
+
+    Args:
+        group: Its copies; at least one.
+        copies: All copies, for what their brokers are.
+        options: What a person asked for.
+    """
+    if len(group) == 1:
+        slices = slices_of_one(group[0], options.split_bytes, options.edges)
+        snapshots, notes = choose_snapshots(group)
+        return PartitionPlan((*slices, *snapshots), group[0].copy, (), (), tuple(notes))
+    node_ids = {copy.name: copy.node_id for copy in copies}
+    logs = [walk_copy(each) for each in group]
+    if options.compare_bytes:
+        ranked = ranked_copies(logs, node_ids)
+        logs = without_rot(sorted(ranked, key=lambda log: log.name != options.prefer_copy))
+    lines = find_lines(logs, options.prefer_copy, node_ids)
+    slices, unions = slices_of_lines(lines, options.split_bytes, options.edges)
+    snapshots, notes = choose_snapshots([log.partition for log in lines.copies])
+    return PartitionPlan(
+        slices=(*slices, *snapshots),
+        leading=lines.leading,
+        divergences=lines.divergences,
+        filled=tuple(each for union in unions for each in union.filled),
+        notes=(*lines.notes, *notes),
+    )
+
+
+def partitions_by_key(
+    copies: Iterable[Copy], options: PlanOptions
+) -> Mapping[tuple[str, int], list[PartitionCopy]]:
+    """Return the copies of each internal partition that is asked for, in order of topics."""
+    groups: dict[tuple[str, int], list[PartitionCopy]] = defaultdict(list)
+    for copy in copies:
+        for each in copy.partitions:
+            wanted = options.topics is None or each.topic in options.topics
+            if wanted and (options.partitions is None or each.partition in options.partitions):
+                groups[each.key].append(each)
+    return dict(sorted(groups.items(), key=lambda item: (_place(item[0][0]), item[0])))
+
+
+def absent_partitions(copies: Iterable[Copy]) -> dict[str, tuple[int, ...]]:
+    """Return, per internal topic, the partitions below the highest one that no copy holds.
+
+    Of a topic that lacks more than any real one has, the first `MOST_ABSENT`.
+    """
+    present: dict[str, set[int]] = defaultdict(set)
+    for copy in copies:
+        for each in copy.partitions:
+            present[each.topic].add(each.partition)
+    return {
+        topic: tuple(
+            islice((n for n in range(max(present[topic])) if n not in present[topic]), MOST_ABSENT)
+        )
+        for topic in INTERNAL_TOPICS
+        if present[topic]
+    }
+
+
+def check_preferred(copies: Iterable[Copy], prefer_copy: str | None) -> None:
+    """Refuse a preference for a copy that is not there.
+
+    Raises:
+        InputNotRecognizedError: No copy has that name.
+    """
+    names = [copy.name for copy in copies]
+    if prefer_copy is not None and prefer_copy not in names:
+        raise InputNotRecognizedError(
+            f"--prefer-copy {prefer_copy}: no copy has this name; there are {', '.join(names)}"
+        )
+
+
+def next_offset(segment: SegmentFile) -> int:
+    """Return a segment's last offset + 1; its base offset where it holds no batch."""
+    headers = walk_segment(segment, LogSense(segment.base_offset)).headers
+    return int(headers.last_offset[-1]) + 1 if len(headers) else segment.base_offset
+
+
+def _place(topic: str) -> int:
+    return INTERNAL_TOPICS.index(topic)

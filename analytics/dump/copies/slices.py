@@ -1,0 +1,219 @@
+"""What to read of each file, and which rule leaves out what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.dump.batches.walks import log_senses, walk_segment
+from analytics.dump.copies.union import DUPLICATE, LineUnion, Range
+from analytics.dump.files.model import (
+    CLUSTER_METADATA,
+    COMPACTED_TOPICS,
+    MAX_OFFSET,
+    PartitionCopy,
+    SegmentFile,
+    Slice,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.log_bounds import LogSense
+    from analytics.dump.batches.walks import CopyLog, SegmentWalk
+    from analytics.dump.copies.surviving_lines import Lines, Stretch
+
+BELOW_LOG_START = "below_log_start"
+ABOVE_HIGH_WATERMARK = "above_high_watermark"
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Which ends of a log count.
+
+    Attributes:
+        strict_high_watermark: Nothing above the checkpointed high watermark is read.
+        keep_below_log_start: What lies below the log start is read too: it was the broker's
+            before it was deleted.
+    """
+
+    strict_high_watermark: bool = False
+    keep_below_log_start: bool = False
+
+
+ALL_THAT_COUNTS = Edges()
+"""From the log start to the last record, above the checkpointed high watermark too."""
+
+
+def slices_of_one(partition: PartitionCopy, split_bytes: int, edges: Edges) -> list[Slice]:
+    """Return the slices of a partition that one copy alone holds; no file needs to be read."""
+    rules = _bounds(partition, partition, edges)
+    return [
+        piece
+        for segment, sense in zip(partition.logs, log_senses(partition), strict=True)
+        for piece in split(
+            _whole(partition, segment, sense, [r for r in rules if r.end > segment.base_offset]),
+            split_bytes,
+        )
+    ]
+
+
+def slices_of_lines(
+    lines: Lines, split_bytes: int, edges: Edges
+) -> tuple[list[Slice], list[LineUnion]]:
+    """Return the slices of a partition's copies, every record kept once on each line."""
+    leader = lines.copies[0].partition
+    unions: dict[str, LineUnion] = {}
+    slices: list[Slice] = []
+    for log in lines.copies:
+        for stretch in lines.stretches[log.name]:
+            union = unions.setdefault(stretch.line, LineUnion(stretch.line))
+            followed = log.partition if stretch.line == log.name else leader
+            bounds = _bounds(log.partition, followed, edges)
+            floor = max((r.end for r in bounds if r.rule == BELOW_LOG_START), default=0)
+            kept = replace(stretch, first=max(stretch.first, floor))
+            left_out = union.add(log, kept) if kept.first < kept.end else []
+            slices += _slices_of_stretch(log, stretch, [*bounds, *left_out], split_bytes)
+    return slices, list(unions.values())
+
+
+def split(piece: Slice, split_bytes: int) -> list[Slice]:
+    """Cut a slice between batches into pieces of about ``split_bytes``.
+
+    What follows damage stays in one piece: only the reader can tell where it goes on.
+    """
+    size = piece.to_position - piece.from_position
+    if size <= split_bytes:
+        return [piece]
+    walk = walk_segment(piece.segment, piece.sense)
+    clean_to = walk.damages[0].position if walk.damages else piece.to_position
+    starts = walk.headers.position
+    starts = starts[(starts > piece.from_position) & (starts < min(clean_to, piece.to_position))]
+    wanted = np.arange(piece.from_position + split_bytes, piece.to_position, split_bytes)
+    at = np.searchsorted(starts, wanted)
+    cuts = np.unique(starts[at[at < starts.size]]).tolist()
+    edges = [piece.from_position, *cuts, piece.to_position]
+    return [
+        replace(piece, from_position=first, to_position=end, batches=None, records=None)
+        for first, end in pairwise(edges)
+    ]
+
+
+def paint(ranges: Iterable[Range]) -> tuple[tuple[int, int, str], ...]:
+    """Return disjoint ascending ranges; where some overlap, the first given counts."""
+    painted: list[tuple[int, int, str]] = []
+    for each in ranges:
+        pieces = [(each.first, each.end)]
+        for first, end, _ in painted:
+            pieces = [
+                part
+                for low, high in pieces
+                for part in ((low, min(high, first)), (max(low, end), high))
+                if part[0] < part[1]
+            ]
+        painted += [(low, high, each.rule) for low, high in pieces]
+    return tuple(sorted(painted))
+
+
+def _bounds(own: PartitionCopy, followed: PartitionCopy, edges: Edges) -> list[Range]:
+    """Return what lies below the log start, and above the high watermark if that is strict."""
+    start = max(own.log_start_offset or 0, log_start(followed))
+    bounds = [Range(0, start, BELOW_LOG_START)] if start and not edges.keep_below_log_start else []
+    if edges.strict_high_watermark and followed.high_watermark is not None:
+        bounds.append(Range(followed.high_watermark, MAX_OFFSET, ABOVE_HIGH_WATERMARK))
+    return bounds
+
+
+def log_start(partition: PartitionCopy) -> int:
+    """Return the offset below which records are not the broker's any more.
+
+    Where the checkpoint names none it is the first file's base offset (``UnifiedLog``). For a
+    compacted topic and the metadata log that only says where this copy's files begin: older ones
+    of another copy are true history.
+    """
+    if partition.log_start_offset is not None:
+        return partition.log_start_offset
+    if partition.topic in COMPACTED_TOPICS or partition.topic == CLUSTER_METADATA:
+        return 0
+    return partition.logs[0].base_offset if partition.logs and partition.whole else 0
+
+
+def _whole(
+    partition: PartitionCopy, segment: SegmentFile, sense: LogSense, rules: Iterable[Range]
+) -> Slice:
+    return Slice(
+        copy=partition.copy,
+        topic=partition.topic,
+        partition=partition.partition,
+        segment=segment,
+        line="",
+        from_position=0,
+        to_position=segment.size,
+        rules=paint(rules),
+        sense=sense,
+    )
+
+
+def _slices_of_stretch(
+    log: CopyLog, stretch: Stretch, ranges: Sequence[Range], split_bytes: int
+) -> list[Slice]:
+    slices = []
+    for number, walk in enumerate(log.walks):
+        headers = log.of_file(number)
+        first, end = _positions(headers, walk.segment.size, stretch)
+        if first < end or (walk.segment.size == 0 and stretch.first == 0):
+            inside = headers.take((headers.position >= first) & (headers.position < end))
+            piece = _piece(log, walk, stretch, inside, ranges)
+            piece = replace(piece, from_position=first, to_position=end)
+            slices += split(piece, split_bytes)
+    return slices
+
+
+def _positions(headers: Headers, size: int, stretch: Stretch) -> tuple[int, int]:
+    """Return the bytes of a file that belong to a stretch; a batch belongs to its last offset."""
+
+    def position(offset: int) -> int:
+        if offset == 0:
+            return 0
+        at = int(np.searchsorted(headers.last_offset, offset))
+        return int(headers.position[at]) if at < len(headers) else size
+
+    return position(stretch.first), size if stretch.end == MAX_OFFSET else position(stretch.end)
+
+
+def _piece(
+    log: CopyLog,
+    walk: SegmentWalk,
+    stretch: Stretch,
+    inside: Headers,
+    ranges: Sequence[Range],
+) -> Slice:
+    rules: tuple[tuple[int, int, str], ...] = ()
+    if len(inside):
+        low, high = int(inside.base_offset[0]), int(inside.last_offset[-1]) + 1
+        # A batch that reaches into this stretch from the one before it.
+        before = [Range(0, stretch.first, DUPLICATE)] if low < stretch.first else []
+        near = [r for r in (*ranges, *before) if r.first < high and r.end > low]
+        rules = _simplest(paint(near), low, high)
+    piece = _whole(log.partition, walk.segment, walk.sense, [])
+    counted = bool((inside.count >= 0).all())
+    return replace(
+        piece,
+        line=stretch.line,
+        rules=rules,
+        batches=len(inside),
+        records=int(inside.count.sum()) if counted else None,
+    )
+
+
+def _simplest(
+    rules: tuple[tuple[int, int, str], ...], low: int, high: int
+) -> tuple[tuple[int, int, str], ...]:
+    """Return one rule for everything where each of a file's offsets falls under it."""
+    if len(rules) == 1 and rules[0][0] <= low and rules[0][1] >= high:
+        return ((0, MAX_OFFSET, rules[0][2]),)
+    return rules

@@ -1,0 +1,215 @@
+"""Several brokers, one truth: which copy's line survived, and which lines were lost.
+
+The copy with the newest leader epoch leads, then the one that goes furthest: an epoch is given
+once, and a broker that knows a newer one was there when it was given (KIP-101; for the metadata
+log, Raft's own rule). An epoch in which nothing was written counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.dump.batches.header_columns import UNKNOWN_COUNT
+from analytics.dump.copies.compare import MAX_COMPARED_BYTES, Parting, parting
+from analytics.dump.copies.epochs import NO_EPOCH
+from analytics.dump.copies.record_bytes import offsets_between
+from analytics.dump.files.model import FIRST_RECORD, MAX_OFFSET, Divergence, Note
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.walks import CopyLog
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Offsets of a copy, and the line of history they belong to."""
+
+    first: int
+    end: int
+    line: str
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The copies of one partition, and the lines of history they hold.
+
+    Attributes:
+        copies: The one whose line is decoded first, then by rank.
+        leading: Name of the copy whose line survived.
+        stretches: For each copy its stretches, ascending, from 0 to the end of all offsets;
+            line ``""`` is the one that is decoded.
+        divergences: One for each line that did not survive.
+        notes: What could not be compared.
+    """
+
+    copies: tuple[CopyLog, ...]
+    leading: str
+    stretches: Mapping[str, tuple[Stretch, ...]]
+    divergences: tuple[Divergence, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass
+class _Partings:
+    """Partings of pairs of copies, each looked for once."""
+
+    max_bytes: int
+    found: dict[tuple[str, str], Parting] = field(default_factory=dict)
+
+    def of(self, other: CopyLog, leader: CopyLog) -> Parting:
+        key = (other.name, leader.name)
+        if key not in self.found:
+            self.found[key] = parting(other, leader, self.max_bytes)
+        return self.found[key]
+
+
+def find_lines(
+    logs: Sequence[CopyLog],
+    prefer_copy: str | None = None,
+    node_ids: Mapping[str, int | None] | None = None,
+    max_compared_bytes: int = MAX_COMPARED_BYTES,
+) -> Lines:
+    """Tell the lines of history that the copies of one partition hold.
+
+    Args:
+        logs: One walked log for each copy; at least one.
+        prefer_copy: The copy whose line is decoded, whichever survived.
+        node_ids: Of each copy; between equals a voter of the metadata quorum leads.
+        max_compared_bytes: Of batches whose headers leave doubt.
+    """
+    ranked = ranked_copies(logs, node_ids or {})
+    partings = _Partings(max_compared_bytes)
+    divergences = _divergences(ranked, partings)
+    decoded = sorted(ranked, key=lambda log: log.name != prefer_copy)
+    stretches: dict[str, tuple[Stretch, ...]] = {}
+    for position, log in enumerate(decoded):
+        stretches[log.name] = _stretches(log, decoded[:position], partings, stretches)
+    notes = tuple(
+        Note(
+            f"{other}: {logs[0].partition.topic}-{logs[0].partition.partition}",
+            f"not every batch that differs from {leader}'s was compared: there are more than "
+            f"{max_compared_bytes} bytes of them; leader epochs decided",
+        )
+        for (other, leader), found in partings.found.items()
+        if not found.compared_all
+    )
+    divergences = tuple(_with_pieces(each, stretches[each.copy]) for each in divergences)
+    return Lines(tuple(decoded), ranked[0].name, stretches, divergences, notes)
+
+
+def ranked_copies(logs: Sequence[CopyLog], node_ids: Mapping[str, int | None]) -> list[CopyLog]:
+    """Return the copies, the one whose line survived first.
+
+    Copies of another topic of the same name (it was deleted and created again) come after all
+    those of the one written to last.
+    """
+    newest: dict[str | None, int] = {}
+    for log in logs:
+        times = log.headers.max_timestamp
+        last = int(times.max()) if times.size else -1
+        newest[log.partition.topic_id] = max(newest.get(log.partition.topic_id, -1), last)
+    # A copy without an id may be of any: it is judged by its epochs.
+    newest[None] = max(newest.values())
+
+    def rank(log: CopyLog) -> tuple[int, int, int, bool, int, str]:
+        is_voter = node_ids.get(log.name) in log.partition.voters
+        return (
+            -newest[log.partition.topic_id],
+            -log.epochs.latest,
+            -log.end_offset,
+            not is_voter,
+            log.first_offset,
+            log.name,
+        )
+
+    return sorted(logs, key=rank)
+
+
+def _stretches(
+    log: CopyLog,
+    before: Sequence[CopyLog],
+    partings: _Partings,
+    known: Mapping[str, tuple[Stretch, ...]],
+) -> tuple[Stretch, ...]:
+    """Return a copy's stretches: shared with the copy it goes along with longest, then its own."""
+    if not before:
+        return (Stretch(0, MAX_OFFSET, ""),)
+    nearest = max(before, key=lambda other: partings.of(log, other).offset)
+    leaves_at = partings.of(log, nearest).offset
+    if leaves_at >= log.end_offset or not _batches_from(log, leaves_at).any():
+        return known[nearest.name]
+    shared = [
+        Stretch(each.first, min(each.end, leaves_at), each.line)
+        for each in known[nearest.name]
+        if each.first < leaves_at
+    ]
+    return (*shared, Stretch(leaves_at, MAX_OFFSET, log.name))
+
+
+def _divergences(ranked: Sequence[CopyLog], partings: _Partings) -> tuple[Divergence, ...]:
+    """Return one row for each line that left the surviving one; a shared one is counted once."""
+    survivor, *others = ranked
+    rows = []
+    for position, log in enumerate(others, start=1):
+        nearest = max(ranked[:position], key=lambda other: partings.of(log, other).offset)
+        own_from = partings.of(log, nearest).offset
+        lost = _batches_from(log, own_from)
+        if own_from < log.end_offset and lost.any():
+            rows.append(_divergence(log, survivor, partings.of(log, survivor), own_from))
+    return tuple(rows)
+
+
+def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int) -> Divergence:
+    lost = log.headers.take(_batches_from(log, own_from))
+    after = survivor.headers.take(_batches_from(survivor, parted.offset))
+    epoch = int(after.leader_epoch[0]) if len(after) else survivor.epochs.at(parted.offset)
+    in_epoch = after.first_timestamp[after.leader_epoch == epoch] if len(after) else np.empty(0)
+    elected = in_epoch[in_epoch >= 0]
+    started, ended = lost.first_timestamp, lost.max_timestamp
+    return Divergence(
+        topic=log.partition.topic,
+        partition=log.partition.partition,
+        copy=log.name,
+        diverges_at=parted.offset,
+        end_offset=log.end_offset,
+        lost_records=_records(log, lost, own_from),
+        lost_from_timestamp=int(started[started >= 0].min()) if (started >= 0).any() else None,
+        lost_to_timestamp=int(ended[ended >= 0].max()) if (ended >= 0).any() else None,
+        lost_leader_epoch=_known(int(lost.leader_epoch.max())),
+        surviving_leader_epoch=_known(epoch),
+        surviving_copy=survivor.name,
+        elected_at=int(elected[0]) if elected.size else None,
+        how=parted.how,
+        election_shown_by=FIRST_RECORD if elected.size else None,
+        high_watermark=log.partition.high_watermark,
+    )
+
+
+def _with_pieces(divergence: Divergence, stretches: Sequence[Stretch]) -> Divergence:
+    pieces = tuple((each.line, each.first) for each in stretches if each.line)
+    return replace(divergence, pieces=pieces)
+
+
+def _records(log: CopyLog, batches: Headers, first: int) -> int:
+    """Return the number of records; those of compressed magic 0/1 entries are looked into."""
+    if (batches.count == UNKNOWN_COUNT).any():
+        return offsets_between(log, first, MAX_OFFSET).size
+    return int(batches.count.sum())
+
+
+def _batches_from(log: CopyLog, offset: int) -> NDArray[np.bool_]:
+    """Mark the batches that hold records at or above an offset."""
+    headers = log.headers
+    marked: NDArray[np.bool_] = (headers.last_offset >= offset) & (headers.count != 0)
+    return marked
+
+
+def _known(epoch: int) -> int | None:
+    return epoch if epoch > NO_EPOCH else None

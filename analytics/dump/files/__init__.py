@@ -1,0 +1,1 @@
+"""What exists: inputs, folders, log directories, segments, checkpoints, snapshots."""

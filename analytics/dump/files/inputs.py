@@ -1,0 +1,256 @@
+"""What an INPUT is: recognised by what lies there, and said.
+
+The forms are those of the command line's contract; an INPUT that is none of them is refused with
+what was looked for and what was found.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analytics.dump.files.folders import (
+    DiskSource,
+    PartitionSource,
+    is_log_directory,
+    is_workspace,
+    log_directories_in,
+    what_was_found,
+)
+from analytics.dump.files.model import INTERNAL_TOPICS
+from analytics.dump.files.segments import (
+    dying_state,
+    holds_partition,
+    is_segment_name,
+    partition_of,
+)
+from analytics.dump.files.storage import (
+    base_name,
+    expand_glob,
+    has_glob,
+    local_path,
+    parent,
+    storage_of,
+)
+from analytics.dump.records.raw_rows_files import RawRows, rows_in_file, rows_in_folder
+from analytics.errors import InputNotRecognizedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+LOOKED_FOR = (
+    "a segment (00000000000000000000.log in a directory named <topic>-<partition>, or with "
+    "--topic-partition), a partition directory, a broker's log directory, a folder of those, "
+    "archived rows (Parquet, JSON Lines or Avro), or a workspace"
+)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything that was given, told apart.
+
+    Attributes:
+        given: The INPUTs as they were written.
+        disks: Log directories.
+        raw_rows: Archived rows.
+        workspaces: Folders with a finished manifest of ours.
+        said: One sentence for each INPUT: what it was taken for.
+    """
+
+    given: tuple[str, ...]
+    disks: tuple[DiskSource, ...] = ()
+    raw_rows: tuple[RawRows, ...] = ()
+    workspaces: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+
+
+@dataclass
+class _Found:
+    disks: list[DiskSource]
+    raw_rows: list[RawRows]
+    workspaces: list[str]
+    said: list[str]
+
+
+def recognize(given: Sequence[str], topic_partition: str | None = None) -> Inputs:
+    """Tell what each INPUT is.
+
+    Args:
+        given: Paths, globs, URIs, each possibly as ``NAME=PATH``.
+        topic_partition: Whose a segment or directory is that its name does not tell.
+
+    Raises:
+        InputNotRecognizedError: One is none of the known forms, or nothing is there.
+        InputUnreadableError: The system refuses to read it.
+    """
+    owner = _owner(topic_partition)
+    found = _Found([], [], [], [])
+    for text in given:
+        name, path = _split_name(text)
+        if has_glob(path) and storage_of(path).entry(path) is None:
+            _recognize_matches(text, path, name, owner, found)
+        else:
+            _recognize_one(text, path, name, owner, found)
+    return Inputs(
+        tuple(given),
+        tuple(_merged(found.disks)),
+        tuple(dict.fromkeys(found.raw_rows)),
+        tuple(dict.fromkeys(found.workspaces)),
+        tuple(found.said),
+    )
+
+
+def _owner(topic_partition: str | None) -> tuple[str, int] | None:
+    if topic_partition is None:
+        return None
+    owner = partition_of(topic_partition)
+    if owner is None:
+        raise InputNotRecognizedError(
+            f"--topic-partition {topic_partition}: give a topic, a hyphen and a partition's "
+            f"number, as in __consumer_offsets-17"
+        )
+    return owner
+
+
+def _split_name(text: str) -> tuple[str | None, str]:
+    """Return (copy's name or None, path); a path may itself hold a ``=``."""
+    name, equals, path = text.partition("=")
+    if equals and path and _NAME.fullmatch(name) and storage_of(text).entry(text) is None:
+        if name in {".", ".."}:
+            raise InputNotRecognizedError(f"{text}: {name} cannot be the name of a copy")
+        return name, local_path(path)
+    return None, local_path(text)
+
+
+def _recognize_matches(
+    given: str, pattern: str, name: str | None, owner: tuple[str, int] | None, found: _Found
+) -> None:
+    matches = expand_glob(pattern)
+    if not matches:
+        raise InputNotRecognizedError(f"{given}: no file or folder matches this pattern")
+    refused = []
+    for path in matches:
+        try:
+            _recognize_one(path, path, name, owner, found)
+        except InputNotRecognizedError as error:
+            refused.append(error)
+            found.said.append(f"{path}: matches {given}, but is no known form of input; not read")
+    if len(refused) == len(matches):
+        raise InputNotRecognizedError(
+            f"{given}: matches {len(matches)} names, none of them a known form of input. "
+            f"The first: {refused[0]}"
+        )
+
+
+def _recognize_one(
+    given: str, path: str, name: str | None, owner: tuple[str, int] | None, found: _Found
+) -> None:
+    entry = storage_of(path).entry(path)
+    if entry is None:
+        raise InputNotRecognizedError(
+            f"{given}: there is no such file or folder. Looked for {LOOKED_FOR}."
+        )
+    if entry.is_special:
+        raise InputNotRecognizedError(f"{given}: a pipe, a socket or a device, which is not read")
+    if entry.is_folder:
+        _recognize_folder(given, path, name, owner, found)
+    else:
+        _recognize_file(given, path, name, owner, found)
+
+
+def _recognize_file(
+    given: str, path: str, name: str | None, owner: tuple[str, int] | None, found: _Found
+) -> None:
+    folder, file = parent(path), base_name(path)
+    whose = _whose(base_name(folder), owner)
+    if is_segment_name(file) and whose:
+        disk = folder if whose == owner else parent(folder)
+        source = PartitionSource(folder, *whose, file)
+        found.disks.append(DiskSource(disk, name, (source,)))
+        found.said.append(f"{given}: a segment of {whose[0]}-{whose[1]}")
+        return
+    if is_segment_name(file):
+        raise InputNotRecognizedError(
+            f"{given}: a segment, but its folder is not named <topic>-<partition>; say whose it "
+            f"is with --topic-partition, as in --topic-partition __consumer_offsets-17"
+        )
+    rows = rows_in_file(given, path)
+    if rows is None:
+        raise InputNotRecognizedError(
+            f"{given}: a file that is neither a segment (twenty digits and .log) nor archived "
+            f"rows (Parquet, Avro, or JSON Lines with topic, partition and offset). "
+            f"Looked for {LOOKED_FOR}."
+        )
+    found.raw_rows.append(rows)
+    found.said.append(f"{given}: archived rows ({rows.format})")
+
+
+def _recognize_folder(
+    given: str, path: str, name: str | None, owner: tuple[str, int] | None, found: _Found
+) -> None:
+    entries = storage_of(path).list(path)
+    if is_workspace(given, path, entries):
+        found.workspaces.append(path)
+        found.said.append(f"{given}: a workspace")
+        return
+    if holds_partition(entries):
+        found.disks.append(_partition_folder(given, path, name, owner))
+        found.said.append(f"{given}: a partition directory")
+        return
+    if is_log_directory(path, entries):
+        found.disks.append(DiskSource(path, name))
+        found.said.append(f"{given}: a broker's log directory")
+        return
+    if disks := log_directories_in(path, entries, name, found.said):
+        found.disks += disks
+        named = ", ".join(base_name(disk.path) for disk in disks)
+        found.said.append(f"{given}: a folder of log directories ({named})")
+        return
+    rows = rows_in_folder(given, path)
+    if rows is None:
+        raise InputNotRecognizedError(
+            f"{given}: no log directory, segment, archived rows or workspace here. "
+            f"Looked for {LOOKED_FOR}. {what_was_found(path, entries)}"
+        )
+    found.raw_rows.append(rows)
+    found.said.append(f"{given}: archived rows ({rows.format}, {len(rows.files)} files)")
+
+
+def _partition_folder(
+    given: str, path: str, name: str | None, owner: tuple[str, int] | None
+) -> DiskSource:
+    folder = base_name(path)
+    whose = _whose(folder, owner)
+    if whose is None:
+        state = dying_state(folder)
+        found = f"its name says {state}" if state else "its name is not <topic>-<partition>"
+        raise InputNotRecognizedError(
+            f"{given}: holds files of a partition, but {found}; say whose it is with "
+            f"--topic-partition, as in --topic-partition __consumer_offsets-17"
+        )
+    return DiskSource(parent(path), name, (PartitionSource(path, *whose),))
+
+
+def _whose(folder: str, owner: tuple[str, int] | None) -> tuple[str, int] | None:
+    """Return whose the files of a folder are: its name tells if that is an internal partition's."""
+    named = partition_of(folder)
+    return named if owner is None or (named and named[0] in INTERNAL_TOPICS) else owner
+
+
+def _merged(disks: Iterable[DiskSource]) -> list[DiskSource]:
+    """Return one source for each log directory; a whole one takes in its parts."""
+    merged: dict[tuple[str, str | None], DiskSource] = {}
+    for disk in disks:
+        key = (disk.path.rstrip("/") or "/", disk.name)
+        before = merged.get(key)
+        if before is None:
+            merged[key] = disk
+        elif before.partitions is not None:
+            both = None
+            if disk.partitions is not None:
+                both = tuple(dict.fromkeys(before.partitions + disk.partitions))
+            merged[key] = DiskSource(before.path, disk.name, both)
+    return list(merged.values())

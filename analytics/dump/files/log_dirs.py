@@ -1,0 +1,269 @@
+"""Log directories become copies: one for each broker, however many disks it has."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from analytics.dump.files.checkpoints import (
+    FIRST_DIRTY,
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    QUORUM_STATE,
+    DiskFiles,
+    QuorumState,
+    read_disk_files,
+    read_leader_epochs,
+    read_quorum_state,
+    read_topic_id,
+)
+from analytics.dump.files.duplicate_segments import settle_doubles
+from analytics.dump.files.folders import DiskSource, PartitionSource, safe_name
+from analytics.dump.files.model import (
+    INTERNAL_TOPICS,
+    Copy,
+    Ignored,
+    Note,
+    PartitionCopy,
+    SegmentFile,
+)
+from analytics.dump.files.segments import (
+    WHY_FOLDER,
+    dying_state,
+    holds_partition,
+    list_segments,
+    partition_of,
+    segments_without_log,
+    settle_swaps,
+    snapshot_ends,
+)
+from analytics.dump.files.storage import base_name, join, parent, storage_of
+from analytics.errors import InputNotRecognizedError
+
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+
+T = TypeVar("T")
+NextOffset = Callable[[SegmentFile], int]
+
+
+@dataclass(frozen=True)
+class _Disk:
+    source: DiskSource
+    files: DiskFiles
+    partitions: tuple[PartitionSource, ...]
+    ignored: tuple[Ignored, ...]
+    names: frozenset[str]
+
+    @property
+    def whole(self) -> bool:
+        return self.source.partitions is None
+
+    @property
+    def never_cleaned(self) -> int | None:
+        """First dirty offset of a partition that the cleaner's checkpoint does not name.
+
+        It names all that were ever cleaned; where it is not there, or broken, nothing is known.
+        """
+        path = join(self.source.path, FIRST_DIRTY)
+        broken = any(note.where == path for note in self.files.notes)
+        return 0 if FIRST_DIRTY in self.names and not broken else None
+
+    @property
+    def keys(self) -> set[tuple[str, int]]:
+        return {(source.topic, source.partition) for source in self.partitions}
+
+
+def read_copies(
+    sources: Sequence[DiskSource], next_offset: NextOffset, notes: list[Note]
+) -> list[Copy]:
+    """Read what lies in log directories and put the disks of each broker together.
+
+    Args:
+        sources: The log directories.
+        next_offset: Reads a segment's last offset + 1; asked only about swap files.
+        notes: Takes what is broken in checkpoint files.
+
+    Raises:
+        InputNotRecognizedError: The log directories are of several clusters.
+        InputUnreadableError: A directory cannot be read.
+    """
+    disks = [_read_disk(source) for source in sources]
+    for disk in disks:
+        notes += disk.files.notes
+    _check_one_cluster(disks)
+    named = _named(_disks_of_each_broker(disks))
+    return [_copy(name, group, next_offset, notes) for name, group in named.items()]
+
+
+def _read_disk(source: DiskSource) -> _Disk:
+    storage = storage_of(source.path)
+    entries = storage.list(source.path)
+    names = {entry.name for entry in entries if not (entry.is_folder or entry.is_special)}
+    files = read_disk_files(names, lambda name: join(source.path, name))
+    if source.partitions is not None:
+        return _Disk(source, files, source.partitions, (), frozenset(names))
+    partitions, ignored = [], []
+    for entry in entries:
+        if not entry.is_folder:
+            continue
+        whose, state = partition_of(entry.name), dying_state(entry.name)
+        if whose:
+            partitions.append(PartitionSource(join(source.path, entry.name), *whose))
+        else:
+            why = WHY_FOLDER[state] if state else "not a partition directory"
+            ignored.append(Ignored(entry.name, why))
+    return _Disk(source, files, tuple(partitions), tuple(ignored), frozenset(names))
+
+
+def _check_one_cluster(disks: Sequence[_Disk]) -> None:
+    clusters: dict[str, str] = {}
+    for disk in disks:
+        if disk.files.cluster_id:
+            clusters.setdefault(disk.files.cluster_id, disk.source.path)
+    if len(clusters) > 1:
+        found = ", ".join(f"{path} is of {cluster}" for cluster, path in clusters.items())
+        raise InputNotRecognizedError(
+            f"log directories of several clusters: {found}. Copies are compared and merged, which "
+            f"makes sense within one cluster only: give those of one at a time"
+        )
+
+
+def _disks_of_each_broker(disks: Sequence[_Disk]) -> list[list[_Disk]]:
+    """Group disks by the name given, else by what meta.properties says.
+
+    Disks of one broker hold different partitions. The same broker's disk copied at two times
+    holds the same ones: those are two copies.
+    """
+    groups: list[list[_Disk]] = []
+    for disk in disks:
+        for group in groups:
+            if _is_of_broker(disk, group):
+                group.append(disk)
+                break
+        else:
+            groups.append([disk])
+    return groups
+
+
+def _is_of_broker(disk: _Disk, group: Sequence[_Disk]) -> bool:
+    first = group[0]
+    if disk.source.name is not None or first.source.name is not None:
+        return disk.source.name == first.source.name
+    same_node = disk.files.node_id is not None and disk.files.node_id == first.files.node_id
+    taken = set[tuple[str, int]]().union(*(other.keys for other in group))
+    same_disk = disk.files.directory_id is not None and any(
+        other.files.directory_id == disk.files.directory_id for other in group
+    )
+    return same_node and not same_disk and not taken & disk.keys
+
+
+def _named(groups: Sequence[list[_Disk]]) -> dict[str, list[_Disk]]:
+    """Return the groups by unique names that can stand in a path of results."""
+    wanted = [_names_for(group) for group in groups]
+    named: dict[str, list[_Disk]] = {}
+    for position, group in enumerate(groups):
+        others = {names[0] for i, names in enumerate(wanted) if i != position}
+        names = wanted[position]
+        name = next((n for n in names if n not in named and n not in others), names[0])
+        number = 2
+        while name in named:
+            name = f"{names[0]}-{number}"
+            number += 1
+        named[name] = group
+    return named
+
+
+def _names_for(group: Sequence[_Disk]) -> list[str]:
+    """Return names for a copy, the best first, the less likely to clash later."""
+    first = group[0]
+    if first.source.name:
+        return [first.source.name]
+    own = safe_name(base_name(first.source.path))
+    longer = safe_name(f"{base_name(parent(first.source.path))}-{own}")
+    if len(group) > 1:
+        return [f"broker-{first.files.node_id}", longer]
+    return [own, longer]
+
+
+def _copy(name: str, disks: Sequence[_Disk], next_offset: NextOffset, notes: list[Note]) -> Copy:
+    by_key: dict[tuple[str, int], list[tuple[_Disk, PartitionSource]]] = defaultdict(list)
+    for disk in disks:
+        for source in disk.partitions:
+            by_key[source.topic, source.partition].append((disk, source))
+    partitions = [
+        found
+        for _, sources in sorted(by_key.items())
+        if (found := _partition(name, sources, next_offset, notes)) is not None
+    ]
+    whole = [disk for disk in disks if disk.whole]
+    first = disks[0].files
+    return Copy(
+        name=name,
+        node_id=first.node_id,
+        cluster_id=first.cluster_id,
+        clean_shutdown=all(d.files.clean_shutdown is not None for d in whole) if whole else None,
+        log_dirs=tuple(disk.source.path for disk in disks),
+        partitions=tuple(p for p in partitions if p.topic in INTERNAL_TOPICS),
+        data_partitions=tuple(p for p in partitions if p.topic not in INTERNAL_TOPICS),
+        ignored=tuple(item for disk in disks for item in disk.ignored),
+        facts=tuple(sorted({fact for disk in whole for fact in _facts(disk)})),
+    )
+
+
+def _partition(
+    copy: str,
+    sources: Sequence[tuple[_Disk, PartitionSource]],
+    next_offset: NextOffset,
+    notes: list[Note],
+) -> PartitionCopy | None:
+    """Return one partition of a copy; named files of it are read together."""
+    disk, source = sources[0]
+    if any(other.directory != source.directory for _, other in sources):
+        where = ", ".join(other.directory for _, other in sources)
+        what = f"one copy holds {source.topic}-{source.partition} twice; only the first is read"
+        notes.append(Note(where, what))
+    listed = storage_of(source.directory).list(source.directory)
+    if not holds_partition(listed):
+        return None
+    names = {entry.name for entry in listed if not (entry.is_folder or entry.is_special)}
+    files = {other.file for _, other in sources if other.file is not None}
+    kept = [entry for entry in listed if entry.name in files] if files else listed
+    listing = list_segments(source.directory, source.topic, source.partition, kept)
+    listing = settle_swaps(listing, next_offset)
+    if source.topic in INTERNAL_TOPICS:
+        listing = settle_doubles(listing)
+    key = (source.topic, source.partition)
+
+    def beside(name: str, read: Callable[[str, list[Note]], T], otherwise: T) -> T:
+        return read(join(source.directory, name), notes) if name in names else otherwise
+
+    return PartitionCopy(
+        copy=copy,
+        topic=source.topic,
+        partition=source.partition,
+        directory=source.directory,
+        segments=listing.segments,
+        log_start_offset=disk.files.log_starts.get(key),
+        high_watermark=disk.files.high_watermarks.get(key),
+        first_dirty_offset=disk.files.first_dirty.get(key, disk.never_cleaned),
+        leader_epochs=beside(LEADER_EPOCHS, read_leader_epochs, ()),
+        topic_id=beside(PARTITION_METADATA, read_topic_id, None),
+        ignored=listing.ignored,
+        whole=not files,
+        voters=beside(QUORUM_STATE, read_quorum_state, QuorumState()).voters,
+        noted_ends=(*disk.files.noted_ends(key), *snapshot_ends(names)),
+        lost_segments=segments_without_log(names),
+    )
+
+
+def _facts(disk: _Disk) -> list[str]:
+    """Return what the root of a log directory says about the release, in fixed words."""
+    properties = disk.files.properties
+    facts = [f"meta.properties version {properties['version']}"] if "version" in properties else []
+    if disk.files.directory_id:
+        facts.append("directory.id")
+    if BOOTSTRAP_CHECKPOINT in disk.names:
+        facts.append(BOOTSTRAP_CHECKPOINT)
+    return facts

@@ -1,0 +1,265 @@
+"""What a dump is made of: copies, their partitions, the files in them, and what to read of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from analytics.dump.batches.log_bounds import LogSense
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+SHARE_GROUP_STATE = "__share_group_state"
+TRANSACTION_STATE = "__transaction_state"
+CLUSTER_METADATA = "__cluster_metadata"
+
+INTERNAL_TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, CLUSTER_METADATA)
+"""The topics that are decoded; directories of all others give offsets and topic ids only."""
+
+KEPT_BY_COORDINATORS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE)
+"""Those that group, share and transaction coordinators write."""
+
+COMPACTED_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
+"""Those whose cleanup policy is compact: holes below the first dirty offset are normal there."""
+
+NOTHING_KNOWN = LogSense()
+"""Of the log around a file."""
+
+MAX_OFFSET = 2**63 - 1
+"""End of a range that has none."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something found that is no error but changes how far the dump can be trusted."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A file or directory that is not read, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, order=True)
+class SegmentFile:
+    """One file of records.
+
+    Attributes:
+        path: Local path or URI.
+        name: Relative to the copy's log directory: ``<topic>-<partition>/<file>``.
+        base_offset: Of a segment, from its name; of a snapshot, the end offset it covers.
+        size: Bytes when it was listed.
+        kind: ``log``, or ``checkpoint`` for a snapshot of the metadata log.
+        state: ``live``, or ``swap`` for a cleaner's finished output not yet renamed.
+        modified: Nanoseconds since the epoch when it was listed.
+    """
+
+    path: str
+    name: str
+    base_offset: int
+    size: int
+    kind: str = "log"
+    state: str = "live"
+    modified: int = 0
+
+
+@dataclass(frozen=True)
+class PartitionCopy:
+    """One broker's copy of one partition.
+
+    Attributes:
+        copy: The copy's name.
+        topic: The topic's name.
+        partition: The partition's number.
+        directory: Where its files lie.
+        segments: What is read, in offset order; snapshots of the metadata log last.
+        log_start_offset: From ``log-start-offset-checkpoint``; None where it names none, which
+            means the first segment's base offset.
+        high_watermark: From ``replication-offset-checkpoint``, written every few seconds.
+        first_dirty_offset: From ``cleaner-offset-checkpoint``; from it on nothing was cleaned. 0
+            where that file does not name the partition, None where there is no such file.
+        leader_epochs: (epoch, first offset), from ``leader-epoch-checkpoint``.
+        topic_id: 22 characters, from ``partition.metadata``.
+        ignored: Files that are not read.
+        whole: All of the partition's files are given, not only named ones.
+        voters: Node ids of the quorum, from ``quorum-state`` of the metadata log.
+        noted_ends: Offsets that the log reached, each with the file that says so.
+        lost_segments: Base offsets of segments whose index is there and whose log is not.
+    """
+
+    copy: str
+    topic: str
+    partition: int
+    directory: str
+    segments: tuple[SegmentFile, ...]
+    log_start_offset: int | None = None
+    high_watermark: int | None = None
+    first_dirty_offset: int | None = None
+    leader_epochs: tuple[tuple[int, int], ...] = ()
+    topic_id: str | None = None
+    ignored: tuple[Ignored, ...] = ()
+    whole: bool = True
+    voters: tuple[int, ...] = ()
+    noted_ends: tuple[tuple[int, str], ...] = ()
+    lost_segments: tuple[int, ...] = ()
+
+    @property
+    def logs(self) -> tuple[SegmentFile, ...]:
+        """The segments of the log itself."""
+        return tuple(segment for segment in self.segments if segment.kind == "log")
+
+    @property
+    def checkpoints(self) -> tuple[SegmentFile, ...]:
+        """The snapshots of the metadata log."""
+        return tuple(segment for segment in self.segments if segment.kind == "checkpoint")
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and partition."""
+        return self.topic, self.partition
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One broker's (or controller's) disks, as far as they are given.
+
+    Attributes:
+        name: How results name it.
+        node_id: ``node.id`` or ``broker.id`` of ``meta.properties``.
+        cluster_id: Likewise.
+        clean_shutdown: A ``.kafka_cleanshutdown`` lies on every disk: the broker ended in order.
+            None where no log directory as a whole is given.
+        log_dirs: Paths or URIs.
+        partitions: Those of internal topics.
+        data_partitions: Those of all other topics; never decoded.
+        ignored: Directories that are not read.
+        facts: What the disks' other files say about the release.
+    """
+
+    name: str
+    node_id: int | None
+    cluster_id: str | None
+    clean_shutdown: bool | None
+    log_dirs: tuple[str, ...]
+    partitions: tuple[PartitionCopy, ...]
+    data_partitions: tuple[PartitionCopy, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What one read of one segment keeps: the unit of the decode job.
+
+    The slices of a file never overlap in position and together cover it. A record whose offset is
+    in one of ``rules`` is left out by that rule, and counted.
+
+    Attributes:
+        copy: Whose file.
+        topic: Whose records.
+        partition: Likewise.
+        segment: The file.
+        line: ``""`` for the line that is decoded, else the name under ``diverged/``.
+        from_position: First byte.
+        to_position: End of the last byte.
+        from_offset: Records kept begin here.
+        to_offset: And end before this.
+        rules: (first offset, end offset, rule), ascending, disjoint.
+        sense: What the segment's offsets and epochs can be; the reader judges by it.
+        batches: Number of batches where a walk has counted them, else None.
+        records: Number of records the headers claim, where a walk has counted them, else None.
+    """
+
+    copy: str
+    topic: str
+    partition: int
+    segment: SegmentFile
+    line: str
+    from_position: int
+    to_position: int
+    from_offset: int = 0
+    to_offset: int = MAX_OFFSET
+    rules: tuple[tuple[int, int, str], ...] = ()
+    sense: LogSense = NOTHING_KNOWN
+    batches: int | None = None
+    records: int | None = None
+
+    @property
+    def left_out_whole(self) -> str | None:
+        """The one rule that leaves out everything here, None where something is kept."""
+        if len(self.rules) != 1:
+            return None
+        first, end, rule = self.rules[0]
+        return rule if first <= self.from_offset and end >= self.to_offset else None
+
+
+METADATA_LOG, FIRST_RECORD = "metadata_log", "first_record"
+"""What shows when a leader was elected."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """A line of history that did not survive. The columns of the table `divergences`.
+
+    Attributes:
+        pieces: Which decoded lines its own records are in, as (line, first offset), ascending:
+            two copies can share a part of what was lost.
+        elected_at: When a leader of the surviving line was elected.
+        election_shown_by: `metadata_log`; or `first_record` of the new leader, which is later.
+        leaderless_from: When the last leader of the lost line stopped, by the metadata log.
+        unclean: The new leader was not in sync; None where the dump does not say.
+        high_watermark: Of the copy: records below it were committed, and clients saw them.
+    """
+
+    topic: str
+    partition: int
+    copy: str
+    diverges_at: int
+    end_offset: int
+    lost_records: int
+    lost_from_timestamp: int | None
+    lost_to_timestamp: int | None
+    lost_leader_epoch: int | None
+    surviving_leader_epoch: int | None
+    surviving_copy: str
+    elected_at: int | None
+    how: str = ""
+    pieces: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    election_shown_by: str | None = None
+    leaderless_from: int | None = None
+    unclean: bool | None = None
+    high_watermark: int | None = None
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Offsets of a line that its leading copy lacks and another one gives."""
+
+    topic: str
+    partition: int
+    line: str
+    copy: str
+    first_offset: int
+    end_offset: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is read, and what is known before it is read."""
+
+    copies: tuple[Copy, ...]
+    slices: tuple[Slice, ...]
+    leading: dict[tuple[str, int], str] = field(default_factory=dict)
+    divergences: tuple[Divergence, ...] = ()
+    filled: tuple[Filled, ...] = ()
+    absent_partitions: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()

@@ -1,0 +1,265 @@
+"""A whole dump looked at through its headers: every copy surveyed, lines of history compared.
+
+Large dumps are shared out among processes; small ones are done at once, since a process costs more
+than they do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from analytics.dump.batches.segment_stats import SegmentSurvey, SegmentTally
+from analytics.dump.batches.walks import CopyLog, SegmentWalk, log_senses, walk_copy, walk_segment
+from analytics.dump.copies.plan import PlanOptions, partitions_by_key
+from analytics.dump.copies.surviving_lines import find_lines
+from analytics.dump.files.model import (
+    NOTHING_KNOWN,
+    Copy,
+    Divergence,
+    Note,
+    PartitionCopy,
+    SegmentFile,
+)
+from analytics.dump.inspection.changes import has_changed
+from analytics.dump.inspection.survey import PartitionSurvey, survey_of
+from analytics.dump.records.sample import SAMPLE_BYTES, Sample, nothing_sampled, sample_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from analytics.dump.batches.log_bounds import LogSense
+
+_FOR_PROCESSES = 256 << 20
+"""Below so many bytes one process does it all."""
+_TASKS_EACH = 4
+_COMPARED_BYTES = 16 << 20
+"""Of batches whose headers leave doubt, per pair of copies; `plan` compares more."""
+_MOST_SAMPLED = 16
+"""Files of one partition that are sampled."""
+
+
+class FileTask(NamedTuple):
+    """Some files of partitions that only one copy has."""
+
+    files: tuple[tuple[PartitionCopy, SegmentFile, LogSense, bool], ...]
+    check_crc: bool
+    may_map: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(segment.size for _, segment, _, _ in self.files)
+
+
+class GroupTask(NamedTuple):
+    """All copies of one partition."""
+
+    group: tuple[PartitionCopy, ...]
+    prefer_copy: str | None
+    node_ids: Mapping[str, int | None]
+    check_crc: bool
+    may_map: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(each.size for each in self.group)
+
+
+@dataclass
+class Seen:
+    """What tasks found.
+
+    Attributes:
+        files: By copy, one survey for each file.
+        sample: Record types of the first records of files.
+        leading: For a partition of several copies, the one whose line survived.
+        divergences: Lines that did not.
+        notes: What could not be compared or read.
+    """
+
+    files: list[tuple[str, SegmentSurvey]] = field(default_factory=list)
+    sample: Sample = field(default_factory=nothing_sampled)
+    leading: dict[tuple[str, int], str] = field(default_factory=dict)
+    divergences: list[Divergence] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    def add(self, other: Seen) -> None:
+        """Take in what another task found."""
+        self.files += other.files
+        self.sample = self.sample.add(other.sample)
+        self.leading |= other.leading
+        self.divergences += other.divergences
+        self.notes += other.notes
+
+
+@dataclass(frozen=True)
+class Study:
+    """A dump, looked at.
+
+    Attributes:
+        surveys: One for each copy of each internal partition, in order of topics.
+        seen: What else was found.
+    """
+
+    surveys: tuple[PartitionSurvey, ...]
+    seen: Seen
+
+
+def _silent(size: int) -> None:
+    """Tell nobody."""
+
+
+def study(
+    copies: Sequence[Copy],
+    options: PlanOptions,
+    *,
+    check_crc: bool = False,
+    report: Callable[[int], object] = _silent,
+) -> Study:
+    """Look at every internal partition of every copy.
+
+    Args:
+        copies: As listed.
+        options: What a person asked for.
+        check_crc: Sum over every batch.
+        report: Is told how many bytes were just looked at.
+    """
+    groups = partitions_by_key(copies, options)
+    tasks = _tasks(groups.values(), copies, options, check_crc=check_crc)
+    seen = Seen()
+    for task, found in zip(tasks, _results(tasks), strict=True):
+        seen.add(found)
+        report(task.size)
+    order = {key: place for place, key in enumerate(groups)}
+    seen.divergences.sort(key=lambda each: order[each.topic, each.partition])
+    files: dict[str, list[SegmentSurvey]] = {}
+    for copy, survey in seen.files:
+        files.setdefault(copy, []).append(survey)
+    surveys = tuple(
+        survey_of(each, files.get(each.copy, []), listing_changed=has_changed(each))
+        for group in groups.values()
+        for each in group
+    )
+    return Study(surveys, seen)
+
+
+def _tasks(
+    groups: Iterable[Sequence[PartitionCopy]],
+    copies: Iterable[Copy],
+    options: PlanOptions,
+    *,
+    check_crc: bool,
+) -> list[FileTask | GroupTask]:
+    """Return tasks, the largest first; single files of a partition may go to several."""
+    node_ids = {copy.name: copy.node_id for copy in copies}
+    tasks: list[FileTask | GroupTask] = []
+    files: list[tuple[PartitionCopy, SegmentFile, LogSense, bool]] = []
+    for group in groups:
+        if len(group) > 1:
+            tasks.append(GroupTask(tuple(group), options.prefer_copy, node_ids, check_crc))
+        else:
+            files += _files(group[0])
+    total = sum(segment.size for _, segment, _, _ in files)
+    share = total // (_TASKS_EACH * _processors()) + 1
+    chosen: list[tuple[PartitionCopy, SegmentFile, LogSense, bool]] = []
+    filled = 0
+    for each in files:
+        chosen.append(each)
+        filled += each[1].size
+        if filled >= share:
+            tasks.append(FileTask(tuple(chosen), check_crc))
+            chosen, filled = [], 0
+    if chosen:
+        tasks.append(FileTask(tuple(chosen), check_crc))
+    return sorted(tasks, key=lambda task: -task.size)
+
+
+def _files(
+    partition: PartitionCopy,
+) -> Iterator[tuple[PartitionCopy, SegmentFile, LogSense, bool]]:
+    senses = [*log_senses(partition), *(NOTHING_KNOWN for _ in partition.checkpoints)]
+    every = len(senses) // _MOST_SAMPLED + 1
+    for number, (segment, sense) in enumerate(zip(partition.segments, senses, strict=True)):
+        yield partition, segment, sense, number % every == 0
+
+
+def _results(tasks: Sequence[FileTask | GroupTask]) -> Iterator[Seen]:
+    processors = min(_processors(), len(tasks))
+    if processors < 2 or sum(task.size for task in tasks) < _FOR_PROCESSES:
+        yield from map(_do, tasks)
+        return
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - costs time
+
+    done = 0
+    try:
+        mapping = [task._replace(may_map=True) for task in tasks]
+        for found in _in_processes(mapping, processors):
+            done += 1
+            yield found
+    except BrokenProcessPool:
+        # A mapped file has shrunk under a process, which ends it: read the others instead.
+        yield from map(_do, tasks[done:])
+
+
+def _in_processes(tasks: Sequence[FileTask | GroupTask], processors: int) -> Iterator[Seen]:
+    import multiprocessing  # noqa: PLC0415 - costs time
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - likewise
+
+    # Forking keeps what is imported; elsewhere than on Linux it is not safe.
+    method = "fork" if sys.platform == "linux" else None
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(processors, mp_context=context) as pool:
+        yield from pool.map(_do, tasks)
+
+
+def _processors() -> int:
+    affinity: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _do(task: FileTask | GroupTask) -> Seen:
+    return _do_files(task) if isinstance(task, FileTask) else _do_group(task)
+
+
+def _do_files(task: FileTask) -> Seen:
+    seen = Seen()
+    for partition, segment, sense, sampled in task.files:
+        walk = walk_segment(segment, sense, check_crc=task.check_crc, may_map=task.may_map)
+        _note(seen, partition, walk, sampled=sampled)
+    return seen
+
+
+def _do_group(task: GroupTask) -> Seen:
+    seen = Seen()
+    logs = [walk_copy(each, check_crc=task.check_crc, may_map=task.may_map) for each in task.group]
+    lines = find_lines(logs, task.prefer_copy, task.node_ids, _COMPARED_BYTES)
+    seen.leading[logs[0].partition.key] = lines.leading
+    seen.divergences += lines.divergences
+    seen.notes += lines.notes
+    for log in logs:
+        for number, walk in enumerate((*log.walks, *log.checkpoints)):
+            _note(seen, log.partition, walk, sampled=_is_sampled(log, number))
+    return seen
+
+
+def _is_sampled(log: CopyLog, number: int) -> bool:
+    return number % (len(log.walks) // _MOST_SAMPLED + 1) == 0
+
+
+def _note(seen: Seen, partition: PartitionCopy, walk: SegmentWalk, *, sampled: bool) -> None:
+    tally = SegmentTally(walk.segment)
+    for part in walk.parts:
+        tally.add(part)
+    survey = tally.survey(walk.damages, walk.tail, changed=walk.changed)
+    seen.files.append((partition.copy, replace(survey, unreadable=walk.unreadable)))
+    if sampled and walk.parts:
+        ends = walk.parts[0].position + walk.parts[0].size
+        end = int(ends[max(int(np.searchsorted(ends, SAMPLE_BYTES, "right")) - 1, 0)])
+        if end <= SAMPLE_BYTES:
+            seen.sample = seen.sample.add(sample_segment(partition.topic, walk.segment, end))

@@ -1,0 +1,1 @@
+"""Batches to raw records: formats, compression, columns, archived rows."""

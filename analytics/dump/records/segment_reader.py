@@ -1,0 +1,231 @@
+"""A Kafka log segment to raw records: the door of this package for bytes.
+
+First the whole slice's headers are walked and judged (`layout`), then its records are read chunk by
+chunk. Nothing is raised for data: what is not readable comes as `Damage`, and the bytes of batches,
+damages and tail add up to the bytes of the slice, always.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import numpy as np
+
+from analytics.dump.batches.damage import CONTENT_LIMIT, Damage, DamageReason
+from analytics.dump.batches.layout import Layout, lay_out, no_batches
+from analytics.dump.batches.limits import DEFAULT_LIMITS, Limits
+from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.batches.summary import Summary
+from analytics.dump.files.byte_source import ByteSource
+from analytics.dump.records.chunk_reader import ChunkReader
+from analytics.dump.records.raw_records import Batches, Chunk, RawRecords, Spans
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from analytics.dump.files.model import Slice
+
+__all__ = [
+    "CHUNK_BYTES",
+    "FileReader",
+    "ReadOptions",
+    "SegmentReader",
+    "Summary",
+    "no_records",
+    "read_segment",
+]
+
+CHUNK_BYTES: Final = 4 << 20
+_UNKNOWN: Final = LogSense()
+_CONTENT_CHUNKS: Final = 4
+"""Bytes of damages that one chunk may carry, in chunks."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a segment is read.
+
+    Attributes:
+        from_position: First byte; a batch begins there.
+        to_position: End of the slice, None the end of the file.
+        chunk_bytes: Bytes of the file read at a time.
+        check_crc: Sum over every batch; without, only where the chain of lengths breaks.
+        keep_content: Give damages with their bytes.
+        digest: Also compute the file's SHA-256.
+        limits: What one batch may cost.
+        sense: What is known of the log around the segment.
+    """
+
+    from_position: int = 0
+    to_position: int | None = None
+    chunk_bytes: int = CHUNK_BYTES
+    check_crc: bool = True
+    keep_content: bool = True
+    digest: bool = False
+    limits: Limits = DEFAULT_LIMITS
+    sense: LogSense = _UNKNOWN
+
+
+_DEFAULT: Final = ReadOptions()
+
+
+class FileReader:
+    """Reads one slice of one segment file.
+
+    Attributes:
+        summary: Complete once all chunks were taken.
+    """
+
+    def __init__(
+        self, file: str | os.PathLike[str] | BinaryIO, options: ReadOptions = _DEFAULT
+    ) -> None:
+        """Take a local path, a URI, or an open seekable file, which stays the caller's."""
+        self._file = file
+        self._options = options
+        self.summary = Summary()
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self.chunks()
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the slice's records and damages in file order.
+
+        Raises:
+            InputUnreadableError: The file cannot be opened or the disk refuses.
+        """
+        self.summary = summary = Summary()
+        options = self._options
+        digest = options.digest and options.from_position == 0
+        with ByteSource(self._file, digest=digest) as source:
+            layout, summary.bytes_read = self._lay_out(source)
+            summary.tail = layout.tail
+            summary.implausible_epochs = layout.implausible_epochs
+            for chunk in self._chunks(source, layout):
+                summary.add(chunk)
+                yield chunk
+            if digest:
+                summary.sha256 = source.sha256()
+            summary.shrank = source.shrank
+        assert summary.reconciles, summary
+
+    def _lay_out(self, source: ByteSource) -> tuple[Layout, int]:
+        options = self._options
+        start = min(options.from_position, source.size)
+        stop = source.size if options.to_position is None else options.to_position
+        stop = max(min(stop, source.size), start)
+        layout = lay_out(
+            source, start, stop, options.sense, check_crc=options.check_crc, limits=options.limits
+        )
+        return layout, stop - start
+
+    def _chunks(self, source: ByteSource, layout: Layout) -> Iterator[Chunk]:
+        reader = ChunkReader(self._options.limits, self._options.chunk_bytes)
+        waiting = _Waiting(layout.damages)
+        for batches in _stretches(layout.batches, self._options):
+            start, end = int(batches.position[0]), int(batches.end[-1])
+            if end - start > max(self._options.limits.max_batch_bytes, self._options.chunk_bytes):
+                yield from self._loaded(source, [*waiting.before(end), _too_large(batches)])
+                continue
+            data = source.array(start, end - start)
+            for chunk in reader.read(data, start, batches):
+                found = chunk.damages
+                if len(chunk.records.batches):
+                    found = found + waiting.before(int(chunk.records.batches.end[-1]))
+                yield from self._loaded(source, found, chunk.records)
+        yield from self._loaded(source, waiting.before(source.size))
+
+    def _loaded(
+        self, source: ByteSource, damages: list[Damage], records: RawRecords | None = None
+    ) -> Iterator[Chunk]:
+        """Yield a chunk, and more where the damages carry many bytes."""
+        most = _CONTENT_CHUNKS * self._options.chunk_bytes
+        loaded: list[Damage] = []
+        held = 0
+        for damage in sorted(damages, key=lambda each: each.position):
+            size = min(damage.size, CONTENT_LIMIT) if self._options.keep_content else 0
+            if loaded and held + size > most:
+                yield Chunk(no_records(), loaded)
+                loaded, held = [], 0
+            loaded.append(replace(damage, content=source.bytes(damage.position, size)))
+            held += size
+        if records is not None or loaded:
+            yield Chunk(no_records() if records is None else records, loaded)
+
+
+class SegmentReader(FileReader):
+    """Reads one slice that a plan names."""
+
+    def __init__(
+        self,
+        each: Slice,
+        *,
+        check_crc: bool = True,
+        digest: bool = False,
+        keep_content: bool = True,
+    ) -> None:
+        """Take the slice; which of its records are kept is the caller's."""
+        options = ReadOptions(
+            from_position=each.from_position,
+            to_position=each.to_position,
+            check_crc=check_crc,
+            keep_content=keep_content,
+            digest=digest,
+            sense=each.sense,
+        )
+        super().__init__(each.segment.path, options)
+
+
+def read_segment(
+    file: str | os.PathLike[str] | BinaryIO, options: ReadOptions = _DEFAULT
+) -> FileReader:
+    """Return a reader of one slice of a segment: iterate over it, then see its ``summary``."""
+    return FileReader(file, options)
+
+
+def no_records() -> RawRecords:
+    """Return a `RawRecords` without rows."""
+    none = np.empty(0, np.int64)
+    small = np.empty(0, np.int32)
+    data = np.zeros(0, np.uint8)
+    return RawRecords(
+        data, no_batches(), small, none, none, small, Spans(none, none), Spans(none, none)
+    )
+
+
+class _Waiting:
+    """Damages of the layout, given out with the records around them."""
+
+    def __init__(self, damages: list[Damage]) -> None:
+        self._damages = damages
+        self._next = 0
+
+    def before(self, position: int) -> list[Damage]:
+        first = self._next
+        while self._next < len(self._damages) and self._damages[self._next].position < position:
+            self._next += 1
+        return self._damages[first : self._next]
+
+
+def _stretches(batches: Batches, options: ReadOptions) -> Iterator[Batches]:
+    """Yield batches that lie within ``chunk_bytes`` of each other; at least one."""
+    ends = batches.end
+    first = 0
+    while first < len(batches):
+        limit = int(batches.position[first]) + options.chunk_bytes
+        after = max(int(np.searchsorted(ends, limit, "right")), first + 1)
+        yield batches.take(slice(first, after))
+        first = after
+
+
+def _too_large(batches: Batches) -> Damage:
+    size, count = int(batches.size[0]), int(batches.count[0])
+    return Damage(
+        int(batches.position[0]),
+        size,
+        DamageReason.BATCH_TOO_LARGE,
+        f"claims {count} records",
+        int(batches.base_offset[0]),
+        records=max(min(count, size), 0),
+    )

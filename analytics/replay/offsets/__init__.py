@@ -1,0 +1,1 @@
+"""Commits: committed and pending offsets."""

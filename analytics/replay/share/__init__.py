@@ -1,0 +1,1 @@
+"""The fold of share state: share partitions and batches."""

@@ -1,0 +1,274 @@
+"""Snapshots and updates of share partitions to the state they add up to.
+
+The rules are those of ``ShareCoordinatorShard``. A snapshot replaces everything; an update moves
+the start offset, the leader epoch and the delivery-complete count and brings ranges, which the
+combiner merges after it has cut away what lies below the start offset then in force. So a range
+survives down to the greatest start offset in force at or after its record, and all ranges of a
+state are merged in one sweep. An update is applied whatever snapshot epoch it names, as brokers do;
+one without anything before it is the state itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.tables import timestamps
+from analytics.replay.share.share_ranges import UNBOUNDED, Ranges, merged
+from analytics.replay.share.share_records import (
+    ACKNOWLEDGED,
+    ARCHIVED,
+    ARCHIVING,
+    AVAILABLE,
+    BATCHES,
+    KEY,
+    SNAPSHOT,
+    STATES,
+    TOMBSTONE,
+    UNCHANGED,
+    UPDATE,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_KNOWN_STATES = 5
+_LARGEST = np.iinfo(np.int64).max
+_NO_FAULT, _INVERTED, _UNKNOWN_STATE, _BELOW_START = range(4)
+_FAULTS = np.array([None, "inverted_range", "unknown_delivery_state", "range_below_start"], object)
+
+
+@dataclass(frozen=True)
+class _Living:
+    """The records that make the states, by key and offset; ``head`` and ``tail`` index them.
+
+    ``row`` is the index in the table of records; ``key`` is dense, ``head[key]`` its first record
+    (the snapshot, if there is one) and ``tail[key]`` its last.
+    """
+
+    row: NDArray[np.int64]
+    key: NDArray[np.int64]
+    head: NDArray[np.int64]
+    tail: NDArray[np.int64]
+
+
+def fold(records: pa.Table) -> pa.Table:
+    """Fold records of any number of share partitions, in any order, to one row per live one.
+
+    The columns of ``records`` are `RECORDS`, those of the result `STATES`; ``batches`` are
+    ascending and joined. ``fault`` says why a leader would refuse to load the state.
+    """
+    records = records.combine_chunks()
+    kind = _numbers(records, "kind")
+    living = _living(_dense_keys(records), _numbers(records, "record_offset"), kind)
+    start = _carried(_numbers(records, "start_offset")[living.row], living)
+    ranges, inverted = _clipped(records, living, _clip(start, living))
+    ranges = merged(ranges)
+    return _states(records, kind, living, start, ranges, inverted)
+
+
+def _numbers(records: pa.Table, name: str, null: int = -1) -> NDArray[np.int64]:
+    column = records.column(name)
+    if column.null_count:
+        column = pc.fill_null(column, null)
+    numbers: NDArray[np.int64] = column.to_numpy().astype(np.int64, copy=False)
+    return numbers
+
+
+def _dense_keys(records: pa.Table) -> NDArray[np.int64]:
+    """Return a number for each distinct key, below the number of records."""
+    dense = np.zeros(records.num_rows, np.int64)
+    base = records.column("base")
+    by_key = pc.is_null(base)
+    columns = [records.column(KEY[0]), pc.fill_null(base, -1)]
+    if pc.any(by_key).as_py():
+        columns += [pc.if_else(by_key, records.column(name), None) for name in KEY[1:]]
+    for column in columns:
+        encoded = pc.dictionary_encode(_one(column), null_encoding="encode")
+        codes = encoded.indices.to_numpy().astype(np.int64)
+        both = pc.dictionary_encode(pa.array(dense * len(encoded.dictionary) + codes))
+        dense = both.indices.to_numpy().astype(np.int64)
+    return dense
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _living(key: NDArray[np.int64], offset: NDArray[np.int64], kind: NDArray[np.int64]) -> _Living:
+    """Keep what comes after the last tombstone, from the last snapshot on."""
+    order = np.lexsort((offset, key))
+    key, kind = key[order], kind[order]
+    place = np.arange(order.size)
+    group, first = _groups(key)
+    if not order.size:
+        return _Living(order, group, first, first)
+    base = np.maximum.reduceat(np.where(kind == UPDATE, -1, place), first)
+    chosen = (place >= base[group]) & (kind != TOMBSTONE)
+    row = order[chosen]
+    group, first = _groups(key[chosen])
+    return _Living(row, group, first, np.append(first[1:], row.size)[: first.size] - 1)
+
+
+def _groups(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the runs of equal keys; also where each begins."""
+    new = np.ones(key.size, np.bool_)
+    new[1:] = key[1:] != key[:-1]
+    return np.cumsum(new) - 1, np.flatnonzero(new)
+
+
+def _carried(values: NDArray[np.int64], living: _Living) -> NDArray[np.int64]:
+    """Return what is in force after each record: its own value, or the one before if unchanged."""
+    set_at = np.where(values != UNCHANGED, np.arange(values.size), -1)
+    set_at[living.head] = living.head
+    in_force: NDArray[np.int64] = values[np.maximum.accumulate(set_at)]
+    return in_force
+
+
+def _clip(start: NDArray[np.int64], living: _Living) -> NDArray[np.int64]:
+    """Return the greatest start offset that an update at or after each record cut with.
+
+    A snapshot is taken as it is: its own start offset cuts nothing. A start offset may go back
+    (before 4.4), so the last one need not be the greatest.
+    """
+    cut = np.where(start == UNCHANGED, UNBOUNDED, start)
+    cut[living.head] = UNBOUNDED
+    values, rank = np.unique(cut, return_inverse=True)
+    # Ranks of later keys are lower as a whole, so that running backwards none of them is seen.
+    keys_behind = living.head.size - 1 - living.key
+    running = np.maximum.accumulate((keys_behind * values.size + rank)[::-1])[::-1]
+    greatest: NDArray[np.int64] = values[running - keys_behind * values.size]
+    return greatest
+
+
+def _clipped(
+    records: pa.Table, living: _Living, clip: NDArray[np.int64]
+) -> tuple[Ranges, NDArray[np.bool_]]:
+    """Return the ranges of all records above their clip, and which keys keep an inverted one."""
+    lists = records.column("state_batches").combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+    row = np.repeat(np.arange(records.num_rows), lengths)
+    key_of, clip_of = np.full(records.num_rows, -1), np.full(records.num_rows, _LARGEST)
+    key_of[living.row], clip_of[living.row] = living.key, clip
+    first, last, state, count = (
+        each.to_numpy(zero_copy_only=False) for each in lists.flatten().flatten()
+    )
+    key = key_of[row]
+    kept = (key >= 0) & (last >= clip_of[row])
+    inverted = np.zeros(living.head.size, np.bool_)
+    inverted[key[kept & (last < first)]] = True
+    ranges = Ranges(key, np.maximum(first, clip_of[row]), last, state, count)
+    return ranges.where(kept), inverted
+
+
+def _states(
+    records: pa.Table,
+    kind: NDArray[np.int64],
+    living: _Living,
+    start: NDArray[np.int64],
+    ranges: Ranges,
+    inverted: NDArray[np.bool_],
+) -> pa.Table:
+    head, tail = living.row[living.head], living.row[living.tail]
+    has_snapshot = kind[head] == SNAPSHOT
+    epoch = _numbers(records, "snapshot_epoch")[living.row]
+    mismatch = np.add.accumulate(epoch != epoch[living.head][living.key], dtype=np.int64)
+    mismatches = mismatch[living.tail] - mismatch[living.head]
+    updates = living.tail - living.head + 1 - has_snapshot
+    leader = _carried(_numbers(records, "leader_epoch")[living.row], living)
+    complete_count = _numbers(records, "delivery_complete_count")[tail]
+    counts = _counts(ranges, head.size)
+    start = start[living.tail]
+    columns = {name: records.column(name).take(pa.array(head)).combine_chunks() for name in KEY}
+    columns |= {
+        "record_offset": _numbers(records, "record_offset")[tail],
+        "base_offset": _numbers(records, "record_offset")[head],
+        "has_snapshot": has_snapshot,
+        "is_early_layout": records.column("is_early_layout").take(pa.array(head)),
+        "state_epoch": np.where(has_snapshot, _numbers(records, "state_epoch")[head], 0),
+        "snapshot_epoch": epoch[living.head],
+        "leader_epoch": leader[living.tail],
+        "start_offset": _or_null(start),
+        "delivery_complete_count": _or_null(complete_count),
+        "available_count": counts[:, AVAILABLE],
+        "acknowledged_count": counts[:, ACKNOWLEDGED],
+        "archiving_count": counts[:, ARCHIVING],
+        "archived_count": counts[:, ARCHIVED],
+        "max_delivery_count": _max_delivery_count(ranges, head.size),
+        "updates_since_snapshot": _told(records, "updates", living, updates),
+        "epoch_mismatches": _told(records, "mismatches", living, mismatches),
+        "create_timestamp": _times(records, "create_timestamp", head, has_snapshot),
+        "write_timestamp": _times(records, "write_timestamp", head, has_snapshot),
+        "fault": pa.array(_FAULTS[_faults(ranges, start, inverted)], pa.string()),
+        "batches": _lists(ranges, head.size),
+    }
+    arrays = [columns[field.name] for field in STATES]
+    typed = [
+        array.cast(field.type)
+        if isinstance(array, pa.Array | pa.ChunkedArray)
+        else pa.array(array, field.type)
+        for array, field in zip(arrays, STATES, strict=True)
+    ]
+    return pa.Table.from_arrays(typed, schema=STATES)
+
+
+def _told(
+    records: pa.Table, name: str, living: _Living, counted: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return what a record tells of its key, where one does, else what was counted."""
+    told = _numbers(records, name)[living.row]
+    rows = np.flatnonzero(told >= 0)
+    numbers = counted.copy()
+    numbers[living.key[rows]] = told[rows]
+    return numbers
+
+
+def _or_null(values: NDArray[np.int64]) -> pa.Array:
+    """Absent, which Kafka writes as -1, to null."""
+    return pa.array(values, mask=values == -1)
+
+
+def _counts(ranges: Ranges, keys: int) -> NDArray[np.int64]:
+    """Offsets by key and delivery state; more than an int64 holds is the largest."""
+    known = ranges.where((ranges.state >= 0) & (ranges.state < _KNOWN_STATES))
+    place = known.key * _KNOWN_STATES + known.state
+    counts = np.zeros(keys * _KNOWN_STATES, np.int64)
+    np.add.at(counts, place, known.last - known.first + 1)
+    lengths = known.last.astype(np.float64) - known.first.astype(np.float64) + 1
+    counts[np.bincount(place, lengths, keys * _KNOWN_STATES) >= float(_LARGEST)] = _LARGEST
+    return counts.reshape(keys, _KNOWN_STATES)
+
+
+def _max_delivery_count(ranges: Ranges, keys: int) -> pa.Array:
+    greatest = np.full(keys, -(1 << 31), np.int32)
+    np.maximum.at(greatest, ranges.key, ranges.count.astype(np.int32))
+    return pa.array(greatest, mask=greatest == -(1 << 31))
+
+
+def _times(
+    records: pa.Table, name: str, head: NDArray[np.int64], has_snapshot: NDArray[np.bool_]
+) -> pa.Array:
+    """Milliseconds of the snapshots; null where there is none or its layout has no times."""
+    return timestamps(np.where(has_snapshot, _numbers(records, name)[head], -1))
+
+
+def _faults(
+    ranges: Ranges, start: NDArray[np.int64], inverted: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """What ``SharePartition`` refuses on load, by key."""
+    fault = np.where(inverted, _INVERTED, _NO_FAULT)
+    fault[ranges.key[(ranges.state < 0) | (ranges.state >= _KNOWN_STATES)]] = _UNKNOWN_STATE
+    fault[ranges.key[ranges.first < start[ranges.key]]] = _BELOW_START
+    return fault
+
+
+def _lists(ranges: Ranges, keys: int) -> pa.Array:
+    offsets = np.zeros(keys + 1, np.int32)
+    np.cumsum(np.bincount(ranges.key, minlength=keys), out=offsets[1:])
+    values = [pa.array(each) for each in (ranges.first, ranges.last, ranges.state, ranges.count)]
+    structs = pa.StructArray.from_arrays(values, fields=list(BATCHES.value_type))
+    return pa.ListArray.from_arrays(pa.array(offsets), structs, type=BATCHES)

@@ -1,0 +1,266 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from jobs.cli.console import Console
+from schemas import TOPICS
+
+MOST_PARTITIONS = 100_000
+"""No internal topic has as many: what a range may name, so that a slip does not fill memory."""
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Decorator = Callable[[Decorated], Decorated]
+
+
+def in_order(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """Return one decorator that declares what the given ones declare, in reading order."""
+
+    def decorate(function: Decorated) -> Decorated:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+# --- how much is said ------------------------------------------------------------------------
+
+
+def _quiet(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
+        ctx.ensure_object(Console).quiet = True
+
+
+def _verbose(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
+        ctx.ensure_object(Console).verbose = True
+
+
+def _no_progress(
+    ctx: click.Context,
+    _parameter: click.Parameter,
+    value: bool,  # noqa: FBT001
+) -> None:
+    if value:
+        ctx.ensure_object(Console).progress = False
+
+
+NO_COLOR = "NO_COLOR"
+"""The environment variable by which people ask all programs for no colors."""
+
+
+def _no_color(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value or os.environ.get(NO_COLOR):
+        ctx.color = False
+
+
+def _said(name: str, callback: Callable[..., None], text: str) -> Callable[[Any], Any]:
+    return click.option(
+        name, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=text
+    )
+
+
+output_options = in_order(
+    _said("--quiet", _quiet, "Print only errors on stderr."),
+    _said("--verbose", _verbose, "Print what was recognised and assumed, and Spark's log."),
+    _said("--no-progress", _no_progress, "Show no progress, even on a terminal."),
+    _said("--no-color", _no_color, "Use no color, even on a terminal."),
+)
+"""`--quiet`, `--verbose`, `--no-progress`, `--no-color`: they set up the run's `Console`."""
+
+
+# --- what is read ----------------------------------------------------------------------------
+
+inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+"""`INPUT...` as `inputs: tuple[str, ...]`."""
+
+input_options = in_order(
+    click.option(
+        "--topic-partition",
+        metavar="TOPIC-N",
+        help="The partition of a segment that is not in a partition directory.",
+    ),
+    click.option(
+        "--prefer-copy",
+        metavar="NAME",
+        help="Where copies diverged, follow this one instead of the line that survived.",
+    ),
+    click.option(
+        "--strict-high-watermark",
+        is_flag=True,
+        help="Leave out records above the checkpointed high watermark.",
+    ),
+    click.option(
+        "--value-encoding",
+        type=click.Choice(["binary", "hex", "base64"]),
+        help="How archived rows write keys and values; by default text is base64, bytes binary.",
+    ),
+)
+"""How INPUTs are taken: `topic_partition`, `prefer_copy`, `strict_high_watermark`,
+`value_encoding`."""
+
+
+# --- which records are wanted ------------------------------------------------------------------
+
+
+def _patterns(
+    _ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    for text in value:
+        if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+            try:
+                re.compile(text[1:-1])
+            except re.error as error:
+                raise click.BadParameter(f"{text}: {error}", param=parameter) from error
+    return value
+
+
+def _named(name: str, target: str, metavar: str, text: str) -> Callable[[Any], Any]:
+    return click.option(name, target, metavar=metavar, multiple=True, callback=_patterns, help=text)
+
+
+def _items(values: tuple[str, ...]) -> list[str]:
+    """Return what was given one by one, or several at once with commas between."""
+    return [item.strip() for value in values for item in value.split(",")]
+
+
+def _topics(
+    _ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    for topic in _items(value):
+        if topic not in TOPICS:
+            raise click.BadParameter(
+                f"{topic!r} is not an internal topic; use one of {', '.join(TOPICS)}",
+                param=parameter,
+            )
+    return tuple(dict.fromkeys(_items(value)))
+
+
+def _partitions(
+    _ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[int, ...]:
+    chosen: set[int] = set()
+    for item in _items(value):
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", item, re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not first <= last < MOST_PARTITIONS:
+            raise click.BadParameter(
+                f"invalid partitions {item!r}: write numbers and ranges, as in 17 or 0-9,17",
+                param=parameter,
+            )
+        chosen.update(range(first, last + 1))
+    return tuple(sorted(chosen))
+
+
+named_groups_options = in_order(
+    _named("--group", "groups", "GROUP", "Only this group: a name, glob* or /regex/; repeatable."),
+    _named(
+        "--exclude-group",
+        "exclude_groups",
+        "GROUP",
+        "Leave out this group: a name, glob* or /regex/; repeatable.",
+    ),
+)
+"""`groups`, `exclude_groups`, each a tuple; empty is all."""
+
+group_options = in_order(
+    named_groups_options,
+    _named(
+        "--topic",
+        "data_topics",
+        "TOPIC",
+        "Only offsets of this topic: a name, glob* or /regex/; repeatable.",
+    ),
+)
+"""`groups`, `exclude_groups`, `data_topics`, each a tuple; empty is all."""
+
+selection_options = in_order(
+    click.option(
+        "--topics",
+        metavar="TOPIC,...",
+        multiple=True,
+        callback=_topics,
+        help="Read only these internal topics; repeatable.",
+    ),
+    click.option(
+        "--partitions",
+        metavar="N,N-N,...",
+        multiple=True,
+        callback=_partitions,
+        help="Read only these partitions of the internal topics; repeatable.",
+    ),
+    group_options,
+)
+"""`topics`, `partitions`, `groups`, `exclude_groups`, `data_topics`, each a tuple; empty is all."""
+
+
+# --- which groups are shown --------------------------------------------------------------------
+
+GROUP_TYPES = ("classic", "simple", "consumer", "share", "streams")
+
+end_offsets_option = click.option(
+    "--end-offsets",
+    metavar="FILE",
+    help="Ends of logs, as CSV, JSON or Parquet: topic, partition, log_start_offset, "
+    "log_end_offset and, of several samples, timestamp.",
+)
+"""`--end-offsets` as `end_offsets: str | None`."""
+
+
+# --- where results go --------------------------------------------------------------------------
+
+out_option = click.option(
+    "--out",
+    metavar="DIR",
+    help="Keep the workspace in this folder; by default a temporary one is used.",
+)
+"""`--out` as `out: str | None`."""
+
+summary_format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the summary.",
+)
+"""`--format` of what a command that writes tables prints, as `output_format`."""
+
+
+# --- where it runs ---------------------------------------------------------------------------
+
+
+def _settings(
+    _ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> dict[str, str]:
+    pairs = [text.partition("=") for text in value]
+    for key, equals, _ in pairs:
+        if not key or not equals:
+            raise click.BadParameter(
+                "write KEY=VALUE, as in spark.driver.memory=8g", param=parameter
+            )
+    return {key: setting for key, _, setting in pairs}
+
+
+spark_options = in_order(
+    click.option(
+        "--master",
+        metavar="URL",
+        help="Spark master; that of spark-submit goes first.  [default: local[*]]",
+    ),
+    click.option(
+        "--conf",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_settings,
+        help="A Spark setting; repeatable.",
+    ),
+)
+"""`--master` as `master: str | None` and `--conf` as `conf: dict[str, str]`."""

@@ -1,0 +1,241 @@
+"""Broker settings that a person gives: `server.properties` as it is, and YAML with Kafka's keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+
+from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from jobs.cli.options import in_order
+from schemas.errors import SchemaError
+from schemas.setting_names import BROKER, GROUP, is_setting, nearest_setting
+from schemas.thresholds import NONE_GIVEN, QUESTIONS, Given, checked, thresholds
+
+settings_options = in_order(
+    click.option(
+        "--broker-config",
+        "broker_configs",
+        metavar="FILE",
+        multiple=True,
+        help="A broker's server.properties; repeatable, one a broker.",
+    ),
+    click.option(
+        "--config",
+        metavar="FILE",
+        help="YAML with Kafka's own settings, `groups:` that override them, and thresholds under "
+        "`rules:`; `audit --print-config` prints one to start from.",
+    ),
+)
+"""`--broker-config` as `broker_configs: tuple[str, ...]`, `--config` as `config: str | None`."""
+
+_NODE = ("node.id", "broker.id")
+_GROUPS, _RULES = "groups", "rules"
+_FINDINGS, _SUPPRESSIONS = "findings", "suppressions"
+
+
+@dataclass(frozen=True)
+class BrokerSettings:
+    """What one `server.properties` says.
+
+    Attributes:
+        name: The file, as it was given.
+        node: `node.id` or `broker.id`; None where it names none.
+        values: Every setting in it.
+    """
+
+    name: str
+    node: int | None
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class GivenSettings:
+    """What the YAML file of `--config` says.
+
+    Attributes:
+        values: Kafka's settings.
+        groups: Settings of single groups.
+        rules: Thresholds, by the question they belong to.
+        findings: Of an audit: severities and thresholds by rule.
+        suppressions: Of an audit: findings that are accepted.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    findings: Mapping[str, Any] = field(default_factory=dict)
+    suppressions: Sequence[Any] = ()
+
+    def thresholds(self, question: str) -> Given:
+        """Return the thresholds that a question is given here."""
+        return self.rules.get(question) or NONE_GIVEN
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a person says of settings.
+
+    Attributes:
+        brokers: Files of `--broker-config`.
+        given: The file of `--config`.
+    """
+
+    brokers: Sequence[BrokerSettings] = ()
+    given: GivenSettings = field(default_factory=GivenSettings)
+
+
+def read_settings(broker_configs: Iterable[str], config: str | None) -> Settings:
+    """Read the files of `--broker-config` and of `--config`.
+
+    Raises:
+        InputNotRecognizedError: One sets nothing that Kafka or we know.
+        InputUnreadableError: One cannot be read.
+    """
+    brokers = tuple(read_broker_settings(each) for each in broker_configs)
+    return Settings(brokers, read_given_settings(config))
+
+
+def read_broker_settings(path: str) -> BrokerSettings:
+    """Read a `server.properties` (``java.util.Properties``: lines that go on, `=`, `:`, blanks).
+
+    Raises:
+        InputNotRecognizedError: It sets nothing that Kafka knows.
+        InputUnreadableError: It cannot be read, or names a node that is no number.
+    """
+    values = _properties(_text(path))
+    if not any(is_setting(name) for name in values):
+        raise InputNotRecognizedError(
+            f"{path}: this is not a server.properties: looked for settings of Kafka's brokers, "
+            "such as node.id, log.dirs or offsets.retention.minutes, and found none"
+        )
+    node = next((values[name] for name in _NODE if values.get(name)), None)
+    if node is not None and not re.fullmatch(r"-?\d+", node):
+        raise InputUnreadableError(f"{path}: node.id is {node!r}, which is not a number")
+    return BrokerSettings(path, None if node is None else int(node), values)
+
+
+def read_given_settings(path: str | None) -> GivenSettings:
+    """Read the file of `--config`; None has nothing.
+
+    Raises:
+        InputNotRecognizedError: It sets nothing, or something that nobody reads.
+        InputUnreadableError: It is no YAML, or not of that shape.
+    """
+    if path is None:
+        return GivenSettings()
+    from ruamel.yaml import YAML  # noqa: PLC0415 - rarely needed
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
+    try:
+        document = YAML(typ="safe", pure=True).load(_text(path)) or {}
+    except YAMLError as error:
+        raise InputUnreadableError(f"{path}: this is not YAML: {error!s:.300}") from error
+    if not isinstance(document, dict):
+        raise InputUnreadableError(f"{path}: looked for settings by name and found none")
+    groups = _mapping(document.pop(_GROUPS, None), path, _GROUPS)
+    rules = _mapping(document.pop(_RULES, None), path, _RULES)
+    findings = _mapping(document.pop(_FINDINGS, None), path, _FINDINGS)
+    suppressions = document.pop(_SUPPRESSIONS, None) or ()
+    # Arrow is heavy: most commands are given no file.
+    from jobs.cli.audit_config import configured_rules, suppressions_of  # noqa: PLC0415
+
+    configured_rules(findings)
+    suppressions_of(suppressions)
+    given = GivenSettings(
+        _flat(document),
+        {str(name): _flat(_mapping(said, path, str(name))) for name, said in groups.items()},
+        rules,
+        findings,
+        suppressions,
+    )
+    _check_names(path, given)
+    return given
+
+
+def _check_names(path: str, given: GivenSettings) -> None:
+    if given == GivenSettings():
+        raise InputNotRecognizedError(
+            f"{path}: this file sets nothing: looked for names of Kafka's settings, such as "
+            f"offsets.retention.minutes, for {_GROUPS}: and for {_RULES}:"
+        )
+    for name in given.values:
+        if not is_setting(name):
+            near = nearest_setting(name, BROKER, (_GROUPS, _RULES, _FINDINGS, _SUPPRESSIONS))
+            raise _unknown(f"{path}: unknown setting", name, near)
+    for group, name in ((group, name) for group, said in given.groups.items() for name in said):
+        if not is_setting(name, GROUP):
+            near = nearest_setting(name, GROUP)
+            raise _unknown(f"{path}: {_GROUPS}: {group}: unknown setting", name, near)
+    for question, said in given.rules.items():
+        _check_rules(path, question, said)
+
+
+def _check_rules(path: str, question: str, said: Any) -> None:  # noqa: ANN401 - as YAML has it
+    if question not in QUESTIONS:
+        near = next(iter(get_close_matches(question, QUESTIONS, 1)), None)
+        raise _unknown(f"{path}: {_RULES}: unknown question", question, near)
+    of_question = _mapping(said, path, f"{_RULES}: {question}")
+    known = thresholds(question)
+    for name in of_question:
+        if name not in known:
+            near = next(iter(get_close_matches(str(name), known, 1)), None)
+            raise _unknown(f"{path}: {_RULES}: {question}: unknown threshold", name, near)
+    try:
+        checked(question, of_question)
+    except SchemaError as error:
+        raise InputNotRecognizedError(f"{path}: {_RULES}: {error}") from error
+
+
+def _unknown(where: str, name: str, near: str | None) -> InputNotRecognizedError:
+    return InputNotRecognizedError(
+        f"{where} {name!r}" + (f"; did you mean {near!r}?" if near else "")
+    )
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputUnreadableError(f"{path}: {error.strerror or error}") from error
+
+
+def _mapping(value: Any, path: str, name: str) -> dict[str, Any]:  # noqa: ANN401 - as YAML has it
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InputUnreadableError(f"{path}: {name}: must be a mapping of names to values")
+    return value
+
+
+def _flat(document: Mapping[Any, Any], prefix: str = "") -> dict[str, str]:
+    """Return settings by their whole names, also where they were written as a tree."""
+    found: dict[str, str] = {}
+    for name, value in document.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")
+        elif value is not None:
+            found[f"{prefix}{name}"] = str(value)
+    return found
+
+
+def _properties(text: str) -> dict[str, str]:
+    joined = re.sub(r"\\\r?\n[ \t]*", "", text)
+    found: dict[str, str] = {}
+    for line in joined.splitlines():
+        said = line.strip()
+        if said and said[0] not in "#!":
+            name, value = _pair(said)
+            found[name] = value
+    return found
+
+
+def _pair(line: str) -> tuple[str, str]:
+    match = re.fullmatch(r"((?:[^=:\s\\]|\\.)*)\s*[=:\s]?\s*(.*)", line)
+    name, value = match.groups() if match else (line, "")
+    return re.sub(r"\\(.)", r"\1", name), re.sub(r"\\(.)", r"\1", value)

@@ -1,0 +1,136 @@
+"""`groupscope assign`: what an assignor gives a group, without a dump."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import BinaryIO
+
+import click
+
+from analytics.assignors.case import CaseError, read_case
+from analytics.assignors.group import Assignment, AssignmentRefusedError, Group
+from analytics.assignors.measure import Outcome, measure
+from analytics.assignors.registry import ASSIGNORS
+from jobs.cli.options import output_options
+
+CANNOT_TELL = 3
+
+EPILOG = """
+\b
+Examples:
+  groupscope assign examples/assign-case.json --assignor cooperative-sticky
+  groupscope assign examples/assign-case.json --assignor server-uniform --format json
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("case", metavar="CASE.json", type=click.File("rb"))
+@click.option(
+    "--assignor",
+    type=click.Choice(list(ASSIGNORS)),
+    help="Which assignor; by default the one that the case names. The first four run in "
+    "clients, the others on the broker.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the output.",
+)
+@output_options
+def assign(case: BinaryIO, assignor: str | None, style: str) -> int:
+    """Run an assignor on a case.
+
+    CASE.json names topics and the members that want them; "-" reads it from stdin. Try a change
+    before it is made: members to come or go, partitions to add, another assignor.
+    docs/assignors.md has the format. A case that the assignor refuses prints {"error": ...},
+    with exit code 3.
+    """
+    try:
+        given = read_case(case.read())
+    except CaseError as error:
+        raise click.UsageError(f"{case.name}: {error}") from None
+    name = _chosen(assignor, given.assignor, case.name)
+    try:
+        assignment = ASSIGNORS[name](given.group)
+    except AssignmentRefusedError as error:
+        click.echo(json.dumps({"error": str(error)}))
+        return CANNOT_TELL
+    if style == "json":
+        click.echo(json.dumps({"assignment": assignment}))
+    else:
+        _print_table(given.group, assignment, name)
+    return 0
+
+
+def _chosen(option: str | None, in_file: str | None, path: str) -> str:
+    name = option or in_file
+    if name is None:
+        raise click.UsageError(f"{path} names no assignor: give --assignor")
+    if name not in ASSIGNORS:
+        known = ", ".join(ASSIGNORS)
+        raise click.UsageError(f"{path}: unknown assignor {name!r}; use one of {known}")
+    return name
+
+
+def _print_table(group: Group, assignment: Assignment, name: str) -> None:
+    outcome = measure(group, assignment)
+    rows = [("MEMBER", "#PARTITIONS", "ASSIGNMENT")]
+    for member in sorted(member.id for member in group.members):
+        topics = assignment.get(member, {})
+        rows.append((_shown(member), str(outcome.sizes[member]), _partitions(topics.items())))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for member, count, partitions in rows:
+        click.echo(f"{member:<{widths[0]}}  {count:>{widths[1]}}  {partitions}")
+    click.echo()
+    click.echo(_summary(outcome, name))
+    if outcome.unread:
+        why = "being handed over, assigned in the next rebalance"
+        why = why if name == "cooperative-sticky" else "without an owner"
+        click.echo(f"{why}: {_partitions(_grouped(outcome.unread))}")
+
+
+def _summary(outcome: Outcome, name: str) -> str:
+    sizes = outcome.sizes.values()
+    smallest, largest = min(sizes, default=0), max(sizes, default=0)
+    before = outcome.kept + outcome.moved
+    return (
+        f"{name}: {len(sizes)} members; partitions each: min {smallest}, max {largest}, "
+        f"mean {outcome.mean:.2f}; kept {outcome.kept}, moved {outcome.moved} "
+        f"of {before} owned before"
+    )
+
+
+def _grouped(partitions: Iterable[tuple[str, int]]) -> list[tuple[str, list[int]]]:
+    return [
+        (topic, [partition for _, partition in held])
+        for topic, held in groupby(partitions, key=lambda pair: pair[0])
+    ]
+
+
+def _partitions(topics: Iterable[tuple[str, Sequence[int]]]) -> str:
+    """Return topics with their partitions, runs as `first-last`: `orders: 0-3,7; returns: 1`."""
+    shown = [f"{_shown(topic)}: {_runs(partitions)}" for topic, partitions in topics]
+    return "; ".join(shown) or "-"
+
+
+def _runs(partitions: Sequence[int]) -> str:
+    runs: list[list[int]] = []
+    for partition in partitions:
+        if runs and partition == runs[-1][1] + 1:
+            runs[-1][1] = partition
+        else:
+            runs.append([partition, partition])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def _shown(name: str) -> str:
+    """Return a name fit for a terminal, whatever somebody put into it."""
+    encoding = sys.stdout.encoding or "ascii"
+    fit = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return fit.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,156 @@
+"""The command `diff`: what changed between two instants, two lines of a log, or two dumps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jobs.cli.assumptions import assume_option
+from jobs.cli.console import Console, pass_console
+from jobs.cli.instant import END, BeforeEnd, Instant
+from jobs.cli.instant_options import asked_instant
+from jobs.cli.options import (
+    group_options,
+    in_order,
+    inputs_argument,
+    output_options,
+    spark_options,
+)
+from jobs.cli.rows_options import rows_options, table_option
+from jobs.cli.topic_ids import topic_ids_option
+
+if TYPE_CHECKING:
+    from jobs.runs.diff.compared_states import Side
+
+EPILOG = """
+\b
+Examples:
+  groupscope diff examples/kafka-4.3.1-failover --from 2026-11-21T09:20:00Z --to end
+  groupscope diff examples/kafka-4.3.1-failover --from-copy broker-1 --group 'parcel-*'
+"""
+
+TABLES = ("groups", "offsets", "members", "share_partitions")
+
+_instants = in_order(
+    click.option(
+        "--from",
+        "since",
+        type=Instant(),
+        metavar="TIME",
+        callback=asked_instant,
+        help="The first instant: TIME, or -24h (before the end of the dump).",
+    ),
+    click.option(
+        "--to",
+        "until",
+        type=Instant(),
+        metavar="TIME",
+        callback=asked_instant,
+        help="The second.  [default: end]",
+    ),
+    click.option(
+        "--from-copy", metavar="NAME", help="Where copies diverged, compare the line of this copy."
+    ),
+    click.option("--to-copy", metavar="NAME", help="With the line of this one."),
+)
+
+
+def _sides(
+    console: Console,
+    inputs: tuple[str, ...],
+    since: int | BeforeEnd | str | None,
+    until: int | BeforeEnd | str | None,
+    copies: tuple[str | None, str | None],
+) -> tuple[Side, Side]:
+    """Return what is compared: two workspaces, or two states of one dump or workspace."""
+    # Arrow is heavy: --help answers without it.
+    from analytics.dump.files.inputs import recognize  # noqa: PLC0415
+    from jobs.runs.diff.compared_states import Side  # noqa: PLC0415
+
+    if len(inputs) == 2 and all(recognize([each]).workspaces for each in inputs):
+        if any(copies):
+            raise click.UsageError(
+                "--from-copy and --to-copy need the dump itself, not workspaces made of it"
+            )
+        return Side(inputs[:1], since), Side(inputs[1:], until)
+    if since is None and until is None and not any(copies):
+        raise click.UsageError(
+            "nothing to compare: give --from TIME (and --to TIME), --from-copy NAME, or two "
+            "workspaces"
+        )
+    if _is_backwards(since, until):
+        raise click.UsageError("--from is later than --to: exchange them")
+    console.detail(f"two states of {', '.join(inputs)}")
+    return Side(inputs, since or END, prefer_copy=copies[0]), Side(
+        inputs, until or END, prefer_copy=copies[1]
+    )
+
+
+def _is_backwards(since: int | BeforeEnd | str | None, until: int | BeforeEnd | str | None) -> bool:
+    """Return whether the first instant is the later one, as far as that shows before reading."""
+    if isinstance(since, BeforeEnd) and isinstance(until, BeforeEnd):
+        return since.milliseconds < until.milliseconds
+    if isinstance(since, int) and isinstance(until, int):
+        return since > until
+    return since == END and isinstance(until, int | BeforeEnd)
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@_instants
+@click.option("--fail-on-difference", is_flag=True, help="End with code 1 where something differs.")
+@click.option(
+    "--kafka-version", metavar="X.Y", help="The release whose rules apply.  [default: inferred]"
+)
+@topic_ids_option
+@assume_option
+@rows_options
+@table_option(*TABLES)
+@group_options
+@click.option(
+    "--topic-partition",
+    metavar="TOPIC-N",
+    help="The partition of a segment that is not in a partition directory.",
+)
+@click.option(
+    "--strict-high-watermark",
+    is_flag=True,
+    help="Leave out records above the checkpointed high watermark.",
+)
+@spark_options
+@output_options
+@pass_console
+def diff(  # noqa: PLR0913 - one parameter an option
+    console: Console,
+    /,
+    *,
+    inputs: tuple[str, ...],
+    since: int | BeforeEnd | str | None,
+    until: int | BeforeEnd | str | None,
+    from_copy: str | None,
+    to_copy: str | None,
+    output_format: str,
+    fail_on_difference: bool,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Show what changed between two instants or two dumps.
+
+    Compares INPUT... at --from with itself at --to, two lines of a diverged dump (--from-copy,
+    --to-copy), or two workspaces: offsets that moved, went back, vanished or appeared; groups and
+    their members; share partitions. Where one side cannot tell, the row says so, with code 3.
+    """
+    # Arrow is heavy: --help answers without it.
+    from jobs.runs.diff.run import diff_sides  # noqa: PLC0415
+
+    first, second = _sides(console, inputs, since, until, (from_copy, to_copy))
+    answer, code = diff_sides(
+        console,
+        first,
+        second,
+        output_format,
+        fail_on_difference=fail_on_difference,
+        **options,
+    )
+    click.echo(answer)
+    return code

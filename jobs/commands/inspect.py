@@ -1,0 +1,63 @@
+"""The command `inspect`: what is in a dump, from headers and checkpoints alone; starts no Spark."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jobs.cli.console import Console, pass_console
+from jobs.cli.options import input_options, inputs_argument, output_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DONE = 0
+CANNOT_TELL = 3
+
+EPILOG = """
+\b
+Examples:
+  groupscope inspect examples/kafka-4.3.1-failover
+  groupscope inspect dead=examples/kafka-4.3.1-failover/broker-1 --format json
+"""
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the output.",
+)
+@click.option(
+    "--check-crc",
+    is_flag=True,
+    help="Verify the checksum of every batch; reads all bytes.",
+)
+@input_options
+@output_options
+@pass_console
+def inspect(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
+    """Show what is in a dump.
+
+    Lists the brokers' copies and internal partitions, the time they span, what is missing,
+    damaged or compacted, where copies diverged, and what the dump can and cannot answer. Reads
+    only headers and checkpoints; record types come from a sample.
+    """
+    # --help answers without numpy and all that stands on it.
+    from jobs.runs.inspect import inspect_inputs  # noqa: PLC0415
+    from reports.inspection import shown  # noqa: PLC0415
+
+    found = inspect_inputs(console, **options)
+    click.echo(_as_json(found) if output_format == "json" else shown(found))
+    # What could be read was shown; that something could not shows in the code.
+    return CANNOT_TELL if found.get("unreadable") else DONE
+
+
+def _as_json(found: Mapping[str, Any]) -> str:
+    return json.dumps(found, indent=1, ensure_ascii=False)

@@ -1,0 +1,87 @@
+"""The command `lag`: how far behind groups are, what they have lost, whether they move."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import click
+
+from jobs.cli.asking_options import asking_options
+from jobs.cli.console import Console, pass_console
+from jobs.cli.fail_on import fail_on_option
+from jobs.cli.options import end_offsets_option, inputs_argument, out_option
+from jobs.cli.rows_options import table_option
+
+EPILOG = """
+\b
+Examples:
+  groupscope lag examples/kafka-4.3.1-failover --by group
+  groupscope lag examples/kafka-4.3.1-failover --group 'parcel-*' --history
+"""
+BY = ("partition", "group", "topic", "member")
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option(
+    "--by",
+    type=click.Choice(BY),
+    default=BY[0],
+    show_default=True,
+    help="Add lag up by this; --by topic also names readers, and topics that nobody reads.",
+)
+@click.option(
+    "--history",
+    "through_history",
+    is_flag=True,
+    help="Show when each status changed, steps back and jumps forward, too.",
+)
+@click.option(
+    "--min-lag", type=int, metavar="N", help="Only partitions that are at least so far behind."
+)
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    metavar="STATUS",
+    help="Only partitions with this status or verdict; repeatable.",
+)
+@click.option(
+    "--against",
+    metavar="FILE",
+    help="Compare with a saved output of Kafka's tool; exit code 1 if rows differ.",
+)
+@click.option(
+    "--since",
+    metavar="WORKSPACE",
+    help="The workspace of an earlier dump of the same brokers: show how lags grew since.",
+)
+@end_offsets_option
+@fail_on_option()
+@table_option(
+    "lag",
+    beside=("status_history", "offset_moves", "topic_readers", "group_capacity", "lag_growth"),
+)
+@asking_options
+@pass_console
+def lag(
+    console: Console,
+    /,
+    output_format: str,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Show how far behind groups are.
+
+    For each partition Kafka's own lag, and what it hides: records that were deleted unread, offsets
+    beyond the end or of another topic, partitions that nobody owns. Burrow's status by Burrow's
+    rules, and a verdict where it is blind. docs/lag.md explains both.
+    """
+    # Arrow is heavy: --help answers without it.
+    from jobs.runs.lag.run import Wanted, lag_of  # noqa: PLC0415
+
+    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
+    answer, code = lag_of(console, wanted, output_format, **options)
+    click.echo(answer)
+    return code

@@ -1,0 +1,49 @@
+"""The command `list`: the groups, as Kafka's own tools list them, at any instant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.cli.asking_options import asking_options
+from jobs.cli.console import Console, pass_console
+from jobs.cli.options import inputs_argument, out_option
+
+EPILOG = """
+\b
+Examples:
+  groupscope list examples/kafka-4.3.1-failover
+  groupscope list examples/kafka-4.3.1-failover --state --type --group 'parcel-*'
+"""
+
+
+@click.command(name="list", epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option("--state", "with_state", is_flag=True, help="Show the state of each group.")
+@click.option("--type", "with_type", is_flag=True, help="Show the type of each group.")
+@asking_options
+@pass_console
+def list_(
+    console: Console,
+    /,
+    output_format: str,
+    with_state: bool,  # noqa: FBT001 - a flag of the command line
+    with_type: bool,  # noqa: FBT001
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """List the groups.
+
+    Prints what kafka-groups --list prints or, with --state or --type, what
+    kafka-consumer-groups --list prints, for groups of all types. What the dump cannot tell is
+    said on stderr, with exit code 3.
+    """
+    # Arrow is heavy: --help answers without it.
+    from jobs.runs.list import list_inputs  # noqa: PLC0415
+
+    answer, code = list_inputs(
+        console, output_format, with_state=with_state, with_type=with_type, **options
+    )
+    click.echo(answer)
+    return code

@@ -1,0 +1,101 @@
+"""The command `replay`: what the coordinators knew at an instant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobs.cli.assumptions import assume_option
+from jobs.cli.console import Console, pass_console
+from jobs.cli.dialect_option import dialect_option, refuse_other_options
+from jobs.cli.instant_options import instant_options
+from jobs.cli.options import (
+    input_options,
+    inputs_argument,
+    out_option,
+    output_options,
+    selection_options,
+    spark_options,
+    summary_format_option,
+)
+from jobs.cli.topic_ids import topic_ids_option
+from jobs.cli.undecoded_limit import max_undecoded_option
+from jobs.workspaces.temporary_workspace import workspace_folder
+
+EPILOG = """
+\b
+Examples:
+  groupscope replay examples/kafka-4.3.1-failover --out state
+  groupscope replay examples/kafka-4.3.1-failover --as-of-offset __consumer_offsets:9:200
+"""
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@instant_options
+@topic_ids_option
+@assume_option
+@dialect_option
+@summary_format_option
+@selection_options
+@input_options
+@max_undecoded_option
+@spark_options
+@output_options
+@pass_console
+def replay(
+    console: Console,
+    /,
+    out: str | None,
+    output_format: str,
+    dialect: str | None,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Compute what the coordinators knew at an instant.
+
+    Writes into the workspace state/ (committed and pending offsets, groups, members,
+    assignments, share partitions and their batches, topics, settings, partition leaders) and
+    history/ (how they came to be). A dump is decoded first; the tables of a workspace are used
+    as they are.
+    """
+    # Spark and Arrow are heavy: --help answers without them.
+    from analytics.workspace import Workspace  # noqa: PLC0415
+    from jobs.cli.undecoded_limit import is_exceeded  # noqa: PLC0415
+    from jobs.runs.limits.refused_partitions import refused_partitions  # noqa: PLC0415
+    from jobs.runs.replay.answered_instant import answered_instant  # noqa: PLC0415
+    from jobs.runs.replay.replayed import CANNOT_TELL, Replayed  # noqa: PLC0415
+    from jobs.runs.replay.run import replay_into  # noqa: PLC0415
+    from jobs.workspaces.decoded_workspace import decoded_workspace  # noqa: PLC0415
+    from jobs.workspaces.stored_tables import StoredTables  # noqa: PLC0415
+    from reports.replay_summary import shown  # noqa: PLC0415
+
+    if dialect is not None:
+        return _replay_dialect(console, dialect, out, output_format, options)
+    limit = options.pop("max_undecoded")
+    with workspace_folder(out, console) as folder:
+        result = replay_into(folder, console, **options)
+        space = Workspace(folder)
+        tables = StoredTables(space)
+        state = Replayed(tables, decoded_workspace(space), result.manifest, ())
+        instant = answered_instant(state)
+        exceeded = is_exceeded(state.source.manifest(), limit)
+        for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
+            console.warn(each)
+    click.echo(shown(result.manifest, instant, output_format))
+    return result.exit_code or (CANNOT_TELL if exceeded else 0)
+
+
+def _replay_dialect(
+    console: Console, dialect: str, out: str | None, output_format: str, options: dict[str, Any]
+) -> int:
+    from jobs.runs.replay.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state  # noqa: PLC0415
+
+    refuse_other_options(DIALECT_OPTIONS)
+    wanted = {name: options[name] for name in DIALECT_OPTIONS}
+    answer, code = dialect_answer(
+        console, dialect_state(console, dialect=dialect, out=out, **wanted), output_format
+    )
+    click.echo(answer)
+    return code

@@ -1,0 +1,86 @@
+"""The command `share`: what share groups have left to deliver, and what holds them up."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import click
+
+from jobs.cli.asking_options import asking_options
+from jobs.cli.console import Console, pass_console
+from jobs.cli.dialect_option import dialect_option, refuse_other_options
+from jobs.cli.fail_on import fail_on_option
+from jobs.cli.options import end_offsets_option, inputs_argument, out_option
+from jobs.cli.rows_options import table_option
+
+EPILOG = """
+\b
+Examples:
+  groupscope share examples/kafka-4.3.1-failover --by group
+  groupscope share examples/kafka-4.3.1-failover --group pickup-dispatch --wide
+"""
+BY = ("partition", "group", "topic")
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option(
+    "--by",
+    type=click.Choice(BY),
+    default=BY[0],
+    show_default=True,
+    help="Add the backlog up by this.",
+)
+@click.option(
+    "--history",
+    "through_history",
+    is_flag=True,
+    help="Show when share partitions stood still before, too.",
+)
+@click.option(
+    "--against",
+    metavar="FILE",
+    help="Compare with what kafka-share-groups --describe printed into this file.",
+)
+@end_offsets_option
+@fail_on_option()
+@table_option(
+    "backlog",
+    beside=(
+        *("stalls", "delivery_counts", "archived", "faults", "steps", "limits", "prunable"),
+        *("share_partitions", "share_batches", "share_checkpoints", "chain", "share_readings"),
+    ),
+)
+@dialect_option
+@asking_options
+@pass_console
+def share(
+    console: Console,
+    /,
+    output_format: str,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Show the backlog of share groups and what blocks it.
+
+    For each partition Kafka's own lag (KIP-1226); the range of records that keeps the start offset
+    where it is, since when, and how often it was delivered; records that are given up unless their
+    next delivery is accepted, and those that were given up. docs/share.md explains it.
+    """
+    # Arrow is heavy: --help answers without it.
+    from jobs.runs.replay.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state, is_asked  # noqa: PLC0415
+    from jobs.runs.share.run import Wanted, share_of  # noqa: PLC0415
+
+    dialect = options.pop("dialect")
+    if is_asked(dialect, options["inputs"], output_format):
+        refuse_other_options(DIALECT_OPTIONS)
+        chosen = {name: options[name] for name in (*DIALECT_OPTIONS, "out")}
+        found = dialect_state(console, dialect=dialect, **chosen)
+        answer, code = dialect_answer(console, found, output_format)
+        click.echo(answer)
+        return code
+    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
+    answer, code = share_of(console, wanted, output_format, **options)
+    click.echo(answer)
+    return code

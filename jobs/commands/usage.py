@@ -1,0 +1,107 @@
+"""The command `usage`: what fills the internal topics, and who writes it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jobs.cli.console import Console, pass_console
+from jobs.cli.fail_on import fail_on_option
+from jobs.cli.instant_options import instant_options
+from jobs.cli.options import (
+    in_order,
+    input_options,
+    inputs_argument,
+    named_groups_options,
+    out_option,
+    output_options,
+    spark_options,
+)
+from jobs.cli.rows_options import rows_options, table_option
+from jobs.cli.settings_files import settings_options
+from jobs.cli.sizes import Size
+from jobs.cli.undecoded_limit import max_undecoded_option
+
+if TYPE_CHECKING:
+    from reports.layout.output_format import OutputFormat
+
+EPILOG = """
+\b
+Examples:
+  groupscope usage examples/kafka-4.3.1-failover
+  groupscope usage examples/kafka-4.3.1-failover --by group --top 5
+"""
+TABLES = (
+    *("committers", "one_shot_groups", "group_deletions", "coordinator_load", "size_limits"),
+    *("offset_deletions", "record_growth", "clock_differences"),
+    *("log_cleaning", "partition_usage", "topic_usage", "usage_growth"),
+)
+BY = ("record-type", "group", "partition", "topic")
+
+_options = in_order(
+    settings_options,
+    instant_options,
+    rows_options,
+    named_groups_options,
+    input_options,
+    max_undecoded_option,
+    spark_options,
+    output_options,
+)
+
+
+@click.command(epilog=EPILOG)
+@inputs_argument
+@out_option
+@click.option(
+    "--by",
+    type=click.Choice(BY),
+    default=BY[0],
+    show_default=True,
+    help="Add records and bytes up by this.",
+)
+@click.option(
+    "--commit-interval",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Say what one commit an offset and so many seconds would save.  [default: 60]",
+)
+@click.option(
+    "--since",
+    metavar="WORKSPACE",
+    help="The workspace of an earlier dump of the same brokers: show how much was added since.",
+)
+@click.option(
+    "--disk",
+    type=Size(),
+    metavar="SIZE",
+    help="With --since: when the internal topics of a broker take so much, as 500GB or 2TiB.",
+)
+@fail_on_option()
+@table_option("usage", beside=TABLES)
+@_options
+@pass_console
+def usage(
+    console: Console,
+    /,
+    output_format: OutputFormat,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Show what fills the internal topics.
+
+    Every byte of their files: batch headers, records by partition, group and type, control records,
+    and what is neither; which records are the last of their key and which are dead; whether the
+    cleaner keeps up; who commits most; groups that look left behind; what a coordinator has to
+    load; how it all grows. All of it is of the end of the dump. docs/usage.md explains all of it.
+    """
+    # Arrow is heavy: --help answers without it.
+    from jobs.runs.usage.run import Wanted, usage_of  # noqa: PLC0415
+
+    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
+    if wanted.disk is not None and wanted.since is None:
+        raise click.UsageError("--disk needs --since: one dump does not say how fast it grows")
+    answer, code = usage_of(console, wanted, output_format, **options)
+    click.echo(answer)
+    return code

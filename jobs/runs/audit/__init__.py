@@ -1,0 +1,1 @@
+"""What `audit` and `report` do."""

@@ -1,0 +1,101 @@
+"""Findings of a team's rules in the answers of questions, but for those that it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.findings.found import findings, in_order
+from analytics.evaluate.findings.suppressions import suppressed
+from jobs.cli.audit_config import configured_rules, suppressions_of
+from jobs.cli.fail_on import NEVER
+from jobs.runs.replay.answered_instant import instant_of
+from reports.quantities import count, duration, size_of
+from schemas.finding_rules import SEVERITIES
+
+if TYPE_CHECKING:
+    from jobs.cli.console import Console
+    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.redacted_workspace import Redactor
+
+FOUND = 1
+_SAYS = {"bytes": size_of, "duration": duration}
+_SUPPRESSIONS = "suppressions"
+
+
+class Found(NamedTuple):
+    """What rules find.
+
+    Attributes:
+        findings: The table `findings`, the most severe first.
+        accepted: What was suppressed, by which entry.
+    """
+
+    findings: pa.Table
+    accepted: pa.Table
+
+
+def findings_of(
+    state: Replayed, tables: Mapping[str, pa.Table], redactor: Redactor | None = None
+) -> Found:
+    """Apply the rules, as `--config` has them, to tables of an instant.
+
+    Args:
+        state: Says the instant and the settings.
+        tables: By name; a rule whose table is not there is not applied.
+        redactor: What took the names out of the tables, if something did.
+
+    Raises:
+        InputNotRecognizedError: `--config` names a rule or a threshold that is none.
+    """
+    given, as_of = state.settings.given, instant_of(state)
+    rules = configured_rules(given.findings)
+    entries = suppressions_of(given.suppressions)
+    originals = {} if redactor is None else redactor.originals
+    found = findings(rules, tables, as_of, _SAYS)
+    left, accepted = suppressed(found, entries, as_of, originals)
+    if redactor is not None:
+        accepted = _without_names(accepted, redactor)
+    # An entry that has ended is a finding that nothing suppresses.
+    ended = findings(rules, {_SUPPRESSIONS: accepted}, as_of, _SAYS)
+    return Found(in_order(pa.concat_tables([left, ended])), accepted)
+
+
+def _without_names(accepted: pa.Table, redactor: Redactor) -> pa.Table:
+    rows = [
+        {**row, **{name: redactor.pattern(row[name]) for name in ("group_id", "topic")}}
+        for row in accepted.to_pylist()
+    ]
+    reasons = [{**row, "reason": redactor.text.replaced(row["reason"])} for row in rows]
+    return pa.Table.from_pylist(reasons, accepted.schema)
+
+
+def exit_code_of(found: pa.Table, fail_on: str) -> int:
+    """Return 1 where a finding is as severe as `--fail-on` asks, else 0."""
+    return FOUND if _as_severe(found, fail_on).num_rows else 0
+
+
+def failing(console: Console, state: Replayed, tables: Mapping[str, pa.Table]) -> int:
+    """Return the exit code of `--fail-on` for a question's tables, and say what was found.
+
+    Args:
+        console: Where it is said.
+        state: With what `--fail-on` asks for.
+        tables: Of the question, by name.
+    """
+    if state.fail_on == NEVER:
+        return 0
+    found = _as_severe(findings_of(state, tables).findings, state.fail_on)
+    for message in found["message"].to_pylist():
+        console.error(message)
+    if found.num_rows:
+        console.error(f"--fail-on {state.fail_on}: {count(found.num_rows, 'finding')}")
+    return FOUND if found.num_rows else 0
+
+
+def _as_severe(found: pa.Table, fail_on: str) -> pa.Table:
+    words = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on in SEVERITIES else ()
+    return found.filter(pc.is_in(found["severity"], pa.array(words, pa.string())))

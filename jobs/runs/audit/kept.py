@@ -1,0 +1,56 @@
+"""Tables that an audit keeps beside its findings: what its page is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.findings.applied_rules import applied_rules
+from analytics.evaluate.findings.audited_groups import audited_groups, group_counts
+from analytics.evaluate.findings.changes import with_changes
+from jobs.cli.audit_config import configured_rules
+from jobs.runs.audit.findings_of import Found
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+_OF_GROUPS: Final = (
+    *("groups", "lag", "share_backlog", "offset_expiration"),
+    *("assignment_balance", "group_churn"),
+)
+
+
+def kept_tables(
+    state: Replayed, tables: Mapping[str, pa.Table], found: Found, before: pa.Table | None
+) -> dict[str, pa.Table]:
+    """Return the tables that are kept, with the findings.
+
+    Args:
+        state: The workspace in which all questions were answered.
+        tables: What rules were applied to.
+        found: What they found, and what was accepted.
+        before: The findings of an earlier audit.
+    """
+    left, accepted = found
+    rules = configured_rules(state.settings.given.findings)
+    known = {name: state.tables.read(name) for name in _OF_GROUPS if state.tables.has(name)}
+    groups = audited_groups({**known, "findings": left})
+    return {
+        "findings": left,
+        "audited_groups": groups,
+        "audited_group_counts": group_counts(groups),
+        "applied_rules": applied_rules(rules, left, {*tables, "suppressions"}),
+        "offset_verdicts": tables["offset_verdicts"],
+        "suppressions": table_of(
+            "suppressions", [{"entry": n, **row} for n, row in enumerate(accepted.to_pylist(), 1)]
+        ),
+        "finding_changes": _changes(left, before),
+    }
+
+
+def _changes(found: pa.Table, before: pa.Table | None) -> pa.Table:
+    rows = [] if before is None else with_changes(found, before).to_pylist()
+    return table_of("finding_changes", rows)

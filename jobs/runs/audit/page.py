@@ -1,0 +1,80 @@
+"""The page of an audited workspace: made of its tables, which Arrow reads, and kept beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.compute as pc
+
+from analytics.errors import CannotTellError, WorkspaceError
+from analytics.workspace import Workspace
+from jobs.workspaces.stored_tables import StoredTables
+from reports.page.build import OF_GROUPS, TABLES, page_of
+from reports.page.groups import worst_groups
+from reports.page.model import Page
+from reports.page.workspace_tables import WorkspaceTables
+
+PAGE: Final = "report/index.html"
+SUMMARY: Final = "summary.json"
+_NEEDED: Final = ("findings", "audited_groups", "applied_rules")
+
+
+def page_of_audit(location: str) -> Page:
+    """Return the page of a workspace in which an audit came to its end.
+
+    Raises:
+        WorkspaceError: It is no workspace.
+        CannotTellError: It was never audited, or no audit of it came to its end.
+    """
+    return page_of_workspace(location, audit_summary(location))
+
+
+def page_of_workspace(location: str, summary: Mapping[str, Any]) -> Page:
+    """Return the page.
+
+    Args:
+        location: The workspace.
+        summary: What `summary.json` says, or is to say once the page is there.
+
+    Raises:
+        WorkspaceError: It is no workspace.
+        CannotTellError: It was never audited.
+    """
+    space = Workspace(location)
+    manifest = space.manifest()
+    stored = StoredTables(space)
+    if not stored.has(*_NEEDED):
+        raise _not_audited(location)
+    tables = {name: stored.read(name) for name in TABLES if stored.has(name)}
+    read = WorkspaceTables(tables, manifest, summary)
+    shown = worst_groups(read)["group_id"]
+    wanted = pc.field("group_id").isin(shown.combine_chunks())
+    more = {name: stored.read(name, where=wanted) for name in OF_GROUPS if stored.has(name)}
+    return page_of(WorkspaceTables({**tables, **more}, manifest, summary))
+
+
+def audit_summary(location: str) -> Mapping[str, Any]:
+    """Return what an audit that came to its end says of itself: it writes that last.
+
+    Raises:
+        WorkspaceError: The file cannot be read.
+        CannotTellError: There is none.
+    """
+    path = Path(location) / SUMMARY
+    try:
+        found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise _not_audited(location) from error
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(f"{path} cannot be read: {error}") from error
+    return found
+
+
+def _not_audited(location: str) -> CannotTellError:
+    return CannotTellError(
+        f"{location} was not audited to the end: "
+        f"run groupscope audit {location} --out {location} first"
+    )

@@ -1,0 +1,231 @@
+"""What `audit` does: every question once, rules applied to the answers, findings kept and said."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analytics.errors import CannotTellError
+from analytics.evaluate.findings.changes import with_changes
+from analytics.redaction.documents import WITHHELD
+from analytics.workspace import Workspace
+from jobs.cli.audit_config import configured_rules
+from jobs.cli.held_console import HeldConsole
+from jobs.runs.audit.data_quality import NAME as QUALITY
+from jobs.runs.audit.data_quality import data_quality_of, team_suites
+from jobs.runs.audit.findings_of import exit_code_of, findings_of
+from jobs.runs.audit.hook import run_hook
+from jobs.runs.audit.kept import kept_tables
+from jobs.runs.audit.page import PAGE, SUMMARY, audit_summary, page_of_workspace
+from jobs.runs.audit.tables import audited_tables, questions
+from jobs.runs.replay.answered_instant import instant_of
+from jobs.runs.replay.kept_evaluations import keep_evaluations
+from jobs.runs.replay.kept_replay import forget_answers, of_folder, replay_into_folder
+from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.redacted_workspace import Redactor, key_in, redact_into
+from jobs.workspaces.stored_tables import StoredTables
+from jobs.workspaces.written_text import write_text
+from reports.audit.metrics import MEASURED, Audited, metrics_of
+from reports.audit.rows import answer_of, json_lines
+from reports.audit.summary import summary_of
+from reports.page.html import html_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from jobs.cli.console import Console
+    from jobs.runs.replay.replayed import Replayed
+
+LINES = "findings.jsonl"
+ANSWERS = (SUMMARY, LINES, PAGE)
+NEEDS = (
+    *("groups", "members", "topics", "partition_leaders", "assignments", "configs"),
+    *("committed_offsets", "pending_offsets", "coordinator_epochs", "offset_history"),
+    *("group_events", "divergences", "load_faults", "share_partitions", "share_batches"),
+    *("group_epochs", "membership_changes", "assignment_history", "share_partition_epochs"),
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the command.
+
+    Attributes:
+        out: The folder of the workspace.
+        fail_on: The severity from which on the code is 1, or `never`.
+        since: The workspace of an earlier audit.
+        end_offsets: A file.
+        metrics: Where metrics are written.
+        on_findings: A command that is told what was found.
+        redact: A file with the key of pseudonyms; None leaves names as they are.
+        expectations: A folder with suites of a team's own.
+        minutes: Retentions that are tried.
+    """
+
+    out: str
+    fail_on: str
+    since: str | None
+    end_offsets: str | None
+    metrics: str | None = None
+    on_findings: str | None = None
+    redact: str | None = None
+    expectations: str | None = None
+    minutes: tuple[int, ...] = ()
+
+
+def audit_of(
+    console: Console,
+    wanted: Wanted,
+    output_format: str,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
+    """
+    # What is wrong with a suite is said before anything is done.
+    team_suites(wanted.expectations)
+    before = None if wanted.since is None else _earlier(wanted.since)
+    if wanted.redact is None:
+        with _asked(console, wanted, options) as asked:
+            return _answered(console, wanted, asked, before, output_format)
+    key = key_in(wanted.redact)
+    # Names never reach the folder, nor what is said meanwhile.
+    held = HeldConsole(console.quiet, console.verbose, console.progress)
+    with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
+        with _asked(held, replace(wanted, out=folder), options) as asked:
+            unnamed = _redacted(wanted, asked, key, tuple(options["inputs"]))
+        if unnamed.redactor is not None:
+            held.tell(console, unnamed.redactor.text.replaced)
+    return _answered(console, wanted, unnamed, before, output_format)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A workspace in which all questions were answered.
+
+    Attributes:
+        state: The workspace.
+        tables: What rules are applied to.
+        failed: By question why it could not be asked.
+        redactor: What took the names out; None where they are there.
+    """
+
+    state: Replayed
+    tables: Mapping[str, pa.Table]
+    failed: Mapping[str, str]
+    redactor: Redactor | None = None
+
+
+@contextmanager
+def _asked(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iterator[_Asked]:
+    """Replay into the folder and answer every question there."""
+    _, code = replay_into_folder(console, wanted.out, needs=NEEDS, answers=ANSWERS, options=options)
+    own = of_folder(wanted.out, options)
+    failed = _ask(console, wanted, own)
+    with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
+        console.say("audit: data quality")
+        quality = data_quality_of(
+            Workspace(wanted.out),
+            team_suites(wanted.expectations),
+            # Names in them are written as JSON has it, and would not be known.
+            has_examples=wanted.redact is None,
+        )
+        told = replace(state, exit_code=state.exit_code or code)
+        yield _Asked(told, {**audited_tables(told, wanted.end_offsets), QUALITY: quality}, failed)
+
+
+def _redacted(wanted: Wanted, asked: _Asked, key: bytes, inputs: tuple[str, ...]) -> _Asked:
+    """Return the same without names, in the folder that is kept."""
+    state = asked.state
+    forget_answers(wanted.out, ANSWERS)
+    redactor, manifest = redact_into(wanted.out, state.tables.workspace, key, inputs)
+    space = Workspace(wanted.out)
+    return _Asked(
+        replace(
+            state, tables=StoredTables(space), source=space, manifest=manifest, given=(WITHHELD,)
+        ),
+        {name: redactor.table(rows) for name, rows in asked.tables.items()},
+        {name: redactor.text.replaced(why) for name, why in asked.failed.items()},
+        redactor,
+    )
+
+
+def _answered(
+    console: Console,
+    wanted: Wanted,
+    asked: _Asked,
+    before: pa.Table | None,
+    output_format: str,
+) -> tuple[str, int]:
+    """Apply the rules, keep and write what they find, and tell others."""
+    state = asked.state
+    left, accepted = found = findings_of(state, asked.tables, asked.redactor)
+    code = state.exit_code or exit_code_of(left, wanted.fail_on)
+    said = {**state.said, "could_not_be_asked": asked.failed}
+    summary = summary_of(left, accepted, said, code, wanted.fail_on)
+    kept = {
+        **kept_tables(state, asked.tables, found, before),
+        QUALITY: asked.tables[QUALITY],
+    }
+    keep_evaluations(Workspace(wanted.out), kept, state)
+    folder = Path(wanted.out)
+    write_text(folder / LINES, json_lines(left))
+    summary_text = _as_json(summary)
+    # The page is of what is kept: `report` makes the same of it.
+    page = write_text(
+        folder / PAGE, html_of(page_of_workspace(wanted.out, json.loads(summary_text)))
+    )
+    # The last: where it is missing, no audit came to its end.
+    write_text(folder / SUMMARY, summary_text)
+    console.say(f"audit: {page}")
+    if wanted.metrics is not None:
+        write_text(Path(wanted.metrics), _metrics(state, left, code))
+    if wanted.on_findings is not None and left.num_rows:
+        run_hook(console, wanted.on_findings, folder / SUMMARY)
+    shown = left if before is None else with_changes(left, before)
+    return answer_of(shown, accepted, output_format, {**said, "summary": summary}), code
+
+
+def _ask(console: Console, wanted: Wanted, own: Mapping[str, Any]) -> dict[str, str]:
+    """Answer every question into the workspace; return what could not be asked, and why.
+
+    Args:
+        console: Where it is told what is asked.
+        wanted: Of the audit.
+        own: Options of `replayed` that ask the workspace.
+    """
+    failed = {}
+    quiet = replace(console, quiet=True)
+    for name, ask in questions(wanted, own).items():
+        console.say(f"audit: {name}")
+        try:
+            ask(quiet)
+        except CannotTellError as error:
+            failed[name] = str(error)
+            console.error(f"{name}: {error}")
+    return failed
+
+
+def _metrics(state: Replayed, found: pa.Table, code: int) -> str:
+    tables = {name: state.tables.read(name) for name in MEASURED if state.tables.has(name)}
+    rules = configured_rules(state.settings.given.findings)
+    return metrics_of(Audited(rules, found, tables, instant_of(state), datetime.now(UTC), code))
+
+
+def _earlier(workspace: str) -> pa.Table:
+    audit_summary(workspace)
+    return StoredTables(Workspace(workspace)).read("findings")
+
+
+def _as_json(summary: Mapping[str, Any]) -> str:
+    return json.dumps(summary, indent=1, ensure_ascii=False) + "\n"

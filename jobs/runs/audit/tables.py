@@ -1,0 +1,125 @@
+"""The tables that rules read: every question answered into one workspace, and what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from analytics.evaluate.contract_table import table_of
+from jobs.cli.audit_config import configured_rules
+from jobs.runs.balance import balance_inputs
+from jobs.runs.expiration.run import Wanted as ExpirationWanted
+from jobs.runs.expiration.run import expiration_of
+from jobs.runs.lag.run import Wanted as LagWanted
+from jobs.runs.lag.run import lag_of
+from jobs.runs.rebalances import rebalances_of_inputs
+from jobs.runs.share.run import Wanted as ShareWanted
+from jobs.runs.share.run import share_of
+from jobs.runs.timeline import verdicts_of
+from jobs.runs.usage.run import Wanted as UsageWanted
+from jobs.runs.usage.run import usage_of
+from reports.layout.output_format import OutputFormat
+from reports.missing_records import absent_partitions
+from schemas import tables
+
+if TYPE_CHECKING:
+    from jobs.runs.audit.run import Wanted
+    from jobs.runs.replay.replayed import Replayed
+
+_LOGS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("copy", pa.string()),
+        ("is_leading", pa.bool_()),
+        ("lacks", pa.string()),
+        ("bytes_damaged", pa.int64()),
+    ]
+)
+_ABSENT = pa.schema([("topic", pa.string()), ("partitions", pa.int64())])
+_OF_INPUT = ("topic_partition", "strict_high_watermark", "prefer_copy", "value_encoding")
+
+
+def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[..., Any]]:
+    """Return each question that is asked, as a call that takes a console.
+
+    Args:
+        wanted: Of the audit.
+        own: Options of `replayed` that ask the workspace.
+    """
+    asked = {
+        **{name: each for name, each in own.items() if name not in _OF_INPUT},
+        "out": wanted.out,
+    }
+    everything = dict.fromkeys(("groups", "exclude_groups"), ())
+    usage = {**asked, **everything}
+    usage.pop("data_topics", None)
+    as_json = OutputFormat("json")
+    return {
+        "expiration": lambda console: expiration_of(
+            console,
+            ExpirationWanted(as_json, wanted.minutes, None, wanted.end_offsets),
+            **asked,
+        ),
+        "balance": lambda console: balance_inputs(console, as_json, through_history=False, **asked),
+        "rebalances": lambda console: rebalances_of_inputs(
+            console,
+            as_json,
+            time_from=None,
+            time_to=None,
+            **asked,
+        ),
+        "lag": lambda console: lag_of(
+            console,
+            LagWanted(
+                "partition",
+                through_history=False,
+                min_lag=None,
+                statuses=(),
+                end_offsets=wanted.end_offsets,
+            ),
+            as_json,
+            **asked,
+        ),
+        "share": lambda console: share_of(
+            console, ShareWanted("partition", None, wanted.end_offsets), as_json, **asked
+        ),
+        "usage": lambda console: usage_of(console, UsageWanted("group"), as_json, **usage),
+    }
+
+
+def audited_tables(state: Replayed, end_offsets: str | None) -> dict[str, pa.Table]:
+    """Return the tables that rules read, those of a workspace and what its manifest says.
+
+    Args:
+        state: A workspace in which all questions were answered.
+        end_offsets: A file.
+    """
+    rules = configured_rules(state.settings.given.findings)
+    wanted = {rule.table for rule in rules if rule.is_on}
+    stored = state.tables
+    found = {
+        name: stored.read(name) for name in sorted(wanted & tables().keys()) if stored.has(name)
+    }
+    return {
+        **found,
+        "offset_verdicts": table_of("offset_verdicts", verdicts_of(state, end_offsets)),
+        "log_partitions": pa.Table.from_pylist(list(_logs(state.manifest)), schema=_LOGS),
+        "absent_partitions": pa.Table.from_pylist(list(_absent(state.manifest)), schema=_ABSENT),
+    }
+
+
+def _logs(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for each in manifest["partitions"]:
+        yield {
+            **{name: each.get(name) for name in ("topic", "partition", "copy", "lacks")},
+            "is_leading": each.get("is_leading", True),
+            "bytes_damaged": each.get("bytes_damaged", 0),
+        }
+
+
+def _absent(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for topic, numbers in absent_partitions(manifest):
+        yield {"topic": topic, "partitions": len(numbers)}

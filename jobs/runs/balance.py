@@ -1,0 +1,157 @@
+"""What `balance` does: judge the groups at an instant or through history, and say it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.balance.placement import Placement, placement
+from analytics.evaluate.balance.tables import BALANCE, BALANCE_OF_HISTORY
+from jobs.runs.audit.findings_of import failing
+from jobs.runs.evaluated import Evaluation, evaluate
+from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_selection import AskedGroups, asked_groups
+from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.stored_tables import StoredTables
+from reports.balance.rows import alternatives_section, balance_section
+from reports.layout.nothing import nothing
+from reports.layout.section import raw_section
+from reports.quantities import ranges
+from reports.row_formats import shown
+from schemas.evaluation_rules import balance_rules, rebalance_rules
+
+if TYPE_CHECKING:
+    from jobs.cli.console import Console
+    from jobs.runs.replay.replayed import Replayed
+
+CANNOT_TELL = 3
+MAKES = ("assignment_balance", "assignment_alternatives")
+_OFFSETS_TOPIC = "__consumer_offsets"
+
+
+def balance_inputs(
+    console: Console,
+    output_format: str,
+    *,
+    through_history: bool,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    steps = BALANCE_OF_HISTORY if through_history else BALANCE
+    # What commits advanced takes longer to find out than all else together.
+    optional = () if through_history else ("offset_history",)
+    given: dict[str, Any] = {}
+    wanted = Evaluation(steps, MAKES, given, optional)
+    with replayed(console, needs=(*wanted.needs(), "groups", "topics"), **options) as state:
+        asked = asked_groups(state, with_offsets=False)
+        asked.tell(console)
+        rules = balance_rules(state.settings.given.thresholds("balance"))
+        given["balance_rules"] = rules
+        given["gaps"] = _gaps(state, asked, through_history=through_history)
+        found = evaluate(console, state, wanted, **options)
+        places = _placement(state)
+        _tell_places(console, places)
+        balance, alternatives = (found[name] for name in MAKES)
+        untold = [each for each in _untold(balance) if each not in asked.cannot_tell]
+        for each in untold:
+            console.error(f"cannot tell: {each}")
+        said = {
+            **state.said,
+            "cannot_tell": [*asked.cannot_tell, *untold],
+            "verdicts": dict(rules.verdicts),
+            "placement": asdict(places),
+        }
+        answer = _answer(balance, alternatives, output_format, said, with_times=through_history)
+        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = code or failing(console, state, found)
+    return answer, code
+
+
+def _answer(
+    balance: pa.Table,
+    alternatives: pa.Table,
+    output_format: str,
+    said: dict[str, Any],
+    *,
+    with_times: bool,
+) -> str:
+    if output_format in {"json", "csv"}:
+        section = balance_section(balance, for_people=False, with_times=with_times)
+        return shown([section, raw_section(alternatives, "alternatives")], output_format, said)
+    sections = [balance_section(balance, for_people=True, with_times=with_times)]
+    if alternatives.num_rows:
+        sections.append(alternatives_section(alternatives))
+    verdicts = set(balance["verdict"].to_pylist())
+    meanings = [
+        f"{word.replace('_', ' ')}: {text}"
+        for word, text in said["verdicts"].items()
+        if word in verdicts
+    ]
+    notes = [*meanings, _definition()]
+    if not balance.num_rows:
+        return nothing("No group has members.", said)
+    return "\n\n".join([shown(sections, output_format, said), "\n".join(notes)])
+
+
+def _definition() -> str:
+    return (
+        "score: 100 where no partition has to move for an even spread and none lacks an owner; 0 "
+        "where one member has all, or nobody any"
+    )
+
+
+def _untold(balance: pa.Table) -> list[str]:
+    """Return what cannot be told of groups, each once."""
+    rows = balance.filter(pc.equal(balance["verdict"], "cannot_tell"))
+    told = {
+        f"{row['group_id']}: {row['cause'] or row['verdict']}": None for row in rows.to_pylist()
+    }
+    return list(told)
+
+
+def _gaps(state: Replayed, asked: AskedGroups, *, through_history: bool) -> dict[str, str]:
+    """Return the groups of which the dump lacks records that may matter, with why."""
+    untold = Untold(state)
+    found: dict[str, str] = {}
+    for group in asked.found["group_id"].to_pylist():
+        gaps = untold.gaps_of(group)
+        why = gaps.membership or (gaps.history if through_history else None)
+        if why is not None:
+            found[group] = why.removeprefix(f"{group}: ")
+    return found
+
+
+def _placement(state: Replayed) -> Placement:
+    """Verify the place of every group that is there, whichever were asked for."""
+    everything = StoredTables(state.tables.workspace)
+    topics = everything.read("topics", ["partitions"], pc.field("topic") == _OFFSETS_TOPIC)
+    counts = [each for each in topics["partitions"].to_pylist() if each]
+    groups = everything.read("groups", ["group_id", "coordinator_partition"]).to_pylist()
+    places = [(each["group_id"], each["coordinator_partition"]) for each in groups]
+    present = {
+        each["partition"]
+        for each in state.manifest["partitions"]
+        if each["topic"] == _OFFSETS_TOPIC
+    }
+    rules = rebalance_rules(state.settings.given.thresholds("rebalances"))
+    return placement(places, max(counts, default=None), rules, len(present))
+
+
+def _tell_places(console: Console, places: Placement) -> None:
+    for group, partition, home in places.misplaced:
+        console.warn(
+            f"{group} lies in {_OFFSETS_TOPIC}-{partition} but belongs to partition {home}: no "
+            "broker finds it"
+        )
+    if places.overloaded:
+        console.warn(
+            f"{_OFFSETS_TOPIC} {ranges(places.overloaded)}: many more groups than in the others "
+            f"(up to {places.most} of {places.groups})"
+        )

@@ -1,0 +1,203 @@
+"""A decode run: plan, tasks on Spark, what became of everything, publication.
+
+Shared by every command that needs decoded tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from analytics.decode.archived_rows import RowsReport
+from analytics.decode.archives import decode_archives, encoding_to_try
+from analytics.decode.chunks import RecordKind
+from analytics.decode.empty import empty_parts
+from analytics.decode.kafka_version import NOTHING_SHOWN, KafkaVersion, Seen, infer_kafka_version
+from analytics.decode.spark import decode_on_spark
+from analytics.decode.tasks import Settings, SliceReport
+from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
+from analytics.workspace import open_location
+from jobs.spark.progress import progress
+from schemas import record_types
+from schemas.releases import FieldEvidence, field_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyarrow import fs
+    from pyspark.sql import SparkSession
+
+    from analytics.dump.copies.plan import PlanOptions
+    from analytics.dump.records.raw_rows_files import RawRows
+    from analytics.workspace import Part
+    from jobs.cli.console import Console
+
+_FEATURES = "decoded/feature_level_record"
+_METADATA_VERSION = "metadata.version"
+_GROUP = ("group", "group_id")
+
+Kinds = dict[tuple[str, str], Counter[RecordKind]]
+"""Decoded records by (topic, line of history) and kind; line "" is the one that survived."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """What a run produced, before it is published."""
+
+    parts: list[Part]
+    slices: list[SliceReport]
+    rows: list[RowsReport]
+    kinds: Kinds = field(default_factory=dict)
+    kafka_version: KafkaVersion = NOTHING_SHOWN
+    groups_only_there: dict[tuple[str, str, int], list[str]] = field(default_factory=dict)
+    encoding_to_try: str | None = None
+
+
+def decode_dump(
+    spark: SparkSession,
+    plan: Plan,
+    archives: Sequence[RawRows],
+    settings: Settings,
+    console: Console,
+    options: PlanOptions,
+) -> Decoding:
+    """Decode everything that was planned into the staging folder of the settings.
+
+    Args:
+        spark: The session.
+        plan: What is read of logs.
+        archives: Archived rows.
+        settings: Where to, and what is wanted.
+        console: Where progress shows.
+        options: What a person asked for.
+    """
+    in_logs = frozenset((each.topic, each.partition) for each in plan.slices)
+    with progress(spark, console, "decoding"):
+        tasks = decode_on_spark(spark, plan.slices, settings)
+        archived = decode_archives(spark, archives, settings, in_logs, options)
+    parts = [
+        *(part for task in tasks for part in task.parts),
+        *(part for archive in archived for part in archive.parts),
+    ]
+    slices = [each for report in tasks for each in report.slices]
+    rows = [each for report in archived for each in report.partitions]
+    written = {part.table for part in parts}
+    prefixes = {"decoded", *(table.rpartition("/")[0] for table in written)}
+    empty = [
+        part for each in sorted(prefixes) for part in empty_parts(settings.staging, each, written)
+    ]
+    kinds = _kinds(plan, slices, rows)
+    return Decoding(
+        sorted([*parts, *empty], key=lambda part: part.table),
+        slices,
+        rows,
+        kinds,
+        _kafka_version(kinds, parts, settings.staging),
+        groups_only_there(plan, parts, settings.staging),
+        encoding_to_try(spark, archives, rows, options.value_encoding),
+    )
+
+
+def _kinds(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]) -> Kinds:
+    kinds: Kinds = {}
+    for report in slices:
+        where = plan.slices[report.number]
+        kinds.setdefault((where.topic, where.line), Counter()).update(report.kinds)
+    for each in rows:
+        kinds.setdefault((each.topic, ""), Counter()).update(each.counts.kinds)
+    return kinds
+
+
+def _kafka_version(kinds: Kinds, parts: Iterable[Part], staging: str) -> KafkaVersion:
+    seen = [
+        Seen(topic, record_types(topic)[kind.record_type].table, kind.version, kind.layout)
+        for (topic, _), counts in kinds.items()
+        for kind in counts
+    ]
+    parts = list(parts)
+    levels = _metadata_levels(parts, staging)
+    return infer_kafka_version(seen, levels, _fields_set(parts, staging))
+
+
+def _fields_set(parts: Iterable[Part], staging: str) -> list[FieldEvidence]:
+    """Return which of the fields that tell releases apart some record sets."""
+    filesystem = open_location(staging)[0]
+    found = []
+    for evidence in field_evidence():
+        table = f"decoded/{evidence.table}"
+        paths = [part.path for part in parts if part.table == table and part.rows]
+        if paths:
+            is_set = pc.field("value", evidence.column) != evidence.unset
+            if ds.dataset(paths, filesystem=filesystem).head(1, filter=is_set).num_rows:
+                found.append(evidence)
+    return found
+
+
+def _metadata_levels(parts: Iterable[Part], staging: str) -> list[int]:
+    paths = [part.path for part in parts if part.table == _FEATURES]
+    if not paths:
+        return []
+    features = ds.dataset(paths, filesystem=open_location(staging)[0]).to_table(columns=["value"])
+    value = features["value"].combine_chunks()
+    named = pc.equal(pc.struct_field(value, "name"), _METADATA_VERSION)
+    levels: list[int] = pc.struct_field(value, "feature_level").filter(named).to_pylist()
+    return levels
+
+
+def groups_only_there(
+    plan: Plan, parts: Sequence[Part], staging: str
+) -> dict[tuple[str, str, int], list[str]]:
+    """Return, by (copy, topic, partition), the groups that only a lost line has records of.
+
+    A lost line is under ``diverged/``, or under ``decoded/`` where it was preferred.
+    """
+    found = _Groups(parts, open_location(staging)[0])
+    lines = {(each.topic, each.partition, each.line) for each in plan.slices}
+    only: dict[tuple[str, str, int], list[str]] = {}
+    for each in plan.divergences:
+        is_apart = (each.topic, each.partition, each.copy) in lines
+        others = {
+            line
+            for topic, partition, line in lines
+            if (topic, partition) == (each.topic, each.partition)
+        }
+        lost = found.of(each, each.copy if is_apart else "", from_offset=each.diverges_at)
+        for line in others - {each.copy if is_apart else ""}:
+            lost -= found.of(each, line)
+        if lost:
+            lost -= found.of(each, "", to_offset=each.diverges_at)
+        only[each.copy, each.topic, each.partition] = sorted(lost)
+    return only
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The groups that keys of decoded parts name."""
+
+    parts: Sequence[Part]
+    filesystem: fs.FileSystem
+
+    def of(
+        self, where: Divergence, line: str, from_offset: int = 0, to_offset: int = MAX_OFFSET
+    ) -> set[str]:
+        """Return those of one partition's records on a line, between two offsets."""
+        prefix = f"diverged/{line}/decoded/" if line else "decoded/"
+        groups: set[str] = set()
+        for kind in record_types(where.topic).values():
+            column = next((each.column for each in kind.key.fields if each.column in _GROUP), None)
+            paths = [part.path for part in self.parts if part.table == f"{prefix}{kind.table}"]
+            if column and paths:
+                rows = ds.dataset(paths, filesystem=self.filesystem).scanner(
+                    columns={"group": ds.field("key", column)},
+                    filter=(ds.field("topic") == where.topic)
+                    & (ds.field("partition") == where.partition)
+                    & (ds.field("offset") >= from_offset)
+                    & (ds.field("offset") < to_offset),
+                )
+                for batch in rows.to_batches():
+                    groups.update(pc.unique(batch["group"]).to_pylist())
+        return groups

@@ -1,0 +1,121 @@
+"""The manifest of a decode run: what was read, how far it can be trusted, where everything went."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from analytics.dump.files.data_topics import data_offsets
+from analytics.dump.inspection.archived_losses import with_archived_losses
+from analytics.dump.inspection.changes import has_changed
+from analytics.dump.inspection.manifest import Findings, build_manifest, iso_time, surveys_of_slices
+from analytics.dump.records.raw_rows_encoding import BINARY
+from analytics.errors import InputUnreadableError
+from jobs.cli.version import VERSION
+from jobs.runs.decode.reconciliation import record_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from analytics.decode.archived_rows import RowsReport
+    from analytics.dump.files.model import PartitionCopy, Plan
+    from jobs.runs.decode.decoding import Decoding
+    from jobs.runs.decode.reconciliation import Account
+
+
+def decode_manifest(
+    created_from: Sequence[str],
+    options: Mapping[str, Any],
+    plan: Plan,
+    decoding: Decoding,
+    accounts: Sequence[Account],
+) -> dict[str, Any]:
+    """Put the manifest of tables.md together, and the accounts of every record and byte."""
+    reports = [(plan.slices[each.number], each) for each in decoding.slices]
+    surveys = surveys_of_slices(
+        plan,
+        [
+            (each, replace(report.survey, unreadable=report.unreadable))
+            for each, report in reports
+            if report.survey
+        ],
+        _has_changed,
+    )
+    findings = Findings(
+        copies=plan.copies,
+        surveys=surveys,
+        absent_partitions=plan.absent_partitions,
+        divergences=plan.divergences,
+        leading=plan.leading,
+        filled=plan.filled,
+        record_types=record_counts(decoding),
+        kafka_version=decoding.kafka_version._asdict(),
+        groups_only_there=decoding.groups_only_there,
+        digests={
+            (each.copy, each.segment.name): report.summary.sha256
+            for each, report in reports
+            if report.summary and report.summary.sha256
+        },
+        notes=plan.notes,
+        has_archived_rows=bool(decoding.rows),
+    )
+    manifest = build_manifest(VERSION, created_from, options, findings)
+    manifest["reconciliation"] = [each.as_json() for each in accounts]
+    manifest["unreadable"] = [
+        {"copy": each.copy, "segment": each.segment.name, "why": report.unreadable}
+        for each, report in reports
+        if report.unreadable
+    ]
+    manifest["unreadable"] += unreadable_rows(decoding, created_from)
+    manifest["data_partitions"] = [
+        asdict(data_offsets(each)) for copy in plan.copies for each in copy.data_partitions
+    ]
+    if decoding.rows:
+        manifest["partitions"] += [
+            _archived(each) for each in decoding.rows if not each.counts.left_out["in_a_log"]
+        ]
+    return with_archived_losses(manifest)
+
+
+def _has_changed(partition: PartitionCopy) -> bool:
+    try:
+        return has_changed(partition)
+    except InputUnreadableError:  # the folder itself has gone away meanwhile
+        return True
+
+
+def _archived(rows: RowsReport) -> dict[str, Any]:
+    """Return a partition of archived rows; what only a log directory tells is null."""
+    return {
+        "topic": rows.topic,
+        "partition": rows.partition,
+        "copy": None,
+        "files": [],
+        "first_offset": rows.first_offset,
+        "end_offset": rows.end_offset,
+        "first_timestamp": iso_time(rows.first_timestamp),
+        "last_timestamp": iso_time(rows.last_timestamp),
+        "records": rows.rows,
+        "log_start_offset": None,
+        "high_watermark": None,
+        "complete_from": rows.gaps[-1].end_offset if rows.gaps else 0,
+        "leader_epochs": [],
+        "gaps": [gap._asdict() for gap in rows.gaps],
+    }
+
+
+def unreadable_rows(decoding: Decoding, given: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what is wrong with archived rows of which none, or few, could be decoded."""
+    decoded = sum(each.counts.kinds.total() for each in decoding.rows)
+    failed = sum(each.counts.undecoded.total() for each in decoding.rows)
+    left_out = sum(each.counts.left_out["filtered"] for each in decoding.rows)
+    if not failed or ((decoded or left_out) and not decoding.encoding_to_try):
+        return []
+    why = f"{failed:,} of {decoded + failed + left_out:,} archived rows could not be decoded"
+    if decoding.encoding_to_try:
+        looks = decoding.encoding_to_try + (" text" if decoding.encoding_to_try != BINARY else "")
+        why += (
+            f": their keys and values look like {looks}: "
+            f"try --value-encoding {decoding.encoding_to_try}"
+        )
+    return [{"copy": None, "segment": ", ".join(given), "why": why}]

@@ -1,0 +1,143 @@
+"""Two states to be held against each other: of one dump, of two lines of it, or of two dumps."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from analytics.decode.selection import Selection
+from analytics.dump.files.inputs import recognize
+from jobs.cli.instant import END, BeforeEnd
+from jobs.runs.replay.replayed import Replayed, replayed
+from jobs.workspaces.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from jobs.cli.console import Console
+
+_LATER = ("kafka_version", "topic_ids", "assume", "broker_configs", "config", "max_undecoded")
+"""Options that a replay takes, and decoding does not."""
+_FILTERS = ("groups", "exclude_groups", "data_topics")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two.
+
+    Attributes:
+        inputs: As given.
+        as_of: As the option has it, or None: a workspace's own instant, the end of a dump.
+        ends: End offsets by topic and partition.
+        prefer_copy: The copy whose line is followed, where copies disagree.
+    """
+
+    inputs: tuple[str, ...]
+    as_of: int | BeforeEnd | str | None = None
+    ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    prefer_copy: str | None = None
+
+    @property
+    def is_end(self) -> bool:
+        """Whether everything in a dump counts."""
+        return self.as_of in (None, END) and not self.ends
+
+
+@contextmanager
+def two_states(
+    console: Console,
+    first: Side,
+    second: Side,
+    *,
+    needs: Sequence[str],
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> Iterator[tuple[Replayed, Replayed]]:
+    """Hand over both states; one dump is decoded once.
+
+    Args:
+        console: Where it is told what is done.
+        first: The one that is compared.
+        second: The one it is compared with.
+        needs: Names of the state tables that will be read.
+        **options: As `group_options`, `input_options` (but `--prefer-copy`) and `spark_options`
+            declare them, with `kafka_version`, `topic_ids` and `assume`.
+
+    Raises:
+        GroupscopeError: An INPUT or Spark is not what it has to be.
+    """
+    with ExitStack() as stack:
+        if _is_one_dump(first, second, options):
+            yield _of_one_dump(stack, console, first, second, needs, options)
+            return
+        states = [
+            stack.enter_context(
+                replayed(
+                    console,
+                    inputs=each.inputs,
+                    needs=needs,
+                    as_of=each.as_of,
+                    ends=each.ends,
+                    prefer_copy=each.prefer_copy,
+                    has_hint=False,
+                    **options,
+                )
+            )
+            for each in (first, second)
+        ]
+        yield states[0], states[1]
+
+
+def _is_one_dump(first: Side, second: Side, options: Mapping[str, Any]) -> bool:
+    if (first.inputs, first.prefer_copy) != (second.inputs, second.prefer_copy):
+        return False
+    return not recognize(first.inputs, options.get("topic_partition")).workspaces
+
+
+def _of_one_dump(
+    stack: ExitStack,
+    console: Console,
+    first: Side,
+    second: Side,
+    needs: Sequence[str],
+    options: Mapping[str, Any],
+) -> tuple[Replayed, Replayed]:
+    # Spark is heavy: where tables are ready it is not even imported.
+    from jobs.runs.decode.run import decode_into  # noqa: PLC0415
+
+    later = {name: options[name] for name in _LATER if name in options}
+    session = {name: options[name] for name in ("master", "conf") if name in options}
+    rest = {name: each for name, each in options.items() if name not in {*later, *session}}
+    # The replays say where they work; this is beside them.
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="groupscope-"))
+    decoded = decode_into(
+        folder,
+        console,
+        inputs=first.inputs,
+        prefer_copy=first.prefer_copy,
+        # What lies below the log start was the broker's at instants before it was deleted.
+        keep_below_log_start=not (first.is_end and second.is_end),
+        **rest,
+        **session,
+    )
+    selection = Selection(*(tuple(options.get(name, ())) for name in _FILTERS))
+    code = decoded.exit_code(None)
+
+    def at(side: Side) -> Replayed:
+        # What the filters leave out was not decoded: records are not filtered again.
+        state = stack.enter_context(
+            replayed(
+                console,
+                inputs=(folder,),
+                needs=needs,
+                as_of=side.as_of or END,
+                ends=side.ends,
+                has_hint=False,
+                **later,
+                **session,
+            )
+        )
+        tables = StoredTables(state.tables.workspace, selection)
+        return replace(state, tables=tables, given=first.inputs, exit_code=code or state.exit_code)
+
+    return at(first), at(second)

@@ -1,0 +1,162 @@
+"""What `diff` does: two states held against each other, table by table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import is_name
+from analytics.evaluate.diff import groups as of_groups
+from analytics.evaluate.diff import offsets as of_offsets
+from analytics.evaluate.diff import share_partitions as of_shares
+from analytics.evaluate.diff.elections import lost_lines
+from analytics.evaluate.diff.groups import changed_groups, changed_members
+from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
+from analytics.evaluate.diff.share_partitions import changed_share_partitions
+from jobs.runs.diff.compared_states import Side, two_states
+from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, Untold
+from jobs.runs.limits.group_selection import CANNOT_TELL, DONE, NOT_THERE
+from jobs.runs.limits.incomplete_groups import (
+    SHARE_TOPIC,
+    lost_share_partitions,
+    untold_groups,
+    untold_of_two,
+)
+from jobs.runs.replay.answered_instant import answered_instant
+from jobs.runs.replay.followed_lines import followed_copies, lines_said
+from jobs.workspaces.stored_tables import StoredTables
+from reports.diff.sections import Difference, told
+
+if TYPE_CHECKING:
+    from jobs.cli.console import Console
+    from jobs.runs.replay.replayed import Replayed
+
+NEEDS = ("groups", "members", "committed_offsets", "share_partitions", "topics")
+DIFFERENT = 1
+_GROUPS = (*of_groups.GROUP_COLUMNS, "complete", "missing")
+
+
+def diff_sides(
+    console: Console,
+    first: Side,
+    second: Side,
+    output_format: str,
+    *,
+    fail_on_difference: bool,
+    **options: Any,  # noqa: ANN401 - of `two_states`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT is not what it has to be.
+    """
+    with two_states(console, first, second, needs=NEEDS, **options) as (before, after):
+        console.say(f"from {_named(before, first)}")
+        console.say(f"to {_named(after, second)}")
+        difference = difference_of(before, after)
+        reasons = [
+            f"{word}: {reason}"
+            for state, word in ((before, "from"), (after, "to"))
+            for reason in _untold(state, console, word)
+        ]
+        for each in reasons:
+            console.error(f"cannot tell: {each}")
+        said = {
+            "as_of": {"from": answered_instant(before), "to": answered_instant(after)},
+            "input": [*before.given, *(each for each in after.given if each not in before.given)],
+            "kafka_version": {"from": before.release, "to": after.release},
+            "lines": {"from": lines_said(before.lines), "to": lines_said(after.lines)},
+            "cannot_tell": reasons,
+        }
+        answer = told(difference, output_format, said)
+        if difference.is_unsure:
+            console.error("cannot tell of some rows whether they differ; they say why")
+        if difference.is_unsure or reasons:
+            return answer, CANNOT_TELL
+        missing = _missing(before, after)
+        for name in missing:
+            console.error(f"group {name} does not exist in either")
+        if missing:
+            return answer, NOT_THERE
+        code = DIFFERENT if fail_on_difference and difference.is_there else DONE
+        return answer, code or before.exit_code or after.exit_code
+
+
+def difference_of(before: Replayed, after: Replayed) -> Difference:
+    """Return what differs between two states, in the order of `reports.diff.sections.KINDS`."""
+    old, new = before.tables.read("groups", _GROUPS), after.tables.read("groups", _GROUPS)
+    untold = untold_of_two(
+        untold_groups(before, old, new), untold_groups(after, new, old), ("from", "to")
+    )
+
+    def both(name: str, columns: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
+        return before.tables.read(name, columns), after.tables.read(name, columns)
+
+    shares = both("share_partitions", of_shares.COLUMNS)
+    homes = pc.unique(
+        pa.chunked_array([c for each in shares for c in each["coordinator_partition"].chunks])
+    ).to_pylist()
+    lost = _lost_lines(before, after, OFFSETS_TOPIC)
+    return Difference(
+        [
+            changed_offsets(
+                *both("committed_offsets", of_offsets.COLUMNS),
+                untold,
+                topics_born_again(_topics(before), _topics(after)),
+                lost,
+            ),
+            changed_groups(old, new, untold, lost),
+            changed_share_partitions(
+                *shares,
+                untold,
+                _lost_lines(before, after, SHARE_TOPIC),
+                lost_share_partitions(before, homes),
+                lost_share_partitions(after, homes),
+            ),
+            changed_members(*both("members", of_groups.MEMBER_COLUMNS), untold),
+        ]
+    )
+
+
+def _lost_lines(before: Replayed, after: Replayed, topic: str) -> pa.Table:
+    divergences = before.manifest.get("divergences", ())
+    return lost_lines(divergences, followed_copies(before), followed_copies(after), topic)
+
+
+def _names(state: Replayed) -> list[str]:
+    return [each for each in state.tables.selection.groups if is_name(each)]
+
+
+def _untold(state: Replayed, console: Console, word: str) -> list[str]:
+    """Return what a state does not tell of the groups asked for."""
+    untold = Untold(state)
+    names = _names(state)
+    found = [reason for name in names if (reason := untold.of_group(name))]
+    if not state.tables.selection.groups:
+        found += untold.of_all()
+    if len(names) < len(state.tables.selection.groups):
+        absent = untold.absent()
+        if absent is not None:
+            console.warn(f"cannot tell: {word}: {absent}")
+    return found
+
+
+def _missing(before: Replayed, after: Replayed) -> list[str]:
+    """Return the groups that were asked for by name and are in neither state."""
+    there = {
+        name
+        for state in (before, after)
+        for name in state.tables.read("groups", ["group_id"])["group_id"].to_pylist()
+    }
+    return [name for name in _names(before) if name not in there]
+
+
+def _topics(state: Replayed) -> pa.Table:
+    return StoredTables(state.tables.workspace).read("topics", ["topic", "topic_id", "deleted_at"])
+
+
+def _named(state: Replayed, side: Side) -> str:
+    line = f", as {side.prefer_copy} has it" if side.prefer_copy else ""
+    return f"{', '.join(state.given)}: {state.instant}{line}"

@@ -1,0 +1,239 @@
+"""What `expiration` does: settle rules and retention, evaluate, and say it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL as DOUBT
+from analytics.evaluate.expiration.tables import EXPIRATION, ExpirationQuestion, LogEnds
+from jobs.cli.instant import EPOCH
+from jobs.runs.audit.findings_of import failing
+from jobs.runs.describe.source import NEEDS as DESCRIBED
+from jobs.runs.describe.source import describe_source
+from jobs.runs.evaluated import Evaluation, evaluate
+from jobs.runs.expiration.companions import companions_of
+from jobs.runs.expiration.era import ChosenEra, chosen_era
+from jobs.runs.expiration.retention_settings import (
+    MINUTE_MS,
+    RetentionFound,
+    SettingSources,
+    retention_found,
+    with_state,
+)
+from jobs.runs.limits.group_selection import asked_groups
+from jobs.runs.replay.replayed import replayed
+from reports.describe.consumer_groups import offset_rows
+from reports.expiration.companions import ending_section, has_problems, request_section
+from reports.expiration.rows import (
+    group_section,
+    offset_section,
+    removal_section,
+    what_if_section,
+)
+from reports.layout.nothing import nothing
+from reports.layout.paragraphs import paragraphs
+from reports.layout.section import raw_section
+from reports.quantities import count as counted
+from reports.row_formats import shown
+from schemas.expiration_rules import audit_rules, group_endings
+
+if TYPE_CHECKING:
+    from jobs.cli.console import Console
+    from jobs.runs.replay.replayed import Replayed
+
+CANNOT_TELL = 3
+MAKES = ("offset_expiration", "offset_removals", "retention_what_if")
+_NEEDS = (*DESCRIBED, "configs", "pending_offsets")
+_OFFSETS_TOPIC = "__consumer_offsets"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the command.
+
+    Attributes:
+        output_format: text, json, csv or markdown.
+        minutes: `--retention-minutes`.
+        era: `--rules`; None for auto.
+        end_offsets: A file.
+    """
+
+    output_format: str
+    minutes: tuple[int, ...]
+    era: str | None
+    end_offsets: str | None
+
+
+def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str, int]:  # noqa: ANN401
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    with replayed(console, needs=_NEEDS, **options) as state:
+        asked = asked_groups(state)
+        asked.tell(console)
+        era = chosen_era(wanted.era, options.get("kafka_version"), state.manifest)
+        tables = state.tables
+        sources = SettingSources(
+            release=state.release,
+            brokers=state.settings.brokers,
+            given=state.settings.given,
+            minutes=wanted.minutes,
+        )
+        configs, leaders = tables.read("configs"), tables.read("partition_leaders")
+        found = retention_found(with_state(sources, configs, leaders))
+        _tell(console, era, found)
+        source = describe_source(state, asked.found, wanted.end_offsets, console)
+        question = _question(state, era, found, source.ends)
+        evaluation = Evaluation(EXPIRATION, MAKES, {"expiration_question": question})
+        made = evaluate(console, state, evaluation, **options)
+        made |= companions_of(state, made["offset_removals"], question, options.get("out"))
+        untold = _untold(made)
+        for each in untold:
+            console.error(f"cannot tell: {each}")
+        said = {
+            **state.said,
+            "rules": era.era.name,
+            "rules_said": era.said,
+            "retention": list(found.said),
+            "retention_in_force": _in_force(found),
+            "retention_tried": list(found.minutes),
+            "findings": list(found.findings),
+            "group_endings_said": dict(group_endings()),
+            "cannot_tell": [*asked.cannot_tell, *untold],
+        }
+        answer = _answer(made, offset_rows(source, state.release), wanted.output_format, said)
+        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = code or failing(console, state, made)
+    return answer, code
+
+
+def _tell(console: Console, era: ChosenEra, found: RetentionFound) -> None:
+    console.say(era.said)
+    for each in found.said:
+        console.say(each)
+    for each in found.findings:
+        console.warn(each)
+
+
+def _in_force(found: RetentionFound) -> dict[str, Any]:
+    each = found.retention.otherwise
+    return {
+        "retention_minutes": each.retention_ms // MINUTE_MS,
+        "retention_source": each.source,
+        "check_interval_ms": each.check_interval_ms,
+    }
+
+
+def _question(
+    state: Replayed,
+    era: ChosenEra,
+    found: RetentionFound,
+    ends: pa.Table,
+) -> ExpirationQuestion:
+    partitions = [
+        each
+        for each in state.manifest["partitions"]
+        if each["topic"] == _OFFSETS_TOPIC and each.get("is_leading", True)
+    ]
+    cut = [
+        int(place.rpartition("-")[2])
+        for place in state.as_of["offsets"]
+        if place.rpartition("-")[0] == _OFFSETS_TOPIC
+    ]
+    rows = ends.to_pylist()
+    return ExpirationQuestion(
+        era=era.era,
+        before=era.before,
+        retention=found.retention,
+        minutes=found.minutes,
+        audit=audit_rules(state.settings.given.thresholds("expiration")),
+        as_of_ms=_instant_ms(state),
+        cut_partitions=frozenset(cut),
+        complete_from={
+            each["partition"]: each["complete_from"] for each in partitions if each["complete_from"]
+        },
+        ends=[LogEnds(*(row[name] for name in LogEnds._fields)) for row in rows],
+    )
+
+
+def _instant_ms(state: Replayed) -> int:
+    """Return the instant: the one asked about, or the time of the dump's last record."""
+    said = state.as_of["time"]
+    if said is None:
+        times = [
+            each["last_timestamp"]
+            for each in state.manifest["partitions"]
+            if each.get("last_timestamp")
+        ]
+        said = max(times, default=None)
+    if said is None:
+        return 0
+    return round((datetime.fromisoformat(said) - EPOCH).total_seconds() * 1000)
+
+
+def _untold(made: Mapping[str, pa.Table]) -> list[str]:
+    """Return what cannot be told, each reason once with how often."""
+    found = []
+    removals = made["offset_removals"]
+    for reason, count in _reasons(removals):
+        found.append(f"whether {counted(count, 'offset')} were removed rightly: {reason}")
+    notes = made["offset_expiration"]["note"]
+    doubts = notes.filter(pc.fill_null(pc.starts_with(notes, DOUBT), fill_value=False))
+    for note, count in Counter(doubts.to_pylist()).items():
+        found.append(
+            f"whether and when {counted(count, 'offset')} will expire: {note.removeprefix(DOUBT)}"
+        )
+    what_if = made["retention_what_if"]
+    for reason, count in _reasons(what_if):
+        found.append(f"what {counted(count, 'group')} would have lost: {reason}")
+    return found
+
+
+def _reasons(rows: pa.Table) -> Sequence[tuple[str, int]]:
+    rows = rows.filter(pc.equal(rows["verdict"], "cannot_tell"))
+    counted = pc.value_counts(rows["reason"].combine_chunks()).to_pylist()
+    return sorted((each["values"] or "not known", each["counts"]) for each in counted)
+
+
+def _answer(
+    made: Mapping[str, pa.Table], described: pa.Table, output_format: str, said: dict[str, Any]
+) -> str:
+    expiration, removals, what_if = (made[name] for name in MAKES)
+    beside = [ending_section(made["group_endings"]), request_section(made["commit_requests"])]
+    if output_format in {"json", "csv"}:
+        sections = [
+            offset_section(expiration, described, for_people=False),
+            raw_section(removals, "removals"),
+            raw_section(what_if, "what_if"),
+            group_section(expiration, for_people=False),
+            *beside,
+        ]
+        return shown(sections, output_format, said)
+    parts = [paragraphs([said["rules_said"], *said["retention"], *said["findings"]])]
+    sections = [
+        group_section(expiration, for_people=True),
+        offset_section(expiration, described, for_people=True),
+        removal_section(removals),
+        what_if_section(what_if),
+        *beside,
+    ]
+    asked = getattr(output_format, "table", None)
+    # Of what became of groups people are shown what should not be; the rest where they ask.
+    sections = [
+        each
+        for each in sections
+        if asked or (each.rows.num_rows and (each not in beside or has_problems(each)))
+    ]
+    parts.append(shown(sections, output_format, said))
+    if not expiration.num_rows:
+        parts.append(nothing("No group has committed offsets.", said))
+    return "\n\n".join(filter(None, parts))

@@ -1,0 +1,162 @@
+"""What `inspect` does: recognise, list, look at headers, and put the manifest together."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from analytics.decode.kafka_version import KafkaVersion, Seen, infer_kafka_version
+from analytics.dump.copies.plan import PlanOptions, absent_partitions, check_preferred, next_offset
+from analytics.dump.copies.slices import Edges
+from analytics.dump.files.inputs import Inputs, recognize
+from analytics.dump.files.log_dirs import read_copies
+from analytics.dump.files.model import CLUSTER_METADATA, Note
+from analytics.dump.inspection.manifest import SCHEMA_VERSION, Findings, build_manifest
+from analytics.dump.inspection.study import study
+from analytics.dump.records.sample import TOMBSTONE
+from jobs.cli.dump_time import last_record_time
+from jobs.cli.version import VERSION
+from schemas import record_types
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analytics.dump.files.model import Copy
+    from analytics.dump.inspection.study import Study
+    from analytics.dump.records.sample import Sample
+    from jobs.cli.console import Console
+
+_TAKES_A_WHILE = 1 << 30
+
+
+def inspect_inputs(
+    console: Console,
+    *,
+    inputs: Sequence[str],
+    topic_partition: str | None = None,
+    prefer_copy: str | None = None,
+    strict_high_watermark: bool = False,
+    value_encoding: str | None = None,
+    check_crc: bool = False,
+) -> dict[str, Any]:
+    """Look at INPUTs and return what is printed: the manifest, and its partitions as ``rows``.
+
+    Raises:
+        GroupscopeError: An INPUT is nothing known, or cannot be read.
+    """
+    found = recognize(inputs, topic_partition)
+    for sentence in found.said:
+        console.detail(sentence)
+    if found.workspaces and not found.disks:
+        manifest = _of_workspace(found.workspaces[0])
+        return _printed(manifest, inputs)
+    options = PlanOptions(
+        edges=Edges(strict_high_watermark=strict_high_watermark),
+        prefer_copy=prefer_copy,
+        topic_partition=topic_partition,
+    )
+    notes = _archived(found)
+    copies = read_copies(found.disks, next_offset, notes)
+    check_preferred(copies, prefer_copy)
+    for copy in copies:
+        for item in copy.ignored:
+            console.detail(f"{copy.name}: {item.name}: {item.why}; not read")
+    looked = _study(console, copies, options, check_crc=check_crc)
+    sample = looked.seen.sample
+    version = _kafka_version(sample)
+    findings = Findings(
+        copies=copies,
+        surveys=looked.surveys,
+        absent_partitions=absent_partitions(copies),
+        divergences=looked.seen.divergences,
+        leading=looked.seen.leading,
+        record_types=_record_types(sample),
+        kafka_version={"at_least": version.at_least, "evidence": version.evidence},
+        notes=[*notes, *looked.seen.notes],
+        is_crc_checked=check_crc,
+        is_sample=True,
+        has_archived_rows=bool(found.raw_rows),
+    )
+    said = {
+        "prefer_copy": prefer_copy,
+        "strict_high_watermark": strict_high_watermark,
+        "topic_partition": topic_partition,
+        "value_encoding": value_encoding,
+    }
+    return _printed(build_manifest(VERSION, inputs, said, findings), inputs)
+
+
+def _study(
+    console: Console, copies: Sequence[Copy], options: PlanOptions, *, check_crc: bool
+) -> Study:
+    """Look at all headers, with a progress bar where that takes a while."""
+    size = sum(each.size for copy in copies for each in copy.partitions)
+    if not console.draws_progress or size < _TAKES_A_WHILE:
+        return study(copies, options, check_crc=check_crc)
+    with click.progressbar(
+        length=size, label="reading headers", file=sys.stderr, show_eta=False
+    ) as bar:
+        return study(copies, options, check_crc=check_crc, report=bar.update)
+
+
+def _printed(manifest: dict[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "as_of": {
+            "time": last_record_time(manifest.get("partitions", ())),
+            "is_end": True,
+            "offsets": {},
+        },
+        "input": list(inputs),
+        "rows": manifest.get("partitions", []),
+        **manifest,
+    }
+
+
+def _of_workspace(path: str) -> dict[str, Any]:
+    # Arrow is heavy: a dump is looked into without it.
+    from analytics.workspace import Workspace  # noqa: PLC0415
+
+    return Workspace(path).manifest()
+
+
+def _archived(found: Inputs) -> list[Note]:
+    return [
+        Note(
+            rows.given,
+            f"archived rows ({rows.format}): they have no headers to look at; `decode` reads them",
+        )
+        for rows in found.raw_rows
+    ]
+
+
+def _record_types(sample: Sample) -> list[dict[str, Any]]:
+    """Return the sampled types as the manifest has decoded ones; an unknown type has no table."""
+    rows = []
+    for kind, count in sorted(sample.kinds.items()):
+        known = record_types(kind.topic).get(kind.record_type)
+        rows.append(
+            {
+                "topic": kind.topic,
+                "id": kind.record_type,
+                "table": known.table if known else None,
+                "version": None if kind.version == TOMBSTONE else kind.version,
+                "layout": None,
+                "records": count,
+            }
+        )
+    return rows
+
+
+def _kafka_version(sample: Sample) -> KafkaVersion:
+    seen = [
+        Seen(kind.topic, known.table, kind.version, None)
+        for kind in sample.kinds
+        if (known := record_types(kind.topic).get(kind.record_type))
+    ]
+    levels = (
+        sample.metadata_levels if any(k.topic == CLUSTER_METADATA for k in sample.kinds) else ()
+    )
+    return infer_kafka_version(seen, levels)

@@ -1,0 +1,222 @@
+"""What `lag` does: read what a replay knows, evaluate, and say it; no Spark of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.lag.capacity import group_capacity
+from analytics.evaluate.lag.summaries import BY, summed, with_capacity, with_readers
+from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
+from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
+from analytics.workspace import Workspace
+from jobs.runs.audit.findings_of import failing
+from jobs.runs.describe.against import compare_saved
+from jobs.runs.describe.source import describe_source
+from jobs.runs.lag.question import lag_question
+from jobs.runs.lag.since import growth_since
+from jobs.runs.limits.group_selection import asked_groups
+from jobs.runs.replay.kept_evaluations import keep_evaluations
+from jobs.runs.replay.replayed import replayed
+from reports.describe.against import told
+from reports.lag.rows import (
+    capacity_section,
+    growth_section,
+    history_section,
+    lag_section,
+    moves_section,
+    open_transactions_said,
+    readers_section,
+    sum_section,
+)
+from reports.layout.nothing import nothing
+from reports.row_formats import shown
+from schemas.evaluation_rules import lag_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jobs.cli.console import Console
+    from jobs.runs.limits.group_selection import AskedGroups
+    from jobs.runs.replay.replayed import Replayed
+    from reports.row_formats import Section
+    from schemas.evaluation_rules import LagRules
+
+DIFFERENT, CANNOT_TELL = 1, 3
+GROUP, TOPIC = "group", "topic"
+NEEDS = (
+    *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),
+    *("share_partitions", "offset_history", "configs"),
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the command.
+
+    Attributes:
+        by: partition, group, topic or member.
+        through_history: Also when statuses changed.
+        min_lag: Only partitions with at least this lag.
+        statuses: Only partitions with one of these statuses or verdicts.
+        end_offsets: A file.
+        against: A saved output of Kafka's tool, to be held against the numbers.
+        since: The workspace of an earlier dump.
+    """
+
+    by: str
+    through_history: bool
+    min_lag: int | None
+    statuses: tuple[str, ...]
+    end_offsets: str | None
+    against: str | None = None
+    since: str | None = None
+
+
+def lag_of(
+    console: Console,
+    wanted: Wanted,
+    output_format: str,
+    *,
+    out: str | None,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    with replayed(console, needs=NEEDS, out=out, **options) as state:
+        rules = lag_rules(state.settings.given.thresholds("lag"))
+        asked = asked_groups(state)
+        asked.tell(console)
+        found, readers = _evaluated(state, asked, wanted)
+        is_asked = out is not None or wanted.by == GROUP
+        capacity = _capacity(state, found) if is_asked else None
+        growth = None
+        if wanted.since is not None:
+            kept_options = {"needs": NEEDS, **options}
+            growth = growth_since(wanted.since, console, state, found.rows, **kept_options)
+        if out is not None:
+            kept = {
+                "lag": found.rows,
+                "status_history": found.statuses,
+                "offset_moves": found.moves,
+                "topic_readers": readers,
+            }
+            kept |= {} if capacity is None else {"group_capacity": capacity}
+            kept |= {} if growth is None else {"lag_growth": growth}
+            keep_evaluations(Workspace(out), kept, state)
+        if wanted.against is not None:
+            source = describe_source(state, asked.found, wanted.end_offsets, console)
+            result = compare_saved(wanted.against, source, state, console, found.rows)
+            answer = told(result, output_format, {**state.said, "cannot_tell": asked.cannot_tell})
+            return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
+        unread = _unread(state, asked, readers) if wanted.by == "topic" else None
+        untold = _untold(found.rows)
+        for each in untold:
+            console.error(f"cannot tell: {each}")
+        said = {
+            **state.said,
+            "cannot_tell": [*asked.cannot_tell, *untold],
+            "verdicts": dict(rules.verdicts),
+            **({} if unread is None else {"unread_topics": unread}),
+        }
+        beside = (readers, capacity if wanted.by == GROUP else None, growth)
+        answer = _answer(found, beside, wanted, output_format, said, rules)
+        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = code or failing(console, state, {"lag": found.rows})
+    return answer, code
+
+
+def _evaluated(state: Replayed, asked: AskedGroups, wanted: Wanted) -> tuple[Lag, pa.Table]:
+    """Return what was found of the topics that are wanted, and who reads them."""
+    question = lag_question(state, asked, wanted.end_offsets)
+    found = evaluate_lag(question, state.tables.batches("offset_history", HISTORY))
+    shares = state.tables.read("share_partitions", ["group_id", "topic"])
+    readers = topic_readers(found.rows, question.tables, shares)
+    rows, readers = (
+        each.filter(pc.is_in(each["topic"], state.topics_wanted(each["topic"])))
+        for each in (found.rows, readers)
+    )
+    return replace(found, rows=rows), readers
+
+
+def _capacity(state: Replayed, found: Lag) -> pa.Table:
+    return group_capacity(found.rows, state.tables.read("members", ["group_id"]))
+
+
+def _unread(state: Replayed, asked: AskedGroups, readers: pa.Table) -> list[str] | None:
+    """Return topics that no group reads; None where not all groups are known."""
+    selection = state.tables.selection
+    if asked.cannot_tell or asked.maybe_missing or selection.groups or selection.exclude_groups:
+        return None
+    topics = state.tables.read("topics")
+    wanted = topics.filter(pc.is_in(topics["topic"], state.topics_wanted(topics["topic"])))
+    return unread_topics(wanted, readers)
+
+
+def _untold(rows: pa.Table) -> list[str]:
+    """Return what cannot be told of committed offsets, each reason once with how often."""
+    lost = rows.filter(pc.equal(rows["verdict"], "cannot_tell"))
+    counted = pc.value_counts(lost["reason"]).to_pylist()
+    return sorted(f"{each['counts']} committed offsets: {each['values']}" for each in counted)
+
+
+def _answer(
+    found: Lag,
+    beside: tuple[pa.Table, pa.Table | None, pa.Table | None],
+    wanted: Wanted,
+    output_format: str,
+    said: dict[str, Any],
+    rules: LagRules,
+) -> str:
+    readers, capacity, growth = beside
+    rows = _selected(found.rows, wanted)
+    sums = summed(rows, wanted.by, rules) if wanted.by in BY else None
+    if sums is not None and wanted.by == TOPIC:
+        is_whole = rows.num_rows == found.rows.num_rows
+        sums = with_readers(sums, readers, said.get("unread_topics", ()), is_whole=is_whole)
+    if sums is not None and capacity is not None:
+        sums = with_capacity(sums, capacity)
+    sections = [lag_section(rows) if sums is None else sum_section(sums, wanted.by)]
+    if growth is not None:
+        sections.append(growth_section(growth))
+    if wanted.through_history:
+        sections.append(history_section(found.statuses))
+        if found.moves.num_rows or output_format in {"json", "csv"}:
+            sections.append(moves_section(found.moves))
+    if wanted.by == TOPIC and output_format in {"json", "csv"}:
+        sections.append(readers_section(readers))
+    if capacity is not None and output_format in {"json", "csv"}:
+        sections.append(capacity_section(capacity))
+    answer = shown(sections, output_format, said)
+    if output_format in {"json", "csv"}:
+        return answer
+    held = open_transactions_said(rows)
+    return "\n\n".join([answer, *_notes(sections, said), *([held] if held else [])])
+
+
+def _notes(sections: Sequence[Section], said: dict[str, Any]) -> list[str]:
+    verdicts = set(sections[0].rows["verdict"].to_pylist())
+    if not verdicts:
+        return [nothing("No partition is owned or committed by the groups asked for.", said)]
+    meanings = [f"{word}: {text}" for word, text in said["verdicts"].items() if word in verdicts]
+    notes = ["\n".join(meanings)]
+    if said.get("unread_topics"):
+        notes.append(f"Topics that no group is known to read: {', '.join(said['unread_topics'])}")
+    return notes
+
+
+def _selected(rows: pa.Table, wanted: Wanted) -> pa.Table:
+    if wanted.min_lag is not None:
+        rows = rows.filter(pc.greater_equal(rows["lag"], pa.scalar(wanted.min_lag, pa.int64())))
+    if wanted.statuses:
+        words = pa.array(wanted.statuses)
+        rows = rows.filter(
+            pc.or_(pc.is_in(rows["status"], words), pc.is_in(rows["verdict"], words))
+        )
+    return rows

@@ -1,0 +1,64 @@
+"""`lag --since WORKSPACE`: the lag of an earlier dump of the same brokers, and how it grew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analytics.errors import InputNotRecognizedError
+from analytics.evaluate.lag.growth import lag_growth
+from analytics.evaluate.lag.table import HISTORY, evaluate_lag
+from analytics.workspace import Workspace
+from jobs.runs.lag.question import lag_question
+from jobs.runs.limits.group_selection import asked_groups
+from jobs.runs.replay.answered_instant import instant_of
+from jobs.runs.replay.replayed import replayed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from jobs.cli.console import Console
+    from jobs.runs.replay.replayed import Replayed
+
+_NAMES = ("groups", "exclude_groups", "data_topics", "broker_configs", "config")
+
+
+def growth_since(
+    since: str,
+    console: Console,
+    state: Replayed,
+    rows: pa.Table,
+    *,
+    needs: tuple[str, ...],
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> pa.Table:
+    """Return how lags grew since an earlier workspace was asked about: the table `lag_growth`.
+
+    Args:
+        since: The workspace.
+        console: Where it is told what is done.
+        state: Of this dump.
+        rows: The table `lag`.
+        needs: Tables that are read.
+        **options: Names of groups and topics that are wanted, and how Spark is set up.
+
+    Raises:
+        InputNotRecognizedError: It is of another cluster, or not of an earlier instant.
+        WorkspaceError: It is no workspace.
+    """
+    earlier = Workspace(since).manifest()
+    clusters = [
+        {each["cluster_id"] for each in one["copies"] if each.get("cluster_id")}
+        for one in (earlier, state.manifest)
+    ]
+    if all(clusters) and not clusters[0] & clusters[1]:
+        raise InputNotRecognizedError(f"--since {since} is of another cluster")
+    kept = {name: each for name, each in options.items() if name in _NAMES}
+    with replayed(console, inputs=[since], needs=needs, has_hint=False, **kept) as before:
+        question = lag_question(before, asked_groups(before), None)
+        found = evaluate_lag(question, before.tables.batches("offset_history", HISTORY))
+        begun, ended = instant_of(before), instant_of(state)
+    if begun >= ended:
+        raise InputNotRecognizedError(
+            f"--since {since} is of {begun:%Y-%m-%dT%H:%M:%SZ}, which is not before this instant"
+        )
+    return lag_growth(found.rows, rows, begun, ended)

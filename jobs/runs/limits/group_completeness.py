@@ -1,0 +1,296 @@
+"""What a dump cannot tell about groups at an instant, in words: never "none" where it is unknown.
+
+A group lives in one partition of `__consumer_offsets`. Where the dump has no copy of it, or lacks
+what was in it before the instant, nothing is known of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.assignors.java_order import string_hash
+from analytics.decode.selection import names_wanted
+from analytics.dump.inspection.losses import Loss, lacks
+from analytics.replay.log.losses_at import Ends, cleaned_until, leading
+from jobs.cli.assumptions import COMPLETE_ARCHIVE, assumed_in
+from jobs.runs.limits.internal_topics import ends_of, losses_of, partition_count
+from jobs.runs.limits.undecided_offsets import undecided_of
+from jobs.workspaces.stored_tables import StoredTables
+from reports.quantities import ranges
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+OFFSETS_TOPIC = "__consumer_offsets"
+DEFAULT_PARTITIONS = 50
+"""`offsets.topic.num.partitions` as Kafka has it by default."""
+
+_MOST_PARTITIONS = 1000
+_ENOUGH_GROUPS = 1000
+_MOST_NAMED = 5
+_LEAST = -(1 << 31)
+_SIGN = 1 << 31
+
+
+def home_of(group: str, partitions: int) -> int:
+    """Return the partition of `__consumer_offsets` a group belongs to (``Utils.abs(hashCode)``)."""
+    unsigned = string_hash(group)
+    signed = unsigned - (1 << 32) if unsigned & _SIGN else unsigned
+    return 0 if signed == _LEAST else abs(signed) % partitions
+
+
+@dataclass(frozen=True)
+class GroupGaps:
+    """Why something of a group cannot be told; null is told whole.
+
+    Attributes:
+        offsets: Why its committed or pending offsets may not be all, or not the last ones.
+        membership: Why its state, members and assignments may not be the last ones.
+        history: Why its history has gaps.
+    """
+
+    offsets: str | None = None
+    membership: str | None = None
+    history: str | None = None
+
+    @property
+    def reasons(self) -> list[str]:
+        """All of them, each once."""
+        found = (self.offsets, self.membership, self.history)
+        return list(dict.fromkeys(each for each in found if each is not None))
+
+
+@dataclass(frozen=True)
+class Untold:
+    """What cannot be told about groups from what was replayed.
+
+    `gaps_of(group)` is what a command asks that judges a group: it says why its offsets, its
+    membership or its history cannot be told, also of a group that the state does not have.
+    """
+
+    replayed: Replayed
+
+    def gaps_of(self, group: str) -> GroupGaps:
+        """Return why the offsets, the membership and the history of a group cannot be told."""
+        nothing = self.of_group(group)
+        if nothing is not None:
+            return GroupGaps(nothing, nothing, nothing)
+        membership = self.incomplete(group)
+        home = self.home(group)
+        offsets, history = undecided_of(self.replayed, group, home)
+        if home is not None and home in self.losses:
+            lost = lacks(OFFSETS_TOPIC, home, self.losses[home])
+            offsets = [f"{group}: its offsets may be missing or replaced: {lost}", *offsets]
+            history = [f"{group}: its history may have gaps: {lost}", *history]
+        return GroupGaps("; ".join(offsets) or None, membership, "; ".join(history) or None)
+
+    def lost_offsets(self, group: str) -> str | None:
+        """Return why an offset that is not there may have been committed all the same."""
+        home = self._where.get(group)
+        if home is None or home not in self.losses:
+            return None
+        return (
+            f"a commit may be among lost records: {lacks(OFFSETS_TOPIC, home, self.losses[home])}"
+        )
+
+    def home(self, group: str) -> int | None:
+        """Return the partition a group lies in, by its name where the state does not have it."""
+        home = self._where.get(group)
+        if home is None and self._partitions is not None:
+            home = home_of(group, self._partitions)
+        return home
+
+    def of_group(self, group: str) -> str | None:
+        """Return why nothing can be told of a group, None where something is.
+
+        What is there need not be all: see `gaps_of`.
+        """
+        if (left_out := self._left_out(group)) is not None:
+            return left_out
+        if not self._present:
+            return f"{group}: this dump has no copy of any partition of {OFFSETS_TOPIC}"
+        if self._partitions is None:
+            return (
+                f"{group}: how many partitions {OFFSETS_TOPIC} has is not known, so neither is "
+                f"the one it belongs to"
+            )
+        return self._of_home(group, home_of(group, self._partitions))
+
+    def _of_home(self, group: str, home: int) -> str | None:
+        """Return why the partition of a group tells nothing of it."""
+        if home not in self._present:
+            if self._is_archive_whole:
+                return None
+            reason = f"{group} belongs to {OFFSETS_TOPIC}-{home}, of which this dump has no copy"
+            if self._named_partitions is None and not self._homes:
+                reason += f" (if that topic has {self._partitions} partitions: nothing says)"
+            return reason
+        if home in self.lost_before:
+            return f"{group} belongs to {OFFSETS_TOPIC}-{home}: {self._lost(home)}"
+        if home in self.losses and group not in self._where:
+            lost = lacks(OFFSETS_TOPIC, home, self.losses[home])
+            return f"{group} is not in the records that can be read, and {lost}"
+        return None
+
+    def incomplete(self, group: str) -> str | None:
+        """Return what is missing of a group that is there, None where nothing is."""
+        missing = self._incomplete.get(group)
+        return f"{group}: {missing}" if missing else None
+
+    def of_all(self) -> list[str]:
+        """Return what cannot be told of the groups together."""
+        if not self._present:
+            return [f"this dump has no copy of any partition of {OFFSETS_TOPIC}"]
+        absent = self.absent()
+        reasons = [] if absent is None else [absent]
+        if self.lost_before:
+            reasons.append(
+                f"groups of {OFFSETS_TOPIC} {ranges(self.lost_before)} at "
+                f"{self.replayed.instant}: history before complete_from was compacted"
+            )
+        lossy = sorted(set(self.losses) - set(self.lost_before))
+        reasons += [
+            f"groups may be missing: {lacks(OFFSETS_TOPIC, number, self.losses[number])}"
+            for number in lossy[:_MOST_NAMED]
+        ]
+        if lossy[_MOST_NAMED:]:
+            rest = ranges(lossy[_MOST_NAMED:])
+            reasons.append(f"groups may be missing: {OFFSETS_TOPIC} {rest} lack records, too")
+        return reasons
+
+    def absent(self) -> str | None:
+        """Return which groups may be missing because a partition has no copy."""
+        if self._partitions is None or self._is_archive_whole:
+            return None
+        missing = set(range(self._partitions)) - self._present
+        asked = self._asked_partitions
+        missing = missing & asked if asked else missing
+        if not missing or not self._present:
+            return None
+        return f"groups of {OFFSETS_TOPIC} {ranges(missing)}: this dump has no copy of these"
+
+    @property
+    def _is_archive_whole(self) -> bool:
+        """Whether a person vouches for partitions without archived rows: they hold nothing."""
+        return COMPLETE_ARCHIVE in assumed_in(self.replayed.manifest)
+
+    @cached_property
+    def losses(self) -> Mapping[int, Sequence[Loss]]:
+        """By partition of the offsets topic, the losses that matter at the instant."""
+        return losses_of(self.replayed, OFFSETS_TOPIC, self._ends)
+
+    @cached_property
+    def lost_before(self) -> Mapping[int, int]:
+        """By partition of the offsets topic, the offset before which the instant lies.
+
+        Compaction removed some of the records before that offset that counted then. It left the
+        last value of each key, and removed nothing that counted where all records before that
+        offset are of the instant or earlier.
+        """
+        found = {}
+        for row in leading(self.replayed.manifest):
+            key, start = (row["topic"], row["partition"]), cleaned_until(row)
+            end = self._ends.of(key)
+            if row["topic"] == OFFSETS_TOPIC and end is not None and end < start:
+                found[row["partition"]] = start
+        return found
+
+    @cached_property
+    def _ends(self) -> Ends:
+        """Where the records end that count at the instant."""
+        return ends_of(self.replayed, OFFSETS_TOPIC)
+
+    def _lost(self, number: int) -> str:
+        return (
+            f"history before offset {self.lost_before[number]} was compacted, and "
+            f"{self.replayed.instant} is before it"
+        )
+
+    def _left_out(self, group: str) -> str | None:
+        manifest = self.replayed.manifest
+        for said in (manifest.get("options", {}), manifest["replay"].get("filters", {})):
+            include, exclude = said.get("groups", []), said.get("exclude_groups", [])
+            if not names_wanted([group], include, exclude):
+                return f"{group} was left out by --group or --exclude-group when this was decoded"
+        return None
+
+    @property
+    def _asked_partitions(self) -> set[int]:
+        """The partitions that `--partition` asked for; empty is all."""
+        manifest = self.replayed.manifest
+        said = (manifest.get("options", {}), manifest["replay"].get("filters", {}))
+        return {int(number) for each in said for number in each.get("partitions", ())}
+
+    @cached_property
+    def _present(self) -> frozenset[int]:
+        rows = leading(self.replayed.manifest)
+        return frozenset(row["partition"] for row in rows if row["topic"] == OFFSETS_TOPIC)
+
+    @cached_property
+    def _partitions(self) -> int | None:
+        """How many partitions the offsets topic has; None where nothing fits what is there."""
+        if not self._present:
+            return None
+        if self._named_partitions is not None:
+            return self._named_partitions
+        return partitions_that_fit(self._homes, max(self._present) + 1)
+
+    @cached_property
+    def _named_partitions(self) -> int | None:
+        """As the metadata log has it."""
+        return partition_count(self.replayed, OFFSETS_TOPIC)
+
+    @property
+    def _homes(self) -> list[tuple[str, int]]:
+        """Some groups, and where they are."""
+        return list(islice(self._where.items(), _ENOUGH_GROUPS))
+
+    @cached_property
+    def _where(self) -> Mapping[str, int]:
+        """All groups, and where they are."""
+        return {
+            str(name): int(home)
+            for name, home in zip(
+                self._groups["group_id"].to_pylist(),
+                self._groups["coordinator_partition"].to_pylist(),
+                strict=True,
+            )
+        }
+
+    @cached_property
+    def _incomplete(self) -> Mapping[str, str]:
+        """Groups of which not all is told, and what is missing."""
+        rows = self._groups.filter(pc.invert(self._groups["complete"]))
+        names, reasons = rows["group_id"].to_pylist(), rows["missing"].to_pylist()
+        return {str(name): str(why) for name, why in zip(names, reasons, strict=True)}
+
+    @cached_property
+    def _groups(self) -> pa.Table:
+        everything = StoredTables(self.replayed.tables.workspace)
+        return everything.read(
+            "groups", ["group_id", "coordinator_partition", "complete", "missing"]
+        )
+
+
+def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:
+    """Return a number of partitions by which every group is where it is.
+
+    Kafka's default goes before all others: a topic of 10 partitions and the first 10 of 50 look
+    alike, and only the larger one says that there may be more.
+
+    Args:
+        homes: Groups and the partitions their records are in.
+        least: The fewest partitions there can be.
+    """
+    candidates: list[int] = [DEFAULT_PARTITIONS, *range(least, _MOST_PARTITIONS + 1)]
+    for each in candidates:
+        if each >= least and all(home_of(group, each) == home for group, home in homes):
+            return each
+    return None

@@ -1,0 +1,141 @@
+"""The groups a question is about: those that are there, and what is to be said of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import is_name, names_wanted
+from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.refused_partitions import refused_partitions
+from jobs.workspaces.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from jobs.cli.console import Console
+    from jobs.runs.replay.replayed import Replayed
+
+DONE, NOT_THERE, CANNOT_TELL = 0, 1, 3
+CLASSIC_TYPES = ("classic", "simple")
+
+
+@dataclass(frozen=True)
+class AskedGroups:
+    """What was found.
+
+    Attributes:
+        found: Rows of the table `groups`.
+        cannot_tell: What the dump does not hold the answer to, one sentence each.
+        missing: What was asked for, by name or pattern, and is known not to have been there.
+        maybe_missing: Which groups may be missing from an answer about all groups.
+        instant: The instant asked about, in words.
+        refused: Which partitions of theirs a broker refuses to load.
+        why_missing: By group, a sentence that says more than that it is not there.
+    """
+
+    found: pa.Table
+    cannot_tell: tuple[str, ...]
+    missing: tuple[str, ...]
+    maybe_missing: str | None
+    instant: str = ""
+    refused: tuple[str, ...] = ()
+    why_missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        """3 where something cannot be told, 1 where a group is not there, else 0."""
+        if self.cannot_tell:
+            return CANNOT_TELL
+        return NOT_THERE if self.missing else DONE
+
+    def without_missing(self, names: Iterable[str]) -> AskedGroups:
+        """Return the same, with groups of these names not missing: something is known of them."""
+        known = list(dict.fromkeys(names))
+        missing = tuple(each for each in self.missing if not names_wanted(known, (each,)))
+        return replace(self, missing=missing)
+
+    def tell(self, console: Console) -> None:
+        """Say what the rows do not show."""
+        for each in self.cannot_tell:
+            console.error(f"cannot tell: {each}")
+        for each in self.missing:
+            console.error(self.why_missing.get(each) or self._not_there(each))
+        for each in self.refused:
+            console.warn(each)
+        if self.maybe_missing:
+            console.warn(f"cannot tell: {self.maybe_missing}")
+
+    def _not_there(self, asked: str) -> str:
+        if is_name(asked):
+            return f"group {asked} does not exist at {self.instant}"
+        return f"no group matches {asked!r} at {self.instant}"
+
+
+def asked_groups(
+    replayed: Replayed, group_type: str | None = None, *, with_offsets: bool = True
+) -> AskedGroups:
+    """Return the groups that `--group` and `--type` ask for, as far as the dump tells.
+
+    Args:
+        replayed: Its selection says which groups are wanted.
+        group_type: Only groups of this type; classic has the simple ones with it, as in Kafka.
+        with_offsets: The question is about their offsets, too.
+    """
+    found = replayed.tables.read("groups")
+    there = set(found["group_id"].to_pylist())
+    if group_type is not None:
+        wanted = CLASSIC_TYPES if group_type == "classic" else (group_type,)
+        found = found.filter(pc.is_in(found["group_type"], pa.array(wanted)))
+    untold = Untold(replayed)
+    names = [each for each in replayed.tables.selection.groups if is_name(each)]
+    unknown = {name: reason for name in names if (reason := untold.of_group(name))}
+    cannot_tell = [*unknown.values()]
+    if not replayed.tables.selection.groups:
+        cannot_tell += untold.of_all()
+    cannot_tell += [
+        reason
+        for name in found["group_id"].to_pylist()
+        if name not in unknown and (reason := _gap(untold, name, with_offsets=with_offsets))
+    ]
+    unmatched = [
+        each
+        for each in replayed.tables.selection.groups
+        if not is_name(each) and not names_wanted(there, (each,))
+    ]
+    maybe = untold.of_all() if unmatched else []
+    cannot_tell += [
+        f"whether a group matches {each!r}: {reason}" for each in unmatched for reason in maybe
+    ]
+    are_all_named = names and len(names) == len(replayed.tables.selection.groups)
+    is_said = are_all_named or not replayed.tables.selection.groups
+    return AskedGroups(
+        found,
+        tuple(cannot_tell),
+        (
+            *(name for name in names if name not in there and name not in unknown),
+            *(each for each in unmatched if not maybe),
+        ),
+        None if is_said or maybe else untold.absent(),
+        replayed.instant,
+        _refused(replayed, found),
+    )
+
+
+def _gap(untold: Untold, group: str, *, with_offsets: bool) -> str | None:
+    """Return what cannot be told of a group that is there.
+
+    Of all groups together it is said once which records their partitions lack.
+    """
+    if not untold.replayed.tables.selection.groups:
+        return untold.incomplete(group)
+    gaps = untold.gaps_of(group)
+    return gaps.membership or (gaps.offsets if with_offsets else None)
+
+
+def _refused(replayed: Replayed, found: pa.Table) -> tuple[str, ...]:
+    homes = set(found["coordinator_partition"].to_pylist())
+    every = StoredTables(replayed.tables.workspace)
+    return tuple(refused_partitions(every, replayed.release, homes))

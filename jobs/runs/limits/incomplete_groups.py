@@ -1,0 +1,81 @@
+"""Groups of which one of two states does not tell all, with the reason: nothing is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.diff.paired import UNTOLD
+from jobs.runs.limits.group_completeness import Untold
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+SHARE_TOPIC = "__share_group_state"
+
+
+def untold_groups(state: Replayed, groups: pa.Table, others: pa.Table) -> dict[str, str]:
+    """Return by group why a state does not tell all of it.
+
+    Args:
+        state: The state.
+        groups: Its table `groups`.
+        others: That of the state it is compared with: whether a group that is only there was here
+            too is asked.
+    """
+    untold = Untold(state)
+    incomplete = groups.filter(pc.invert(groups["complete"]))
+    found = {
+        str(name): str(why)
+        for name, why in zip(
+            incomplete["group_id"].to_pylist(), incomplete["missing"].to_pylist(), strict=True
+        )
+    }
+    asked = set(
+        _alone(others, groups)["group_id"].to_pylist()
+        + _in_partitions(groups, {*untold.lost_before, *untold.losses})["group_id"].to_pylist()
+    )
+    for name in asked - set(found):
+        why = untold.gaps_of(name).offsets
+        if why is not None:
+            found[name] = why
+    return found
+
+
+def untold_of_two(
+    first: dict[str, str], second: dict[str, str], words: tuple[str, str]
+) -> pa.Table:
+    """Return one row for each group of which either state does not tell all (`UNTOLD`)."""
+    names = sorted({*first, *second})
+    reasons = [
+        "; ".join(
+            f"{word}: {found[name]}"
+            for word, found in zip(words, (first, second), strict=True)
+            if name in found
+        )
+        for name in names
+    ]
+    return pa.table({"group_id": names, "reason": reasons}, schema=UNTOLD)
+
+
+def lost_share_partitions(state: Replayed, homes: Collection[int | None]) -> list[int]:
+    """Return the partitions of share state, among these, of which a state knows nothing."""
+    there = {
+        each["partition"]
+        for each in state.manifest["partitions"]
+        if each["topic"] == SHARE_TOPIC and each.get("is_leading", True)
+    }
+    return sorted({each for each in homes if each is not None} - there)
+
+
+def _alone(rows: pa.Table, others: pa.Table) -> pa.Table:
+    known = pc.is_in(rows["group_id"], others["group_id"].combine_chunks())
+    return rows.filter(pc.invert(known))
+
+
+def _in_partitions(groups: pa.Table, partitions: Collection[int]) -> pa.Table:
+    home = groups["coordinator_partition"]
+    return groups.filter(pc.is_in(home, pa.array(sorted(partitions), home.type)))

@@ -1,0 +1,51 @@
+"""What a dump holds of one internal topic at the instant asked about, and what it lacks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from analytics.dump.inspection.losses import Loss
+from analytics.replay.log.losses_at import Ends, first_later, losses_at
+from jobs.cli.assumptions import CLEAN_ELECTIONS, assumed_in
+from jobs.cli.instant import EPOCH
+from jobs.workspaces.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+
+def ends_of(state: Replayed, topic: str) -> Ends:
+    """Return where the records of a topic end that count at the instant."""
+    offsets = {}
+    for name, end in state.as_of["offsets"].items():
+        of_topic, _, number = name.rpartition("-")
+        offsets[of_topic, int(number)] = end
+    time = state.as_of["time"]
+    at = None if time is None else datetime.fromisoformat(time)
+    time_ms = None if at is None else (at - EPOCH) // timedelta(milliseconds=1)
+    later = first_later(state.source, state.manifest, time_ms, (topic,))
+    return Ends(offsets, later, state.is_end, at)
+
+
+def losses_of(state: Replayed, topic: str, ends: Ends) -> Mapping[int, Sequence[Loss]]:
+    """Return by partition of a topic the losses that matter at the instant.
+
+    Args:
+        state: A replayed workspace.
+        topic: An internal topic.
+        ends: As `ends_of` returns them.
+    """
+    are_clean = CLEAN_ELECTIONS in assumed_in(state.manifest)
+    found = losses_at(state.manifest, ends, state.lines, are_elections_clean=are_clean)
+    return {number: each for (of_topic, number), each in found.items() if of_topic == topic}
+
+
+def partition_count(state: Replayed, topic: str) -> int | None:
+    """Return how many partitions the metadata log gives a topic; None where it does not say."""
+    everything = StoredTables(state.tables.workspace)
+    named = everything.read("topics", ["partitions"], pc.field("topic") == topic)
+    return max((each for each in named["partitions"].to_pylist() if each), default=None)

@@ -1,0 +1,241 @@
+"""Lines of the offsets topic that did not survive, and what they had committed, read with Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from analytics.decode.selection import names_wanted
+from analytics.decode.unjudged_elections import Evidence, Unjudged
+from analytics.dump.files.model import METADATA_LOG
+from analytics.evaluate.offset_verdicts.lost_lines import (
+    RECORDS,
+    LostLine,
+    last_on_line,
+    still_open,
+    transaction_ends,
+)
+from analytics.replay.log.losses_at import Ends, elections_since, first_later, leading
+from analytics.workspace import DECODED, DIVERGED
+from jobs.cli.assumptions import CLEAN_ELECTIONS, assumed_in
+from jobs.cli.instant import shown
+from jobs.workspaces.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+OFFSETS_TOPIC = "__consumer_offsets"
+_TYPES = {
+    "group_metadata": "classic",
+    "consumer_group_metadata": "consumer",
+    "share_group_metadata": "share",
+    "streams_group_metadata": "streams",
+}
+"""Which records say of which type a group is."""
+
+Row = Mapping[str, Any]
+
+
+def lost_lines(state: Replayed, evidence: Mapping[int, Evidence]) -> list[LostLine]:
+    """Return the lines that did not survive, with what the groups asked about had there.
+
+    Args:
+        state: A replayed workspace.
+        evidence: Of elections, by partition of the offsets topic.
+    """
+    return [
+        _line(state, row, evidence.get(row["partition"], Evidence()))
+        for row in lost_of_topic(state, OFFSETS_TOPIC)
+    ]
+
+
+def in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
+    """Return the partitions whose coordinator had, or may have had, a line that was lost later.
+
+    Args:
+        state: A replayed workspace.
+        until: The last instant asked about, within what was replayed.
+    """
+    found = _perhaps_in_force_then(state, until)
+    for row in lost_of_topic(state, OFFSETS_TOPIC):
+        begins, ends = row["lost_from_timestamp"], row["elected_at"]
+        if (begins is None or begins <= until) and (ends is None or until < ends):
+            reason = (
+                f"copy {row['copy']} has what was in force then, which an election cost later: "
+                f"ask with --as-of {shown(until)}"
+            )
+            found[row["partition"]] = Unjudged(None, reason)
+    return found
+
+
+def _perhaps_in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
+    """Return the partitions of which an election after an instant may have lost commits unseen."""
+    if CLEAN_ELECTIONS in assumed_in(state.manifest):
+        return {}
+    time_ms = round(until.timestamp() * 1000)
+    later = first_later(state.source, state.manifest, time_ms, (OFFSETS_TOPIC,))
+    ends = Ends(later=later, is_end=False, time=until)
+    return {
+        row["partition"]: Unjudged(None, each.why)
+        for row in leading(state.manifest)
+        if row["topic"] == OFFSETS_TOPIC
+        for each in elections_since(row, ends)
+    }
+
+
+def lost_of_topic(state: Replayed, topic: str) -> list[Row]:
+    """Return the lines of an internal topic that were in force once and are not followed."""
+    followed = {(each.topic, each.partition, each.copy) for each in state.lines}
+    every = StoredTables(state.tables.workspace)
+    rows = every.read("divergences", where=pc.field("topic") == topic).to_pylist()
+    # What a clean election leaves behind no coordinator ever answered.
+    return [
+        row
+        for row in rows
+        if row["unclean"] is not False
+        and (row["topic"], row["partition"], row["copy"]) not in followed
+    ]
+
+
+def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:
+    lost, shared = f"{DIVERGED}/{row['copy']}/{DECODED}", DECODED
+    start = row["diverges_at"]
+    ends = transaction_ends(_markers(state, row, lost, pc.field("offset") >= start))
+    before = pc.field("offset") < start
+    pending = _commits(state, row, shared, before & (pc.field("producer_id") >= 0))
+    ends_before = transaction_ends(_markers(state, row, shared, before))
+    commits = pa.concat_tables(
+        [
+            still_open(pending, ends_before),
+            _commits(state, row, lost, pc.field("offset") >= start),
+        ]
+    )
+    told_at = evidence.elected_at(row["surviving_leader_epoch"])
+    is_exact = told_at is not None or row["election_shown_by"] == METADATA_LOG
+    return LostLine(
+        copy=row["copy"],
+        partition=row["partition"],
+        diverges_at=start,
+        leader_epoch=row["surviving_leader_epoch"],
+        elected_at=told_at or row["elected_at"],
+        elected_after=None if is_exact else row["lost_to_timestamp"],
+        committed_below=committed_below(state, row),
+        last=last_on_line(commits, ends),
+        lacks=lacks_of_lines(state, row),
+        types=_types(state, row),
+    )
+
+
+def committed_below(state: Replayed, line: Row) -> int | None:
+    """Return the offset below which the records of a lost line are known to have been committed.
+
+    Where the metadata log shows an unclean election, all of them may have been: None.
+    """
+    if line["unclean"]:
+        return None
+    return _in_manifest(state, line).get("high_watermark") or 0
+
+
+def is_committed(state: Replayed, line: Row) -> bool:
+    """Return whether all records of a lost line are known to have been committed."""
+    below, end = committed_below(state, line), _in_manifest(state, line).get("end_offset")
+    return below is None or (end is not None and below >= end)
+
+
+def _in_manifest(state: Replayed, line: Row) -> Row:
+    names = ("topic", "partition", "copy")
+    return next(
+        (
+            each
+            for each in state.manifest.get("divergences", ())
+            if all(each[name] == line[name] for name in names)
+        ),
+        {},
+    )
+
+
+def lacks_of_lines(state: Replayed, line: Row) -> str | None:
+    """Return which records of a line, or of the surviving one, the dump lacks."""
+    sentences = [
+        f"copy {each['copy']}: {each['lacks']}"
+        for each in state.manifest["partitions"]
+        if (each["topic"], each["partition"]) == (line["topic"], line["partition"])
+        and each.get("lacks")
+        and (each.get("copy") == line["copy"] or each.get("is_leading", True))
+    ]
+    return "; ".join(sentences) or None
+
+
+def _types(state: Replayed, line: Row) -> dict[str, str]:
+    """Return the types of groups at the end of a line where the surviving one has others."""
+    folder, where = (
+        f"{DIVERGED}/{line['copy']}/{DECODED}",
+        pc.field("offset") >= line["diverges_at"],
+    )
+    last: dict[str, tuple[int, str]] = {}
+    for name, group_type in _TYPES.items():
+        records = records_of_line(state, line, f"{folder}/{name}", ("key", "is_tombstone"), where)
+        for row in [] if records is None else records.to_pylist():
+            group = row["key"].get("group_id") or row["key"].get("group")
+            found = row["offset"], "" if row["is_tombstone"] else group_type
+            last[group] = max(last.get(group, found), found)
+    names = ["group_id", "group_type"]
+    now = {
+        row["group_id"]: row["group_type"] for row in state.tables.read("groups", names).to_pylist()
+    }
+    return {group: was for group, (_, was) in last.items() if was and now.get(group, was) != was}
+
+
+def _commits(state: Replayed, line: Row, folder: str, where: pc.Expression) -> pa.Table:
+    columns = ("timestamp", "key", "value", "producer_id")
+    records = records_of_line(state, line, f"{folder}/offset_commit", columns, where)
+    if records is None:
+        return RECORDS.empty_table()
+    group, topic, partition = (
+        pc.struct_field(records["key"], name) for name in ("group", "topic", "partition")
+    )
+    rows = pa.table(
+        [
+            *(group, topic, partition, pc.struct_field(records["value"], "offset")),
+            *(records["offset"], records["timestamp"], records["producer_id"]),
+        ],
+        names=RECORDS.names,
+    ).cast(RECORDS)
+    wanted = state.tables.selection
+    names = names_wanted(
+        pc.unique(rows["group_id"]).to_pylist(), wanted.groups, wanted.exclude_groups
+    )
+    rows = rows.filter(pc.is_in(rows["group_id"], pa.array(names, pa.string())))
+    topics = names_wanted(pc.unique(rows["topic"]).to_pylist(), wanted.topics)
+    return rows.filter(pc.is_in(rows["topic"], pa.array(topics, pa.string())))
+
+
+def _markers(state: Replayed, line: Row, folder: str, where: pc.Expression) -> list[dict[str, Any]]:
+    columns = ("producer_id", "control_type")
+    records = records_of_line(state, line, f"{folder}/control_markers", columns, where)
+    return [] if records is None else records.to_pylist()
+
+
+def records_of_line(
+    state: Replayed, line: Row, name: str, columns: Sequence[str], where: pc.Expression
+) -> pa.Table | None:
+    """Return records of a partition at the instant in order; None where the workspace has none."""
+    source = state.source
+    path = source.path(name)
+    if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+        return None
+    records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+    where &= (pc.field("topic") == line["topic"]) & (pc.field("partition") == line["partition"])
+    end = state.as_of["offsets"].get(f"{line['topic']}-{line['partition']}")
+    if end is not None:
+        where &= pc.field("offset") < end
+    if (time := state.as_of["time"]) is not None:
+        stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
+        where &= pc.field("timestamp").is_null() | (pc.field("timestamp") <= stamp)
+    return records.to_table(columns=["offset", *columns], filter=where).sort_by("offset")

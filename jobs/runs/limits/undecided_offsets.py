@@ -1,0 +1,56 @@
+"""Offsets of archived rows of which nobody can tell whether they took effect, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.dump.inspection.archived_losses import UNDECIDED
+from jobs.cli.assumptions import archived
+from reports.quantities import count
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+_MOST_NAMED = 5
+_IS_UNDECIDED = pc.match_substring(pc.field("missing"), UNDECIDED)
+
+
+def undecided_of_all(replayed: Replayed) -> str | None:
+    """Return how many committed offsets of which groups cannot be told; None where all can."""
+    rows = _rows(replayed, "committed_offsets", None)
+    groups = sorted(set(rows["group_id"].to_pylist()))
+    if not groups:
+        return None
+    more = len(groups) - _MOST_NAMED
+    named = ", ".join(groups[:_MOST_NAMED]) + (f" and {count(more, 'more group')}" * (more > 0))
+    return f"{count(rows.num_rows, 'committed offset')} of {named}: {UNDECIDED}"
+
+
+def undecided_of(replayed: Replayed, group: str, home: int | None) -> tuple[list[str], list[str]]:
+    """Return why the offsets of a group, and their history, cannot be told.
+
+    Args:
+        replayed: At the instant asked about.
+        group: Its id.
+        home: The partition of the offsets topic it belongs to.
+    """
+    if home not in archived(replayed.manifest, CONSUMER_OFFSETS):
+        return [], []
+    found = _rows(replayed, "committed_offsets", group).num_rows
+    changes = _rows(replayed, "offset_history", group).num_rows
+    said = count(found, "committed offset")
+    offsets = [f"{group}: {said} cannot be told: {UNDECIDED}"] if found else []
+    said = count(changes, "change")
+    history = [f"{group}: {said} of its offsets may not have happened: {UNDECIDED}"]
+    return offsets, history if changes else []
+
+
+def _rows(replayed: Replayed, name: str, group: str | None) -> pa.Table:
+    if not replayed.tables.has(name):
+        return pa.table({"group_id": pa.array([], pa.string())})
+    where = _IS_UNDECIDED if group is None else _IS_UNDECIDED & (pc.field("group_id") == group)
+    return replayed.tables.read(name, ["group_id"], where)

@@ -1,0 +1,46 @@
+"""What `list` does: the groups at the instant, under the columns of Kafka's own tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jobs.runs.limits.group_selection import asked_groups
+from jobs.runs.replay.replayed import replayed
+from reports.describe.listed import ALSO, HEADS, PROBLEM, listed_rows
+from reports.row_formats import Section, shown
+
+if TYPE_CHECKING:
+    from jobs.cli.console import Console
+
+NEEDS = ("groups", "topics")
+
+
+def list_inputs(
+    console: Console,
+    output_format: str,
+    *,
+    with_state: bool,
+    with_type: bool,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT is not what it has to be.
+    """
+    if with_state or with_type:
+        names = ["group_id", *(["type"] if with_type else []), *(["state"] if with_state else [])]
+    else:
+        names = ["group_id", "type", "protocol_type"]
+    with replayed(console, needs=NEEDS, **options) as state:
+        asked = asked_groups(state, with_offsets=False)
+        asked.tell(console)
+        said = {
+            **state.said,
+            "cannot_tell": list(asked.cannot_tell),
+        }
+        also = [name for name in ALSO if name not in names]
+        rows = Section(
+            listed_rows(asked.found), {name: HEADS[name] for name in names}, also, problem=PROBLEM
+        )
+        return shown([rows], output_format, said), asked.exit_code or state.exit_code

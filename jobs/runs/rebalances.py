@@ -1,0 +1,172 @@
+"""What `rebalances` does: epochs, churn, storms and what stands still, in the time asked about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from analytics.evaluate.rebalances.causes import causes
+from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
+from analytics.workspace import Workspace
+from jobs.cli.dump_time import last_record_time, resolved_time
+from jobs.cli.instant import EPOCH, BeforeEnd
+from jobs.cli.instant import shown as iso
+from jobs.runs.audit.findings_of import failing
+from jobs.runs.evaluated import Evaluation, evaluate
+from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_selection import AskedGroups, asked_groups
+from jobs.runs.replay.kept_evaluations import keep_evaluations
+from jobs.runs.replay.replayed import replayed
+from reports.layout.nothing import nothing
+from reports.layout.section import Section, raw_section
+from reports.rebalances.rows import (
+    CAUSE_HEADS,
+    CHURN_HEADS,
+    PEOPLES_HEADS,
+    REBALANCE_HEADS,
+    STANDING_HEADS,
+    STORM_HEADS,
+    section,
+    with_causes,
+)
+from reports.row_formats import shown
+from schemas.evaluation_rules import RebalanceRules, rebalance_rules
+from schemas.rebalance_causes import rebalance_causes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from jobs.cli.console import Console
+    from jobs.runs.replay.replayed import Replayed
+
+MAKES = ("rebalances", "group_churn", "rebalance_storms", "stalled_members")
+TABLES = {
+    "rebalances": "epochs",
+    "group_churn": "churn",
+    "rebalance_storms": "storms",
+    "stalled_members": "standing",
+    "rebalance_causes": "causes",
+}
+"""What `--table` and JSON call them."""
+NOT_RECORDED = "Whether a member timed out or left by itself is not recorded."
+_OFFSETS_TOPIC = "__consumer_offsets"
+
+
+def rebalances_of_inputs(
+    console: Console,
+    output_format: str,
+    *,
+    time_from: int | BeforeEnd | None,
+    time_to: int | BeforeEnd | None,
+    storm_epochs: int | None = None,
+    storm_minutes: float | None = None,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    options_said = {"storm_epochs": storm_epochs, "storm_minutes": storm_minutes}
+    needs = Evaluation(REBALANCES, MAKES, {}).needs()
+    with replayed(console, needs=(*needs, "topics"), **options) as state:
+        rules = _rules(state, options_said)
+        asked = _with_gaps(asked_groups(state, with_offsets=False), state)
+        asked.tell(console)
+        since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
+        time = AskedTime(since, until, _now(state), rules)
+        found = evaluate(console, state, Evaluation(REBALANCES, MAKES, {"asked": time}), **options)
+        found |= _causes(found["rebalances"], state, options.get("out"))
+        said = {
+            **state.said,
+            "cannot_tell": list(asked.cannot_tell),
+            "from": None if since is None else iso(since),
+            "to": None if until is None else iso(until),
+            "storm": {"epochs": rules.storm_epochs, "minutes": rules.storm_minutes},
+            "not_recorded": NOT_RECORDED,
+            "causes_said": dict(rebalance_causes()),
+        }
+        code = asked.exit_code or state.exit_code or failing(console, state, found)
+        return _answer(found, output_format, said, rules), code
+
+
+def _causes(epochs: pa.Table, state: Replayed, out: str | None) -> dict[str, pa.Table]:
+    """Return `rebalance_causes`; keep it where there is `--out`."""
+    tables = state.tables
+    made = causes(epochs, tables.read("group_epochs"), tables.read("assignment_history"))
+    found = {"rebalance_causes": made}
+    if out is not None:
+        keep_evaluations(Workspace(out), found, state)
+    return found
+
+
+def _rules(state: Replayed, options: Mapping[str, float | None]) -> RebalanceRules:
+    """Return the rules: what an option says goes before `--config`."""
+    said = {name: each for name, each in options.items() if each is not None}
+    return rebalance_rules({**state.settings.given.thresholds("rebalances"), **said})
+
+
+def _with_gaps(asked: AskedGroups, state: Replayed) -> AskedGroups:
+    """Say of which groups generations and members may be missing.
+
+    Of all groups together it is said once which records their partitions lack.
+    """
+    if not state.tables.selection.groups:
+        return asked
+    untold = Untold(state)
+    gaps = [untold.gaps_of(group).history for group in asked.found["group_id"].to_pylist()]
+    told = dict.fromkeys([*asked.cannot_tell, *(each for each in gaps if each is not None)])
+    return replace(asked, cannot_tell=tuple(told))
+
+
+def _answer(
+    found: Mapping[str, pa.Table],
+    output_format: str,
+    said: Mapping[str, Any],
+    rules: RebalanceRules,
+) -> str:
+    epochs = found["rebalances"]
+    if output_format in {"json", "csv"}:
+        also = [name for name in epochs.column_names if name not in REBALANCE_HEADS]
+        sections = [
+            *(raw_section(found[name], TABLES[name]) for name in TABLES if name != "rebalances"),
+            Section(epochs, REBALANCE_HEADS, also, name=TABLES["rebalances"]),
+        ]
+        return shown(sections, output_format, said)
+    if not epochs.num_rows:
+        return nothing("No generation or group epoch in that time.", said)
+    found = {**found, "rebalances": with_causes(epochs, found["rebalance_causes"])}
+    parts = {
+        "rebalance_storms": STORM_HEADS,
+        "group_churn": CHURN_HEADS,
+        "rebalances": PEOPLES_HEADS,
+        "stalled_members": STANDING_HEADS,
+        "rebalance_causes": CAUSE_HEADS,
+    }
+    # What led to an epoch stands in its line; the details where people ask for them.
+    asked = getattr(output_format, "table", None)
+    sections = [
+        section(found[name], heads, TABLES[name])
+        for name, heads in parts.items()
+        if found[name].num_rows and (asked or name != "rebalance_causes")
+    ]
+    return "\n\n".join([shown(sections, output_format, said), "\n".join(_notes(epochs, rules))])
+
+
+def _notes(epochs: pa.Table, rules: RebalanceRules) -> list[str]:
+    changes = set(epochs["coordinator_change"].to_pylist())
+    return [
+        f"storm: {rules.storm_epochs} epochs within {rules.storm_minutes:g} minutes",
+        *(f"{word}: {text}" for word, text in rules.coordinator_changes.items() if word in changes),
+        NOT_RECORDED,
+    ]
+
+
+def _now(state: Replayed) -> datetime:
+    """Return the instant asked about; of the end of the dump, the time of its last record."""
+    offsets = [each for each in state.manifest["partitions"] if each["topic"] == _OFFSETS_TOPIC]
+    said = state.as_of["time"] or last_record_time(offsets)
+    return datetime.fromisoformat(said) if said else EPOCH

@@ -1,0 +1,1 @@
+"""What `replay` does, and what every question stands on."""

@@ -1,0 +1,70 @@
+"""The instant of an answer as JSON has it: never without a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from jobs.cli.dump_time import last_record_time
+from jobs.cli.instant import EPOCH, shown
+from jobs.workspaces.stored_tables import reading
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+DECODED = "decoded"
+
+
+def answered_instant(state: Replayed) -> dict[str, Any]:
+    """Return `time`, `is_end` and `offsets`.
+
+    Where no time was asked for, it is that of the last record that counts. It is null only where no
+    record has a time.
+    """
+    asked = state.as_of
+    return {
+        "time": asked["time"] or _last_time(state),
+        "is_end": state.is_end,
+        "offsets": asked["offsets"],
+    }
+
+
+def instant_of(state: Replayed) -> datetime:
+    """Return the instant asked about; at the end of a dump, the time of its last record."""
+    said = answered_instant(state)["time"]
+    return EPOCH if said is None else datetime.fromisoformat(said)
+
+
+def _last_time(state: Replayed) -> str | None:
+    ends: Mapping[str, int] = state.as_of["offsets"]
+    partitions = state.manifest.get("partitions", ())
+    whole = last_record_time(
+        each for each in partitions if f"{each['topic']}-{each['partition']}" not in ends
+    )
+    cut = (_last_time_below(state, place, end) for place, end in ends.items())
+    return max((each for each in (whole, *cut) if each is not None), default=None)
+
+
+def _last_time_below(state: Replayed, place: str, end: int) -> str | None:
+    """Return the time of the last record of a partition below an offset."""
+    topic, _, partition = place.rpartition("-")
+    wanted = (
+        (pc.field("topic") == topic)
+        & (pc.field("partition") == int(partition))
+        & (pc.field("offset") < end)
+    )
+    source = state.source
+    folder = fs.FileSelector(source.path(DECODED), allow_not_found=True)
+    times: list[datetime] = []
+    for table in source.filesystem.get_file_info(folder):
+        with reading(table.path):
+            records = ds.dataset(table.path, filesystem=source.filesystem, format="parquet")
+            found = records.to_table(columns=["timestamp"], filter=wanted)["timestamp"]
+        if (latest := pc.max(found).as_py()) is not None:
+            times.append(latest)
+    return shown(max(times)) if times else None

@@ -1,0 +1,137 @@
+"""What a replay has to know of the dump besides its records: its edges, and names of topic ids."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from analytics.dump.files.model import CONSUMER_OFFSETS, INTERNAL_TOPICS
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
+from analytics.replay.metadata.topic_sources import PARTITION_METADATA
+from jobs.cli.assumptions import CLEAN_ELECTIONS, NO_TRANSACTIONS, archived
+from jobs.cli.instant import moment
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from analytics.replay.log.as_of import AsOf
+    from analytics.replay.log.lines import FollowedLine
+    from analytics.workspace import Workspace
+    from jobs.cli.topic_ids import NamedTopic
+
+
+def coverage_of(
+    manifest: Mapping[str, Any],
+    instant: AsOf,
+    source: Workspace | None = None,
+    lines: Iterable[FollowedLine] = (),
+    assumed: Collection[str] = (),
+) -> Coverage:
+    """Return where the dump's edges are, as far as they matter at an instant.
+
+    Args:
+        manifest: Of a workspace with decoded tables.
+        instant: The instant.
+        source: That workspace, where the instant is a time: the records say what was later.
+        lines: The lines that are followed instead of the surviving ones.
+        assumed: What a person vouches for where archived rows cannot tell.
+    """
+    later = {}
+    if source is not None:
+        later = first_later(source, manifest, instant.timestamp_ms, INTERNAL_TOPICS)
+    losses = losses_at(
+        manifest,
+        Ends(instant.offsets, later, instant.is_end, time_of(instant)),
+        lines,
+        are_elections_clean=CLEAN_ELECTIONS in assumed,
+    )
+    shown: dict[tuple[str, int], int] = {}
+    cleaned: dict[tuple[str, int], int] = {}
+    present: dict[str, set[int]] = {}
+    for each in leading(manifest):
+        key = each["topic"], each["partition"]
+        present.setdefault(key[0], set()).add(key[1])
+        if each.get("complete_from"):
+            shown[key] = each["complete_from"]
+            if key not in losses and _is_only_cleaned(each):
+                cleaned[key] = each["complete_from"]
+    absent = {topic: frozenset(numbers) for topic, numbers in manifest["absent_partitions"].items()}
+    return Coverage(
+        complete_from={key: each[-1].end for key, each in losses.items()},
+        partitions={
+            topic: max(numbers | absent.get(topic, frozenset())) + 1
+            for topic, numbers in present.items()
+        },
+        absent=absent,
+        shown_from=shown,
+        cleaned_until=cleaned,
+        data_topics=_topics_on_disk(manifest),
+        losses=losses,
+        is_of_running=not instant.offsets,
+        undecided=frozenset()
+        if NO_TRANSACTIONS in assumed
+        else archived(manifest, CONSUMER_OFFSETS),
+    )
+
+
+def time_of(instant: AsOf) -> datetime | None:
+    """Return the time that an instant is; None where it is the end of the dump or offsets are."""
+    return None if instant.timestamp_ms is None else moment(instant.timestamp_ms)
+
+
+def _topics_on_disk(manifest: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the topics that have directories; None where a topic may be there without one.
+
+    That is so where there are none at all, and on the disk of one broker of several, which shows in
+    partitions that it lacks.
+    """
+    numbers: dict[str, set[int]] = {}
+    for each in manifest.get("data_topics", ()):
+        numbers.setdefault(each["topic"], set()).update(each["partitions"])
+    lacks = any(manifest["absent_partitions"].values()) or any(
+        len(held) <= max(held) for held in numbers.values()
+    )
+    return None if lacks or not numbers else frozenset(numbers)
+
+
+def _is_only_cleaned(partition: Mapping[str, Any]) -> bool:
+    """Return whether the log begins at offset 0 and lacks nothing but what the cleaner took."""
+    names = [PurePath(each["name"]).stem for each in partition["files"] if each["kind"] == "log"]
+    begins_at_0 = bool(names) and min(names).strip("0") == ""
+    is_told = partition.get("first_dirty_offset") == partition["complete_from"]
+    return is_told and begins_at_0 and not partition.get("log_start_offset")
+
+
+def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
+    """Return where logs begin whose deleted records a workspace holds nevertheless."""
+    if not manifest["options"].get("keep_below_log_start"):
+        return {}
+    return {
+        (each["topic"], each["partition"]): each["log_start_offset"]
+        for each in manifest["partitions"]
+        if each.get("is_leading", True) and each.get("log_start_offset")
+    }
+
+
+def topics_beside(
+    spark: SparkSession, manifest: Mapping[str, Any], side_file: Iterable[NamedTopic]
+) -> DataFrame:
+    """Return topic ids that no record tells: of partition directories, and of a side file.
+
+    Returns:
+        `topic`, `topic_id`, `partitions` (null where not known), `source`.
+    """
+    named = {
+        (each["topic"], each["topic_id"])
+        for each in [*manifest["partitions"], *manifest.get("data_topics", ())]
+        if each.get("topic_id")
+    }
+    rows = [(topic, topic_id, None, PARTITION_METADATA) for topic, topic_id in sorted(named)]
+    return spark.createDataFrame(
+        [*rows, *((*each, "side_file") for each in side_file)],
+        "topic string, topic_id string, partitions int, source string",
+    )

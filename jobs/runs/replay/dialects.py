@@ -1,0 +1,237 @@
+"""What `--dialect` does: share state as designs of Kafka had it.
+
+Each partition is read and folded by itself. Where there is little to read that is done here, else
+by Spark, a task a partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import names_wanted
+from analytics.errors import GroupscopeError, InputNotRecognizedError
+from analytics.spark_worker import on_worker
+from analytics.workspace import FOLDERS, Workspace
+from jobs.cli.version import VERSION
+from jobs.runs.replay.dialect_work import WORK, Made, Work
+from jobs.spark.progress import progress
+from jobs.spark.workload import SMALL_BYTES
+from jobs.workspaces.decoded_workspace import DIALECT
+from jobs.workspaces.staged_tables import write_rows
+from jobs.workspaces.stored_tables import StoredTables
+from reports.layout.nothing import nothing
+from reports.row_formats import shown
+from reports.share.dialect_rows import MAIN, TABLES, dialect_notes, dialect_sections
+from schemas import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from jobs.cli.console import Console
+
+DONE, CANNOT_TELL = 0, 3
+DIALECT_OPTIONS: Final = (
+    *("inputs", "topic_partition", "data_topics", "groups", "exclude_groups", "master", "conf"),
+)
+"""Options of other questions that are of use here."""
+NOTHING: Final = "There is no share state in this dialect."
+SCHEMA_VERSION: Final = 1
+_MOST_NAMED: Final = 5
+
+
+@dataclass(frozen=True)
+class FoundState:
+    """What the inputs hold.
+
+    Attributes:
+        dialect: Its name.
+        tables: By name: `share_partitions`, `share_batches`, and those of the dialect alone.
+        unseen: Of each partition of which a part is lost, what: groups may be hidden there.
+        given: The INPUTs as given.
+    """
+
+    dialect: str
+    tables: Mapping[str, pa.Table]
+    unseen: Sequence[str]
+    given: Sequence[str]
+
+    @property
+    def cannot_tell(self) -> list[str]:
+        """What cannot be told, in words."""
+        rows = self.tables["share_partitions"]
+        lacking = rows.filter(pc.invert(rows["complete"]))
+        said = [
+            f"{row['group_id']}: {row['topic']}-{row['partition']}: {row['missing']}"
+            for row in lacking.to_pylist()
+        ]
+        return [*said, *self.unseen]
+
+    @property
+    def is_of_releases(self) -> bool:
+        """Whether there are snapshots of releases, and none as the text has them."""
+        if "share_readings" not in self.tables:
+            return False
+        rows = self.tables["share_readings"]
+        fits = rows.filter(pc.equal(rows["kind"], "snapshot"))["fits"]
+        return bool(pc.unique(fits).to_pylist() == ["release"])
+
+    @property
+    def exit_code(self) -> int:
+        """3 where something cannot be told."""
+        return CANNOT_TELL if self.cannot_tell else DONE
+
+    def selected(self, groups: Sequence[str], exclude: Sequence[str]) -> FoundState:
+        """Return what is of some groups."""
+        if not (groups or exclude):
+            return self
+        there = pc.unique(self.tables["share_partitions"]["group_id"]).to_pylist()
+        wanted = pa.array(names_wanted(there, groups, exclude), pa.string())
+        tables = {
+            name: rows.filter(pc.is_in(rows["group_id"], wanted))
+            for name, rows in self.tables.items()
+        }
+        return FoundState(self.dialect, tables, self.unseen, self.given)
+
+
+def dialect_state(  # noqa: PLR0913 - one parameter an option
+    console: Console,
+    *,
+    dialect: str | None,
+    inputs: Sequence[str],
+    out: str | None = None,
+    topic_partition: str | None = None,
+    data_topics: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    exclude_groups: Sequence[str] = (),
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> FoundState:
+    """Read INPUTs, or a workspace of the dialect; keep the tables where there is `out`.
+
+    Raises:
+        GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
+    """
+    kept = dialect_workspace(inputs)
+    if kept is not None:
+        said = kept.manifest()[DIALECT]
+        tables = StoredTables(kept)
+        made = {name: tables.read(name) for name in said["rows"]}
+        found = FoundState(said["name"], made, said["unseen"], list(inputs))
+        if dialect not in {None, found.dialect}:
+            raise InputNotRecognizedError(f"{inputs[0]} is of the dialect {found.dialect}")
+    else:
+        assert dialect is not None
+        work = WORK[dialect](inputs, topic_partition, data_topics)
+        found = FoundState(dialect, *_done(work, console, master, conf), list(inputs))
+        if out is not None:
+            _keep(Workspace(out), found)
+    return found.selected(groups, exclude_groups)
+
+
+def is_asked(dialect: str | None, inputs: Sequence[str], output_format: str) -> bool:
+    """Return whether a dialect is what is asked about.
+
+    Raises:
+        InputNotRecognizedError: The table that is asked for is of the other reading.
+    """
+    is_so = dialect is not None or dialect_workspace(inputs) is not None
+    asked = getattr(output_format, "table", None)
+    if asked is not None and is_so != (asked in TABLES):
+        only = "only with" if asked in TABLES else "not with"
+        raise InputNotRecognizedError(f"--table {asked}: {only} --dialect")
+    return is_so
+
+
+def dialect_workspace(inputs: Sequence[str]) -> Workspace | None:
+    """Return the workspace of the dialect that was given, None where INPUTs are something else."""
+    for each in inputs:
+        try:
+            manifest = Workspace(each).manifest()
+        except GroupscopeError:
+            continue
+        if DIALECT in manifest:
+            if len(inputs) > 1:
+                raise InputNotRecognizedError(f"{each} is a workspace: give it as the only INPUT")
+            return Workspace(each)
+    return None
+
+
+def _done(work: Work, console: Console, master: str | None, conf: Mapping[str, str] | None) -> Made:
+    """Return the tables of all parts, and what of them cannot be told."""
+    if work.size <= SMALL_BYTES:
+        results = [work.run(range(work.parts))]
+    else:
+        from jobs.spark.session import spark_session  # noqa: PLC0415 - where there is little, no Spark
+
+        @on_worker
+        def run(numbers: Iterable[int]) -> Iterator[Made]:
+            yield work.run(list(numbers))
+
+        with (
+            spark_session(console, master=master, conf=conf, small=True) as spark,
+            progress(spark, console, "reading"),
+        ):
+            numbers = spark.sparkContext.parallelize(range(work.parts), work.parts)
+            results = numbers.mapPartitions(run).collect()
+    tables = {
+        name: pa.concat_tables([found[name] for found, _ in results]).sort_by(
+            [(each, "ascending") for each in table(name).key]
+        )
+        for name in results[0][0]
+    }
+    return tables, [each for _, said in results for each in said]
+
+
+def _keep(space: Workspace, found: FoundState) -> None:
+    """Write a workspace that holds the tables of the dialect, and nothing of a replay."""
+    staging = space.prepare()
+    try:
+        parts = [write_rows(staging, name, rows) for name, rows in found.tables.items()]
+        manifest = {
+            "schema_version": SCHEMA_VERSION,
+            "groupscope_version": VERSION,
+            "created_from": list(found.given),
+            DIALECT: {
+                "name": found.dialect,
+                "unseen": list(found.unseen),
+                "rows": {name: rows.num_rows for name, rows in found.tables.items()},
+            },
+        }
+        staging.publish(parts, FOLDERS, manifest)
+    except BaseException:
+        staging.discard()
+        raise
+
+
+def dialect_answer(console: Console, found: FoundState, output_format: str) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code; what cannot be told goes to stderr."""
+    cannot_tell = found.cannot_tell
+    for each in cannot_tell[:_MOST_NAMED]:
+        console.error(f"cannot tell: {each}")
+    if len(cannot_tell) > _MOST_NAMED:
+        console.error(f"cannot tell {len(cannot_tell) - _MOST_NAMED} more: --format json has all")
+    said = {
+        "dialect": found.dialect,
+        "input": list(found.given),
+        "cannot_tell": cannot_tell,
+    }
+    asked = getattr(output_format, "table", None)
+    if asked is not None and asked not in found.tables:
+        raise InputNotRecognizedError(f"--table {asked}: not with --dialect {found.dialect}")
+    if not (found.tables[MAIN].num_rows or output_format in {"json", "csv"}):
+        return nothing(NOTHING, said), found.exit_code
+    sections = dialect_sections(found.tables, is_for_programs=output_format in {"json", "csv"})
+    answer = shown(sections, output_format, said)
+    if output_format in {"json", "csv"}:
+        return answer, found.exit_code
+    if found.is_of_releases:
+        console.say("hint: these snapshots are as releases write them: leave out --dialect")
+    notes = dialect_notes(
+        {name: rows for name, rows in found.tables.items() if asked in {None, name}}
+    )
+    return "\n\n".join([answer, *([notes] if notes else [])]), found.exit_code

@@ -1,0 +1,101 @@
+"""Which lines of diverged partitions an answer follows, and how it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine, lines_at
+from jobs.cli.dump_time import last_time
+from jobs.cli.instant import shown
+from reports.quantities import ranges
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+Row = Mapping[str, Any]
+
+
+def followed_lines(manifest: Row, at: datetime | None) -> tuple[FollowedLine, ...]:
+    """Return the lines that are followed instead of the surviving ones.
+
+    A line that was chosen with `--prefer-copy` is followed at every instant.
+
+    Args:
+        manifest: Of a workspace with decoded tables.
+        at: The instant; None is the end of the dump.
+    """
+    last = last_time(manifest)
+    if manifest["options"].get("prefer_copy") or (at and last and at >= last):
+        return ()
+    return lines_at(manifest.get("divergences", ()), at)
+
+
+def followed_copies(state: Replayed) -> set[tuple[str, int, str]]:
+    """Return topic, partition and copy of the lost lines a state is of, chosen or then in force."""
+    preferred = state.manifest["options"].get("prefer_copy")
+    return {
+        *((each.topic, each.partition, each.copy) for each in state.lines),
+        *(
+            (each["topic"], each["partition"], each["copy"])
+            for each in state.manifest.get("divergences", ())
+            if each["copy"] == preferred
+        ),
+    }
+
+
+def lines_said(lines: Iterable[FollowedLine]) -> list[dict[str, Any]]:
+    """Return the lines as manifests and answers have them."""
+    return [
+        {
+            "topic": each.topic,
+            "partition": each.partition,
+            "copy": each.copy,
+            "diverges_at": each.diverges_at,
+            "surviving_copy": each.surviving_copy,
+            "elected_at": None if each.elected_at is None else shown(each.elected_at),
+            "leader": each.at_that_time,
+        }
+        for each in lines
+    ]
+
+
+def sentences(lines: Iterable[FollowedLine], instant: str) -> Iterator[str]:
+    """Say which lines are followed, why, and how to ask the other.
+
+    Args:
+        lines: What is followed.
+        instant: In words.
+    """
+    alike = sorted(lines, key=_alike)
+    for (state, copy, survivor), group in groupby(alike, key=_alike):
+        held = list(group)
+        places = _places(held)
+        ended = min((each.elected_at for each in held if each.elected_at is not None), default=None)
+        other = f"to ask the line that survived: --prefer-copy {survivor}"
+        until = f"until the election at {shown(ended)}" if ended is not None else ""
+        if state == CANNOT_TELL:
+            yield (
+                f"cannot tell which line of {places} was in force at {instant}: {copy}'s is "
+                f"followed; {other}"
+            )
+        elif state == NOBODY_LED:
+            yield (
+                f"{places}: nobody led at {instant}{until and f', {until}'}; the line of {copy}, "
+                f"which led last, is followed; {other}"
+            )
+        else:
+            yield f"{places}: the line of {copy}, which led {until}, is followed; {other}"
+
+
+def _alike(line: FollowedLine) -> tuple[str, str, str]:
+    return line.at_that_time, line.copy, line.surviving_copy
+
+
+def _places(lines: Iterable[FollowedLine]) -> str:
+    topics = groupby(sorted(lines, key=lambda each: each.topic), key=lambda each: each.topic)
+    return " and ".join(
+        f"{topic} {ranges(each.partition for each in group)}" for topic, group in topics
+    )

@@ -1,0 +1,93 @@
+"""Decoded records of one table that count at the instant asked about, read with Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from analytics.workspace import DECODED, DIVERGED
+from jobs.workspaces.stored_tables import reading
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+_PLACE = ("topic", "partition", "offset", "timestamp")
+
+
+def records_at(replayed: Replayed, name: str, columns: Sequence[str]) -> pa.Table:
+    """Return the records of a decoded table in order of offset.
+
+    Args:
+        replayed: Says the instant, which lines are followed, and where decoded tables are.
+        name: Of the decoded table.
+        columns: What is needed; `partition` and `offset` are there too.
+
+    Returns:
+        No rows where the workspace holds no decoded tables.
+    """
+    needed = list(dict.fromkeys([*_PLACE, *columns]))
+    found = _on_lines(replayed, name, needed)
+    ends = replayed.as_of["offsets"]
+    if ends and found.num_rows:
+        below = [
+            offset < ends.get(f"{topic}-{partition}", offset + 1)
+            for topic, partition, offset in zip(
+                *(found[each].to_pylist() for each in ("topic", "partition", "offset")), strict=True
+            )
+        ]
+        found = found.filter(pa.array(below))
+    return found.sort_by([("partition", "ascending"), ("offset", "ascending")])
+
+
+def _on_lines(replayed: Replayed, name: str, columns: list[str]) -> pa.Table:
+    """Read what survived, and where another line is followed what that one has instead."""
+    left = [_from(each.topic, each.partition, each.diverges_at) for each in replayed.lines]
+    kept = _read(replayed, f"{DECODED}/{name}", columns, [~each for each in left])
+    if kept is None:
+        return pa.table({column: pa.array([], pa.null()) for column in columns})
+    found = [kept]
+    for line in replayed.lines:
+        for piece in line.pieces:
+            where = _from(line.topic, line.partition, piece.first, piece.end)
+            folder = f"{DIVERGED}/{piece.copy}/{DECODED}/{name}"
+            found.append(_read(replayed, folder, columns, [where]))
+    return pa.concat_tables(
+        [each for each in found if each is not None], promote_options="permissive"
+    )
+
+
+def _read(
+    replayed: Replayed, folder: str, columns: list[str], conditions: list[pc.Expression]
+) -> pa.Table | None:
+    """Return records that are not later than the instant; None where there is no such table."""
+    source = replayed.source
+    path = source.path(folder)
+    if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+        return None
+    with reading(path):
+        records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+    time = replayed.as_of["time"]
+    if time is not None:
+        stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
+        in_time = pc.field("timestamp").is_null() | (pc.field("timestamp") <= stamp)
+        conditions = [*conditions, in_time]
+    where = None
+    for each in conditions:
+        where = each if where is None else where & each
+    with reading(path):
+        return records.to_table(columns=columns, filter=where)
+
+
+def _from(topic: str, partition: int, first: int, end: int | None = None) -> pc.Expression:
+    here = (
+        (pc.field("topic") == topic)
+        & (pc.field("partition") == partition)
+        & (pc.field("offset") >= first)
+    )
+    return here if end is None else here & (pc.field("offset") < end)

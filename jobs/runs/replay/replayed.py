@@ -1,0 +1,309 @@
+"""What an asking command works on: a workspace whose tables say how things were at an instant.
+
+A workspace that was replayed at that instant already is used as it is, without Spark. All else is
+replayed first, into `--out` or a temporary workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import Selection, names_wanted
+from analytics.dump.files.inputs import Inputs, recognize
+from analytics.errors import InputNotRecognizedError
+from analytics.workspace import Workspace
+from jobs.cli import assumptions
+from jobs.cli.assumptions import assumed_in, assumed_of
+from jobs.cli.dump_time import remarks, resolved
+from jobs.cli.fail_on import NEVER
+from jobs.cli.instant import END, BeforeEnd, as_of_said
+from jobs.cli.settings_files import Settings, read_settings
+from jobs.cli.topic_ids import read_topic_ids
+from jobs.cli.undecoded_limit import Limit, is_exceeded
+from jobs.runs.limits.unread_partitions import is_unread
+from jobs.runs.replay.answered_instant import answered_instant
+from jobs.runs.replay.followed_lines import followed_lines, lines_said, sentences
+from jobs.workspaces.decoded_workspace import decoded_workspace, refuse_without_records
+from jobs.workspaces.kept_workspace import kept_workspace
+from jobs.workspaces.stored_tables import StoredTables
+from jobs.workspaces.temporary_workspace import workspace_folder
+
+if TYPE_CHECKING:
+    from analytics.replay.log.lines import FollowedLine
+    from jobs.cli.console import Console
+
+CANNOT_TELL = 3
+HINT = "hint: --out DIR keeps this work, and DIR then answers at once"
+_FILTERS = ("groups", "exclude_groups", "data_topics", "topics", "partitions")
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """State, and history where it was written, at the instant asked about.
+
+    Attributes:
+        tables: State and history, as far as `--group`, `--exclude-group` and `--topic` want them.
+        source: The workspace with the decoded tables, which may be another one.
+        manifest: Of the workspace that holds the tables; its section `replay` says the instant.
+        given: The INPUTs as they were given.
+        exit_code: 3 where a part of the input could not be read, else 0.
+        settings: What `--broker-config` and `--config` say.
+        fail_on: From which severity of findings on the exit code is 1.
+    """
+
+    tables: StoredTables
+    source: Workspace
+    manifest: Mapping[str, Any]
+    given: tuple[str, ...]
+    exit_code: int = 0
+    settings: Settings = field(default_factory=Settings)
+    fail_on: str = NEVER
+
+    @property
+    def as_of(self) -> Mapping[str, Any]:
+        """The instant: `time` (ISO 8601, or null for the end) and `offsets` by partition."""
+        said: Mapping[str, Any] = self.manifest["replay"]["as_of"]
+        return said
+
+    @property
+    def release(self) -> str:
+        """The release of Kafka whose rules were applied."""
+        return str(self.manifest["replay"]["kafka_version"])
+
+    @property
+    def is_end(self) -> bool:
+        """Whether everything in the dump counts."""
+        return self.as_of["time"] is None and not self.as_of["offsets"]
+
+    @property
+    def lines(self) -> tuple[FollowedLine, ...]:
+        """The lines of diverged partitions that are followed instead of the surviving ones."""
+        time = self.as_of["time"]
+        return followed_lines(self.manifest, time and datetime.fromisoformat(time))
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What every answer says of what it was asked of."""
+        return {
+            "as_of": answered_instant(self),
+            "input": list(self.given),
+            "kafka_version": self.release,
+            "lines": lines_said(self.lines),
+            "assumed": assumed_in(self.manifest),
+        }
+
+    def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
+        """Return the names among these that `--topic` wants."""
+        names = names_wanted(pc.unique(topics).to_pylist(), self.tables.selection.topics)
+        return pa.array(names, pa.string())
+
+    @property
+    def instant(self) -> str:
+        """The instant in words."""
+        named = [f"{name} at {end}" for name, end in self.as_of["offsets"].items()]
+        if self.as_of["time"] is not None:
+            named.insert(0, str(self.as_of["time"]))
+        return ", ".join(named) or "the end of the dump"
+
+
+@contextmanager
+def replayed(  # noqa: PLR0913 - one parameter an option
+    console: Console,
+    *,
+    inputs: Sequence[str],
+    needs: Sequence[str] = ("groups",),
+    out: str | None = None,
+    as_of: int | BeforeEnd | str | None = None,
+    ends: Mapping[tuple[str, int], int] | None = None,
+    kafka_version: str | None = None,
+    topic_ids: str | None = None,
+    has_hint: bool = True,
+    assume: Sequence[str] = (),
+    broker_configs: Sequence[str] = (),
+    config: str | None = None,
+    fail_on: str = NEVER,
+    max_undecoded: Limit | None = None,
+    **options: Any,  # noqa: ANN401 - options of decoding and of Spark, handed through
+) -> Iterator[Replayed]:
+    """Hand over a workspace with the tables that are needed, at the instant asked about.
+
+    Where no instant is asked for, that of a replayed workspace is taken, and stated.
+
+    Args:
+        console: Where it is told what is done.
+        inputs: As given.
+        needs: Names of the state and history tables that will be read.
+        out: `--out`; None for a temporary workspace, where one is needed.
+        as_of: As the option has it, or None where nothing was asked for.
+        ends: End offsets by topic and partition.
+        kafka_version: The release asked for.
+        topic_ids: A side file.
+        has_hint: Say that `--out` keeps the work, where there is none.
+        assume: What a person vouches for where archived rows cannot tell.
+        broker_configs: Files with brokers' settings.
+        config: A file with settings and thresholds.
+        fail_on: From which severity of findings on the exit code is 1.
+        max_undecoded: With more undecodable records the exit code is 3.
+        **options: As `selection_options`, `input_options` and `spark_options` declare them.
+
+    Raises:
+        GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
+    """
+    settings = read_settings(broker_configs, config)
+    found = recognize(inputs, options.get("topic_partition"))
+    selection = Selection(
+        *(tuple(options.get(name, ())) for name in ("groups", "exclude_groups", "data_topics"))
+    )
+    ready = _workspace_of(found, options)
+    is_kept = False
+    if ready is None and out is not None:
+        is_before_end = bool(ends) or isinstance(as_of, int | BeforeEnd)
+        ready = kept_workspace(out, found, {**options, "keep_below_log_start": is_before_end})
+        if is_kept := ready is not None:
+            console.say(f"{out} was made of the same files: they are not decoded again")
+            # A dump is asked about its end where no instant is named.
+            as_of = as_of if as_of is not None or ends else END
+            inputs = (out,)
+    if ready is not None:
+        as_of = resolved(as_of, ready.manifest())
+    asked = _Asked(
+        as_of, ends or {}, kafka_version, topic_ids, assume, options, tuple(needs), is_kept
+    )
+    if ready is not None and asked.is_answered_by(ready):
+        manifest = ready.manifest()
+        source = decoded_workspace(ready)
+        # What was unreadable when this was decoded still is.
+        is_bad = (asked.is_of_dump and is_unread(manifest)) or is_exceeded(
+            source.manifest(), max_undecoded
+        )
+        code = CANNOT_TELL if is_bad else 0
+        kept = StoredTables(ready, selection)
+        result = Replayed(kept, source, manifest, found.given, code, settings, fail_on)
+        if not result.is_end:
+            console.say(f"{ready.location}: as of {result.instant}")
+        for each in remarks(
+            asked.as_of if isinstance(asked.as_of, int) else None, asked.ends, manifest
+        ):
+            console.warn(each)
+        for each in sentences(result.lines, result.instant):
+            console.say(each)
+        for each in assumptions.sentences(assumed_in(manifest)):
+            console.say(each)
+        yield result
+        return
+    # Spark is heavy: where tables are ready it is not even imported.
+    from jobs.runs.replay.run import replay_into  # noqa: PLC0415
+
+    with workspace_folder(out, console) as folder:
+        run = replay_into(
+            folder,
+            console,
+            inputs=inputs,
+            as_of=as_of,
+            ends=ends,
+            kafka_version=kafka_version,
+            topic_ids=topic_ids,
+            assume=assume,
+            # A workspace that stays holds all tables; others may be asked for later.
+            needs=needs if out is None else None,
+            **options,
+        )
+        space = Workspace(folder)
+        source = decoded_workspace(ready or space)
+        yield Replayed(
+            StoredTables(space, selection),
+            source,
+            run.manifest,
+            found.given,
+            run.exit_code or (CANNOT_TELL if is_exceeded(source.manifest(), max_undecoded) else 0),
+            settings,
+            fail_on,
+        )
+    if out is None and has_hint:
+        console.say_at_end(HINT)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked for, to be held against what a workspace has."""
+
+    as_of: int | BeforeEnd | str | None
+    ends: Mapping[tuple[str, int], int]
+    kafka_version: str | None
+    topic_ids: str | None
+    assume: Sequence[str]
+    options: Mapping[str, Any]
+    needs: tuple[str, ...]
+    is_of_dump: bool = False
+    """What was not asked for is as a dump's replay has it, not as the workspace's has it."""
+
+    def is_answered_by(self, workspace: Workspace) -> bool:
+        """Return whether the workspace's tables are those that a replay would give."""
+        manifest = workspace.manifest()
+        done = manifest.get("replay")
+        release = self.kafka_version
+        if self.is_of_dump:
+            release = release or manifest["kafka_version"].get("at_least") or ""
+        return (
+            done is not None
+            and self._is_instant_of(done)
+            and release in (None, done["kafka_version"])
+            and self._are_names_of(done)
+            and assumed_in(manifest) == assumed_of(manifest, self.assume)
+            and self._are_filters_of(done)
+            and StoredTables(workspace).has(*self.needs)
+        )
+
+    def _is_instant_of(self, done: Mapping[str, Any]) -> bool:
+        if self.as_of is None and not self.ends:
+            return True
+        time_ms = self.as_of if isinstance(self.as_of, int) else None
+        if time_ms is not None and "lines" not in done:
+            return False  # replayed by a release that knew only the surviving lines
+        return bool(done["as_of"] == as_of_said(time_ms, self.ends))
+
+    def _are_names_of(self, done: Mapping[str, Any]) -> bool:
+        if self.topic_ids is None:
+            return not (self.is_of_dump and done.get("topic_ids"))
+        named = [list(each) for each in read_topic_ids(self.topic_ids)]
+        return bool(named == done.get("topic_ids", []))
+
+    def _are_filters_of(self, done: Mapping[str, Any]) -> bool:
+        """Return whether nothing that is wanted was left out.
+
+        Names are filtered when tables are read; internal topics and partitions are not.
+        """
+        left_out = done.get("filters", {})
+        asked = {name: list(self.options.get(name, ())) for name in _FILTERS}
+        asked = {name: each for name, each in asked.items() if each}
+        if asked.get("topics") or asked.get("partitions") or left_out:
+            return bool(asked == left_out)
+        return True
+
+
+def _workspace_of(found: Inputs, options: Mapping[str, Any]) -> Workspace | None:
+    """Return the workspace that was given, None where INPUTs are a dump."""
+    if not found.workspaces:
+        return None
+    if len(found.given) > 1:
+        raise InputNotRecognizedError(
+            f"{found.workspaces[0]} is a workspace: give it as the only INPUT"
+        )
+    workspace = Workspace(found.workspaces[0])
+    refuse_without_records(workspace)
+    decoded_by = workspace.manifest().get("options", {})
+    for name in ("prefer_copy", "value_encoding"):
+        asked = options.get(name)
+        if asked is not None and asked != decoded_by.get(name):
+            raise InputNotRecognizedError(
+                f"{workspace.location} is decoded already: --{name.replace('_', '-')} {asked} "
+                f"needs the dump; name the dump, not the workspace"
+            )
+    return workspace

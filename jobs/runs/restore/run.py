@@ -1,0 +1,181 @@
+"""What `restore` does: offsets of the past judged against the present, and files for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.diff.paired import UNTOLD
+from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
+from analytics.evaluate.restore.refusals import UNSURE
+from jobs.runs.diff.compared_states import Side, two_states
+from jobs.runs.limits.group_completeness import OFFSETS_TOPIC
+from jobs.runs.limits.group_selection import CANNOT_TELL, DONE, asked_groups
+from jobs.runs.limits.incomplete_groups import untold_groups
+from jobs.runs.replay.answered_instant import answered_instant
+from jobs.runs.replay.followed_lines import lines_said, sentences
+from jobs.runs.restore.folder import check_folder, write_folder
+from jobs.runs.restore.restored_groups import restored_groups, unfit_groups
+from jobs.runs.restore.state import (
+    GROUPS,
+    NEEDS,
+    SHARES,
+    past_logs,
+    present_logs,
+    restore_state,
+    unclean_elections,
+)
+from reports.restore.commands import commands_text
+from reports.restore.files import offsets_text, refused_text
+from reports.restore.summary import counts_of, told
+
+if TYPE_CHECKING:
+    from jobs.cli.console import Console
+    from jobs.runs.limits.group_selection import AskedGroups
+    from jobs.runs.replay.replayed import Replayed
+    from jobs.runs.restore.restored_groups import RestoredGroup
+
+SCHEMA_VERSION = 1
+COMMANDS, REFUSED = "commands.sh", "refused.csv"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is wanted back, and how it is said.
+
+    Attributes:
+        out: The folder of the files.
+        end_offsets: A side file with the ends of logs at present, or None.
+        include_live: Groups that have moved on since are rewound.
+        output_format: Of the summary.
+    """
+
+    out: str
+    end_offsets: str | None
+    include_live: bool
+    output_format: str
+
+
+def restore_into(
+    console: Console,
+    then: Side,
+    now: Side,
+    wanted: Wanted,
+    **options: Any,  # noqa: ANN401 - of `two_states`, handed through
+) -> tuple[str, int]:
+    """Write the folder; return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or the folder is not what it has to be.
+    """
+    check_folder(wanted.out)
+    with two_states(console, then, now, needs=NEEDS, **options) as (past, present):
+        asked = asked_groups(past)
+        asked.tell(console)
+        return restored(console, past, present, wanted, asked)
+
+
+def restored(
+    console: Console, past: Replayed, present: Replayed, wanted: Wanted, asked: AskedGroups
+) -> tuple[str, int]:
+    """Do the same of two states that are there.
+
+    Raises:
+        OutputRefusedError: The folder holds something else.
+    """
+    check_folder(wanted.out)
+    console.say(f"as of {past.instant} of {', '.join(past.given)}")
+    console.say(f"against {present.instant} of {', '.join(present.given)}")
+    plan, groups = _planned(past, present, wanted)
+    said = {
+        "as_of": answered_instant(past),
+        "input": list(past.given),
+        "against": {"as_of": answered_instant(present), "input": list(present.given)},
+        "kafka_version": past.release,
+        "lines": lines_said(past.lines),
+        "include_live": wanted.include_live,
+        "cannot_tell": list(asked.cannot_tell),
+    }
+    title = f"Committed offsets of {', '.join(past.given)} as of {past.instant}"
+    followed = _followed(past)
+    counts = counts_of(plan)
+    write_folder(
+        wanted.out,
+        _files(plan, groups, "; ".join([title, *followed])),
+        {"schema_version": SCHEMA_VERSION, **said, "counts": counts},
+    )
+    answer = told(
+        [each.said for each in groups],
+        plan,
+        wanted.output_format,
+        said,
+        with_offsets=console.verbose,
+    )
+    if wanted.output_format not in ("json", "csv"):
+        answer = "\n".join([answer, *followed])
+    unsure = CANNOT_TELL if any(each in counts["reasons"] for each in UNSURE) else DONE
+    return answer, asked.exit_code or unsure or past.exit_code or present.exit_code
+
+
+def _followed(past: Replayed) -> list[str]:
+    """Say which lines the offsets are from, where these did not survive."""
+    homes = past.tables.read("groups", ["coordinator_partition"])["coordinator_partition"]
+    wanted = set(homes.to_pylist())
+    lines = [each for each in past.lines if each.topic == OFFSETS_TOPIC]
+    return list(sentences((each for each in lines if each.partition in wanted), past.instant))
+
+
+def _planned(
+    past: Replayed, present: Replayed, wanted: Wanted
+) -> tuple[pa.Table, list[RestoredGroup]]:
+    old, new = past.tables.read("groups", GROUPS), present.tables.read("groups", GROUPS)
+    then = restore_state(past, _untold(untold_groups(past, old, old[:0])), past_logs(past))
+    now = restore_state(
+        present,
+        _untold(untold_groups(present, new, old)),
+        present_logs(present, wanted.end_offsets),
+    )
+    plan = restore_plan(
+        then,
+        now,
+        unfit_groups(old, new, present.release),
+        unclean_elections(present),
+        include_live=wanted.include_live,
+    )
+    shares = share_plan(*(each.tables.read("share_partitions", SHARES) for each in (past, present)))
+    plan = pa.concat_tables([plan.select(PLAN), shares.select(PLAN)], promote_options="permissive")
+    return plan, restored_groups(plan, old, new)
+
+
+def _untold(reasons: Mapping[str, str]) -> pa.Table:
+    return pa.table({"group_id": list(reasons), "reason": list(reasons.values())}, schema=UNTOLD)
+
+
+def _files(plan: pa.Table, groups: Sequence[RestoredGroup], title: str) -> dict[str, str]:
+    files = {
+        COMMANDS: commands_text(title, [each.reset for each in groups if each.reset]),
+        REFUSED: refused_text(plan.filter(pc.equal(plan["verdict"], "refused"))),
+    }
+    restored = plan.filter(pc.equal(plan["verdict"], "restore"))
+    starts = _starts(restored["group_id"])
+    for each in groups:
+        if each.reset:
+            start, length = starts[each.reset.group]
+            files[each.reset.file] = offsets_text(restored.slice(start, length))
+    return files
+
+
+def _starts(names: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
+    """Return where the rows of each group start, and how many there are; they are sorted."""
+    runs = pc.run_end_encode(names.combine_chunks()) if len(names) else None
+    found: dict[str, tuple[int, int]] = {}
+    start = 0
+    if runs is not None:
+        for name, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            found[name] = (start, end - start)
+            start = end
+    return found

@@ -1,0 +1,140 @@
+"""What `restore` needs to know of a state, read from a workspace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.restore.data_logs import DataLog, Logs, logs_of
+from analytics.evaluate.restore.plan import COMMITTED, KEY, State
+from analytics.replay.metadata.topic_sources import METADATA_LOG, SOURCES
+from jobs.runs.lag.end_offsets import end_offsets_at, true_copies
+from jobs.runs.replay.records_at import records_at
+from jobs.workspaces.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+NEEDS = (
+    *("groups", "committed_offsets", "pending_offsets", "share_partitions", "topics"),
+    "partition_leaders",
+)
+"""The tables that are read."""
+
+GROUPS = (
+    *("group_id", "group_type", "protocol_type", "state", "member_count"),
+    *("coordinator_partition", "complete", "missing"),
+)
+SHARES = (*KEY, "start_offset")
+RECOVERING = 1  # LeaderRecoveryState: the leader was elected from outside the ISR
+
+_UNCLEAN = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("unclean_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+
+def restore_state(state: Replayed, untold: pa.Table, logs: Logs) -> State:
+    """Read what the plan is made of.
+
+    Args:
+        state: At its instant.
+        untold: `group_id`, `reason`: groups of which it does not tell all.
+        logs: Of the data partitions.
+    """
+    topics = StoredTables(state.tables.workspace).read(
+        "topics", ["topic", "topic_id", "partitions", "deleted_at", "source"]
+    )
+    return State(
+        committed=state.tables.read("committed_offsets", COMMITTED),
+        pending=state.tables.read("pending_offsets", [*KEY, "transactional_id", "missing"]),
+        topics=topics_there(topics),
+        untold=untold,
+        logs=logs,
+        knows_topics=METADATA_LOG in topics["source"].to_pylist(),
+    )
+
+
+def topics_there(topics: pa.Table) -> pa.Table:
+    """Return the topics that are there, one row a name, as `State` has them.
+
+    Where sources name different ids, the best of them is believed.
+
+    Args:
+        topics: Of the table `topics`: `topic`, `topic_id`, `partitions`, `deleted_at`, `source`.
+    """
+    named = topics.filter(pc.and_(pc.is_valid(topics["topic"]), pc.is_null(topics["deleted_at"])))
+    named = named.append_column("rank", pc.index_in(named["source"], pa.array(SOURCES)))
+    names = named.group_by("topic").aggregate([("rank", "min"), ("partitions", "max")])
+    best = named.select(["topic", "topic_id", "rank"]).join(names, "topic")
+    ids = (
+        best.filter(pc.equal(best["rank"], best["rank_min"]))
+        .group_by(["topic", "partitions_max"])
+        .aggregate([("topic_id", "max"), ("topic_id", "count_distinct")])
+    )
+    several = pc.greater(ids["topic_id_count_distinct"], 1)
+    return pa.table(
+        {
+            "topic": ids["topic"],
+            "topic_id": pc.if_else(several, None, ids["topic_id_max"]),
+            "partitions": ids["partitions_max"],
+            "has_several_ids": several,
+        }
+    )
+
+
+def past_logs(state: Replayed) -> Logs:
+    """Return the logs that offsets of the past were committed for, with their epochs.
+
+    A log only grows, so what lies beside the dump serves for every instant before its end.
+    """
+    return {key: _log(copies) for key, copies in true_copies(state).items()}
+
+
+def present_logs(state: Replayed, end_offsets: str | None) -> Logs:
+    """Return the logs that offsets are brought back to.
+
+    Args:
+        state: The present.
+        end_offsets: A side file, which goes before what lies beside the dump.
+    """
+    logs = logs_of(end_offsets_at(state, end_offsets))
+    copies = true_copies(state) if state.is_end else {}
+    for key, held in copies.items():
+        known, beside = logs.get(key, DataLog()), _log(held)
+        end = known.log_end_offset if known.log_end_offset is not None else beside.log_end_offset
+        logs[key] = DataLog(known.log_start_offset, end, beside.epochs)
+    return logs
+
+
+def unclean_elections(state: Replayed) -> pa.Table:
+    """Return `topic`, `partition`, `unclean_at`: the last unclean election of each partition."""
+    topics = StoredTables(state.tables.workspace).read("topics", ["topic", "topic_id"])
+    names = dict(zip(topics["topic_id"].to_pylist(), topics["topic"].to_pylist(), strict=True))
+    records = records_at(state, "partition_change_record", ["value"])
+    last: dict[tuple[str, int], Any] = {}
+    for at, value in zip(
+        records["timestamp"].to_pylist(), records["value"].to_pylist(), strict=True
+    ):
+        if value and value["leader_recovery_state"] == RECOVERING:
+            name = names.get(value["topic_id"])
+            if name is not None:
+                last[name, value["partition_id"]] = at
+    rows = [
+        {"topic": topic, "partition": number, "unclean_at": at}
+        for (topic, number), at in last.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=_UNCLEAN)
+
+
+def _log(copies: list[Any]) -> DataLog:
+    end = min(each["log_end_offset"] for each in copies)
+    # A leader writes an epoch down when it begins, a follower with the first record of it.
+    epochs = max((each.get("leader_epochs") or () for each in copies), key=len)
+    pairs = tuple((int(epoch), int(start)) for epoch, start in epochs)
+    return DataLog(log_end_offset=end, epochs=pairs)

@@ -1,0 +1,65 @@
+"""Which partitions of `__share_group_state` a dump does not show whole at an instant, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.dump.inspection.losses import lacks
+from analytics.replay.log.losses_at import leading
+from jobs.cli.assumptions import COMPLETE_ARCHIVE, assumed_in
+from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.internal_topics import ends_of, losses_of, partition_count
+from jobs.runs.share.records import STATE_TOPIC
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+ORPHAN = "orphan"
+
+
+def gaps_of_state(state: Replayed) -> Mapping[int, str]:
+    """Return by partition, as far as the dump says that there are, what it lacks of it."""
+    there = {each["partition"] for each in leading(state.manifest) if each["topic"] == STATE_TOPIC}
+    losses = losses_of(state, STATE_TOPIC, ends_of(state, STATE_TOPIC))
+    found = {number: lacks(STATE_TOPIC, number, each) for number, each in losses.items()}
+    if COMPLETE_ARCHIVE in assumed_in(state.manifest):
+        return found
+    count = partition_count(state, STATE_TOPIC)
+    absent = set(range(count or 0)) - there
+    absent |= set(state.manifest["absent_partitions"].get(STATE_TOPIC, ()))
+    absent_ones = {
+        number: f"this dump has no copy of {STATE_TOPIC}-{number}" for number in sorted(absent)
+    }
+    return {**found, **absent_ones}
+
+
+def with_untold_claims(shares: pa.Table, state: Replayed) -> pa.Table:
+    """Say of state that no group claims where its group may be among lost records.
+
+    Args:
+        shares: Rows of `share_partitions`.
+        state: Says the instant, and what the dump lacks of groups.
+    """
+    orphans = shares.filter(pc.equal(shares["phase"], ORPHAN))
+    untold = Untold(state)
+    reasons = {
+        group: reason
+        for group in pc.unique(orphans["group_id"]).to_pylist()
+        if (reason := untold.gaps_of(group).membership) is not None
+    }
+    if not reasons:
+        return shares
+    why = [
+        reasons.get(group) if phase == ORPHAN else None
+        for group, phase in zip(
+            shares["group_id"].to_pylist(), shares["phase"].to_pylist(), strict=True
+        )
+    ]
+    missing = pc.coalesce(shares["missing"], pa.array(why, pa.string()))
+    for name, column in (("missing", missing), ("complete", pc.is_null(missing))):
+        shares = shares.set_column(shares.column_names.index(name), name, column)
+    return shares

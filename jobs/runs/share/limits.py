@@ -1,0 +1,95 @@
+"""The limits of share groups: what is set, by the dump, brokers' files and `--config`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from analytics.evaluate.share.limits import LimitsSaid, LimitValue, Seen, share_limits_found
+from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
+from jobs.runs.limits.internal_topics import partition_count
+from jobs.runs.share.records import STATE_TOPIC
+from schemas.share_limits import group_type_setting, share_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from jobs.cli.settings_files import Settings
+    from jobs.runs.replay.replayed import Replayed
+
+_BACKLOG = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}
+
+
+def limits_of(state: Replayed, groups: pa.Table, backlog: pa.Table) -> pa.Table:
+    """Return the table `share_limits`.
+
+    Args:
+        state: Says the instant, settings and release.
+        groups: Rows of `groups`: the share groups that are asked about.
+        backlog: The table `share_backlog`.
+    """
+    tables = state.tables
+    everyone = tables.read("groups", ["group_id", "group_type"])
+    types = dict(zip(*(each.to_pylist() for each in everyone.columns), strict=True))
+    said = limits_said(tables.read("configs"), state.settings)
+    asked = set(types) | set(groups["group_id"].to_pylist())
+    if tables.selection.groups:
+        own = {group: values for group, values in said.groups.items() if group in asked}
+        said = LimitsSaid(said.brokers, own)
+    is_all = not tables.selection.groups and not tables.selection.topics
+    seen = Seen(
+        {
+            **{kind: _most(backlog, column) for kind, column in _BACKLOG.items()},
+            "members": _most(groups, "member_count"),
+        },
+        groups.num_rows if is_all else None,
+        partition_count(state, STATE_TOPIC),
+        {**_missing(groups), **_missing(backlog)},
+    )
+    return share_limits_found(said, seen, types, state.release)
+
+
+def limits_said(configs: pa.Table, settings: Settings) -> LimitsSaid:
+    """Return what limits are set to; of brokers that disagree the one that comes first is taken.
+
+    Args:
+        configs: The table `configs` at the instant.
+        settings: Files that were given.
+    """
+    names = share_limits().keys()
+    brokers: dict[str, str] = {}
+    for values in (settings.given.values, *(each.values for each in settings.brokers)):
+        brokers = {**{name: text for name, text in values.items() if name in names}, **brokers}
+    own = {each.of_group for each in share_limits().values()} | {group_type_setting()[0]}
+    groups: dict[str, dict[str, LimitValue]] = {}
+    columns = ["resource_type", "resource", "name", "value"]
+    for row in configs.select(columns).to_pylist():
+        if row["resource_type"] == "group" and row["name"] in own and row["value"] is not None:
+            found = groups.setdefault(row["resource"], {})
+            found[row["name"]] = LimitValue(row["value"], DYNAMIC)
+    for group, values in settings.given.groups.items():
+        given = {name: LimitValue(text, BROKER_CONFIG) for name, text in values.items()}
+        groups.setdefault(group, {}).update(
+            {name: value for name, value in given.items() if name in own}
+        )
+    return LimitsSaid(
+        {name: LimitValue(text, BROKER_CONFIG) for name, text in brokers.items()}, groups
+    )
+
+
+def _most(rows: pa.Table, column: str) -> Mapping[str, int]:
+    """Return by group the most of a column; nothing of groups where it is null."""
+    known = rows.select(["group_id", column])
+    known = known.filter(pc.is_valid(known[column]))
+    found: list[dict[str, Any]] = (
+        known.group_by("group_id").aggregate([(column, "max")]).to_pylist()
+    )
+    return {each["group_id"]: each[f"{column}_max"] for each in found}
+
+
+def _missing(rows: pa.Table) -> Mapping[str, str]:
+    lost = rows.filter(pc.invert(rows["complete"])).select(["group_id", "missing"])
+    return {each["group_id"]: each["missing"] or "not known" for each in lost.to_pylist()}

@@ -1,0 +1,150 @@
+"""The records that share groups' state rests on, as they count at the instant asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.share.open_transactions import COLUMNS as TRANSACTION_COLUMNS
+from analytics.evaluate.share.open_transactions import open_transactions
+from analytics.evaluate.share.phases import COLUMNS as PICTURE_COLUMNS
+from analytics.evaluate.share.phases import phases
+from analytics.evaluate.share.pictures import pictures_of
+from analytics.evaluate.share.prunable import SNAPSHOT_COLUMNS, UPDATE_COLUMNS, StateRecords
+from analytics.evaluate.share.share_log import COLUMNS, ShareLog, share_log
+from analytics.evaluate.share.step_records import StepRecords
+from analytics.evaluate.share.steps import share_steps
+from analytics.replay.log.losses_at import leading
+from jobs.runs.replay.records_at import records_at
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+    from schemas.share_rules import ShareRules
+
+STATE_TOPIC = "__share_group_state"
+GROUPS_TOPIC = "__consumer_offsets"
+TRANSACTION_TOPIC = "__transaction_state"
+
+
+@dataclass(frozen=True)
+class ShareRecords:
+    """What was read.
+
+    Attributes:
+        log: Of the share partitions asked about.
+        whole_log: The same with what was deleted and is still in the files.
+        state: Of all share partitions.
+        phases: What groups initialise and delete.
+        steps: What the order of steps is read off.
+        transactions: The oldest open transaction of each partition; None where the dump has no
+            transaction log.
+    """
+
+    log: ShareLog
+    whole_log: ShareLog
+    state: StateRecords
+    phases: pa.Table
+    steps: StepRecords
+    transactions: pa.Table | None
+
+
+def share_records(
+    state: Replayed, groups: pa.Array, *, is_state_whole: bool = True
+) -> ShareRecords:
+    """Read what share groups' state rests on.
+
+    What was deleted before the end of a dump does not count at its end.
+
+    Args:
+        state: Says the instant.
+        groups: The groups that are asked about.
+        is_state_whole: Whether the dump lacks nothing of share state.
+    """
+    starts = _log_starts(state)
+    whole = [records_at(state, name, COLUMNS) for name in ("share_snapshot", "share_update")]
+    snapshots, updates = (_above(each, starts) for each in whole)
+    pictures, metadata, members = (
+        _of_groups(records_at(state, f"share_group_{name}", PICTURE_COLUMNS), groups)
+        for name in ("state_partition_metadata", "metadata", "member_metadata")
+    )
+    whole_log = share_log(*(_of_groups(each, groups) for each in whole))
+    return ShareRecords(
+        share_log(_of_groups(snapshots, groups), _of_groups(updates, groups)),
+        whole_log,
+        StateRecords(
+            snapshots.select(list(SNAPSHOT_COLUMNS)), updates.select(list(UPDATE_COLUMNS)), starts
+        ),
+        phases(pictures),
+        StepRecords(
+            pictures_of(pictures),
+            metadata,
+            members,
+            whole_log,
+            _complete_from(state),
+            is_state_whole,
+        ),
+        _transactions(state),
+    )
+
+
+def steps_of(records: ShareRecords, rules: ShareRules, state: Replayed) -> pa.Table:
+    """Return the table `share_steps` of the topics that are asked for."""
+    found = share_steps(records.steps, round(rules.steps_slack_seconds * 1000))
+    wanted = pc.or_(
+        pc.is_null(found["topic"]),
+        pc.is_in(found["topic"], state.topics_wanted(pc.fill_null(found["topic"], ""))),
+    )
+    return found.filter(wanted)
+
+
+def _transactions(state: Replayed) -> pa.Table | None:
+    if not any(each["topic"] == TRANSACTION_TOPIC for each in state.manifest["partitions"]):
+        return None
+    return open_transactions(records_at(state, "transaction_log", TRANSACTION_COLUMNS))
+
+
+def _complete_from(state: Replayed) -> Mapping[int, int]:
+    return {
+        each["partition"]: each["complete_from"]
+        for each in leading(state.manifest)
+        if each["topic"] == GROUPS_TOPIC and each["complete_from"] is not None
+    }
+
+
+def _log_starts(state: Replayed) -> Mapping[int, int]:
+    """Return where the partitions of the topic begin at the end of a dump; else nothing tells."""
+    if not state.is_end:
+        return {}
+    return {
+        each["partition"]: max(each["log_start_offset"] or 0, first)
+        for each in leading(state.manifest)
+        if each["topic"] == STATE_TOPIC and (first := _first_base(each)) is not None
+    }
+
+
+def _first_base(partition: Mapping[str, Any]) -> int | None:
+    """Return the base offset of the first file; None where there are only archived rows."""
+    names = [PurePath(each["name"]).stem for each in partition["files"] if each["kind"] == "log"]
+    return min((int(each) for each in names if each.isdecimal()), default=None)
+
+
+def _above(records: pa.Table, starts: Mapping[int, int]) -> pa.Table:
+    for partition, start in starts.items():
+        if start and records.num_rows:
+            is_below = pc.and_(
+                pc.equal(records["partition"], partition), pc.less(records["offset"], start)
+            )
+            records = records.filter(pc.invert(is_below))
+    return records
+
+
+def _of_groups(records: pa.Table, groups: pa.Array) -> pa.Table:
+    if not records.num_rows:
+        return records
+    group = pc.struct_field(records["key"].combine_chunks(), "group_id")
+    return records.filter(pc.is_in(group, groups))

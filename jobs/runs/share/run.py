@@ -1,0 +1,282 @@
+"""What `share` does: read what a replay knows of share groups, evaluate, and say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+from analytics.evaluate.share.isolation import STABLE_ENDS
+from analytics.evaluate.share.prunable import prunable
+from analytics.evaluate.share.stall_history import named_stalls, stall_history
+from analytics.evaluate.share.summaries import BY, summed
+from analytics.evaluate.share.table import (
+    NO_END,
+    Share,
+    ShareQuestion,
+    ShareTables,
+    evaluate_share,
+)
+from analytics.evaluate.share.whole_state import StateCoverage
+from analytics.workspace import Workspace
+from jobs.runs.audit.findings_of import failing
+from jobs.runs.describe.against import compare_saved
+from jobs.runs.describe.source import NEEDS as DESCRIBED
+from jobs.runs.describe.source import describe_source, named, topics_gone
+from jobs.runs.lag.data_logs import EXACT, data_logs
+from jobs.runs.lag.end_offsets import end_offset_samples, end_offsets_at
+from jobs.runs.limits.group_selection import asked_groups
+from jobs.runs.limits.internal_topics import partition_count
+from jobs.runs.replay.answered_instant import instant_of
+from jobs.runs.replay.kept_evaluations import keep_evaluations
+from jobs.runs.replay.replayed import replayed
+from jobs.runs.share.gaps import gaps_of_state, with_untold_claims
+from jobs.runs.share.limits import limits_of
+from jobs.runs.share.notes import share_notes
+from jobs.runs.share.records import STATE_TOPIC, share_records, steps_of
+from jobs.runs.share.settings import settings_found
+from jobs.workspaces.stored_tables import StoredTables
+from reports.describe.against import told
+from reports.row_formats import shown
+from reports.share.companions import (
+    archived_section,
+    count_section,
+    fault_section,
+    limit_section,
+    not_kept,
+    out_of_order,
+    prunable_section,
+    stalls_section,
+    step_section,
+)
+from reports.share.rows import backlog_section, sum_section, table_section
+from schemas.share_limits import limit_verdicts
+from schemas.share_rules import share_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from jobs.cli.console import Console
+    from jobs.runs.lag.data_logs import DataLogs
+    from jobs.runs.limits.group_selection import AskedGroups
+    from jobs.runs.replay.replayed import Replayed
+    from jobs.runs.share.settings import FoundSettings
+    from schemas.share_rules import ShareRules
+
+CANNOT_TELL, DIFFERENT = 3, 1
+_MOST_NAMED, _MINUTE = 5, 60_000
+_PLACE = ["topic", "partition"]
+NEEDS = (*DESCRIBED, "share_batches", "configs")
+NO_LAG = (
+    "LAG and LEFT are - where it is not known where the log ends; --end-offsets FILE tells it, or "
+    "the data topics' log directories beside the dump do."
+)
+COMPANIONS = {
+    "share_stalls": stalls_section,
+    "share_delivery_counts": count_section,
+    "share_archived_ranges": archived_section,
+    "share_faults": fault_section,
+    "share_steps": step_section,
+    "share_limits": limit_section,
+    "share_prunable": prunable_section,
+}
+"""The tables beside the backlog, and how they are shown."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the command.
+
+    Attributes:
+        by: partition, group or topic.
+        against: A saved output of kafka-share-groups.
+        end_offsets: A file.
+        through_history: Also when share partitions stood still before.
+    """
+
+    by: str
+    against: str | None
+    end_offsets: str | None
+    through_history: bool = False
+
+
+def share_of(
+    console: Console,
+    wanted: Wanted,
+    output_format: str,
+    *,
+    out: str | None,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+    """
+    with replayed(console, needs=NEEDS, out=out, **options) as state:
+        rules = share_rules(state.settings.given.thresholds("share"))
+        asked = asked_groups(state, "share", with_offsets=False)
+        if wanted.against is not None:
+            asked.tell(console)
+            source = describe_source(state, asked.found, wanted.end_offsets, console)
+            result = compare_saved(wanted.against, source, state, console)
+            answer = told(result, output_format, {**state.said, "cannot_tell": []})
+            return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
+        settings = settings_found(state.release, state.tables.read("configs"), state.settings)
+        for each in settings.findings:
+            console.warn(each)
+        gaps = gaps_of_state(state)
+        made = _made(console, state, asked, settings, rules, wanted.end_offsets, gaps)
+        rows = made["share_backlog"]
+        asked = asked.without_missing(rows["group_id"].unique().to_pylist())
+        asked.tell(console)
+        if out is not None:
+            keep_evaluations(Workspace(out), made, state)
+        untold = _untold(rows, asked, gaps, state)
+        for each in untold:
+            console.error(f"cannot tell: {each}")
+        said = {
+            **state.said,
+            "cannot_tell": [*asked.cannot_tell, *untold],
+            "settings": list(settings.said),
+            "findings": list(settings.findings),
+            "statuses": dict(rules.statuses),
+            "fault_words": dict(rules.faults),
+            "step_verdicts": dict(rules.step_verdicts),
+            "limit_verdicts": dict(limit_verdicts()),
+        }
+        answer = _answer(made, wanted, output_format, said, instant_of(state), rules)
+        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = code or failing(console, state, made)
+    return answer, code
+
+
+def _made(
+    console: Console,
+    state: Replayed,
+    asked: AskedGroups,
+    settings: FoundSettings,
+    rules: ShareRules,
+    end_offsets: str | None,
+    gaps: Mapping[int, str],
+) -> dict[str, pa.Table]:
+    """Return the tables by name."""
+    tables, as_of = state.tables, instant_of(state)
+    shares = named(tables.read("share_partitions"), console)
+    groups = pa.chunked_array(
+        [*asked.found["group_id"].chunks, *shares["group_id"].chunks], pa.string()
+    ).unique()
+    shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
+    shares = with_untold_claims(shares, state)
+    records = share_records(state, groups, is_state_whole=not gaps)
+    logs = data_logs(state)
+    question = ShareQuestion(
+        ShareTables(
+            shares,
+            tables.read("share_batches"),
+            asked.found,
+            tables.read("assignments", ["group_id", "kind", "topic_id", "partition"]),
+            records.phases,
+            records.transactions,
+            logs.stable.select(STABLE_ENDS.names),
+        ),
+        records.log,
+        _ends(state, end_offsets, logs, as_of),
+        EndOffsetSamples.of(
+            pa.concat_tables([end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)])
+        ),
+        topics_gone(state),
+        settings.settings,
+        as_of,
+        rules,
+        StateCoverage(partition_count(state, STATE_TOPIC), gaps),
+    )
+    found: Share = evaluate_share(question)
+    topics = StoredTables(tables.workspace).read("topics")
+    return {
+        "share_backlog": found.rows,
+        "share_delivery_counts": found.delivery_counts,
+        "share_archived_ranges": found.archived,
+        "share_faults": found.faults,
+        "share_steps": steps_of(records, rules, state),
+        "share_limits": limits_of(state, asked.found, found.rows),
+        "share_stalls": named_stalls(
+            stall_history(
+                records.whole_log,
+                round(rules.stalled_minutes * _MINUTE),
+                round(as_of.timestamp() * 1000),
+                gaps,
+            ),
+            topics,
+        ),
+        "share_prunable": prunable(records.state, topics),
+    }
+
+
+def _ends(state: Replayed, end_offsets: str | None, logs: DataLogs, as_of: datetime) -> pa.Table:
+    """Return where logs end; before the end of a dump time indexes tell some of it exactly."""
+    given = end_offsets_at(state, end_offsets)
+    if state.is_end:
+        return given
+    indexed = logs.ends_at(as_of)
+    indexed = indexed.filter(pc.equal(indexed["log_end_bound"], EXACT))
+    others = indexed.join(given.select(_PLACE), _PLACE, join_type="left anti")
+    return pa.concat_tables([given, others.select(given.column_names)])
+
+
+def _untold(
+    rows: pa.Table, asked: AskedGroups, gaps: Mapping[int, str], state: Replayed
+) -> list[str]:
+    """Return what cannot be told of share partitions, each reason once with how often."""
+    lost = rows.filter(pc.equal(rows["status"], "cannot_tell"))
+    counted = pc.value_counts(pc.fill_null(lost["missing"], "not known")).to_pylist()
+    found = sorted(f"{each['counts']} share partitions: {each['values']}" for each in counted)
+    if not gaps or state.tables.selection.topics:
+        return found
+    # What the group records do not name (4.0 names nothing) may have been in what is missing.
+    without = set(asked.found["group_id"].to_pylist()) - set(rows["group_id"].to_pylist())
+    listed = "; ".join(gaps[number] for number in sorted(gaps)[:_MOST_NAMED])
+    return [*found, *(f"{group}: it may have share state: {listed}" for group in sorted(without))]
+
+
+def _answer(
+    made: Mapping[str, pa.Table],
+    wanted: Wanted,
+    output_format: str,
+    said: dict[str, Any],
+    as_of: datetime,
+    rules: ShareRules,
+) -> str:
+    rows = made["share_backlog"]
+    is_for_programs = output_format in {"json", "csv"}
+    if wanted.by in BY:
+        backlog = sum_section(summed(rows, wanted.by, rules), wanted.by)
+    else:
+        people = backlog_section(rows, as_of, (NO_END,))
+        backlog = table_section(rows) if is_for_programs else people
+    beside = [show(made[name]) for name, show in COMPANIONS.items()]
+    if is_for_programs:
+        return shown([backlog, *beside], output_format, said)
+    asked = getattr(output_format, "table", None)
+    # People are shown what is wrong; the rest where they ask for it.
+    if not asked:
+        wanted_ones = {"faults", *(["stalls"] if wanted.through_history else [])}
+        wrong = {
+            "limits": limit_section(not_kept(made["share_limits"])),
+            "steps": step_section(out_of_order(made["share_steps"])),
+        }
+        beside = [wrong.get(each.name, each) for each in beside]
+        beside = [
+            each for each in beside if each.name in {*wanted_ones, *wrong} and each.rows.num_rows
+        ]
+    sections = [backlog, *beside]
+    notes = share_notes(sections, said, asked)
+    if pc.any(pc.equal(rows["reason"], NO_END)).as_py():
+        notes.append(NO_LAG)
+    if not rows.num_rows and not asked:
+        return "\n\n".join(notes)
+    return "\n\n".join([shown(sections, output_format, said), *notes])

@@ -1,0 +1,277 @@
+"""What `timeline` does: verdicts and events of the groups asked for, from tables of history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import is_name, names_wanted
+from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.offset_verdicts.history import OffsetHistory
+from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG, TopicLives
+from analytics.evaluate.offset_verdicts.verdicts import Known, in_order, verdicts
+from analytics.evaluate.offset_verdicts.words import (
+    CANNOT_TELL,
+    HIGH,
+    LOST,
+    LOW,
+    PLACE,
+    Verdict,
+    place_of,
+    verdict_row,
+)
+from jobs.cli.assumptions import CLEAN_ELECTIONS, assumed_in
+from jobs.cli.dump_time import first_time, last_time, resolved_time
+from jobs.cli.instant import BeforeEnd
+from jobs.cli.instant import shown as iso
+from jobs.runs.audit.findings_of import failing
+from jobs.runs.lag.end_offsets import end_offsets_at
+from jobs.runs.limits.coordinator_evidence import coordinator_evidence
+from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_selection import AskedGroups, asked_groups
+from jobs.runs.limits.lost_commits import OFFSETS_TOPIC, in_force_then, is_committed, lost_lines
+from jobs.runs.limits.lost_share_state import share_losses
+from jobs.runs.limits.unread_members import COLUMNS as UNREAD
+from jobs.runs.limits.unread_members import with_unread
+from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.stored_tables import StoredTables
+from reports.layout.nothing import nothing
+from reports.row_formats import Section, shown
+from reports.timeline.events import EVIDENCE, event_rows
+from reports.timeline.events import HEADS as EVENT_HEADS
+from reports.timeline.verdicts import raw_verdicts, verdict_section
+
+if TYPE_CHECKING:
+    from jobs.cli.console import Console
+    from jobs.runs.replay.replayed import Replayed
+
+NEEDS = (
+    *("groups", "members", "topics", "partition_leaders", "assignments"),
+    *("committed_offsets", "pending_offsets", "coordinator_epochs"),
+    *("offset_history", "group_events", "divergences", "load_faults"),
+)
+_CANNOT_TELL = 3
+
+
+def timeline_of_inputs(
+    console: Console,
+    output_format: str,
+    *,
+    time_from: int | BeforeEnd | None,
+    time_to: int | BeforeEnd | None,
+    end_offsets: str | None,
+    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
+) -> tuple[str, int]:
+    """Return what goes to stdout, and the exit code.
+
+    Raises:
+        GroupscopeError: An INPUT or a side file is not what it has to be.
+        UsageError: The time asked about ends before it begins, or before the dump does.
+    """
+    with replayed(console, needs=NEEDS, **options) as state:
+        since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
+        _check_window(console, state, since, until)
+        events = event_rows(state.tables.read("group_events"), since, until)
+        known = _known(state, end_offsets, until)
+        rows = _verdicts(state, known)
+        asked = _with_unjudged(asked_groups(state), known)
+        # One that was deleted, or lost, has a timeline nevertheless.
+        asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(
+            events["group_id"].to_pylist()
+        )
+        asked = with_unread(asked, state.tables.read("members", UNREAD))
+        asked.tell(console)
+        said = {**state.said, "cannot_tell": list(asked.cannot_tell)}
+        listed = Section(events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"])
+        is_untold = any(row["verdict"] == CANNOT_TELL for row in rows)
+        code = _CANNOT_TELL if is_untold else asked.exit_code or state.exit_code
+        code = code or failing(
+            console, state, {"offset_verdicts": table_of("offset_verdicts", rows)}
+        )
+        if output_format in {"json", "csv"}:
+            return shown([raw_verdicts(rows), listed], output_format, said), code
+        is_wide = getattr(output_format, "is_wide", False)
+        verdicts_told = verdict_section(rows, is_wide=is_wide)
+        sections = [each for each in (verdicts_told, listed) if each.rows.num_rows]
+        told = shown(sections, output_format, said)
+        return told or nothing("Nothing happened in that time.", said), code
+
+
+def verdicts_of(state: Replayed, end_offsets: str | None) -> list[Verdict]:
+    """Return everything that happened to offsets up to the instant of a replay, the worst first."""
+    return _verdicts(state, _known(state, end_offsets, None))
+
+
+def _verdicts(state: Replayed, known: Known) -> list[Verdict]:
+    rows = verdicts(known)
+    told = {row["group_id"] for row in rows if row["topic"] is not None}
+    lost = _lost_groups(state, told, known.until)
+    return in_order([*rows, *lost, *share_losses(state, known.until)])
+
+
+def _with_unjudged(asked: AskedGroups, known: Known) -> AskedGroups:
+    """Say of a pattern that matches nothing that what it would match may have been lost."""
+    untold = [each for home in known.unjudged if (each := known.untold_election(home))]
+    patterns = [each for each in asked.missing if not is_name(each)]
+    if not untold or not patterns:
+        return asked
+    return replace(
+        asked,
+        missing=tuple(each for each in asked.missing if is_name(each)),
+        cannot_tell=(
+            *asked.cannot_tell,
+            *(f"whether a group matches {each!r}: {untold[0].reason}" for each in patterns),
+        ),
+    )
+
+
+def _check_window(
+    console: Console, state: Replayed, since: datetime | None, until: datetime | None
+) -> None:
+    """Say that the time asked about lies beyond the dump, or refuse one that holds nothing of it.
+
+    Raises:
+        UsageError: It ends before it begins, or before the dump does.
+    """
+    if since is not None and until is not None and since > until:
+        raise click.UsageError(f"--from {iso(since)} is after --to {iso(until)}")
+    first, last = first_time(state.manifest), last_time(state.manifest)
+    if first is None or last is None:
+        return
+    holds = f"the records of this dump are from {iso(first)} to {iso(last)}"
+    if until is not None and until < first:
+        raise click.UsageError(f"--to {iso(until)} is before the dump begins: {holds}")
+    if since is not None and since > last:
+        console.warn(
+            f"--from {iso(since)} is after the dump ends: {holds}; there are no events then, and "
+            f"the verdicts are of the whole history"
+        )
+
+
+def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> Known:
+    """Read what verdicts are made of."""
+    tables = state.tables
+    history = OffsetHistory(_history(state, until))
+    evidence = coordinator_evidence(state, until)
+    # Share groups commit nothing, and what streams groups read is not in their tasks.
+    commit = pc.field("group_type").isin(["classic", "consumer"])
+    given = tables.read("assignments", PLACE, commit & pc.field("topic").is_valid()).to_pylist()
+    untold = Untold(state)
+    homes = _homes(state, untold, history)
+    # What the directories say, they say of the end of the dump.
+    ends = [] if until is not None else end_offsets_at(state, end_offsets).to_pylist()
+    committed = tables.read("committed_offsets").to_pylist()
+    pending = tables.read("pending_offsets").to_pylist()
+    if until is not None:
+        committed = history.last_in_force()
+        pending = [row for row in pending if (row["commit_timestamp"] or until) <= until]
+    are_clean = CLEAN_ELECTIONS in assumed_in(state.manifest)
+    unjudged = {} if are_clean else {number: each.unjudged() for number, each in evidence.items()}
+    unjudged |= {} if until is None else in_force_then(state, until)
+    return Known(
+        history=history,
+        committed=committed,
+        pending=pending,
+        given=[place_of(row) for row in given],
+        groups=homes,
+        gaps={each: why for each in homes if (why := untold.gaps_of(each).history)},
+        lines=lost_lines(state, evidence),
+        unjudged={number: each for number, each in unjudged.items() if each is not None},
+        shown_from=_shown_from(state),
+        log_starts={
+            (row["topic"], row["partition"]): row["log_start_offset"]
+            for row in ends
+            if row["log_start_offset"] is not None
+        },
+        topics=_topics(state, until),
+        until=until,
+    )
+
+
+def _history(state: Replayed, until: datetime | None) -> pa.Table:
+    at = pc.field("effective_timestamp")
+    in_time = None if until is None else at.is_null() | (at <= pa.scalar(until))
+    return state.tables.read("offset_history", where=in_time)
+
+
+def _homes(state: Replayed, untold: Untold, history: OffsetHistory) -> dict[str, int]:
+    """Return the partition of the offsets topic of each group that is there, was, or is named."""
+    there = state.tables.read("groups", ["group_id"])["group_id"].to_pylist()
+    named = [each for each in state.tables.selection.groups if is_name(each)]
+    groups = dict.fromkeys([*there, *(place[0] for place in history.places), *named])
+    homes = {group: untold.home(group) for group in groups}
+    return {group: home for group, home in homes.items() if home is not None}
+
+
+def _shown_from(state: Replayed) -> dict[int, int]:
+    """Return the offset before which compaction took records, by partition."""
+    return {
+        each["partition"]: each["complete_from"]
+        for each in state.manifest["partitions"]
+        if each["topic"] == OFFSETS_TOPIC
+        and each.get("is_leading", True)
+        and each.get("complete_from")
+    }
+
+
+def _topics(state: Replayed, until: datetime | None) -> TopicLives:
+    """Return what is known of topics; with commits that name ids only where ids need an order."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in state.tables.read("topics").to_pylist():
+        rows.setdefault(row["topic"], []).append(row)
+    is_end = state.is_end and until is None
+    several = [
+        topic
+        for topic, lives in rows.items()
+        if len(lives) > 1 and not any(each["source"] == METADATA_LOG for each in lives)
+    ]
+    if not several:
+        return TopicLives(rows, is_end)
+    # Of all groups: each tells of the topic.
+    named = (
+        StoredTables(state.tables.workspace)
+        .read(
+            "offset_history",
+            ["topic", "topic_id", "commit_timestamp"],
+            pc.field("topic").isin(several) & pc.field("topic_id").is_valid(),
+        )
+        .group_by(["topic", "topic_id"])
+        .aggregate([("commit_timestamp", "min_max")])
+    )
+    spans = {
+        (row["topic"], row["topic_id"]): tuple(row["commit_timestamp_min_max"].values())
+        for row in named.to_pylist()
+        if row["commit_timestamp_min_max"]["min"] is not None
+    }
+    return TopicLives(rows, is_end, spans)
+
+
+def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> list[Verdict]:
+    """Return a verdict for each group that only a lost line has, and that committed nothing there.
+
+    Several of its partitions may have diverged: the last election is named.
+    """
+    wanted = state.tables.selection
+    rows: dict[str, Verdict] = {}
+    for each in state.tables.read("divergences").sort_by("elected_at").to_pylist():
+        at = each["elected_at"]
+        if at is not None and until is not None and at > until:
+            continue
+        is_exact = each["election_shown_by"] == METADATA_LOG
+        for group in names_wanted(each["groups_only_there"], wanted.groups, wanted.exclude_groups):
+            if group not in told:
+                copy = each["copy"]
+                rows[group] = verdict_row(
+                    (group, None, None),
+                    LOST,
+                    at=at,
+                    not_before=None if is_exact else each["lost_to_timestamp"],
+                    confidence=HIGH if is_committed(state, each) else LOW,
+                    reason=f"only copy {copy} has the group (--prefer-copy {copy})",
+                )
+    return list(rows.values())

@@ -1,0 +1,247 @@
+"""The Spark session of a command: local and quiet by default; what spark-submit gives wins."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analytics.libraries_later import release_libraries
+from jobs.cli.console import Console
+from jobs.cli.errors import EnvironmentUnfitError
+from jobs.spark.java import java_problem
+from jobs.spark.jvm_calls import send_less
+from jobs.spark.jvm_options import jvm_options
+from jobs.spark.machine import heap_megabytes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_MASTER = "local[*]"
+
+ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    # Spark's default, INT96, cannot be filtered by statistics and is read by few others.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # The data source of dumps takes filters on topic and partition; it is off by default.
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+    # Where in our code a column was made is of no use to the person, and is looked up for each.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
+"""What the tables rely on, wherever Spark runs."""
+
+LOCALLY = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""What suits one process on one machine: no port for others."""
+
+BY_SIZE = {
+    # Compiling a query, by Spark to bytecode and by the JVM to machine code, takes seconds; it
+    # cannot pay where all tables together are read in less.
+    "spark.sql.codegen.wholeStage": ("false", "true"),
+    "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
+    # A job for every shuffle and broadcast, each planned anew from what the last one measured.
+    "spark.sql.adaptive.enabled": ("false", "true"),
+    "spark.sql.autoBroadcastJoinThreshold": ("-1", "10MB"),
+    # 200, the default, suit a cluster: each is a file for every task.
+    "spark.sql.shuffle.partitions": ("1", "64"),
+    # What each operator of each task takes, and zeroes, before it has seen a row; 64 MB by default.
+    "spark.buffer.pageSize": ("1m", "16m"),
+    # There are far more offsets than the small first map of an aggregation has room for.
+    "spark.sql.codegen.aggregate.map.twolevel.enabled": ("true", "false"),
+}
+"""What suits a few megabytes on one machine, where planning a query costs more than running it, and
+what suits all else there: also Spark's own defaults are named, because a JVM remembers the
+settings of its first session."""
+
+LEAVES = "spark.sql.leafNodeDefaultParallelism"
+"""Tasks that hand over the rows of each table that is held as values; by default one a core."""
+
+CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
+"""Where `class_archive` keeps Spark's classes; a JVM that it does not suit leaves it alone."""
+
+_STACK = re.compile(r"\s+(at|\.\.\.) ")
+"""A line of a stack trace: where in the JVM's code something went wrong, not what."""
+_LAST_WORDS = 3
+"""Lines that a JVM says about why it ends."""
+
+_LONGEST_SOCKET_PATH = 100
+"""What every system takes; the smallest limit is 104 bytes with one for the end."""
+
+
+@contextmanager
+def spark_session(
+    console: Console,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    small: bool = False,
+) -> Iterator[SparkSession]:
+    """Start Spark, hand over the session, and stop it again.
+
+    Args:
+        console: Where its start is told; `verbose` lets Spark's own words through.
+        master: Spark master; None for `local[*]`. Under spark-submit what it gave wins.
+        conf: Settings of the person who called, stronger than ours.
+        small: The work is done in seconds; on one machine Spark is set up for that.
+
+    Raises:
+        EnvironmentUnfitError: No Java that Spark runs on, or Spark did not start.
+    """
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted and (problem := java_problem()):
+        raise EnvironmentUnfitError(problem)
+    if not console.verbose:
+        # The bridge to the JVM logs a traceback of its own when a signal interrupts it; a root
+        # logger without a handler would print it.
+        logging.getLogger().addHandler(logging.NullHandler())
+    console.detail("starting Spark...")
+    release_libraries()
+    with ExitStack() as stack:
+        settings = _settings(
+            master or DEFAULT_MASTER,
+            conf or {},
+            submitted=submitted,
+            small=small,
+            stack=stack,
+            console=console,
+        )
+        session = _started(settings, submitted=submitted, stack=stack, console=console)
+        stack.callback(_stop, session)
+        is_local = settings["spark.master"].startswith("local")
+        if small and is_local and not submitted and session.conf.get(LEAVES, None) is None:
+            # Set on the session: of the JVM's settings the next one, of any size, would inherit it,
+            # and what all cores are is Spark's to find out.
+            session.conf.set(LEAVES, "1")
+        yield session
+
+
+def _settings(
+    master: str,
+    conf: Mapping[str, str],
+    *,
+    submitted: bool,
+    small: bool,
+    stack: ExitStack,
+    console: Console,
+) -> dict[str, str]:
+    """Return every setting asked for, weakest first: ours, the machine's, the person's."""
+    settings = {"spark.app.name": "groupscope", "spark.master": master, **ALWAYS}
+    jvm = []
+    if not submitted and master.startswith("local"):
+        settings |= {name: values[0 if small else 1] for name, values in BY_SIZE.items()}
+        # Workers would take the first python3 of PATH, which need not have groupscope in it.
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        settings |= LOCALLY | _sockets()
+        settings["spark.driver.memory"] = f"{heap_megabytes()}m"
+        jvm += jvm_options(small=small)
+        if CLASS_ARCHIVE.exists():
+            jvm.append(f'"-XX:SharedArchiveFile={CLASS_ARCHIVE}"')
+    if not submitted:
+        settings["spark.log.level"] = "WARN" if console.verbose else "ERROR"
+    if not submitted and not console.verbose:
+        log4j = stack.enter_context(
+            resources.as_file(resources.files("jobs.spark") / "log4j2.properties")
+        )
+        jvm.append(f"-Dlog4j2.configurationFile={log4j.as_uri()}")
+    if jvm:
+        settings["spark.driver.extraJavaOptions"] = " ".join(jvm)
+    return settings | dict(conf)
+
+
+@cache
+def _sockets() -> dict[str, str]:
+    """Return settings for sockets between the JVM and Python, in a folder of their own.
+
+    Over TCP a task's small messages wait 40 ms for the ones before to be acknowledged. The JVM, and
+    with it the folder, outlives a session.
+    """
+    folder = tempfile.mkdtemp(prefix="groupscope-sockets-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if len(f"{folder}/.{uuid.uuid4()}.sock") > _LONGEST_SOCKET_PATH:
+        return {}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": folder,
+    }
+
+
+def _started(
+    settings: Mapping[str, str], *, submitted: bool, stack: ExitStack, console: Console
+) -> SparkSession:
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy: only where Spark runs
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    words = stack.enter_context(
+        tempfile.NamedTemporaryFile(prefix="groupscope-spark-")  # noqa: SIM115 - the stack closes it
+    )
+    try:
+        with _jvm_output_into(2 if console.verbose else words.fileno()):
+            if submitted:
+                SparkContext._ensure_initialized()  # noqa: SLF001 - the JVM is there, and knows
+            spark_conf = SparkConf()
+            for key, value in settings.items():
+                if not submitted or not spark_conf.contains(key):
+                    spark_conf.set(key, value)
+            session = SparkSession.builder.config(conf=spark_conf).getOrCreate()
+            send_less(session)
+            return session
+    except Py4JJavaError as error:
+        reason = str(error.java_exception.getMessage()).partition("\n")[0]
+        raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error
+    except PySparkException as error:
+        text = Path(words.name).read_text(encoding="utf-8", errors="replace")
+        said = [line for line in text.splitlines() if line.strip() and not _STACK.match(line)]
+        reason = " ".join(said[-_LAST_WORDS:]) or str(error)
+        raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error
+
+
+def _stop(session: SparkSession) -> None:
+    """Stop Spark, and leave behind what PySpark would wait a second for.
+
+    The thread that takes accumulators from workers, of which there are no more, looks once a second
+    whether it is to end.
+    """
+    context = session.sparkContext
+    server = context._accumulatorServer  # noqa: SLF001 - nothing public ends without it
+    context._accumulatorServer = None  # type: ignore[assignment]  # noqa: SLF001
+    session.stop()
+    if server is not None:
+        threading.Thread(target=server.shutdown, daemon=True).start()
+
+
+@contextmanager
+def _jvm_output_into(target: int) -> Iterator[None]:
+    """Let a JVM that starts meanwhile write to `target`, for as long as it lives.
+
+    A JVM says things no logging setting silences (incubator modules, its options), and what
+    workers print comes out of it too; stdout is for results.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [(stream, os.dup(stream)) for stream in (1, 2)]
+    for stream, _ in kept:
+        os.dup2(target, stream)
+    try:
+        yield
+    finally:
+        for stream, copy in kept:
+            os.dup2(copy, stream)
+            os.close(copy)

@@ -1,0 +1,1 @@
+"""Tables of a workspace, read, written and kept."""
