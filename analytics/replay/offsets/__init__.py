@@ -1,1 +1,1 @@
-"""Commits: committed and pending offsets."""
+"""Commits: which take effect and when, what they replace; committed and pending offsets."""

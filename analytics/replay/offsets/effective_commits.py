@@ -1,0 +1,211 @@
+"""When commits took effect, what they replaced, and how the transactions of others ended.
+
+Within a partition of `__consumer_offsets` order is exact. A commit outside transactions takes
+effect at once; one inside a transaction with its COMMIT marker, and only where no later commit is
+in force (``OffsetMetadataManager.replayEndTransactionMarker``). It is pending until the first
+marker of its producer id, whatever the producer epoch (KIP-98). A tombstone ends what is in force;
+since 4.0 also what is pending.
+
+Takes rows of whole groups, of any number of partitions, and all markers of these partitions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS
+
+if TYPE_CHECKING:
+    from analytics.replay.log.rules import ReplayRules
+
+COMMIT, ABORT = "COMMIT", "ABORT"
+COMMITTED, REMOVED = "commit", "tombstone"
+NO_PRODUCER: Final = -1
+NEVER: Final = -1
+"""An offset before any record."""
+
+ENDED: Final = pl.Schema(
+    {
+        **COMMITS,
+        "waits": pl.Boolean(),
+        **{name: MARKERS[name] for name in ("end_offset", "end_at", "outcome")},
+    }
+)
+"""`COMMITS` with how transactions ended: `waits` (it is of a transaction, and no tombstone); where
+it waits, `end_offset`, `end_at` and `outcome` (COMMIT or ABORT) of the marker that ended its
+transaction, null while it is open."""
+
+_HAPPENED = {"position": pl.Int64(), "at": COMMITS["committed_at"]}
+_OF_REMOVED = (
+    "record_offset",
+    "committed_offset",
+    "commit_ms",
+    "expire_ms",
+    "value_version",
+    "topic_id",
+    "position",
+    "at",
+)
+EVENTS: Final = pl.Schema(
+    {
+        **{name: kind for name, kind in COMMITS.items() if name != "is_transactional"},
+        **_HAPPENED,
+        "event": pl.String(),
+        **{f"removed_{name}": {**COMMITS, **_HAPPENED}[name] for name in _OF_REMOVED},
+        "next_position": pl.Int64(),
+    }
+)
+"""What changed a committed offset: see `offset_events`."""
+
+
+def ended_commits(commits: pl.DataFrame, markers: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+    """Say of each commit how its transaction ended.
+
+    Args:
+        commits: `COMMITS`, tombstones too.
+        markers: `MARKERS`.
+        rules: Of the release.
+
+    Returns:
+        `ENDED`, in any order.
+    """
+    waits = _waits(rules) & ~pl.col("is_tombstone")
+    told = commits.with_columns(waits.alias("waits"))
+    ends = markers.filter(pl.col("outcome").is_in([COMMIT, ABORT])).select(
+        "coordinator_partition", "producer_id", "end_offset", "end_at", "outcome"
+    )
+    waiting = told.filter("waits").sort("record_offset")
+    ended = waiting.join_asof(
+        ends.sort("end_offset"),
+        left_on="record_offset",
+        right_on="end_offset",
+        by=["coordinator_partition", "producer_id"],
+        strategy="forward",
+        coalesce=False,
+        check_sortedness=False,
+    )
+    return pl.concat([told.filter(~pl.col("waits")), ended], how="diagonal").select(ENDED.names())
+
+
+def offset_events(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+    """Return what changed each committed offset, each with what was in force before it.
+
+    Args:
+        ended: Of `ended_commits`.
+        rules: Of the release.
+
+    Returns:
+        `EVENTS`, in the order of `KEY` and `position`: the columns of a commit or tombstone;
+        `position` (offset of the record by which it happened, the marker of a transaction) and `at`
+        (the time of that record); `event` (`COMMITTED`, `REMOVED`); ``removed_...`` of the commit
+        that was in force before, null where there was none; `next_position` of what ended it. A
+        commit that never took effect has no row, every tombstone has one that removes what is in
+        force.
+    """
+    own = ended.filter(~pl.col("waits")).with_columns(
+        pl.col("record_offset").alias("position"),
+        pl.col("committed_at").alias("at"),
+        pl.when("is_tombstone").then(pl.lit(REMOVED)).otherwise(pl.lit(COMMITTED)).alias("event"),
+    )
+    by_marker = last_of_transactions(ended.filter(pl.col("outcome") == COMMIT)).with_columns(
+        pl.col("end_offset").alias("position"),
+        pl.col("end_at").alias("at"),
+        pl.lit(COMMITTED).alias("event"),
+    )
+    events = _in_order(pl.concat([own, by_marker]))
+    if by_marker.height:
+        events = events.filter(_takes_effect(rules))
+    was = pl.col("event").shift(1) == COMMITTED
+    is_first = pl.col("place") != pl.col("place").shift(1)
+    has_removed = (was & ~is_first).fill_null(value=False)
+    goes_on = pl.col("place") == pl.col("place").shift(-1)
+    return events.with_columns(
+        *(
+            pl.when(has_removed).then(pl.col(name).shift(1)).alias(f"removed_{name}")
+            for name in _OF_REMOVED
+        ),
+        pl.when(goes_on).then(pl.col("position").shift(-1)).alias("next_position"),
+    ).select(EVENTS.names())
+
+
+def last_of_transactions(ended: pl.DataFrame) -> pl.DataFrame:
+    """Keep of each offset in each transaction the last commit: the others it overwrites."""
+    return ended.sort("record_offset").unique(
+        [*KEY, "producer_id", "end_offset"], keep="last", maintain_order=True
+    )
+
+
+def pending_spans(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+    """Return from where to where commits in transactions were pending.
+
+    Args:
+        ended: Of `ended_commits`.
+        rules: Of the release.
+
+    Returns:
+        `KEY`, `producer_id`, `record_offset`, `until_position` (bigint) and `until_at`, both null
+        while it is open, `outcome` (COMMIT, ABORT, `REMOVED` or null).
+    """
+    waiting = ended.filter("waits")
+    if rules.tombstones_remove_everything:
+        gone = ended.filter("is_tombstone").select(
+            *KEY,
+            pl.col("record_offset").alias("gone_at"),
+            pl.col("committed_at").alias("gone_time"),
+        )
+        found = waiting.sort("record_offset").join_asof(
+            gone.sort("gone_at"),
+            left_on="record_offset",
+            right_on="gone_at",
+            by=list(KEY),
+            strategy="forward",
+            coalesce=False,
+            check_sortedness=False,
+        )
+        is_gone = pl.col("gone_at") < pl.coalesce("end_offset", pl.col("gone_at") + 1)
+        waiting = found.with_columns(
+            pl.when(is_gone).then("gone_at").otherwise("end_offset").alias("end_offset"),
+            pl.when(is_gone).then("gone_time").otherwise("end_at").alias("end_at"),
+            pl.when(is_gone).then(pl.lit(REMOVED)).otherwise("outcome").alias("outcome"),
+        )
+    return waiting.select(
+        *KEY,
+        "producer_id",
+        "record_offset",
+        pl.col("end_offset").alias("until_position"),
+        pl.col("end_at").alias("until_at"),
+        "outcome",
+    )
+
+
+def _in_order(events: pl.DataFrame) -> pl.DataFrame:
+    """Sort by `KEY` and `position`, and add `place`: a number for each key."""
+    ordered = events.sort(*KEY, "position")
+    is_first = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in KEY)
+    return ordered.with_columns(is_first.cum_sum().alias("place"))
+
+
+def _takes_effect(rules: ReplayRules) -> pl.Expr:
+    """Whether an event changes what is in force: a record may take effect behind a later one.
+
+    Of what took effect since the last tombstone the greatest record offset is in force.
+    """
+    is_tombstone, own = pl.col("is_tombstone"), pl.col("record_offset")
+    is_first = (pl.col("place") != pl.col("place").shift(1)).fill_null(value=True)
+    begins = is_first | is_tombstone.shift(1, fill_value=True)
+    life = begins.cum_sum()
+    greatest = pl.when(begins).then(NEVER).otherwise(own.cum_max().over(life).shift(1))
+    is_newest = own > greatest
+    if rules.tombstones_remove_everything:
+        ended = pl.when(is_first).then(NEVER).when(begins).then(pl.col("position").shift(1))
+        is_newest &= own > ended.forward_fill()
+    return is_tombstone | is_newest
+
+
+def _waits(rules: ReplayRules) -> pl.Expr:
+    """Whether a record is of a transaction (archived rows do not say, and do not wait)."""
+    if rules.pending_by == "transactional_bit":
+        return pl.col("is_transactional").fill_null(value=False)
+    return pl.col("producer_id").fill_null(NO_PRODUCER) != NO_PRODUCER
