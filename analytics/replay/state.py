@@ -39,8 +39,12 @@ STATE = (
     Step("group_state", folded_groups, ("coordinator_log", "cut", "rules")),
     Step("topics", topics, ("metadata", "other_topics")),
     Step("groups_gone", groups_gone, ("group_state",)),
-    Step("committed_offsets", committed_offsets, ("cut", "rules", "groups_gone", "coverage")),
     Step("pending_offsets", pending_offsets, ("cut", "rules", "groups_gone", "coverage")),
+    Step(
+        "committed_offsets",
+        committed_offsets,
+        ("cut", "rules", "groups_gone", "coverage", "pending_offsets"),
+    ),
     Step("groups", groups, ("group_state", "committed_offsets", "pending_offsets", "coverage")),
     Step("assignments", assignments, ("group_state", "topics")),
     Step("members", members, ("group_state",)),

@@ -13,6 +13,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -94,6 +95,8 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """Start Spark, hand over the session, and stop it again.
 
+    Within `one_session` a session that is set up alike is handed over again, and stopped there.
+
     Args:
         console: Where its start is told; `verbose` lets Spark's own words through.
         master: Spark master; None for `local[*]`. Under spark-submit what it gave wins.
@@ -103,6 +106,65 @@ def spark_session(
     Raises:
         EnvironmentUnfitError: No Java that Spark runs on, or Spark did not start.
     """
+    kept = _KEPT.get()
+    if kept is None:
+        with _session(console, master, conf or {}, small=small) as session:
+            yield session
+        return
+    try:
+        yield kept.session(console, master, conf or {}, small=small)
+    except BaseException:
+        # Nothing may still write where what was half written is about to be removed.
+        kept.stop()
+        raise
+
+
+@contextmanager
+def one_session() -> Iterator[None]:
+    """Let all that is done within share a session: the first who needs it starts it."""
+    if _KEPT.get() is not None:
+        yield
+        return
+    kept = _Kept()
+    token = _KEPT.set(kept)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+        kept.stop()
+
+
+class _Kept:
+    """The session of a command, and how it was set up."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._running: tuple[object, SparkSession] | None = None
+
+    def session(
+        self, console: Console, master: str | None, conf: Mapping[str, str], *, small: bool
+    ) -> SparkSession:
+        """Return the session that runs, or another where it is set up in another way."""
+        asked = (master, dict(conf), small)
+        if self._running is None or self._running[0] != asked:
+            self.stop()
+            session = self._stack.enter_context(_session(console, master, conf, small=small))
+            self._running = asked, session
+        return self._running[1]
+
+    def stop(self) -> None:
+        """Stop what runs."""
+        self._running = None
+        self._stack.close()
+
+
+_KEPT: ContextVar[_Kept | None] = ContextVar("kept session", default=None)
+
+
+@contextmanager
+def _session(
+    console: Console, master: str | None, conf: Mapping[str, str], *, small: bool
+) -> Iterator[SparkSession]:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted and (problem := java_problem()):
         raise EnvironmentUnfitError(problem)
@@ -115,7 +177,7 @@ def spark_session(
     with ExitStack() as stack:
         settings = _settings(
             master or DEFAULT_MASTER,
-            conf or {},
+            conf,
             submitted=submitted,
             small=small,
             stack=stack,

@@ -46,6 +46,16 @@ def may_be_superseded(coverage: Coverage, record: Column) -> Column:
     return F.when(record < _number(last), text)
 
 
+def uncompacted_from(coverage: Coverage) -> Column:
+    """Return the offset from which on not even compaction took a record; 0 where it took none."""
+    shown = {
+        number: start
+        for (topic, number), start in coverage.shown_from.items()
+        if topic == CONSUMER_OFFSETS
+    }
+    return F.coalesce(_number(shown), F.lit(0))
+
+
 def lost_between(coverage: Coverage, after: Column, before: Column) -> Column:
     """Return what the partition lacks where a lost record may lie between two offsets, else null.
 

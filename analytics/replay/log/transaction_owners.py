@@ -27,16 +27,22 @@ STATES = {
     7: "PrepareEpochFence",
 }
 DECISIONS = {"PrepareCommit": "commit", "PrepareAbort": "abort"}
+ONGOING = "Ongoing"
 UNKNOWN_STATE = "Unknown"
 _OFFSETS = "__consumer_offsets"
 
 
 def with_owner(pending: DataFrame, transaction_log: DataFrame) -> DataFrame:
-    """Add `transactional_id`, `transaction_state` and `decided` to pending commits.
+    """Add the transaction that the log knows of its producer to each pending commit.
 
     Args:
-        pending: Has `coordinator_partition`, `producer_id` and `producer_epoch`.
+        pending: Has `coordinator_partition`, `producer_id`, `producer_epoch` and
+            `commit_timestamp`.
         transaction_log: The decoded table, cut at the same instant.
+
+    Returns:
+        The commits with `transactional_id`, `transaction_state`, `decided` (string) and `is_open`
+        (boolean: the log has the transaction of this commit, and not its end).
     """
     owners = _owners(transaction_log)
     named = pending.join(owners, "producer_id", "left")
@@ -46,7 +52,11 @@ def with_owner(pending: DataFrame, transaction_log: DataFrame) -> DataFrame:
         decision = F.when(state == prepared, outcome).otherwise(decision)
     # An epoch below the commit's is that of an earlier transaction.
     decided = F.when((F.col("owner_epoch") >= F.col("producer_epoch")) & _takes_part(), decision)
-    return named.withColumn("decided", decided)
+    # With the same epoch an earlier transaction may have ended before this one began.
+    began = F.col("owner_began_ms") <= F.unix_millis("commit_timestamp")
+    is_ongoing = (state == ONGOING) & (F.col("owner_epoch") == F.col("producer_epoch"))
+    is_open = decided.isNotNull() | (is_ongoing & _takes_part() & began)
+    return named.withColumns({"decided": decided, "is_open": F.coalesce(is_open, F.lit(col=False))})
 
 
 def _takes_part() -> Column:
@@ -79,6 +89,7 @@ def _owners(transaction_log: DataFrame) -> DataFrame:
         word(F.col("value.transaction_status"), STATES, UNKNOWN_STATE).alias("transaction_state"),
         F.col("value.producer_epoch").alias("owner_epoch"),
         F.col("value.transaction_partitions").alias("owner_partitions"),
+        F.col("value.transaction_start_timestamp_ms").alias("owner_began_ms"),
         F.explode(
             F.array(
                 *(
@@ -90,10 +101,10 @@ def _owners(transaction_log: DataFrame) -> DataFrame:
             )
         ).alias("named"),
     )
-    answer = ("transactional_id", "transaction_state", "owner_epoch", "owner_partitions")
-    best = F.max_by(F.struct(*answer), F.struct("named.rank", "said_at", "transactional_id")).alias(
-        "owner"
-    )
+    answer = ("transactional_id", "transaction_state")
+    owned = ("owner_epoch", "owner_partitions", "owner_began_ms")
+    newest = F.struct("named.rank", "said_at", "transactional_id")
+    best = F.max_by(F.struct(*answer, *owned), newest).alias("owner")
     return (
         said.where(F.col("named.producer_id") >= 0)
         .groupBy(F.col("named.producer_id").alias("producer_id"))

@@ -23,7 +23,7 @@ from analytics.replay.log.latest import (
     records_at,
     value_at,
 )
-from analytics.replay.log.losses import may_be_superseded, with_missing
+from analytics.replay.log.losses import may_be_superseded, uncompacted_from, with_missing
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.log.stored_values import instant, present, uuid
 from analytics.replay.log.transaction_owners import with_owner
@@ -42,6 +42,7 @@ def committed_offsets(
     rules: ReplayRules,
     gone: DataFrame | None = None,
     coverage: Coverage = WHOLE,
+    pending: DataFrame | None = None,
 ) -> DataFrame:
     """Return the table `committed_offsets` of decoded tables that are cut at an instant.
 
@@ -50,6 +51,7 @@ def committed_offsets(
         rules: Of the release.
         gone: What `groups_gone` returns; nothing is answered for these groups.
         coverage: What the dump holds.
+        pending: The table `pending_offsets`, of the same.
     """
     latest = _in_force(decoded, rules)
     if coverage.undecided and not rules.tombstones_remove_everything:
@@ -58,7 +60,9 @@ def committed_offsets(
     found = records_among(decoded["offset_commit"], latest.select(KEY[0], "record_offset"))
     told = with_range(_meaning(found, rules), decoded["offset_commit"], rules, coverage)
     told = with_outlived_removal(told, decoded, rules, coverage)
-    return as_table(_with_completeness(told, coverage), "committed_offsets")
+    told = _with_unsettled(told, pending)
+    lost = may_be_superseded(coverage, F.col("record_offset"))
+    return as_table(_with_completeness(told, lost, "unsettled"), "committed_offsets")
 
 
 def pending_offsets(
@@ -75,8 +79,9 @@ def pending_offsets(
     found = _meaning(records_at(decoded["offset_commit"], places), rules)
     found = found.withColumn("undecided", F.lit(None).cast("string"))
     found = with_outlived_removal(found, decoded, rules, coverage)
-    found = _with_completeness(found, coverage)
-    return as_table(with_owner(found, decoded["transaction_log"]), "pending_offsets")
+    found = with_owner(found, decoded["transaction_log"])
+    lost = may_be_superseded(coverage, F.col("record_offset"))
+    return as_table(_with_completeness(found, lost, _may_have_ended(coverage)), "pending_offsets")
 
 
 def _of_groups_there(entries: DataFrame, gone: DataFrame | None) -> DataFrame:
@@ -176,14 +181,48 @@ def _markers(decoded: Decoded) -> DataFrame:
     return decoded["control_markers"].where(F.col("topic") == "__consumer_offsets")
 
 
-def _with_completeness(offsets: DataFrame, coverage: Coverage) -> DataFrame:
+def _may_have_ended(coverage: Coverage) -> Column:
+    """Return why a transaction may have ended all the same, null where it has not.
+
+    Where the log cleaner has been offsets are missing anyway: they do not show that a marker is
+    lost. There only the transaction log tells that the transaction is still open.
+    """
+    shown = uncompacted_from(coverage)
+    text = "its marker may be missing: the log cleaner has been there, and no transaction log that "
+    text += "is in the dump has the transaction open"
+    return F.when(~F.col("is_open") & (F.col("record_offset") < shown), F.lit(text))
+
+
+def _with_unsettled(offsets: DataFrame, pending: DataFrame | None) -> DataFrame:
+    """Add `unsettled`: the later commit that has replaced this one if its transaction committed."""
+    if pending is None:
+        return offsets.withColumn("unsettled", F.lit(None).cast("string"))
+    may_count = (
+        pending.where("not complete")
+        .groupBy(*KEY)
+        .agg(F.max(F.struct("record_offset", "missing")).alias("later"))
+    )
+    text = F.concat(
+        F.lit("the commit in record "),
+        F.col("later.record_offset"),
+        F.lit(" may have replaced it: "),
+        F.col("later.missing"),
+    )
+    is_later = F.col("later.record_offset") > F.col("record_offset")
+    return (
+        offsets.join(F.broadcast(may_count), list(KEY), "left")
+        .withColumn("unsettled", F.when(is_later, text))
+        .drop("later")
+    )
+
+
+def _with_completeness(offsets: DataFrame, *lost: Column | str) -> DataFrame:
     """Add `complete` and `missing`: whether no lost record can have changed what a row says.
 
     A commit that a marker made count is judged by its own record, too: behind that, the marker
     that ended its transaction first may be lost.
     """
-    lost = may_be_superseded(coverage, F.col("record_offset"))
-    return with_missing(offsets, F.concat_ws("; ", "undecided", "outlived", lost))
+    return with_missing(offsets, F.concat_ws("; ", "undecided", "outlived", *lost))
 
 
 def _meaning(found: DataFrame, rules: ReplayRules) -> DataFrame:

@@ -28,6 +28,7 @@ from jobs.runs.replay.answered_instant import instant_of
 from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.kept_replay import forget_answers, of_folder, replay_into_folder
 from jobs.runs.replay.replayed import replayed
+from jobs.spark.session import one_session
 from jobs.workspaces.redacted_workspace import Redactor, key_in, redact_into
 from jobs.workspaces.stored_tables import StoredTables
 from jobs.workspaces.written_text import write_text
@@ -81,6 +82,7 @@ class Wanted:
     minutes: tuple[int, ...] = ()
 
 
+@one_session()
 def audit_of(
     console: Console,
     wanted: Wanted,

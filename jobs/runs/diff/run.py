@@ -26,6 +26,7 @@ from jobs.runs.limits.incomplete_groups import (
 )
 from jobs.runs.replay.answered_instant import answered_instant
 from jobs.runs.replay.followed_lines import followed_copies, lines_said
+from jobs.spark.session import one_session
 from jobs.workspaces.stored_tables import StoredTables
 from reports.diff.sections import Difference, told
 
@@ -38,6 +39,7 @@ DIFFERENT = 1
 _GROUPS = (*of_groups.GROUP_COLUMNS, "complete", "missing")
 
 
+@one_session()
 def diff_sides(
     console: Console,
     first: Side,

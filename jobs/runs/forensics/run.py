@@ -37,6 +37,7 @@ from jobs.runs.restore.run import Wanted as RestoreWanted
 from jobs.runs.restore.run import restored
 from jobs.runs.timeline import NEEDS as TIMELINE
 from jobs.runs.timeline import verdicts_of
+from jobs.spark.session import one_session
 from jobs.workspaces.written_text import write_text
 from reports.incident.html import html_of
 from reports.incident.page import Incident, incident_page
@@ -75,6 +76,7 @@ class Wanted:
     end_offsets: str | None
 
 
+@one_session()
 def forensics_of(
     console: Console,
     wanted: Wanted,

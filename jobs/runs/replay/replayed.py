@@ -30,6 +30,7 @@ from jobs.cli.undecoded_limit import Limit, is_exceeded
 from jobs.runs.limits.unread_partitions import is_unread
 from jobs.runs.replay.answered_instant import answered_instant
 from jobs.runs.replay.followed_lines import followed_lines, lines_said, sentences
+from jobs.spark.session import one_session
 from jobs.workspaces.decoded_workspace import decoded_workspace, refuse_without_records
 from jobs.workspaces.kept_workspace import kept_workspace
 from jobs.workspaces.stored_tables import StoredTables
@@ -201,7 +202,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     # Spark is heavy: where tables are ready it is not even imported.
     from jobs.runs.replay.run import replay_into  # noqa: PLC0415
 
-    with workspace_folder(out, console) as folder:
+    with workspace_folder(out, console) as folder, one_session():
         run = replay_into(
             folder,
             console,

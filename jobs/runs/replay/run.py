@@ -26,7 +26,7 @@ from jobs.runs.decode.run import DONE, DecodeResult, decode_into
 from jobs.runs.replay.coverage import coverage_of, log_starts, topics_beside
 from jobs.runs.replay.followed_lines import followed_lines, lines_said, sentences
 from jobs.spark.progress import progress
-from jobs.spark.session import spark_session
+from jobs.spark.session import one_session, spark_session
 from jobs.spark.workload import is_small_workspace
 from jobs.workspaces.decoded_frames import decoded_frames
 from jobs.workspaces.decoded_workspace import (
@@ -122,6 +122,7 @@ class _Wanted:
         }
 
 
+@one_session()
 def replay_into(  # noqa: PLR0913 - one parameter an option
     out: str,
     console: Console,

@@ -29,6 +29,7 @@ from jobs.runs.restore.state import (
     restore_state,
     unclean_elections,
 )
+from jobs.spark.session import one_session
 from reports.restore.commands import commands_text
 from reports.restore.files import offsets_text, refused_text
 from reports.restore.summary import counts_of, told
@@ -60,6 +61,7 @@ class Wanted:
     output_format: str
 
 
+@one_session()
 def restore_into(
     console: Console,
     then: Side,

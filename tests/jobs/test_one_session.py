@@ -1,0 +1,65 @@
+"""A command starts Spark once, whatever it does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Groupscope
+
+SHARED = """
+from jobs.cli.console import Console
+from jobs.spark.session import one_session, spark_session
+
+def used(small=True):
+    with spark_session(Console(quiet=True), small=small) as spark:
+        return spark.sparkContext.applicationId
+
+with one_session():
+    first = used()
+    with one_session():
+        print("shared", used() == first)
+    print("kept", used() == first)
+    print("another size", used(small=False) == first)
+    second = used()
+    try:
+        with spark_session(Console(quiet=True), small=True) as spark:
+            raise KeyError
+    except KeyError:
+        print("stopped by an error", spark.sparkContext._jsc is None)
+print("stopped", spark.getActiveSession() is None)
+"""
+
+
+def test_work_within_shares_a_session_that_is_set_up_alike() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", SHARED], capture_output=True, text=True, check=False
+    )
+    said = dict(line.rsplit(" ", 1) for line in told.stdout.splitlines())
+    assert said == {
+        "shared": "True",
+        "kept": "True",
+        "another size": "False",
+        "stopped by an error": "True",
+        "stopped": "True",
+    }, told.stderr
+
+
+@pytest.mark.installed
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("describe", "--group", "parcel-router"),
+        ("diff", "--from", "2026-11-21T09:18:30Z", "--group", "parcel-router"),
+    ],
+    ids=["describe", "diff"],
+)
+def test_a_command_starts_spark_once(
+    groupscope: Groupscope, failover_dump: Path, command: tuple[str, ...]
+) -> None:
+    name, *options = command
+    told = groupscope(name, failover_dump, "--verbose", *options)
+    assert told.stderr.count("starting Spark...") == 1
