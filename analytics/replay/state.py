@@ -9,8 +9,9 @@ from analytics.replay.graph import Step, resolve
 from analytics.replay.groups.coordinator_log import COORDINATOR_LOG
 from analytics.replay.groups.state import folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
-from analytics.replay.log.as_of import AsOf, Decoded, cut_all
+from analytics.replay.log.as_of import Decoded, cut_all
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.metadata.configs import configs
 from analytics.replay.metadata.metadata_log import metadata_log

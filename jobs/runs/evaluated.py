@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,14 +17,14 @@ from pyspark.sql import functions as F
 from analytics.decode.selection import Selection
 from analytics.replay.graph import Step, needed_for, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.log.as_of import AsOf, above_log_starts, cut_all
+from analytics.replay.log.as_of import above_log_starts, cut_all
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE
 from analytics.workspace import Workspace
 from jobs.cli.assumptions import assumed_in
-from jobs.cli.instant import EPOCH
 from jobs.runs.replay.coverage import coverage_of, log_starts, topics_beside
 from jobs.runs.replay.kept_evaluations import keep_evaluations
+from jobs.runs.replay.replayed_instant import replayed_instant
 from jobs.spark.progress import progress
 from jobs.spark.session import spark_session
 from jobs.spark.workload import is_small_workspace
@@ -112,7 +111,7 @@ def _given(spark: SparkSession, replayed: Replayed, steps: Sequence[Step]) -> di
     """Return stored tables and what else a replay is made of, as far as the steps take it."""
     made = {step.makes for step in steps}
     asked = {name for step in steps for name in step.of} - made
-    instant = _instant(replayed.as_of)
+    instant = replayed_instant(replayed.as_of)
     given: dict[str, Any] = {
         "rules": replay_rules(replayed.release),
         "coverage": coverage_of(
@@ -154,12 +153,3 @@ def _stored(spark: SparkSession, replayed: Replayed, name: str) -> DataFrame:
         return frame
     groups = pc.unique(replayed.tables.read(name, ["group_id"])["group_id"]).to_pylist()
     return frame.where(F.col("group_id").isin(groups))
-
-
-def _instant(said: Mapping[str, Any]) -> AsOf:
-    time = said["time"] and datetime.fromisoformat(said["time"])
-    offsets = {}
-    for place, end in said["offsets"].items():
-        topic, _, number = place.rpartition("-")
-        offsets[topic, int(number)] = end
-    return AsOf(offsets, round((time - EPOCH).total_seconds() * 1000) if time else None)

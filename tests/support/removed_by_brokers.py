@@ -12,20 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
-from analytics.evaluate.expiration.offset_log import offset_log
-from analytics.replay.offsets.offset_state import committed_offsets
-from tests.support.cuts import Cut
-from tests.support.replayed_cuts import OFFSETS, side_by_side
+from schemas.expiration_rules import expiration_eras
+from tests.support.expiration_logs import Row, committed_in, log_of, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    import pyarrow as pa
 
     from analytics.evaluate.expiration.retention import Retention
-    from analytics.replay.log.rules import ReplayRules
-    from schemas.expiration_rules import ExpirationRules
 
 ONE_SWEEP_MS = 1000
 FAR_AHEAD_MS = 4_000_000_000_000
@@ -72,46 +70,40 @@ def sweeps_of(removals: Iterable[dict[str, Any]]) -> list[Sweep]:
 
 
 def predictions(
-    spark: SparkSession,
-    decoded: Mapping[str, DataFrame],
+    decoded: Mapping[str, pa.Table],
     sweeps: list[Sweep],
-    replay: ReplayRules,
-    era: ExpirationRules,
+    release: str,
+    era: str,
     retention: Retention,
 ) -> list[Prediction]:
-    """Replay right before every sweep, all in one query, and say what was due then."""
-    cuts = [
-        Cut(
-            "",
-            str(number),
-            "",
-            "offsets",
-            None,
-            {(OFFSETS, each.partition): each.first_offset},
-            Path(),
-        )
-        for number, each in enumerate(sweeps)
+    """Say what was due right before every sweep."""
+    return [
+        _prediction(each, _rows_before(decoded, each, release, era, retention), era)
+        for each in sweeps
     ]
-    cut = side_by_side(spark, decoded, cuts)
-    log = offset_log(cut, replay, era)
-    rows = offset_expiration(committed_offsets(cut, replay), log, retention, FAR_AHEAD_MS)
-    by_sweep: dict[int, list[Row]] = defaultdict(list)
-    for row in rows.collect():
-        number, _, _ = row.group_id.partition("|")
-        by_sweep[int(number)].append(row)
-    return [_prediction(each, by_sweep[number], era) for number, each in enumerate(sweeps)]
 
 
-def _prediction(sweep: Sweep, rows: list[Row], era: ExpirationRules) -> Prediction:
+def _rows_before(
+    decoded: Mapping[str, pa.Table], sweep: Sweep, release: str, era: str, retention: Retention
+) -> list[Row]:
+    before = (pc.field("partition") == sweep.partition) & (pc.field("offset") < sweep.first_offset)
+    log = log_of({name: rows.filter(before) for name, rows in decoded.items()}, release, era)
+    found = offset_expiration(committed_in(log), log, retention, FAR_AHEAD_MS)
+    return rows_of("offset_expiration", found)
+
+
+def _prediction(sweep: Sweep, rows: list[Row], era: str) -> Prediction:
     due: set[Key] = set()
     unless: set[Key] = set()
     expires: dict[Key, int] = {}
     for row in rows:
-        key = (row.group_id.partition("|")[2], row.topic, row.partition)
+        key = (row.group_id, row.topic, row.partition)
         if row.expires_at is None or row.status == "blocked":
             continue
         expires[key] = round(row.expires_at.timestamp() * 1000)
-        is_due = expires[key] < sweep.at_ms or (era.due == "at" and expires[key] == sweep.at_ms)
+        is_due = expires[key] < sweep.at_ms or (
+            expiration_eras()[era].due == "at" and expires[key] == sweep.at_ms
+        )
         if is_due:
             (unless if row.rule == "unsubscribed_topic" else due).add(key)
     return Prediction(sweep, due, unless, expires)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.log.as_of import END, AsOf, cut_all
+from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.instants import END, AsOf
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE
 from schemas import TOPICS, record_types, table

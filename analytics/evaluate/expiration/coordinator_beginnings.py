@@ -6,32 +6,56 @@ settings only when it starts: the two things that explain a removal at another t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F
+import polars as pl
+
+from analytics.replay.metadata.coordinator_starts import STARTS
+from analytics.replay.spans.intervals import TIME
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from analytics.evaluate.expiration.offset_log import GroupRecords
 
-    from analytics.replay.log.as_of import Decoded
-
-EPOCH = ("coordinator_partition", "leader_epoch")
-_PLACE = (*EPOCH, "at")
-_STARTS = (
-    "coordinator_partition int, leader_epoch int, leader int, started_at timestamp, "
-    "is_restart boolean, idle_since timestamp, broker_starts array<timestamp>"
-)
+EPOCH: Final = ("coordinator_partition", "leader_epoch")
+_PLACE: Final = (*EPOCH, "at")
 
 
-def with_beginning(
-    removed: DataFrame, decoded: Decoded, starts: DataFrame | None = None
-) -> DataFrame:
+def first_records(
+    records: GroupRecords, removed: pl.DataFrame, starts: pl.DataFrame
+) -> pl.DataFrame:
+    """Return beginnings of coordinators that removed offsets, with their first record since.
+
+    Args:
+        records: Up to the instant, of whole partitions.
+        removed: Of `removed_offsets`, from these partitions.
+        starts: `STARTS`; no rows where there is no metadata log.
+
+    Returns:
+        `STARTS`, null but for `EPOCH` where the metadata log has none of a leader epoch, and
+        `first_at`: the time of the first record of the epoch since that beginning.
+    """
+    groups = records.decoded["group_metadata"].select(
+        pl.col("partition").alias(EPOCH[0]), EPOCH[1], pl.col("timestamp").cast(TIME).alias("at")
+    )
+    told = records.commits.select(*EPOCH, pl.col("committed_at").alias("at"))
+    times = pl.concat([told, groups]).join(removed.select(EPOCH).unique(), on=EPOCH, how="semi")
+    begun = times.select(EPOCH).unique().join(starts, on=EPOCH, how="left").with_row_index("nth")
+    since = ~pl.col("is_restart") | (pl.col("at") >= pl.col("started_at"))
+    first = (
+        times.join(begun.select(*EPOCH, "nth", "is_restart", "started_at"), on=EPOCH)
+        .filter(since.fill_null(value=True))
+        .group_by("nth")
+        .agg(pl.col("at").min().alias("first_at"))
+    )
+    return begun.join(first, on="nth").select(*STARTS.names(), "first_at")
+
+
+def with_beginning(removed: pl.DataFrame, begun: pl.DataFrame) -> pl.DataFrame:
     """Add when the coordinator began that wrote a tombstone.
 
     Args:
         removed: Has `coordinator_partition`, `leader_epoch` and `at`.
-        decoded: Decoded tables, cut at the instant.
-        starts: `coordinator_starts`; None where there is no metadata log.
+        begun: Of `first_records`.
 
     Returns:
         The rows with `leader` (int: the broker; null where no metadata log tells), `began_at`
@@ -42,45 +66,34 @@ def with_beginning(
         where that is not known) and `restarted_since` (timestamp: when the broker started again
         after the tombstone; null where it did not).
     """
-    if starts is None:
-        starts = removed.sparkSession.createDataFrame([], _STARTS)
     # An election before the metadata log begins was at no time that is known.
-    unknown = F.when(F.col("leader").isNull(), F.col("first_at"))
-    order = F.coalesce("started_at", "first_at")
-    beginning = F.struct(
-        F.coalesce("started_at", unknown).alias("began_at"),
-        F.col("first_at").alias("ready_by"),
-        F.col("is_restart").alias("by_restart"),
-        "idle_since",
+    unknown = pl.when(pl.col("leader").is_null()).then("first_at")
+    known = begun.with_columns(
+        pl.coalesce("started_at", unknown).alias("began_at"),
+        pl.coalesce("started_at", "first_at").alias("order"),
     )
-    since = F.filter("broker_starts", lambda started: started > F.col("at"))
-    found = (
-        removed.select(*_PLACE)
-        .where("at is not null")
-        .distinct()
-        .join(F.broadcast(_with_first_record(starts, decoded)), list(EPOCH))
-        .groupBy(*_PLACE)
-        .agg(
-            F.max("leader").alias("leader"),
-            F.max_by(beginning, F.when(order <= F.col("at"), order)).alias("last"),
-            F.min(F.array_min(since)).alias("restarted_since"),
+    there = removed.select(_PLACE).filter(pl.col("at").is_not_null()).unique()
+    beginnings = there.join(known, on=EPOCH)
+    last = (
+        beginnings.filter(pl.col("order") <= pl.col("at"))
+        .sort("order")
+        .unique(_PLACE, keep="last", maintain_order=True)
+        .select(
+            *_PLACE,
+            "began_at",
+            pl.col("first_at").alias("ready_by"),
+            pl.col("is_restart").alias("by_restart"),
+            "idle_since",
         )
-        .select(*_PLACE, "leader", "last.*", "restarted_since")
     )
-    return removed.join(found, list(_PLACE), "left")
-
-
-def _with_first_record(starts: DataFrame, decoded: Decoded) -> DataFrame:
-    """Return beginnings, and leader epochs without any, with `first_at`: their first record."""
-    commits = decoded["offset_commit"].select("partition", "leader_epoch", "timestamp")
-    groups = decoded["group_metadata"].select("partition", "leader_epoch", "timestamp")
-    since = ~F.col("is_restart") | (F.col("timestamp") >= F.col("started_at"))
-    return (
-        commits.unionByName(groups)
-        .where("leader_epoch is not null")
-        .withColumnRenamed("partition", "coordinator_partition")
-        .join(F.broadcast(starts), list(EPOCH), "left")
-        .where(F.coalesce(since, F.lit(col=True)))
-        .groupBy(*EPOCH, "leader", "started_at", "is_restart", "idle_since")
-        .agg(F.min("timestamp").alias("first_at"), F.first("broker_starts").alias("broker_starts"))
+    leaders = beginnings.group_by(_PLACE).agg(pl.col("leader").max())
+    again = (
+        beginnings.select(*_PLACE, "broker_starts")
+        .explode("broker_starts")
+        .filter(pl.col("broker_starts") > pl.col("at"))
+        .group_by(_PLACE)
+        .agg(pl.col("broker_starts").min().alias("restarted_since"))
     )
+    for each in (leaders, last, again):
+        removed = removed.join(each, on=_PLACE, how="left")
+    return removed

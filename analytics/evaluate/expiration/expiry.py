@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.log.stored_values import LAST_MILLISECOND
+from analytics.replay.spans.intervals import TIME
 from schemas.expiration_rules import ExpirationRules, rule_names
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+NO_EXPIRE_TIME: Final = -1
+LAST_MILLISECOND: Final = 253_402_300_799_999
+"""9999-12-31T23:59:59.999Z, the last instant that tables have."""
 
-NO_EXPIRE_TIME = -1
-EXPIRY = (
-    "rule",
-    "base_ms",
-    "retention_ms",
-    "retention_source",
-    "expires_ms",
-    "goes_after",
-    "is_kept",
-)
-
-MAY_NOT_BE_KEPT = (
+MAY_NOT_BE_KEPT: Final = (
     "a streams group of 4.1 keeps the offsets of its topics once its topology is configured, after "
     "a load with the next heartbeat: that leaves no record"
 )
@@ -31,8 +21,8 @@ MAY_NOT_BE_KEPT = (
 
 
 def with_expiry(
-    rows: DataFrame, era: ExpirationRules, before: ExpirationRules | None = None
-) -> DataFrame:
+    rows: pl.DataFrame, era: ExpirationRules, before: ExpirationRules | None = None
+) -> pl.DataFrame:
     """Add what decides about each offset, and from when on it does.
 
     Args:
@@ -50,88 +40,91 @@ def with_expiry(
     """
     expiry = _expiry(era)
     if before is not None:
-        expiry = F.when(F.col("is_before"), _expiry(before)).otherwise(expiry)
-    said = rows.withColumn("expiry", expiry)
-    for name in EXPIRY:
-        said = said.withColumn(name, F.col(f"expiry.{name}"))
-    return said.drop("expiry")
+        is_before = pl.col("is_before")
+        expiry = {
+            name: pl.when(is_before).then(_expiry(before)[name]).otherwise(said)
+            for name, said in expiry.items()
+        }
+    return rows.with_columns(said.alias(name) for name, said in expiry.items())
 
 
-def is_due(at_ms: Column) -> Column:
+def is_due(at_ms: pl.Expr) -> pl.Expr:
     """Return whether a cleanup at an instant takes what `with_expiry` said of; false if kept."""
-    expires = F.col("expires_ms")
-    due = F.when(F.col("goes_after"), at_ms > expires).otherwise(at_ms >= expires)
-    return F.coalesce(due, F.lit(col=False))
+    expires = pl.col("expires_ms")
+    due = pl.when("goes_after").then(at_ms > expires).otherwise(at_ms >= expires)
+    return due.fill_null(value=False)
 
 
-def as_time(milliseconds: Column) -> Column:
-    """Return epoch milliseconds as a timestamp, the nearest one where Spark has none for them."""
-    within = F.least(F.greatest(milliseconds, F.lit(0)), F.lit(LAST_MILLISECOND))
-    return F.when(milliseconds.isNotNull(), F.timestamp_millis(within.cast("bigint")))
+def as_time(milliseconds: pl.Expr) -> pl.Expr:
+    """Return epoch milliseconds as a timestamp, the nearest one where tables have none for them."""
+    return (milliseconds.clip(0, LAST_MILLISECOND) * 1000).cast(pl.Datetime("us")).cast(TIME)
 
 
-def has_expire_time() -> Column:
+def as_ms(time: str) -> pl.Expr:
+    """Return a timestamp's epoch milliseconds."""
+    return pl.col(time).dt.epoch("ms")
+
+
+def has_expire_time() -> pl.Expr:
     """Return whether the commit has an expire time of its own (``-1`` is none)."""
-    stored = F.col("expire_ms")
-    return stored.isNotNull() & (stored != NO_EXPIRE_TIME)
+    return pl.col("expire_ms").fill_null(NO_EXPIRE_TIME) != NO_EXPIRE_TIME
 
 
-def _expiry(era: ExpirationRules) -> Column:
+def _expiry(era: ExpirationRules) -> dict[str, pl.Expr]:
     names = rule_names()
-    kept_by = F.when(F.col("kept_by").isin(*era.heeds), F.col("kept_by"))
+    kept_by = pl.lit(None, pl.String)
+    if era.heeds:
+        kept_by = pl.when(pl.col("kept_by").is_in(era.heeds)).then("kept_by")
     by_record = has_expire_time()
     if era.expire_timestamp != "always":
-        by_record &= kept_by.isNull()
+        by_record &= kept_by.is_null()
     base = _base(era)
     # A base of nothing keeps as well: share groups, and what an era has no rule for.
-    kept = ~by_record & (kept_by.isNotNull() | base.isNull())
-    rule = F.when(by_record, names[era.rule_of_expire_timestamp])
-    if era.per_offset:
-        rule = rule.otherwise(names["per_offset"])
-    else:
-        rule = rule.otherwise(_named(F.coalesce(kept_by, F.col("condition"))))
-    instant = F.when(by_record, F.col("expire_ms")).otherwise(base + F.col("retention_ms"))
-    if era.heeds:
-        instant = F.greatest(instant, _when_free(era, by_record))
-    return F.struct(
-        rule.alias("rule"),
-        F.when(by_record, F.col("commit_ms")).when(~kept, base).alias("base_ms"),
-        F.when(by_record, F.col("expire_ms") - F.col("commit_ms"))
-        .otherwise(F.col("retention_ms"))
-        .alias("retention_ms"),
-        F.when(by_record, "record").otherwise(F.col("retention_source")).alias("retention_source"),
-        F.when(~kept, instant).alias("expires_ms"),
-        F.lit(era.due == "after").alias("goes_after"),
-        kept.alias("is_kept"),
+    kept = ~by_record & (kept_by.is_not_null() | base.is_null())
+    otherwise = (
+        pl.lit(names["per_offset"])
+        if era.per_offset
+        else pl.coalesce(kept_by, "condition").replace_strict(
+            names, default=None, return_dtype=pl.String
+        )
     )
+    rule = pl.when(by_record).then(pl.lit(names[era.rule_of_expire_timestamp])).otherwise(otherwise)
+    instant = pl.when(by_record).then("expire_ms").otherwise(base + pl.col("retention_ms"))
+    if era.heeds:
+        instant = pl.max_horizontal(instant, *_when_free(era, by_record))
+    own = pl.col("expire_ms") - pl.col("commit_ms")
+    source = pl.col("retention_source")
+    return {
+        "rule": rule,
+        "base_ms": pl.when(by_record).then("commit_ms").when(~kept).then(base),
+        "retention_ms": pl.when(by_record).then(own).otherwise("retention_ms"),
+        "retention_source": pl.when(by_record).then(pl.lit("record")).otherwise(source),
+        "expires_ms": pl.when(~kept).then(instant),
+        "goes_after": pl.lit(era.due == "after"),
+        "is_kept": kept,
+    }
 
 
-def _base(era: ExpirationRules) -> Column:
-    commit = F.col("commit_ms")
+def _base(era: ExpirationRules) -> pl.Expr:
+    commit = pl.col("commit_ms")
     bases = {
         "commit": commit,
-        "state": F.coalesce("state_ms", commit),
-        "end_of_protection": F.coalesce(F.unix_millis("kept_until"), commit),
-        "none": F.lit(None).cast("bigint"),
+        "state": pl.coalesce("state_ms", commit),
+        "end_of_protection": pl.coalesce(as_ms("kept_until"), commit),
     }
-    chosen = bases["none"]
+    chosen = pl.lit(None, pl.Int64)
     for condition, base in era.counts_from.items():
-        chosen = F.when(F.col("condition") == condition, bases[base]).otherwise(chosen)
+        if base in bases:
+            is_so = pl.col("condition") == condition
+            chosen = pl.when(is_so).then(bases[base]).otherwise(chosen)
     return chosen
 
 
-def _when_free(era: ExpirationRules, by_record: Column) -> Column:
-    """Return when the last of what kept the offset ended; null where nothing did."""
-    ends = [F.unix_millis("kept_until")]
+def _when_free(era: ExpirationRules, by_record: pl.Expr) -> list[pl.Expr]:
+    """Return when each of what kept the offset ended; null where nothing did."""
+    ends = [as_ms("kept_until")]
     if era.expire_timestamp == "always":
-        ends = [F.when(~by_record, each) for each in ends]
+        ends = [pl.when(~by_record).then(each) for each in ends]
     if era.pending_transaction_keeps:
-        ends.append(F.unix_millis("blocked_until"))
-    return F.greatest(*ends, F.lit(None).cast("bigint"))
-
-
-def _named(what: Column) -> Column:
-    name = F.lit(None).cast("string")
-    for key, said in rule_names().items():
-        name = F.when(what == key, said).otherwise(name)
-    return name
+        ends.append(as_ms("blocked_until"))
+    return ends

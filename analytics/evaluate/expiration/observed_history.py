@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
 
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
-from analytics.evaluate.expiration.retention import of_partition
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.coverage import WHOLE, Coverage
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from analytics.replay.log.as_of import Decoded
+from analytics.replay.removals.lost_records import of_partition
 
 COMPACTED = "history before that was compacted"
 LOST = "records before that are lost"
@@ -42,62 +38,56 @@ class ObservedHistory:
     coverage: Coverage = WHOLE
 
     @property
-    def now_ms(self) -> Column:
+    def now_ms(self) -> pl.Expr:
         """The instant of a row's `coordinator_partition`."""
-        return F.coalesce(of_partition(self.instants), F.lit(self.as_of_ms))
+        return pl.coalesce(of_partition(self.instants), pl.lit(self.as_of_ms, pl.Int64))
 
-    @property
+    @cached_property
     def lost_until(self) -> dict[int, int]:
         """By partition, the offset after its last loss."""
         losses = self.coverage.losses_of_topic(CONSUMER_OFFSETS)
         return {number: max(each.end for each in found) for number, found in losses.items()}
 
-    def is_known(self) -> Column:
+    @property
+    def _shown(self) -> pl.Expr:
+        return of_partition(self.compacted_until).fill_null(0)
+
+    @property
+    def _whole(self) -> pl.Expr:
+        return of_partition(self.lost_until).fill_null(0)
+
+    def is_known(self) -> pl.Expr:
         """Return whether all of a stretch is known that `exposures` tells of.
 
         What compaction left before its end is the last commit of each key; of what lies before a
         loss nobody knows whether it was.
         """
-        shown = F.coalesce(of_partition(self.compacted_until), F.lit(0))
-        whole = F.coalesce(of_partition(self.lost_until), F.lit(0))
-        return (F.col("to_offset") > shown) & (F.col("commit_position") >= whole)
+        return (pl.col("to_offset") > self._shown) & (pl.col("commit_position") >= self._whole)
 
-    def periods(self, decoded: Decoded) -> DataFrame:
+    def periods(self, commits: pl.DataFrame) -> pl.DataFrame:
         """Return the time observed of each group that ever committed.
 
+        Args:
+            commits: Of `commit_rows`: all of the partitions that it has rows of.
+
         Returns:
-            `coordinator_partition`, `group_id`, `observed_from_ms` and `observed_to_ms` (bigint),
-            and `bound` (what bounds it: `COMPACTED` or `LOST`, null where the group began then).
+            `GROUP_KEY`, `observed_from_ms` and `observed_to_ms` (bigint), and `bound` (what bounds
+            it: `COMPACTED` or `LOST`, null where the group began then).
         """
-        commits = decoded["offset_commit"].select(
-            F.col("partition").alias("coordinator_partition"),
-            F.col("key.group").alias("group_id"),
-            "offset",
-            F.coalesce(F.unix_millis("timestamp"), F.col("value.commit_timestamp")).alias("at_ms"),
+        whole_from = pl.max_horizontal(self._shown, self._whole)
+        at_ms = pl.coalesce(pl.col("committed_at").dt.epoch("ms"), "commit_ms")
+        shown = at_ms.filter(pl.col("record_offset") >= whole_from)
+        by_group = commits.group_by(GROUP_KEY).agg(
+            at_ms.min().alias("first_ms"), shown.min().alias("shown_ms")
         )
-        shown = F.coalesce(of_partition(self.compacted_until), F.lit(0))
-        whole = F.coalesce(of_partition(self.lost_until), F.lit(0))
-        is_shown = F.col("offset") >= F.greatest(shown, whole)
-        by_group = commits.groupBy("coordinator_partition", "group_id").agg(
-            F.min("at_ms").alias("first_ms"),
-            F.min(F.when(is_shown, F.col("at_ms"))).alias("shown_ms"),
-        )
-        of_partitions = by_group.groupBy("coordinator_partition").agg(
-            F.min("shown_ms").alias("since_ms")
-        )
-        since = F.when(F.greatest(shown, whole) > 0, F.coalesce("since_ms", self.now_ms))
-        begins_later = since.isNull() | (F.col("first_ms") >= since)
-        return (
-            by_group.join(F.broadcast(of_partitions), "coordinator_partition")
-            .withColumn(
-                "bound", F.when(~begins_later, F.when(whole >= shown, LOST).otherwise(COMPACTED))
-            )
-            .withColumn("observed_to_ms", self.now_ms)
-            .withColumn(
-                "observed_from_ms",
-                F.least(F.greatest("first_ms", since), F.col("observed_to_ms")),
-            )
-            .select(
-                "coordinator_partition", "group_id", "observed_from_ms", "observed_to_ms", "bound"
-            )
+        began = pl.col("shown_ms").min().over("coordinator_partition")
+        since = pl.when(whole_from > 0).then(pl.coalesce(began, self.now_ms))
+        lacks = pl.when(self._whole >= self._shown).then(pl.lit(LOST)).otherwise(pl.lit(COMPACTED))
+        begins_later = pl.col("since_ms").is_null() | (pl.col("first_ms") >= pl.col("since_ms"))
+        observed_from = pl.max_horizontal("first_ms", "since_ms")
+        return by_group.with_columns(since.alias("since_ms")).select(
+            *GROUP_KEY,
+            pl.min_horizontal(observed_from, self.now_ms).alias("observed_from_ms"),
+            self.now_ms.alias("observed_to_ms"),
+            pl.when(~begins_later).then(lacks).alias("bound"),
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.evaluate.expiration.expiry import (
     MAY_NOT_BE_KEPT,
@@ -15,20 +15,17 @@ from analytics.evaluate.expiration.expiry import (
     with_expiry,
 )
 from analytics.evaluate.expiration.offset_log import OffsetLog, with_transactions
-from analytics.evaluate.expiration.retention import Retention, of_partition, with_retention
-from analytics.replay.contract import as_table
-from analytics.replay.history.offset_conditions import (
+from analytics.evaluate.expiration.retention import Retention, with_retention
+from analytics.replay.offsets.commit_rows import KEY
+from analytics.replay.offsets.effective_commits import COMMIT
+from analytics.replay.removals.lost_records import of_partition
+from analytics.replay.spans.conditions import (
     AT_THE_END,
     STREAMS_GROUP,
     UNSUBSCRIBED,
     with_condition,
 )
-from analytics.replay.history.offset_lives import KEY
-from analytics.replay.log.latest import records_at
 from schemas.expiration_rules import rule_name
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED, UNTOLD = (
     "protected",
@@ -38,25 +35,25 @@ PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED, UNTOLD = (
     "blocked",
     "cannot_tell",
 )
-CANNOT_TELL = "cannot tell: "
+CANNOT_TELL: Final = "cannot tell: "
 """How the note of a row begins whose status is `UNTOLD`."""
 
 
 def offset_expiration(
-    committed: DataFrame,
+    committed: pl.DataFrame,
     log: OffsetLog,
     retention: Retention,
     as_of_ms: int,
     *,
-    groups: DataFrame | None = None,
+    groups: pl.DataFrame | None = None,
     instants: Mapping[int, int] | None = None,
-    ends: DataFrame | None = None,
-) -> DataFrame:
-    """Return the table `offset_expiration`.
+    ends: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Return the rows of the table `offset_expiration`, and more columns.
 
     Args:
         committed: The state table `committed_offsets` at the instant.
-        log: The log up to the instant.
+        log: The log up to the instant, of all groups that have committed.
         retention: Of the coordinators.
         as_of_ms: The instant, in epoch milliseconds.
         groups: The state table `groups`, which says what is not known of whom; None: all is known.
@@ -65,45 +62,40 @@ def offset_expiration(
             as they are known; None where none is.
     """
     placed = _with_missing(in_force(committed, log), committed, groups, log)
-    # Computed here: one expression of all that follows would be thousands of lines of code.
-    known = with_expiry(with_retention(placed, retention), log.era).localCheckpoint()
-    now = F.coalesce(of_partition(instants or {}), F.lit(as_of_ms))
-    judged = known.withColumn("now_ms", now).withColumn("is_due", is_due(F.col("now_ms")))
-    blocked = F.col("is_due") & F.col("blocking_producers").isNotNull()
-    if not log.era.pending_transaction_keeps:
-        blocked = F.lit(col=False)
-    judged = judged.withColumn("is_blocked", blocked)
+    known = with_expiry(with_retention(placed, retention), log.era)
+    now = pl.coalesce(of_partition(instants or {}), pl.lit(as_of_ms, pl.Int64))
+    blocks = pl.col("blocking_producers").is_not_null() & log.era.pending_transaction_keeps
     # A commit that came, or that a marker made effective, late was not there to be removed before.
-    in_force_since = F.coalesce("effective_at", "written_at")
-    from_then = F.greatest(F.col("expires_ms"), F.unix_millis(in_force_since))
-    next_cleanup = F.when(~F.col("is_kept"), from_then + F.col("check_interval_ms"))
-    judged = judged.withColumn("cleanup_ms", next_cleanup)
-    judged = judged.withColumn("note", _note(streams_keep=log.replay.streams_readiness_is_recorded))
-    is_told = ~F.coalesce(F.startswith("note", F.lit(CANNOT_TELL)), F.lit(col=False))
-    judged = judged.withColumn("is_told", is_told)
-    status = (
-        F.when(~F.col("is_told"), UNTOLD)
-        .when(F.col("is_kept"), PROTECTED)
-        .when(~F.col("is_due"), SCHEDULED)
-        .when(F.col("is_blocked"), BLOCKED)
-        .when(F.col("now_ms") > F.col("cleanup_ms"), OVERDUE)
-        .otherwise(DUE)
-    )
-    rows = (
-        judged.withColumn("status", status)
-        .withColumn(
-            "rule", F.when(F.col("is_blocked"), rule_name("pending")).otherwise(F.col("rule"))
+    in_force_since = pl.coalesce("effective_at", "written_at").dt.epoch("ms")
+    next_cleanup = pl.max_horizontal("expires_ms", in_force_since) + pl.col("check_interval_ms")
+    judged = (
+        known.with_columns(now.alias("now_ms"))
+        .with_columns(is_due(pl.col("now_ms")).alias("is_due"))
+        .with_columns(
+            (pl.col("is_due") & blocks).alias("is_blocked"),
+            pl.when(~pl.col("is_kept")).then(next_cleanup).alias("cleanup_ms"),
+            _note(streams_keep=log.replay.streams_readiness_is_recorded).alias("note"),
         )
-        .withColumn("rules", F.lit(log.era.name))
-        .withColumn("base_timestamp", F.when(F.col("is_told"), as_time(F.col("base_ms"))))
-        .withColumn("expires_at", F.when(F.col("is_told"), as_time(F.col("expires_ms"))))
-        .withColumn("next_cleanup_at", F.when(F.col("is_told"), as_time(F.col("cleanup_ms"))))
-        .withColumn("blocked_by", F.when(F.col("is_told") & F.col("is_blocked"), _producers()))
+        .with_columns((~_is_untold()).alias("is_told"))
     )
-    return as_table(_with_ends(rows, ends), "offset_expiration")
+    is_told = pl.col("is_told")
+    rule = pl.when("is_blocked").then(pl.lit(rule_name("pending"))).otherwise("rule")
+    times = {
+        "base_timestamp": "base_ms",
+        "expires_at": "expires_ms",
+        "next_cleanup_at": "cleanup_ms",
+    }
+    rows = judged.with_columns(
+        _status().alias("status"),
+        rule.alias("rule"),
+        pl.lit(log.era.name).alias("rules"),
+        *(pl.when(is_told).then(as_time(pl.col(each))).alias(name) for name, each in times.items()),
+        pl.when(is_told & pl.col("is_blocked")).then(_producers()).alias("blocked_by"),
+    )
+    return _with_ends(rows, ends)
 
 
-def in_force(committed: DataFrame, log: OffsetLog) -> DataFrame:
+def in_force(committed: pl.DataFrame, log: OffsetLog) -> pl.DataFrame:
     """Return committed offsets with what their expiry rests on.
 
     Returns:
@@ -112,92 +104,101 @@ def in_force(committed: DataFrame, log: OffsetLog) -> DataFrame:
         and what `with_condition` and `with_transactions` add.
     """
     places = committed.select("coordinator_partition", "record_offset")
-    value = F.col("value")
-    live = records_at(log.decoded["offset_commit"], places).select(
-        "coordinator_partition",
-        F.col("key.group").alias("group_id"),
-        F.col("key.topic").alias("topic"),
-        F.col("key.partition").alias("partition"),
-        "record_offset",
-        value["offset"].alias("committed_offset"),
-        value["commit_timestamp"].alias("commit_ms"),
-        value["expire_timestamp"].alias("expire_ms"),
-        F.col("timestamp").alias("written_at"),
-        F.lit(AT_THE_END).alias("place"),
+    live = log.records.commits.join(places, on=places.columns).select(
+        *KEY,
+        *("record_offset", "committed_offset", "commit_ms", "expire_ms"),
+        pl.col("committed_at").alias("written_at"),
+        pl.lit(AT_THE_END, pl.Int64).alias("place"),
     )
-    markers = log.pending.where(F.col("outcome") == "COMMIT").select(
-        *KEY, "record_offset", F.col("until_at").alias("effective_at")
+    markers = log.pending.filter(pl.col("outcome") == COMMIT).select(
+        *KEY, "record_offset", pl.col("until_at").alias("effective_at")
     )
-    live = live.join(markers, [*KEY, "record_offset"], "left")
+    live = live.join(markers, on=[*KEY, "record_offset"], how="left")
     placed = with_condition(live, log.groups, log.protections, log.protects)
     return with_transactions(placed, log.pending)
 
 
 def _with_missing(
-    placed: DataFrame, committed: DataFrame, groups: DataFrame | None, log: OffsetLog
-) -> DataFrame:
+    placed: pl.DataFrame, committed: pl.DataFrame, groups: pl.DataFrame | None, log: OffsetLog
+) -> pl.DataFrame:
     """Add `missing`: what the dump lacks that the expiry of an offset rests on; null where none."""
-    own = committed.select(*KEY, F.when(~F.col("complete"), F.col("missing")).alias("own_missing"))
-    placed = placed.join(own, list(KEY), "left")
-    missing = F.col("own_missing")
+
+    def lacking(rows: pl.DataFrame, *key: str) -> pl.DataFrame:
+        return rows.filter(~pl.col("complete")).select(*key, pl.col("missing").alias("lacks"))
+
+    placed = placed.join(lacking(committed, *KEY), on=list(KEY), how="left").rename(
+        {"lacks": "missing"}
+    )
     # Where the era heeds nothing of the group, nothing rests on what is not known of it.
-    if groups is not None and log.era.heeds:
-        of_group = groups.select(
-            "group_id", F.when(~F.col("complete"), F.col("missing")).alias("group_missing")
-        )
-        placed = placed.join(F.broadcast(of_group), "group_id", "left")
-        missing = F.coalesce(missing, F.col("group_missing"))
-    return placed.withColumn("missing", missing).drop("own_missing", "group_missing")
+    if groups is None or not log.era.heeds:
+        return placed
+    of_group = placed.join(lacking(groups, "group_id"), on="group_id", how="left")
+    return of_group.with_columns(pl.coalesce("missing", "lacks").alias("missing")).drop("lacks")
 
 
-def _producers() -> Column:
-    listed = F.array_join(F.col("blocking_producers").cast("array<string>"), ", ")
-    return F.concat(F.lit("open transaction of producer "), listed)
+def _producers() -> pl.Expr:
+    listed = pl.col("blocking_producers").cast(pl.List(pl.String)).list.join(", ")
+    return pl.concat_str(pl.lit("open transaction of producer "), listed)
 
 
-def _note(*, streams_keep: bool) -> Column:
+def _status() -> pl.Expr:
+    return (
+        pl.when(~pl.col("is_told"))
+        .then(pl.lit(UNTOLD))
+        .when("is_kept")
+        .then(pl.lit(PROTECTED))
+        .when(~pl.col("is_due"))
+        .then(pl.lit(SCHEDULED))
+        .when("is_blocked")
+        .then(pl.lit(BLOCKED))
+        .when(pl.col("now_ms") > pl.col("cleanup_ms"))
+        .then(pl.lit(OVERDUE))
+        .otherwise(pl.lit(DUE))
+    )
+
+
+def _is_untold() -> pl.Expr:
+    return pl.col("note").str.starts_with(CANNOT_TELL).fill_null(value=False)
+
+
+def _note(*, streams_keep: bool) -> pl.Expr:
     """Return what a row cannot show by itself; null where there is nothing to add.
 
     Args:
         streams_keep: Whether a streams group with members surely keeps offsets of its topics.
     """
-    may_rebalance = F.col("condition") == UNSUBSCRIBED
-    is_over = F.col("is_due") & ~F.col("is_kept")
-    due = as_time(F.col("expires_ms"))
-    own = F.when(has_expire_time(), F.col("expire_ms"))
-    otherwise = F.coalesce(own, F.col("commit_ms") + F.col("retention_ms"))
-    rests_on_heartbeat = (F.col("condition") == STREAMS_GROUP) & F.col("is_kept")
-    rests_on_heartbeat &= (otherwise <= F.col("now_ms")) & F.lit(not streams_keep)
+    may_rebalance = pl.col("condition") == UNSUBSCRIBED
+    is_over = pl.col("is_due") & ~pl.col("is_kept")
+    due = as_time(pl.col("expires_ms"))
+    own = pl.when(has_expire_time()).then("expire_ms")
+    otherwise = pl.coalesce(own, pl.col("commit_ms") + pl.col("retention_ms"))
+    rests_on_heartbeat = (pl.col("condition") == STREAMS_GROUP) & pl.col("is_kept")
+    rests_on_heartbeat &= (otherwise <= pl.col("now_ms")) & (not streams_keep)
+    effective = pl.col("effective_at")
     return (
-        F.when(F.col("missing").isNotNull(), F.concat(F.lit(CANNOT_TELL), "missing"))
-        .when(rests_on_heartbeat, CANNOT_TELL + MAY_NOT_BE_KEPT)
-        .when(is_over & may_rebalance, "kept while the group rebalances, which no record shows")
-        .when(
-            F.col("effective_at") > due,
-            "in force only since the COMMIT marker of its transaction, after it was due",
-        )
-        .when(
-            F.col("effective_at").isNull() & (F.col("written_at") > due),
-            "due already when it was committed",
-        )
+        pl.when(pl.col("missing").is_not_null())
+        .then(pl.concat_str(pl.lit(CANNOT_TELL), "missing"))
+        .when(rests_on_heartbeat)
+        .then(pl.lit(CANNOT_TELL + MAY_NOT_BE_KEPT))
+        .when(is_over & may_rebalance)
+        .then(pl.lit("kept while the group rebalances, which no record shows"))
+        .when(effective > due)
+        .then(pl.lit("in force only since the COMMIT marker of its transaction, after it was due"))
+        .when(effective.is_null() & (pl.col("written_at") > due))
+        .then(pl.lit("due already when it was committed"))
     )
 
 
-def _with_ends(rows: DataFrame, ends: DataFrame | None) -> DataFrame:
+def _with_ends(rows: pl.DataFrame, ends: pl.DataFrame | None) -> pl.DataFrame:
     """Add what a consumer would read again, or miss, that comes back without its offset."""
-    committed = F.col("committed_offset")
+    named = ("log_start_offset", "log_end_offset")
     if ends is None:
-        nothing = F.lit(None).cast("bigint")
-        rows = rows.withColumn("log_start_offset", nothing).withColumn("log_end_offset", nothing)
+        rows = rows.with_columns(pl.lit(None, pl.Int64).alias(name) for name in named)
     else:
-        named = ends.select("topic", "partition", "log_start_offset", "log_end_offset")
-        rows = rows.join(F.broadcast(named), ["topic", "partition"], "left")
-    again = committed - F.col("log_start_offset")
-    skipped = F.col("log_end_offset") - committed
-    return rows.withColumn("read_again_if_earliest", _at_least_none(again)).withColumn(
-        "skipped_if_latest", _at_least_none(skipped)
+        known = ends.select("topic", "partition", *named)
+        rows = rows.join(known, on=["topic", "partition"], how="left")
+    committed = pl.col("committed_offset")
+    return rows.with_columns(
+        (committed - pl.col("log_start_offset")).clip(0).alias("read_again_if_earliest"),
+        (pl.col("log_end_offset") - committed).clip(0).alias("skipped_if_latest"),
     )
-
-
-def _at_least_none(count: Column) -> Column:
-    return F.when(count < 0, 0).otherwise(count)

@@ -1,26 +1,41 @@
-"""What all questions about expiry are answered from, gathered once from the decoded tables."""
+"""What all questions about expiry are answered from, gathered once from the records of groups.
+
+Takes frames of polars of whole groups, of any number of partitions of `__consumer_offsets`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.history.group_spans import group_spans, protection_spans
-from analytics.replay.history.offset_lives import (
-    KEY,
+from analytics.replay.log.rules import ReplayRules
+from analytics.replay.offsets.commit_rows import KEY
+from analytics.replay.offsets.effective_commits import (
     REMOVED,
+    ended_commits,
     offset_events,
     pending_spans,
 )
-from analytics.replay.history.removed_offsets import HEEDED
-from analytics.replay.log.as_of import Decoded
-from analytics.replay.log.rules import ReplayRules
+from analytics.replay.removals.removed_offsets import HEEDED
+from analytics.replay.spans.group_spans import group_spans, protection_spans
 from schemas.expiration_rules import ExpirationRules
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+
+@dataclass(frozen=True)
+class GroupRecords:
+    """Records of whole groups, up to an instant.
+
+    Attributes:
+        commits: Of `commit_rows`.
+        markers: Of `marker_rows`: all of the partitions.
+        decoded: The other decoded tables about groups, by name.
+    """
+
+    commits: pl.DataFrame
+    markers: pl.DataFrame
+    decoded: Mapping[str, pl.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -28,48 +43,55 @@ class OffsetLog:
     """Frames at an instant, and the rules.
 
     Attributes:
-        decoded: The decoded tables, cut at the instant.
+        records: What they are made of.
         replay: How the release replays.
         era: By which offsets expire.
         before: The era of what a release before an upgrade wrote; None where all is of one era.
+        events: `offset_events`.
         pending: `pending_spans`.
         groups: `group_spans`.
         protections: `protection_spans`.
     """
 
-    decoded: Decoded
+    records: GroupRecords
     replay: ReplayRules
     era: ExpirationRules
     before: ExpirationRules | None
-    pending: DataFrame
-    groups: DataFrame
-    protections: DataFrame
+    events: pl.DataFrame
+    pending: pl.DataFrame
+    groups: pl.DataFrame
+    protections: pl.DataFrame
 
     @property
     def protects(self) -> tuple[str, ...]:
         """What keeps an offset in this era, what goes before first; else what does since 2.4."""
         return self.era.heeds or HEEDED
 
-    def events(self) -> DataFrame:
-        """Return `offset_events`: as many rows as there are commits, computed at each use."""
-        return offset_events(self.decoded, self.replay)
-
 
 def offset_log(
-    decoded: Decoded,
+    records: GroupRecords,
     replay: ReplayRules,
     era: ExpirationRules,
     before: ExpirationRules | None = None,
 ) -> OffsetLog:
-    """Gather what the questions share; groups' records are few and computed here and now."""
-    commits = decoded["offset_commit"] if replay.groups_end_by_tombstones else None
-    groups = group_spans(decoded, commits).localCheckpoint()
-    protections = protection_spans(decoded, groups).localCheckpoint()
-    pending = pending_spans(decoded, replay).localCheckpoint()
-    return OffsetLog(decoded, replay, era, before, pending, groups, protections)
+    """Gather what the questions share."""
+    groups = group_spans(
+        records.decoded, records.commits if replay.groups_end_by_tombstones else None
+    )
+    ended = ended_commits(records.commits, records.markers, replay)
+    return OffsetLog(
+        records,
+        replay,
+        era,
+        before,
+        offset_events(ended, replay),
+        pending_spans(ended, replay),
+        groups,
+        protection_spans(records.decoded, groups),
+    )
 
 
-def with_transactions(places: DataFrame, pending: DataFrame) -> DataFrame:
+def with_transactions(places: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFrame:
     """Add what transactions had pending on each offset at a place in the log.
 
     Args:
@@ -77,47 +99,49 @@ def with_transactions(places: DataFrame, pending: DataFrame) -> DataFrame:
         pending: `pending_spans`.
 
     Returns:
-        The places with `blocking_producers` (array<bigint> of open transactions, null where there
+        The places with `blocking_producers` (list of the ids of open transactions, null where there
         is none) and `blocked_until` (timestamp: when the last one before ended without taking
         effect; null where none did).
     """
-    is_over = F.col("until_position") < F.col("place")
-    is_open = F.col("until_position").isNull() | (F.col("until_position") >= F.col("place"))
+    until, place = pl.col("until_position"), pl.col("place")
+    is_open = until.is_null() | (until >= place)
+    is_vain = (until < place) & (pl.col("outcome") != REMOVED)
+    key = [*KEY, "place"]
     found = (
-        places.select(*KEY, "place")
-        .distinct()
-        .join(pending, list(KEY))
-        .where(F.col("record_offset") < F.col("place"))
-        .groupBy(*KEY, "place")
+        places.select(key)
+        .unique()
+        .join(pending, on=list(KEY))
+        .filter(pl.col("record_offset") < place)
+        .group_by(key)
         .agg(
-            F.sort_array(F.collect_set(F.when(is_open, F.col("producer_id")))).alias("open"),
-            F.max(F.when(is_over & (F.col("outcome") != REMOVED), F.col("until_at"))).alias(
-                "blocked_until"
-            ),
+            pl.col("producer_id").filter(is_open).unique().sort().alias("open"),
+            pl.col("until_at").filter(is_vain).max().alias("blocked_until"),
         )
-        .withColumn("blocking_producers", F.when(F.size("open") > 0, F.col("open")))
+        .with_columns(
+            pl.when(pl.col("open").list.len() > 0).then("open").alias("blocking_producers")
+        )
         .drop("open")
     )
-    return places.join(found, [*KEY, "place"], "left")
+    return places.join(found, on=key, how="left")
 
 
-def modern_since(decoded: Decoded) -> DataFrame:
-    """Return one row: `modern_ms`, when a record first shows 2.1 or newer; null where none does.
+def modern_since(records: GroupRecords) -> int | None:
+    """Return when a record first shows 2.1 or newer, in epoch milliseconds; None where none does.
 
     Before 2.1 every commit was stored in version 1 or 0 and with an expire time, and every group
     in version 1 or 0.
     """
-    value = F.col("value")
-    commits = decoded["offset_commit"].where(
-        (F.col("value_version") > 1)
-        | ((F.col("value_version") == 1) & (value["expire_timestamp"] == -1))
-    )
-    groups = decoded["group_metadata"].where(F.col("value_version") > 1)
-    told = commits.select(_time(value["commit_timestamp"])).unionByName(
-        groups.select(_time(value["current_state_timestamp"]))
-    )
-    return told.agg(F.min("said_ms").alias("modern_ms"))
+    version = pl.col("value_version")
+    is_modern = (version > 1) | ((version == 1) & (pl.col("expire_ms") == -1))
+    told = [records.commits.filter(is_modern).select(_time("committed_at", pl.col("commit_ms")))]
+    groups = records.decoded["group_metadata"]
+    if groups.height:
+        state = pl.col("value").struct.field("current_state_timestamp")
+        told.append(groups.filter(version > 1).select(_time("timestamp", state)))
+    first = pl.concat(told)["said_ms"].min()
+    return first if isinstance(first, int) else None
 
 
-def _time(otherwise: Column) -> Column:
-    return F.coalesce(F.unix_millis("timestamp"), F.when(otherwise > 0, otherwise)).alias("said_ms")
+def _time(name: str, otherwise: pl.Expr) -> pl.Expr:
+    own = pl.col(name).dt.epoch("ms")
+    return pl.coalesce(own, pl.when(otherwise > 0).then(otherwise)).alias("said_ms")

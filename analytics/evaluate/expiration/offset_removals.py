@@ -1,13 +1,19 @@
-"""The audit of the past: every offset tombstone, its cause and a verdict: `offset_removals`."""
+"""The audit of the past: every offset tombstone, its cause and a verdict: `offset_removals`.
+
+What was removed is gathered from each log by itself (`removed_here`), as its rows are few beside
+commits; it is judged together, because one cleanup takes offsets of all partitions.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
-from analytics.evaluate.expiration.coordinator_beginnings import with_beginning
+from analytics.evaluate.expiration.coordinator_beginnings import first_records, with_beginning
 from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
 from analytics.evaluate.expiration.offset_log import OffsetLog, modern_since, with_transactions
 from analytics.evaluate.expiration.removal_verdicts import (
@@ -16,8 +22,10 @@ from analytics.evaluate.expiration.removal_verdicts import (
     with_verdict,
 )
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
-from analytics.replay.contract import as_table
-from analytics.replay.history.removal_causes import (
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.metadata.coordinator_starts import STARTS
+from analytics.replay.removals.lost_records import lost_between, what_is_lost
+from analytics.replay.removals.removal_causes import (
     EXPIRATION,
     LOW,
     MEDIUM,
@@ -26,155 +34,221 @@ from analytics.replay.history.removal_causes import (
     UNKNOWN,
     cleanups_may_be_lost,
     with_removal_cause,
+    with_undecided_removal,
 )
-from analytics.replay.history.removed_offsets import removed_offsets
-from analytics.replay.history.topic_absence import with_topic_absence
-from analytics.replay.log.archived_commits import with_undecided_removal
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import lost_between
-from schemas.expiration_rules import AuditRules
+from analytics.replay.removals.removed_offsets import (
+    removed_offsets,
+    with_common_time,
+    with_topic_deletion,
+)
+from analytics.replay.removals.topic_absence import with_topic_absence
+from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from analytics.replay.log.rules import ReplayRules
+    from analytics.replay.metadata.visible_records import Beginning
 
-OFFSET_DELETE_SINCE = ("2.4-3.9", "current")
+OFFSET_DELETE_SINCE: Final = ("2.4-3.9", "current")
 
 
-def offset_removals(  # noqa: PLR0913 - each is a fact of its own
-    log: OffsetLog,
-    topics: DataFrame,
+@dataclass(frozen=True)
+class Removed:
+    """What was removed in some partitions.
+
+    Attributes:
+        rows: Of `removed_offsets`, with what `with_transactions` adds.
+        begun: Of `first_records`.
+        modern_ms: Of `modern_since`.
+    """
+
+    rows: pl.DataFrame
+    begun: pl.DataFrame
+    modern_ms: int | None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What is known of the cluster at the instant.
+
+    Attributes:
+        topics: The state table.
+        metadata: How the metadata log begins.
+        present: The topics of the data directories in the dump; None where others may be there too.
+        coverage: Where records are lost.
+    """
+
+    topics: pl.DataFrame
+    metadata: Beginning
+    present: Collection[str] | None = None
+    coverage: Coverage = WHOLE
+
+
+def removed_here(log: OffsetLog, starts: pl.DataFrame | None = None) -> Removed:
+    """Gather what was removed in the partitions of a log.
+
+    Args:
+        log: Of whole partitions, up to the instant.
+        starts: `STARTS`; None where there is no metadata log.
+    """
+    rows = removed_offsets(log.events, log.pending, log.groups, log.protections, log.protects)
+    begun = STARTS.to_frame() if starts is None else starts
+    return Removed(
+        with_transactions(rows, log.pending),
+        first_records(log.records, rows, begun),
+        modern_since(log.records),
+    )
+
+
+def together(parts: Sequence[Removed]) -> Removed:
+    """Return what was removed in all partitions."""
+    modern = [each.modern_ms for each in parts if each.modern_ms is not None]
+    return Removed(
+        pl.concat([each.rows for each in parts]),
+        pl.concat([each.begun for each in parts]),
+        min(modern, default=None),
+    )
+
+
+def offset_removals(
+    removed: Removed,
+    cluster: Cluster,
     retention: Retention,
     as_of_ms: int,
     *,
+    rules: tuple[ReplayRules, ExpirationRules, ExpirationRules | None],
     audit: AuditRules,
-    present: DataFrame | None = None,
-    starts: DataFrame | None = None,
-    coverage: Coverage = WHOLE,
-) -> DataFrame:
-    """Return the table `offset_removals`.
-
-    What is looked at are tombstones, few beside commits; it is computed here, once.
+) -> pl.DataFrame:
+    """Return the rows of the table `offset_removals`, and more columns.
 
     Args:
-        log: The log up to the instant.
-        topics: The state table.
+        removed: In all partitions.
+        cluster: At the instant.
         retention: Of the coordinators.
         as_of_ms: The instant, in epoch milliseconds: no record is later.
+        rules: How the release replays, by which offsets expire, and by which those of what a
+            release before an upgrade wrote.
         audit: How much later than one check interval is on time.
-        present: What `topics_present` returns.
-        starts: `coordinator_starts`; None where there is no metadata log.
-        coverage: Where records are lost.
     """
-    removed = removed_offsets(
-        log.events(), log.pending, log.groups, log.protections, topics, log.protects
+    replay, era, before = rules
+    coverage = cluster.coverage
+    rows = removed.rows.with_columns(pl.col("not_after_ms").fill_null(as_of_ms))
+    rows = with_topic_deletion(with_common_time(rows), cluster.topics)
+    rows = with_topic_absence(rows, cluster.topics, cluster.metadata, cluster.present)
+    told = _with_expiry(rows, removed.modern_ms, era, before, retention)
+    told = with_undecided_removal(told, coverage).with_columns(
+        is_unparsed_expire_time(era).alias("is_unparsed")
     )
-    removed = removed.withColumn("not_after_ms", F.coalesce("not_after_ms", F.lit(as_of_ms)))
-    told = _with_expiry(with_topic_absence(removed, topics, log.decoded, present), log, retention)
-    told = (
-        with_undecided_removal(told, coverage)
-        .withColumn("is_unparsed", is_unparsed_expire_time(log.era))
-        .withColumn("is_due", _due_by_setting())
-        .withColumn("is_surely_due", _surely_due(log))
-        .localCheckpoint()
+    told = told.with_columns(
+        _due_by_setting().alias("is_due"), _surely_due(era).alias("is_surely_due")
     )
     judged = with_removal_cause(
         told,
-        offsets_can_be_deleted=log.era.name in OFFSET_DELETE_SINCE,
-        group_always_ends=log.replay.groups_end_by_tombstones,
-        streams_groups_keep=log.replay.streams_readiness_is_recorded,
+        offsets_can_be_deleted=era.name in OFFSET_DELETE_SINCE,
+        group_always_ends=replay.groups_end_by_tombstones,
+        streams_groups_keep=replay.streams_readiness_is_recorded,
         cleanups_may_be_lost=cleanups_may_be_lost(coverage),
     )
     # A deletion by hand of such offsets looks the same.
-    may_be_bug = F.col("is_unparsed") & (F.col("cause") == EXPIRATION) & ~_at_some_time()
-    judged = judged.withColumn(
-        "confidence", F.when(may_be_bug, MEDIUM).otherwise(F.col("confidence"))
+    may_be_bug = pl.col("is_unparsed") & (pl.col("cause") == EXPIRATION) & ~_at_some_time()
+    judged = judged.with_columns(
+        pl.when(may_be_bug).then(pl.lit(MEDIUM)).otherwise("confidence").alias("confidence")
     )
-    rows = (
-        _with_losses(with_verdict(with_beginning(judged, log.decoded, starts), audit), coverage)
-        .withColumn("last_offset", _if_decided(F.col("removed.committed_offset")))
-        .withColumn("last_commit_timestamp", _if_decided(as_time(F.col("commit_ms"))))
-        .withColumn("removed_at", F.col("at"))
-        .withColumn("record_offset", F.col("position"))
+    judged = with_verdict(with_beginning(judged, removed.begun), audit)
+    is_decided = pl.col("undecided").is_null()
+    last, commit = pl.col("removed_committed_offset"), as_time(pl.col("commit_ms"))
+    return _with_losses(judged, coverage).with_columns(
+        pl.when(is_decided).then(last).alias("last_offset"),
+        pl.when(is_decided).then(commit).alias("last_commit_timestamp"),
+        pl.col("at").alias("removed_at"),
+        pl.col("position").alias("record_offset"),
     )
-    return as_table(rows, "offset_removals")
 
 
-def _if_decided(value: Column) -> Column:
-    return F.when(F.col("undecided").isNull(), value)
-
-
-def _with_losses(judged: DataFrame, coverage: Coverage) -> DataFrame:
+def _with_losses(judged: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     """Judge nothing where a lost record may have changed the offset or its group before it went."""
     if not coverage.losses_of_topic(CONSUMER_OFFSETS):
         return judged
-    never = F.lit(-1)
-    commit, group = F.coalesce("removed.position", never), F.coalesce("group_from", never)
-    lost = lost_between(coverage, F.least(commit, group), F.col("position"))
-    untold = lost.isNotNull() & (F.col("cause") != TOPIC_DELETED)
-    may_not_be_it = lost_between(coverage, commit, F.col("position")).isNotNull()
-    told: dict[str, str | Column] = {
-        "cause": UNKNOWN,
-        "confidence": LOW,
-        "verdict": CANNOT_TELL,
-        "reason": F.concat(F.lit("what was there before it may be lost: "), lost),
+    at = pl.col("position")
+    commit, group = pl.col("removed_position").fill_null(-1), pl.col("group_from").fill_null(-1)
+    lost = lost_between(coverage, pl.min_horizontal(commit, group), at)
+    judged = judged.with_columns(
+        (lost.is_not_null() & (pl.col("cause") != TOPIC_DELETED)).alias("untold"),
+        lost_between(coverage, commit, at).is_not_null().alias("may_not_be_it"),
+    )
+    what = pl.concat_str(pl.lit("what was there before it may be lost: "), what_is_lost(coverage))
+    told = {
+        "cause": pl.lit(UNKNOWN),
+        "confidence": pl.lit(LOW),
+        "verdict": pl.lit(CANNOT_TELL),
+        "reason": what,
     }
-    for name, other in told.items():
-        judged = judged.withColumn(name, F.when(untold, other).otherwise(F.col(name)))
-    for name in ("rule", "expected_at"):
-        judged = judged.withColumn(name, F.when(~untold, F.col(name)))
-    return judged.withColumn("removed", F.when(~may_not_be_it, F.col("removed"))).withColumn(
-        "commit_ms", F.when(~may_not_be_it, F.col("commit_ms"))
+    untold = pl.col("untold")
+    unsure = ("removed_committed_offset", "commit_ms")
+    return judged.with_columns(
+        *(pl.when(untold).then(other).otherwise(name).alias(name) for name, other in told.items()),
+        *(pl.when(~untold).then(name).alias(name) for name in ("rule", "expected_at")),
+        *(pl.when(~pl.col("may_not_be_it")).then(name).alias(name) for name in unsure),
     )
 
 
-def _with_expiry(removed: DataFrame, log: OffsetLog, retention: Retention) -> DataFrame:
+def _with_expiry(
+    removed: pl.DataFrame,
+    modern_ms: int | None,
+    era: ExpirationRules,
+    before: ExpirationRules | None,
+    retention: Retention,
+) -> pl.DataFrame:
     """Add what `with_expiry` says of what was removed, as it was right before."""
-    said = (
-        with_transactions(removed, log.pending)
-        .withColumn("commit_ms", F.col("removed.commit_ms"))
-        .withColumn("expire_ms", F.col("removed.expire_ms"))
-        .join(F.broadcast(modern_since(log.decoded)), how="cross")
-    )
     # In version 1 with an expire time, and written before anything newer: a release before 2.1.
     is_before = (
-        F.lit(log.before is not None)
-        & (F.col("removed.value_version") == 1)
-        & (F.col("expire_ms") != -1)
-        & (F.coalesce("not_before_ms", F.lit(0)) < F.col("modern_ms"))
+        (pl.col("removed_value_version") == 1)
+        & (pl.col("removed_expire_ms") != -1)
+        & (pl.col("not_before_ms").fill_null(0) < pl.lit(modern_ms, pl.Int64))
     )
-    said = said.withColumn("is_before", F.coalesce(is_before, F.lit(col=False)))
-    placed = with_retention(said, retention, F.col("not_after_ms"))
-    return with_expiry(placed, log.era, log.before).localCheckpoint()
+    said = removed.with_columns(
+        pl.col("removed_commit_ms").alias("commit_ms"),
+        pl.col("removed_expire_ms").alias("expire_ms"),
+        (is_before.fill_null(value=False) & (before is not None)).alias("is_before"),
+    )
+    return with_expiry(with_retention(said, retention, pl.col("not_after_ms")), era, before)
 
 
-def _due_by_setting() -> Column:
+def _due_by_setting() -> pl.Expr:
     """Return whether an offset was due by the retention given; null where none was."""
-    is_assumed = F.col("retention_source") == ASSUMED
-    return F.when(~is_assumed, _at_some_time())
+    is_assumed = pl.col("retention_source") == ASSUMED
+    return pl.when(~is_assumed).then(_at_some_time())
 
 
-def _surely_due(log: OffsetLog) -> Column:
+def _surely_due(era: ExpirationRules) -> pl.Expr:
     """Return whether it was due under any retention; null where that depends on it.
 
     What the release keeps was not due, and what carries its own expire time says so itself. -1
     taken as a time is always over: the cleanup that does so takes all such offsets.
     """
-    blocked = F.lit(log.era.pending_transaction_keeps) & F.col("blocking_producers").isNotNull()
-    by_record = F.col("retention_source") == RECORD
-    idle = F.col("not_after_ms") - F.col("base_ms")
-    is_guess = F.col("retention_source") == ASSUMED
+    blocked = pl.col("blocking_producers").is_not_null() & era.pending_transaction_keeps
+    idle = pl.col("not_after_ms") - pl.col("base_ms")
+    is_guess = pl.col("retention_source") == ASSUMED
+    yes, no = pl.lit(value=True), pl.lit(value=False)
     return (
-        F.when(F.col("is_unparsed"), F.lit(col=True))
-        .when(F.col("is_kept") | blocked, F.lit(col=False))
-        .when(by_record, _at_some_time())
-        .when(idle < SHORTEST_RETENTION_MS, F.lit(col=False))
-        .when(is_guess & _at_some_time(), F.lit(col=True))
+        pl.when("is_unparsed")
+        .then(yes)
+        .when(pl.col("is_kept") | blocked)
+        .then(no)
+        .when(pl.col("retention_source") == RECORD)
+        .then(_at_some_time())
+        .when(idle < SHORTEST_RETENTION_MS)
+        .then(no)
+        .when(is_guess & _at_some_time())
+        .then(yes)
     )
 
 
-def _at_some_time() -> Column:
+def _at_some_time() -> pl.Expr:
     """Return whether it was due between the times within which it was removed; null if unknown."""
-    earliest, latest = F.col("not_before_ms"), F.col("not_after_ms")
-    return F.when(earliest.isNotNull() & is_due(earliest), F.lit(col=True)).when(
-        latest.isNotNull() & ~is_due(latest), F.lit(col=False)
+    earliest, latest = pl.col("not_before_ms"), pl.col("not_after_ms")
+    return (
+        pl.when(earliest.is_not_null() & is_due(earliest))
+        .then(pl.lit(value=True))
+        .when(latest.is_not_null() & ~is_due(latest))
+        .then(pl.lit(value=False))
     )

@@ -2,172 +2,167 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.evaluate.expiration.expiry import as_time
-from analytics.replay.history.offset_conditions import CONSUMER_GROUP, STREAMS_GROUP, UNSUBSCRIBED
-from analytics.replay.history.removal_causes import GROUP_DELETED, TOPIC_DELETED
+from analytics.evaluate.expiration.expiry import as_ms, as_time
+from analytics.replay.removals.removal_causes import GROUP_DELETED, TOPIC_DELETED
+from analytics.replay.spans.conditions import CONSUMER_GROUP, STREAMS_GROUP, UNSUBSCRIBED
 from schemas.expiration_rules import AuditRules, rule_name
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
-
-def one_cleanup(audit: AuditRules) -> Column:
+def one_cleanup(audit: AuditRules) -> pl.Expr:
     """Return how long after an instant the next cleanup is on time, in milliseconds."""
-    interval = F.col("check_interval_ms")
-    slack = (interval * audit.slack_share).cast("bigint")
-    return interval + F.greatest(slack, F.lit(audit.slack_least_ms))
+    interval = pl.col("check_interval_ms")
+    slack = (interval * audit.slack_share).cast(pl.Int64)
+    return interval + slack.clip(audit.slack_least_ms)
 
 
-NO_TIME = "the record carries no time (message format 0)"
-_AROUND_THE_INSTANT = f"{NO_TIME}, and those around it leave open whether it was due"
+NO_TIME: Final = "the record carries no time (message format 0)"
+_AROUND_THE_INSTANT: Final = f"{NO_TIME}, and those around it leave open whether it was due"
 
 
-def _in_transaction() -> Column:
-    return F.col("removed.position") != F.col("removed.record_offset")
+def _in_transaction() -> pl.Expr:
+    return pl.col("removed_position") != pl.col("removed_record_offset")
 
 
-def committed_ms() -> Column:
+def committed_ms() -> pl.Expr:
     """Return when a commit outside of transactions was made; null for one within."""
-    written = F.coalesce(F.unix_millis("removed.at"), F.col("removed.commit_ms"))
-    return F.when(~_in_transaction(), written)
+    written = pl.coalesce(as_ms("removed_at"), "removed_commit_ms")
+    return pl.when(~_in_transaction()).then(written)
 
 
-def why_early() -> Column:
+def why_early() -> pl.Expr:
     """Return why a removal came before the offset was due."""
     sooner = "sooner than the retention given, and other groups with it: "
     return (
-        F.when(
-            F.col("is_unparsed"),
-            "KAFKA-8069: stored with expire time -1, which the coordinator took as a time when it "
-            "loaded its partition",
+        pl.when("is_unparsed")
+        .then(
+            pl.lit(
+                "KAFKA-8069: stored with expire time -1, which the coordinator took as a time when "
+                "it loaded its partition"
+            )
         )
-        .when(
-            F.col("restarted_since").isNotNull(),
+        .when(pl.col("restarted_since").is_not_null())
+        .then(
             _timed(
                 f"{sooner}groups were deleted together, or the retention was shorter before the "
                 "broker started again at ",
-                F.col("restarted_since"),
-            ),
+                pl.col("restarted_since"),
+            )
         )
-        .when(
-            F.col("leader").isNotNull(),
-            f"{sooner}the broker has not started again since, so its settings were the same: they "
-            "are not those given, or groups were deleted together",
+        .when(pl.col("leader").is_not_null())
+        .then(
+            pl.lit(
+                f"{sooner}the broker has not started again since, so its settings were the same: "
+                "they are not those given, or groups were deleted together"
+            )
         )
         .otherwise(
-            f"{sooner}the retention was shorter then, or groups were deleted together; no metadata "
-            "log tells whether the broker started again since, with other settings"
+            pl.lit(
+                f"{sooner}the retention was shorter then, or groups were deleted together; no "
+                "metadata log tells whether the broker started again since, with other settings"
+            )
         )
     )
 
 
-def known_surprise() -> Column:
+def known_surprise() -> pl.Expr:
     """Return which known surprise a removal on time is; null where it is none."""
-    was_due = committed_ms() > F.col("expires_ms")
-    by_record = F.col("rule") == rule_name("per_offset")
-    is_modern = F.col("condition").isin(CONSUMER_GROUP, STREAMS_GROUP)
-    had_not_been_empty_long = F.unix_millis("at") < F.unix_millis("kept_until") + F.col(
-        "retention_ms"
-    )
+    was_due = committed_ms() > pl.col("expires_ms")
+    by_record = pl.col("rule") == rule_name("per_offset")
+    is_modern = pl.col("condition").is_in([CONSUMER_GROUP, STREAMS_GROUP])
+    had_not_been_empty_long = as_ms("at") < as_ms("kept_until") + pl.col("retention_ms")
     return (
-        F.when(
-            was_due,
+        pl.when(was_due)
+        .then(
             _timed(
                 "due already when it was committed, and gone with the next cleanup: committed at ",
                 as_time(committed_ms()),
-            ),
+            )
         )
-        .when(
-            by_record & F.col("kept_by").isNotNull(),
-            "KAFKA-4682: the group was active and had not committed for long; since 2.1 an active "
-            "group keeps its offsets",
+        .when(by_record & pl.col("kept_by").is_not_null())
+        .then(
+            pl.lit(
+                "KAFKA-4682: the group was active and had not committed for long; since 2.1 an "
+                "active group keeps its offsets"
+            )
         )
-        .when(
-            is_modern & had_not_been_empty_long,
+        .when(is_modern & had_not_been_empty_long)
+        .then(
             _timed(
                 "counted from the commit, as of all groups of this type: the group had left the "
                 "topic only at ",
-                F.col("kept_until"),
-            ),
+                pl.col("kept_until"),
+            )
         )
     )
 
 
-def why_late(audit: AuditRules) -> Column:
+def why_late(audit: AuditRules) -> pl.Expr:
     """Return why a removal came later than the next cleanup."""
-    due, began = as_time(F.col("expires_ms")), F.col("began_at")
-    marker_came_late = _in_transaction() & (F.col("removed.at") > due)
+    began, anew = pl.col("began_at"), _began_anew(audit)
+    marker_came_late = _in_transaction() & (pl.col("removed_at") > as_time(pl.col("expires_ms")))
+    restarted = "the coordinator was restarted"
     return (
-        F.when(
-            marker_came_late,
-            _timed("the COMMIT marker came after the instant, at ", F.col("removed.at")),
-        )
-        .when(
-            _began_anew(audit) & F.col("by_restart"),
+        pl.when(marker_came_late)
+        .then(_timed("the COMMIT marker came after the instant, at ", pl.col("removed_at")))
+        .when(anew & pl.col("by_restart"))
+        .then(
             _timed(
-                "the coordinator was restarted, and its cleanups began anew: the broker kept its "
-                "leader epoch, and registered again at ",
+                f"{restarted}, and its cleanups began anew: the broker kept its leader epoch, and "
+                "registered again at ",
                 began,
-            ),
+            )
         )
-        .when(
-            _began_anew(audit) & _was_left_before(audit),
+        .when(anew & _was_left_before(audit))
+        .then(
             _timed(
                 "the cleanups before left it too, and the first one after a restart or move took "
                 "it: something kept it that only a coordinator's memory had; leader epoch since ",
                 began,
-            ),
+            )
         )
-        .when(
-            _began_anew(audit) & F.col("leader").isNotNull(),
+        .when(anew & pl.col("leader").is_not_null())
+        .then(
+            _timed(f"{restarted} or moved, and its cleanups began anew: leader epoch since ", began)
+        )
+        .when(anew)
+        .then(
             _timed(
-                "the coordinator was restarted or moved, and its cleanups began anew: leader epoch "
-                "since ",
+                f"{restarted} or moved, and its cleanups began anew: leader epoch first seen at ",
                 began,
-            ),
+            )
         )
-        .when(
-            _began_anew(audit),
-            _timed(
-                "the coordinator was restarted or moved, and its cleanups began anew: leader epoch "
-                "first seen at ",
-                began,
-            ),
-        )
-        .when(
-            F.col("condition") == UNSUBSCRIBED,
-            "late, or kept by a rebalance (PreparingRebalance), which no record shows",
-        )
+        .when(pl.col("condition") == UNSUBSCRIBED)
+        .then(pl.lit("late, or kept by a rebalance (PreparingRebalance), which no record shows"))
         .otherwise(_no_reason())
     )
 
 
-def _began_anew(audit: AuditRules) -> Column:
+def _began_anew(audit: AuditRules) -> pl.Expr:
     """Return whether the coordinator was at its first cleanup since it began.
 
     It loads its partition first, which took no longer than until its first record, and no longer
     than `AuditRules.start_ms`: behind that a first record shows only that nobody wrote any.
     """
-    within, at = one_cleanup(audit), F.unix_millis("at")
-    ready, began = F.unix_millis("ready_by"), F.unix_millis("began_at")
+    within, at = one_cleanup(audit), as_ms("at")
+    ready, began = as_ms("ready_by"), as_ms("began_at")
     return (
-        (ready >= F.col("expires_ms") - F.col("check_interval_ms"))
+        (ready >= pl.col("expires_ms") - pl.col("check_interval_ms"))
         & (at <= ready + within)
         & (at <= began + audit.start_ms + within)
     )
 
 
-def _was_left_before(audit: AuditRules) -> Column:
+def _was_left_before(audit: AuditRules) -> pl.Expr:
     """Return whether the coordinator before had come to a cleanup after the offset was due."""
-    cleaned_up = F.unix_millis("idle_since") > F.col("expires_ms") + one_cleanup(audit)
-    return F.coalesce(cleaned_up, F.lit(col=False))
+    cleaned_up = as_ms("idle_since") > pl.col("expires_ms") + one_cleanup(audit)
+    return cleaned_up.fill_null(value=False)
 
 
-def _no_reason() -> Column:
+def _no_reason() -> pl.Expr:
     """Return what remains when neither log shows why; settings change only where a broker starts.
 
     The metadata log has every start of a broker, so without one they were what they are at the end.
@@ -175,49 +170,54 @@ def _no_reason() -> Column:
     nothing = "the log shows no reason: "
     failed = f"{nothing}the coordinator was not restarted; a cleanup that failed"
     return (
-        F.when(
-            F.col("leader").isNull(),
-            f"{nothing}a restart that kept the leader epoch, a cleanup that failed or a longer "
-            "retention before leaves no record",
+        pl.when(pl.col("leader").is_null())
+        .then(
+            pl.lit(
+                f"{nothing}a restart that kept the leader epoch, a cleanup that failed or a longer "
+                "retention before leaves no record"
+            )
         )
-        .when(F.col("restarted_since").isNull(), f"{failed} leaves no record")
+        .when(pl.col("restarted_since").is_null())
+        .then(pl.lit(f"{failed} leaves no record"))
         .otherwise(
             _timed(
                 f"{failed} leaves no record, nor does a longer retention before the broker started "
                 "again at ",
-                F.col("restarted_since"),
+                pl.col("restarted_since"),
             )
         )
     )
 
 
-def why_unknown() -> Column:
+def why_unknown() -> pl.Expr:
     """Return why nobody knows what removed an offset."""
+    is_bare = pl.col("removed_position").is_null()
     return (
-        F.when(
-            F.col("removed").isNull() & ~F.col("removed_pending") & ~F.col("repeats"),
-            "the commit it removed is not in the dump",
-        )
-        .when(F.col("at").isNull(), _AROUND_THE_INSTANT)
-        .otherwise("a cleanup under another retention, or a deletion: nothing shows which")
+        pl.when(is_bare & ~pl.col("removed_pending") & ~pl.col("repeats"))
+        .then(pl.lit("the commit it removed is not in the dump"))
+        .when(pl.col("at").is_null())
+        .then(pl.lit(_AROUND_THE_INSTANT))
+        .otherwise(pl.lit("a cleanup under another retention, or a deletion: nothing shows which"))
     )
 
 
-def why_deleted() -> Column:
+def why_deleted() -> pl.Expr:
     """Return what shows that an offset was deleted, and did not expire."""
-    cause = F.col("cause")
+    cause = pl.col("cause")
     return (
-        F.when(
-            (cause == TOPIC_DELETED) & F.col("topic_deleted_at").isNotNull(),
-            _timed("the topic was deleted at ", F.col("topic_deleted_at")),
-        )
-        .when(cause == TOPIC_DELETED, "not due, and the topic is gone from the dump")
-        .when(F.col("group_ended"), "not due, and the group ended with it")
-        .when(cause == GROUP_DELETED, "not due, and nothing of the group was left")
-        .when(F.col("is_kept"), "not due: the group kept it, and stayed")
-        .otherwise("not due, and the group stayed")
+        pl.when((cause == TOPIC_DELETED) & pl.col("topic_deleted_at").is_not_null())
+        .then(_timed("the topic was deleted at ", pl.col("topic_deleted_at")))
+        .when(cause == TOPIC_DELETED)
+        .then(pl.lit("not due, and the topic is gone from the dump"))
+        .when("group_ended")
+        .then(pl.lit("not due, and the group ended with it"))
+        .when(cause == GROUP_DELETED)
+        .then(pl.lit("not due, and nothing of the group was left"))
+        .when("is_kept")
+        .then(pl.lit("not due: the group kept it, and stayed"))
+        .otherwise(pl.lit("not due, and the group stayed"))
     )
 
 
-def _timed(words: str, at: Column) -> Column:
-    return F.concat(F.lit(words), F.date_format(at, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"))
+def _timed(words: str, at: pl.Expr) -> pl.Expr:
+    return pl.concat_str(pl.lit(words), at.dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))

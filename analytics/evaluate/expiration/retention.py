@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TYPE_CHECKING
+from typing import Any
 
-from pyspark.sql import functions as F
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+import polars as pl
 
 ASSUMED, BROKER_CONFIG, DYNAMIC, OPTION, RECORD = (
     "default_assumed",
@@ -55,7 +51,9 @@ class Retention:
     of_groups: Mapping[str, Setting] = field(default_factory=dict)
 
 
-def with_retention(rows: DataFrame, retention: Retention, at_ms: Column | None = None) -> DataFrame:
+def with_retention(
+    rows: pl.DataFrame, retention: Retention, at_ms: pl.Expr | None = None
+) -> pl.DataFrame:
     """Add `retention_ms`, `retention_source`, `check_interval_ms` and `is_interval_assumed`.
 
     Args:
@@ -64,63 +62,48 @@ def with_retention(rows: DataFrame, retention: Retention, at_ms: Column | None =
         at_ms: The instant of a row (epoch milliseconds), where it is not what the settings are
             of: before one was set, another held that nothing tells.
     """
-    of_coordinator = F.coalesce(
-        _of_partitions(retention.of_partitions), _literal(retention.otherwise)
-    )
-    found = rows.withColumn("of_coordinator", of_coordinator).withColumn(
-        "setting", F.coalesce(_of_groups(retention.of_groups), "of_coordinator")
-    )
-    told, source = F.col("setting.retention_ms"), F.col("setting.source")
+    of_partitions = _settings("coordinator_partition", pl.Int32(), retention.of_partitions)
+    of_groups = _settings("group_id", pl.String(), retention.of_groups)
+    found = rows.join(
+        of_partitions, on="coordinator_partition", how="left", maintain_order="left"
+    ).join(of_groups, on="group_id", how="left", maintain_order="left", suffix="_of_group")
+
+    def of_coordinator(name: str) -> pl.Expr:
+        otherwise = pl.lit(getattr(retention.otherwise, name), _FIELDS[name])
+        return pl.when(pl.col("source").is_null()).then(otherwise).otherwise(name)
+
+    def setting(name: str) -> pl.Expr:
+        is_given = pl.col("source_of_group").is_not_null()
+        return pl.when(is_given).then(f"{name}_of_group").otherwise(of_coordinator(name))
+
+    told, source = setting("retention_ms"), setting("source")
     if at_ms is not None:
-        is_before = F.coalesce(at_ms < F.col("setting.since_ms"), F.lit(col=False))
-        told = F.when(is_before, F.col("setting.assumed_before_ms")).otherwise(told)
-        source = F.when(is_before, ASSUMED).otherwise(source)
+        is_before = (at_ms < setting("since_ms")).fill_null(value=False)
+        told = pl.when(is_before).then(setting("assumed_before_ms")).otherwise(told)
+        source = pl.when(is_before).then(pl.lit(ASSUMED)).otherwise(source)
+    added = (
+        told.alias("found_retention_ms"),
+        source.alias("retention_source"),
+        of_coordinator("check_interval_ms").alias("found_interval_ms"),
+        (of_coordinator("source") == ASSUMED).alias("is_interval_assumed"),
+    )
+    beside = [*_FIELDS, *(f"{name}_of_group" for name in _FIELDS)]
     return (
-        found.withColumn("retention_ms", told)
-        .withColumn("retention_source", source)
-        .withColumn("check_interval_ms", F.col("of_coordinator.check_interval_ms"))
-        .withColumn("is_interval_assumed", F.col("of_coordinator.source") == ASSUMED)
-        .drop("setting", "of_coordinator")
+        found.with_columns(added)
+        .drop(beside)
+        .rename({"found_retention_ms": "retention_ms", "found_interval_ms": "check_interval_ms"})
     )
 
 
-def of_partition(numbers: Mapping[int, int]) -> Column:
-    """Return the number of a row's `coordinator_partition`; null where it has none."""
-    if not numbers:
-        return F.lit(None).cast("bigint")
-    listed = F.array(*(F.lit(numbers.get(each)) for each in range(max(numbers) + 1)))
-    return F.get(listed.cast("array<bigint>"), F.col("coordinator_partition"))
+_FIELDS: dict[str, pl.DataType] = {
+    "retention_ms": pl.Int64(),
+    "source": pl.String(),
+    "check_interval_ms": pl.Int64(),
+    "since_ms": pl.Int64(),
+    "assumed_before_ms": pl.Int64(),
+}
 
 
-_FIELDS = "retention_ms:bigint,source:string,check_interval_ms:bigint,since_ms:bigint"
-_SETTING = f"struct<{_FIELDS},assumed_before_ms:bigint>"
-
-
-def _literal(setting: Setting) -> Column:
-    named = (F.lit(value).alias(name) for name, value in vars(setting).items())
-    return F.struct(*named).cast(_SETTING)
-
-
-def _nothing() -> Column:
-    return F.lit(None).cast(_SETTING)
-
-
-def _of_partitions(settings: Mapping[int, Setting]) -> Column:
-    if not settings:
-        return _nothing()
-    listed = F.array(
-        *(
-            _literal(settings[each]) if each in settings else _nothing()
-            for each in range(max(settings) + 1)
-        )
-    )
-    return F.get(listed, F.col("coordinator_partition"))
-
-
-def _of_groups(settings: Mapping[str, Setting]) -> Column:
-    if not settings:
-        return _nothing()
-    pairs = chain.from_iterable(
-        (F.lit(group), _literal(setting)) for group, setting in settings.items()
-    )
-    return F.create_map(*pairs)[F.col("group_id")]
+def _settings(key: str, kind: pl.DataType, settings: Mapping[Any, Setting]) -> pl.DataFrame:
+    columns = {name: [getattr(each, name) for each in settings.values()] for name in _FIELDS}
+    return pl.DataFrame({key: list(settings), **columns}, schema={key: kind, **_FIELDS})

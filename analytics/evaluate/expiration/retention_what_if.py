@@ -3,175 +3,207 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.evaluate.expiration.expiry import MAY_NOT_BE_KEPT, as_time
 from analytics.evaluate.expiration.exposures import exposures
 from analytics.evaluate.expiration.observed_history import ObservedHistory
-from analytics.evaluate.expiration.offset_expiration import BLOCKED, UNTOLD
+from analytics.evaluate.expiration.offset_expiration import BLOCKED, CANNOT_TELL, UNTOLD
 from analytics.evaluate.expiration.offset_log import OffsetLog
 from analytics.evaluate.expiration.retention import Retention, with_retention
-from analytics.replay.contract import as_table
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.history.offset_lives import KEY
+from analytics.replay.log.rules import ReplayRules
+from analytics.replay.offsets.commit_rows import KEY
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-MINUTE_MS = 60_000
-WOULD_LOSE_NOW, WOULD_HAVE_LOST, NOT_LOST_IN_PERIOD, SAFE, CANNOT_TELL = (
+MINUTE_MS: Final = 60_000
+WOULD_LOSE_NOW, WOULD_HAVE_LOST, NOT_LOST_IN_PERIOD, SAFE, NOT_TOLD = (
     "would_lose_now",
     "would_have_lost",
     "not_lost_in_period",
     "safe",
     "cannot_tell",
 )
-_NOTHING_OBSERVED = "no time was observed"
-_TOO_SHORT = "the period observed is shorter than the retention"
-_NOTHING_KEEPS = "nothing keeps its offsets at present but the retention"
-_NO_OFFSETS = "it has no offsets at present"
+_NOTHING_OBSERVED: Final = "no time was observed"
+_TOO_SHORT: Final = "the period observed is shorter than the retention"
+_NOTHING_KEEPS: Final = "nothing keeps its offsets at present but the retention"
+_NO_OFFSETS: Final = "it has no offsets at present"
+_TRIED: Final = "retention_minutes"
 
 
-def retention_what_if(
-    expiration: DataFrame,
-    removals: DataFrame,
-    groups: DataFrame,
+def retention_costs(
     log: OffsetLog,
+    expiration: pl.DataFrame,
+    removals: pl.DataFrame,
     observed: ObservedHistory,
     *,
     retention: Retention,
     minutes: Collection[int],
-) -> DataFrame:
-    """Return the table `retention_what_if`.
+) -> pl.DataFrame:
+    """Return what each retention tried would have done to each group.
 
     Args:
-        expiration: The table `offset_expiration` at the instant.
-        removals: The table `offset_removals` up to it.
-        groups: The state table `groups`: which of them the dump may not know all of.
-        log: The log up to the instant.
+        log: The log up to the instant, of whole groups.
+        expiration: The table `offset_expiration` at the instant, of these groups at least.
+        removals: The table `offset_removals` up to it, of these groups at least.
         observed: From where on history is whole, up to the instant.
         retention: What is in force.
         minutes: The retentions to try.
+
+    Returns:
+        `retention_minutes`, `GROUP_KEY`, the numbers of offsets `lost_now`, `lost_once` and
+        `exposed_now`, and in milliseconds `first_ms` (when the first would have gone), `next_ms`
+        (when the next will go) and `longest_idle_ms`.
     """
-    tried = F.explode(F.array(*(F.lit(each).cast("bigint") for each in sorted(set(minutes)))))
-    stretches = exposures(log, removals, observed.now_ms).where(observed.is_known())
-    held = with_retention(stretches, retention).withColumn("retention_minutes", tried)
-    by_group = _by_group(_by_offset(held, expiration, log))
+    stretches = exposures(log, removals, observed.now_ms).filter(observed.is_known())
+    held = with_retention(stretches, retention).rename({"retention_ms": "in_force_ms"})
+    held = held.select(*KEY, "from_ms", "to_ms", "base_ms", "expire_ms", "is_now", "in_force_ms")
+    blocked = expiration.filter(pl.col("status") == BLOCKED).select(
+        "group_id", "topic", "partition", pl.lit(value=True).alias("is_blocked")
+    )
+    held = held.join(blocked, on=["group_id", "topic", "partition"], how="left")
+    return pl.concat(
+        _by_group(_by_offset(held, log, each)).with_columns(pl.lit(each, pl.Int64).alias(_TRIED))
+        for each in sorted(set(minutes))
+    )
+
+
+def retention_what_if(
+    expiration: pl.DataFrame,
+    costs: pl.DataFrame,
+    periods: pl.DataFrame,
+    groups: pl.DataFrame,
+    *,
+    replay: ReplayRules,
+    minutes: Collection[int],
+) -> pl.DataFrame:
+    """Return the rows of the table `retention_what_if`, and more columns.
+
+    Args:
+        expiration: The table `offset_expiration` at the instant.
+        costs: Of `retention_costs`, of all groups.
+        periods: Of `ObservedHistory.periods`, of all groups.
+        groups: The state table `groups`: which of them the dump may not know all of.
+        replay: How the release replays.
+        minutes: The retentions to try.
+    """
+    tried = pl.DataFrame({_TRIED: sorted(set(minutes))}, schema={_TRIED: pl.Int64})
+    known = groups.select("group_id", "group_type", "complete", "missing")
+    key = list(GROUP_KEY)
+    counts = ["offsets", "untold", "lost_now", "lost_once", "exposed_now"]
+    times = {"first_lost_at": "first_ms", "next_expires_at": "next_ms"}
+    times |= {"observed_from": "observed_from_ms", "observed_to": "observed_to_ms"}
     rows = (
-        _every_group(expiration, by_group)
-        .withColumn("retention_minutes", tried)
-        .join(by_group.drop("coordinator_partition"), ["retention_minutes", "group_id"], "left")
-        .join(observed.periods(log.decoded), list(GROUP_KEY), "left")
-        .join(groups.select("group_id", "group_type", "complete", "missing"), "group_id", "left")
-        .fillna(0, ["offsets", "untold", "lost_now", "lost_once", "exposed_now"])
-        .withColumn("first_lost_at", as_time(F.col("first_ms")))
-        .withColumn("next_expires_at", as_time(F.col("next_ms")))
-        .withColumn("observed_from", as_time(F.col("observed_from_ms")))
-        .withColumn("observed_to", as_time(F.col("observed_to_ms")))
+        _every_group(expiration, costs)
+        .join(tried, how="cross")
+        .join(costs.drop("coordinator_partition"), on=[_TRIED, "group_id"], how="left")
+        .join(periods, on=key, how="left")
+        .join(known, on="group_id", how="left")
+        .with_columns(pl.col(counts).fill_null(0))
+        .with_columns(as_time(pl.col(each)).alias(name) for name, each in times.items())
     )
-    return as_table(_with_verdict(rows, log), "retention_what_if")
+    return _with_verdict(rows, replay)
 
 
-def _by_offset(held: DataFrame, expiration: DataFrame, log: OffsetLog) -> DataFrame:
-    """Return what each retention tried would have done to each offset."""
-    blocked = expiration.where(F.col("status") == BLOCKED).select(
-        "group_id", "topic", "partition", F.lit(col=True).alias("is_blocked")
-    )
-    held = (
-        held.withColumnRenamed("retention_ms", "retention_in_force_ms")
-        .join(blocked, ["group_id", "topic", "partition"], "left")
-        .withColumn("due_ms", _due(log))
-    )
+def _by_offset(held: pl.DataFrame, log: OffsetLog, minutes: int) -> pl.DataFrame:
+    """Return what a retention would have done to each offset."""
     # A stretch that begins after the instant is empty: it begins with what makes it due.
-    lost = F.col("to_ms") >= F.greatest("due_ms", "from_ms")
-    if log.era.due == "after":
-        lost = F.col("to_ms") > F.greatest("due_ms", "from_ms")
-    held = held.withColumn("is_lost", F.coalesce(lost, F.lit(col=False)))
-    goes_on = F.col("is_now") & ~F.col("is_lost")
-    return held.groupBy("retention_minutes", *KEY).agg(
-        F.max("is_lost").alias("lost_once"),
-        F.max(F.col("is_lost") & F.col("is_now") & F.col("is_blocked").isNull()).alias("lost_now"),
-        F.max("is_now").alias("exposed_now"),
-        F.min(F.when(F.col("is_lost"), F.greatest("due_ms", "from_ms"))).alias("first_ms"),
-        F.min(F.when(goes_on, F.greatest("due_ms", "from_ms"))).alias("next_ms"),
-        F.max(F.col("to_ms") - F.col("base_ms")).alias("longest_idle_ms"),
+    lapses = pl.max_horizontal("due_ms", "from_ms")
+    ends = pl.col("to_ms")
+    lost = ends > lapses if log.era.due == "after" else ends >= lapses
+    is_lost, is_now = pl.col("is_lost"), pl.col("is_now")
+    return (
+        held.with_columns(_due(log, minutes).alias("due_ms"))
+        .with_columns(lost.fill_null(value=False).alias("is_lost"), lapses.alias("lapses_ms"))
+        .group_by(KEY)
+        .agg(
+            is_lost.any().alias("lost_once"),
+            (is_lost & is_now & pl.col("is_blocked").is_null()).any().alias("lost_now"),
+            is_now.any().alias("exposed_now"),
+            pl.col("lapses_ms").filter(is_lost).min().alias("first_ms"),
+            pl.col("lapses_ms").filter(is_now & ~is_lost).min().alias("next_ms"),
+            (ends - pl.col("base_ms")).max().alias("longest_idle_ms"),
+        )
     )
 
 
-def _by_group(by_offset: DataFrame) -> DataFrame:
-    return by_offset.groupBy("retention_minutes", *GROUP_KEY).agg(
-        *(
-            F.sum(F.col(name).cast("bigint")).alias(name)
-            for name in ("lost_now", "lost_once", "exposed_now")
-        ),
-        F.min("first_ms").alias("first_ms"),
-        F.min("next_ms").alias("next_ms"),
-        F.max("longest_idle_ms").alias("longest_idle_ms"),
+def _by_group(by_offset: pl.DataFrame) -> pl.DataFrame:
+    return by_offset.group_by(GROUP_KEY).agg(
+        pl.col("lost_now", "lost_once", "exposed_now").cast(pl.Int64).sum(),
+        pl.col("first_ms", "next_ms").min(),
+        pl.col("longest_idle_ms").max(),
     )
 
 
-def _due(log: OffsetLog) -> Column:
+def _due(log: OffsetLog, minutes: int) -> pl.Expr:
     """Return when a stretch would have made its offset due.
 
     Before 2.1 the broker's retention went into the expire time when the offset was committed: one
     that is as far from the commit as the retention in force is taken to be from there.
     """
-    by_retention = F.col("base_ms") + F.col("retention_minutes") * MINUTE_MS
-    own = F.col("expire_ms")
+    by_retention = pl.col("base_ms") + minutes * MINUTE_MS
+    own = pl.col("expire_ms")
     if log.era.per_offset:
-        own = F.when(own - F.col("base_ms") != F.col("retention_in_force_ms"), own)
-    return F.coalesce(own, by_retention)
+        own = pl.when(own - pl.col("base_ms") != pl.col("in_force_ms")).then(own)
+    return pl.coalesce(own, by_retention)
 
 
-def _every_group(expiration: DataFrame, by_group: DataFrame) -> DataFrame:
+def _every_group(expiration: pl.DataFrame, costs: pl.DataFrame) -> pl.DataFrame:
     """Return each group with offsets, now or once; how many it has now, and why not all is told."""
-    is_untold = F.col("status") == UNTOLD
-    now = expiration.groupBy(*GROUP_KEY).agg(
-        F.count(F.lit(1)).alias("offsets"),
-        F.sum(is_untold.cast("bigint")).alias("untold"),
-        F.min(F.when(is_untold, F.col("note"))).alias("why_untold"),
+    is_untold = pl.col("status") == UNTOLD
+    now = expiration.group_by(GROUP_KEY).agg(
+        pl.len().cast(pl.Int64).alias("offsets"),
+        is_untold.sum().cast(pl.Int64).alias("untold"),
+        pl.col("note").filter(is_untold).min().alias("why_untold"),
     )
-    return now.join(by_group.select(*GROUP_KEY).distinct(), list(GROUP_KEY), "full")
+    once = costs.select(GROUP_KEY).unique()
+    return now.join(once, on=list(GROUP_KEY), how="full", coalesce=True)
 
 
-def _with_verdict(rows: DataFrame, log: OffsetLog) -> DataFrame:
+def _with_verdict(rows: pl.DataFrame, replay: ReplayRules) -> pl.DataFrame:
     """Add `verdict` and `reason`.
 
     A retention is called safe only where an idle stretch as long could have been seen, none was,
     and members keep all offsets at the instant.
     """
-    period = F.col("observed_to_ms") - F.col("observed_from_ms")
-    is_short = period < F.col("retention_minutes") * MINUTE_MS
-    is_exposed = F.col("exposed_now") > 0
-    may_lapse = (F.col("group_type") == "streams") & F.lit(
-        not log.replay.streams_readiness_is_recorded
+    period = pl.col("observed_to_ms") - pl.col("observed_from_ms")
+    is_short = period < pl.col(_TRIED) * MINUTE_MS
+    is_exposed = pl.col("exposed_now") > 0
+    may_lapse = (pl.col("group_type") == "streams") & (not replay.streams_readiness_is_recorded)
+    incomplete = pl.when(~pl.col("complete").fill_null(value=True)).then(
+        pl.col("missing").fill_null("")
     )
-    incomplete = F.when(~F.coalesce("complete", F.lit(col=True)), F.coalesce("missing", F.lit("")))
-    nothing = F.concat_ws(", and ", F.lit(_NOTHING_OBSERVED), "bound")
-    untold = F.coalesce(
+    nothing = pl.concat_str(
+        pl.lit(_NOTHING_OBSERVED), "bound", separator=", and ", ignore_nulls=True
+    )
+    untold = pl.coalesce(
         incomplete,
-        F.when(F.col("untold") > 0, F.regexp_replace("why_untold", "^cannot tell: ", "")),
-        F.when(F.coalesce(period, F.lit(0)) <= 0, nothing),
-        F.when(may_lapse & ~is_short & ~is_exposed, MAY_NOT_BE_KEPT),
+        pl.when(pl.col("untold") > 0).then(pl.col("why_untold").str.strip_prefix(CANNOT_TELL)),
+        pl.when(period.fill_null(0) <= 0).then(nothing),
+        pl.when(may_lapse & ~is_short & ~is_exposed).then(pl.lit(MAY_NOT_BE_KEPT)),
     )
-    short = F.when(is_short, F.concat_ws(": ", F.lit(_TOO_SHORT), "bound"))
-    open_ended = F.coalesce(
-        short,
-        F.when(is_exposed, _NOTHING_KEEPS),
-        F.when(F.col("offsets") == 0, _NO_OFFSETS),
+    short = pl.concat_str(pl.lit(_TOO_SHORT), "bound", separator=": ", ignore_nulls=True)
+    open_ended = pl.coalesce(
+        pl.when(is_short).then(short),
+        pl.when(is_exposed).then(pl.lit(_NOTHING_KEEPS)),
+        pl.when(pl.col("offsets") == 0).then(pl.lit(_NO_OFFSETS)),
     )
-    return rows.withColumn(
-        "verdict",
-        F.when(F.col("lost_now") > 0, WOULD_LOSE_NOW)
-        .when(F.col("lost_once") > 0, WOULD_HAVE_LOST)
-        .when(untold.isNotNull(), CANNOT_TELL)
-        .when(open_ended.isNotNull(), NOT_LOST_IN_PERIOD)
-        .otherwise(SAFE),
-    ).withColumn(
-        "reason",
-        F.when(F.col("verdict") == CANNOT_TELL, untold).when(
-            F.col("verdict") == NOT_LOST_IN_PERIOD, open_ended
-        ),
+    verdict = (
+        pl.when(pl.col("lost_now") > 0)
+        .then(pl.lit(WOULD_LOSE_NOW))
+        .when(pl.col("lost_once") > 0)
+        .then(pl.lit(WOULD_HAVE_LOST))
+        .when(untold.is_not_null())
+        .then(pl.lit(NOT_TOLD))
+        .when(open_ended.is_not_null())
+        .then(pl.lit(NOT_LOST_IN_PERIOD))
+        .otherwise(pl.lit(SAFE))
     )
+    reason = (
+        pl.when(pl.col("verdict") == NOT_TOLD)
+        .then(untold)
+        .when(pl.col("verdict") == NOT_LOST_IN_PERIOD)
+        .then(open_ended)
+    )
+    return rows.with_columns(verdict.alias("verdict")).with_columns(reason.alias("reason"))

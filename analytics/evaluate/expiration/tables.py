@@ -1,31 +1,38 @@
-"""The tables about expiry: what each is made of."""
+"""The tables about expiry, made of logs of whole partitions, one after the other.
+
+Two passes: what was removed is judged over all partitions, and what retentions would have cost
+rests on that. So logs are asked for twice; who holds them all hands over the same ones again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pyspark.sql import functions as F
+import polars as pl
 
+from analytics.evaluate.contract_table import in_key_order
 from analytics.evaluate.expiration.observed_history import ObservedHistory
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
-from analytics.evaluate.expiration.offset_log import OffsetLog, offset_log
-from analytics.evaluate.expiration.offset_removals import offset_removals
+from analytics.evaluate.expiration.offset_log import GroupRecords, OffsetLog, offset_log
+from analytics.evaluate.expiration.offset_removals import (
+    Cluster,
+    Removed,
+    offset_removals,
+    removed_here,
+    together,
+)
 from analytics.evaluate.expiration.retention import Retention
-from analytics.evaluate.expiration.retention_what_if import retention_what_if
-from analytics.replay.graph import Step
-from analytics.replay.history.coordinator_starts import coordinator_starts
-from analytics.replay.history.topic_absence import topics_present
-from analytics.replay.log.as_of import Decoded
-from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.rules import ReplayRules
+from analytics.evaluate.expiration.retention_what_if import retention_costs, retention_what_if
+from analytics.replay.spans.intervals import TIME
+from schemas import table
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from analytics.replay.log.rules import ReplayRules
 
-    from analytics.replay.metadata.metadata_log import MetadataLog
+_HOME: Final = "coordinator_partition"
 
 
 class LogEnds(NamedTuple):
@@ -66,111 +73,136 @@ class ExpirationQuestion:
     ends: Sequence[LogEnds] = ()
 
 
-def _log(cut: Decoded, rules: ReplayRules, asked: ExpirationQuestion) -> OffsetLog:
-    return offset_log(cut, rules, asked.era, asked.before)
+_ENDS: Final = {
+    "topic": pl.String(),
+    "partition": pl.Int32(),
+    "log_start_offset": pl.Int64(),
+    "log_end_offset": pl.Int64(),
+}
 
 
-def _instants(cut: Decoded, asked: ExpirationQuestion) -> Mapping[int, int]:
-    """Return the instant of partitions that are cut at an offset, in epoch milliseconds."""
-    if not asked.cut_partitions:
-        return {}
-    times = cut["offset_commit"].select("partition", "timestamp")
-    times = times.unionByName(cut["group_metadata"].select("partition", "timestamp"))
-    last = (
-        times.where(F.col("partition").isin(*asked.cut_partitions))
-        .groupBy("partition")
-        .agg(F.unix_millis(F.max("timestamp")).alias("last_ms"))
-        .where("last_ms is not null")
+@dataclass(frozen=True)
+class Known:
+    """What a replay knows at the instant.
+
+    Attributes:
+        committed: The state table `committed_offsets`.
+        groups: The state table `groups`.
+        cluster: Topics, and where the logs' edges are.
+        starts: Of `coordinator_starts`.
+        replay: How the release replays.
+    """
+
+    committed: pl.DataFrame
+    groups: pl.DataFrame
+    cluster: Cluster
+    starts: pl.DataFrame
+    replay: ReplayRules
+
+
+def expiration_tables(
+    asked: ExpirationQuestion, known: Known, records: Callable[[], Iterable[GroupRecords]]
+) -> dict[str, pl.DataFrame]:
+    """Return `offset_expiration`, `offset_removals` and `retention_what_if`, each in order.
+
+    Args:
+        asked: The question.
+        known: At the instant.
+        records: Yields the records of whole partitions; at least one lot, possibly without rows.
+    """
+    lots: list[_Lot] = []
+    held: list[OffsetLog] = []
+    for each in records():
+        held = [_log(each, known, asked)]
+        lots.append(_lot(held[0], known, asked))
+    expiration = in_key_order("offset_expiration", pl.concat([each.expiration for each in lots]))
+    removals = offset_removals(
+        together([each.removed for each in lots]),
+        known.cluster,
+        asked.retention,
+        asked.as_of_ms,
+        rules=(known.replay, asked.era, asked.before),
+        audit=asked.audit,
     )
-    return {row.partition: min(row.last_ms, asked.as_of_ms) for row in last.collect()}
+    removals = in_key_order("offset_removals", removals)
+    instants = {number: at for each in lots for number, at in each.observed.instants.items()}
+    observed = _observed(instants, known, asked)
+    # A single lot is at hand still.
+    logs = held if len(lots) == 1 else (_log(each, known, asked) for each in records())
+    costs = [
+        retention_costs(
+            each, expiration, removals, observed, retention=asked.retention, minutes=asked.minutes
+        )
+        for each in logs
+    ]
+    what_if = retention_what_if(
+        expiration,
+        pl.concat(costs),
+        pl.concat([each.periods for each in lots]),
+        known.groups,
+        replay=known.replay,
+        minutes=asked.minutes,
+    )
+    return {
+        "offset_expiration": expiration,
+        "offset_removals": removals,
+        "retention_what_if": in_key_order("retention_what_if", what_if),
+    }
 
 
-def _expiration(
-    committed: DataFrame,
-    groups: DataFrame,
-    log: OffsetLog,
-    instants: Mapping[int, int],
-    asked: ExpirationQuestion,
-) -> DataFrame:
+class _Lot(NamedTuple):
+    """What is kept of the records of some partitions."""
+
+    expiration: pl.DataFrame
+    removed: Removed
+    periods: pl.DataFrame
+    observed: ObservedHistory
+
+
+def _log(records: GroupRecords, known: Known, asked: ExpirationQuestion) -> OffsetLog:
+    return offset_log(records, known.replay, asked.era, asked.before)
+
+
+def _lot(log: OffsetLog, known: Known, asked: ExpirationQuestion) -> _Lot:
+    homes = log.records.commits.select(_HOME).unique()
+    observed = _observed(_instants(log.records, asked), known, asked)
     ends = None
     if asked.ends:
-        ends = committed.sparkSession.createDataFrame(
-            list(asked.ends),
-            "topic string, partition int, log_start_offset bigint, log_end_offset bigint",
-        )
-    return offset_expiration(
-        committed,
+        ends = pl.DataFrame(list(asked.ends), schema=_ENDS, orient="row")
+    expiration = offset_expiration(
+        known.committed.join(homes, on=_HOME, how="semi"),
         log,
         asked.retention,
         asked.as_of_ms,
-        groups=groups,
-        instants=instants,
+        groups=known.groups,
+        instants=observed.instants,
         ends=ends,
-    ).localCheckpoint()
-
-
-def _removals(
-    topics: DataFrame,
-    log: OffsetLog,
-    metadata: MetadataLog,
-    coverage: Coverage,
-    asked: ExpirationQuestion,
-) -> DataFrame:
-    return offset_removals(
-        log,
-        topics,
-        asked.retention,
-        asked.as_of_ms,
-        audit=asked.audit,
-        present=topics_present(topics.sparkSession, coverage),
-        starts=coordinator_starts(metadata, topics),
-        coverage=coverage,
-    ).localCheckpoint()
+    )
+    columns = [each.name for each in table("offset_expiration").columns]
+    removed = removed_here(log, known.starts)
+    return _Lot(
+        expiration.select(columns), removed, observed.periods(log.records.commits), observed
+    )
 
 
 def _observed(
-    instants: Mapping[int, int], coverage: Coverage, asked: ExpirationQuestion
+    instants: Mapping[int, int], known: Known, asked: ExpirationQuestion
 ) -> ObservedHistory:
-    return ObservedHistory(asked.as_of_ms, instants, asked.complete_from, coverage)
+    return ObservedHistory(asked.as_of_ms, instants, asked.complete_from, known.cluster.coverage)
 
 
-def _what_if(
-    expiration: DataFrame,
-    removals: DataFrame,
-    groups: DataFrame,
-    log: OffsetLog,
-    observed: ObservedHistory,
-    asked: ExpirationQuestion,
-) -> DataFrame:
-    return retention_what_if(
-        expiration,
-        removals,
-        groups,
-        log,
-        observed,
-        retention=asked.retention,
-        minutes=asked.minutes,
+def _instants(records: GroupRecords, asked: ExpirationQuestion) -> dict[int, int]:
+    """Return the instant of partitions that are cut at an offset, in epoch milliseconds."""
+    if not asked.cut_partitions:
+        return {}
+    groups = records.decoded["group_metadata"].select(
+        pl.col("partition").alias(_HOME), pl.col("timestamp").cast(TIME).alias("at")
     )
-
-
-_ASKED = "expiration_question"
-EXPIRATION = (
-    Step("offset_log", _log, ("cut", "rules", _ASKED)),
-    Step("expiration_instants", _instants, ("cut", _ASKED)),
-    Step(
-        "offset_expiration",
-        _expiration,
-        ("committed_offsets", "groups", "offset_log", "expiration_instants", _ASKED),
-    ),
-    Step("offset_removals", _removals, ("topics", "offset_log", "metadata", "coverage", _ASKED)),
-    Step("observed_history", _observed, ("expiration_instants", "coverage", _ASKED)),
-    Step(
-        "retention_what_if",
-        _what_if,
-        (
-            *("offset_expiration", "offset_removals", "groups", "offset_log", "observed_history"),
-            _ASKED,
-        ),
-    ),
-)
-"""Of the state tables, decoded tables cut at the instant (`cut`), `rules` and the question."""
+    times = pl.concat([records.commits.select(_HOME, pl.col("committed_at").alias("at")), groups])
+    last = (
+        times.filter(pl.col(_HOME).is_in(sorted(asked.cut_partitions)))
+        .group_by(_HOME)
+        .agg(pl.col("at").max().dt.epoch("ms"))
+        .drop_nulls()
+    )
+    return {number: min(at, asked.as_of_ms) for number, at in last.iter_rows()}

@@ -1,14 +1,14 @@
-"""The instant asked about: the end of each internal partition's log, or a time."""
+"""Decoded tables cut at the instant asked about."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from analytics.replay.log.instants import AsOf
 from analytics.replay.log.timeless import timeless_ends
 from schemas import record_types
 
@@ -21,30 +21,6 @@ Decoded = Mapping[str, "DataFrame"]
 METADATA_TOPIC = "__cluster_metadata"
 _SNAPSHOT = r"(\d{20})-\d{10}\.checkpoint$"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class AsOf:
-    """Which records count.
-
-    Attributes:
-        offsets: End offset (exclusive) by topic and partition; partitions not named are taken to
-            their end.
-        timestamp_ms: Epoch milliseconds; a record counts if its append time is not later. One
-            without a time (message format 0) counts unless something says that it is later
-            (`timeless_ends`).
-    """
-
-    offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    timestamp_ms: int | None = None
-
-    @property
-    def is_end(self) -> bool:
-        """Whether everything counts."""
-        return not self.offsets and self.timestamp_ms is None
-
-
-END = AsOf()
 
 
 def cut_all(decoded: Decoded, as_of: AsOf) -> dict[str, DataFrame]:

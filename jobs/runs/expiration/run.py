@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL as DOUBT
-from analytics.evaluate.expiration.tables import EXPIRATION, ExpirationQuestion, LogEnds
+from analytics.evaluate.expiration.tables import ExpirationQuestion, LogEnds
 from jobs.cli.instant import EPOCH
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source
-from jobs.runs.evaluated import Evaluation, evaluate
 from jobs.runs.expiration.companions import companions_of
 from jobs.runs.expiration.era import ChosenEra, chosen_era
+from jobs.runs.expiration.evaluation import expiration_evaluated
 from jobs.runs.expiration.retention_settings import (
     MINUTE_MS,
     RetentionFound,
@@ -93,8 +93,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
         _tell(console, era, found)
         source = describe_source(state, asked.found, wanted.end_offsets, console)
         question = _question(state, era, found, source.ends)
-        evaluation = Evaluation(EXPIRATION, MAKES, {"expiration_question": question})
-        made = evaluate(console, state, evaluation, **options)
+        made = expiration_evaluated(state, question, options.get("out"))
         made |= companions_of(state, made["offset_removals"], question, options.get("out"))
         untold = _untold(made)
         for each in untold:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from analytics.replay.log.as_of import AsOf
+    from analytics.replay.log.instants import AsOf
     from analytics.replay.log.lines import FollowedLine
     from analytics.workspace import Workspace
     from jobs.cli.topic_ids import NamedTopic

@@ -47,14 +47,14 @@ def records_at(replayed: Replayed, name: str, columns: Sequence[str]) -> pa.Tabl
 
 def _on_lines(replayed: Replayed, name: str, columns: list[str]) -> pa.Table:
     """Read what survived, and where another line is followed what that one has instead."""
-    left = [_from(each.topic, each.partition, each.diverges_at) for each in replayed.lines]
+    left = [from_offset(each.topic, each.partition, each.diverges_at) for each in replayed.lines]
     kept = _read(replayed, f"{DECODED}/{name}", columns, [~each for each in left])
     if kept is None:
         return pa.table({column: pa.array([], pa.null()) for column in columns})
     found = [kept]
     for line in replayed.lines:
         for piece in line.pieces:
-            where = _from(line.topic, line.partition, piece.first, piece.end)
+            where = from_offset(line.topic, line.partition, piece.first, piece.end)
             folder = f"{DIVERGED}/{piece.copy}/{DECODED}/{name}"
             found.append(_read(replayed, folder, columns, [where]))
     return pa.concat_tables(
@@ -84,7 +84,8 @@ def _read(
         return records.to_table(columns=columns, filter=where)
 
 
-def _from(topic: str, partition: int, first: int, end: int | None = None) -> pc.Expression:
+def from_offset(topic: str, partition: int, first: int, end: int | None = None) -> pc.Expression:
+    """Return whether a record lies in a partition, from an offset on, below another."""
     here = (
         (pc.field("topic") == topic)
         & (pc.field("partition") == partition)

@@ -12,7 +12,8 @@ from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.errors import InputNotRecognizedError
 from analytics.replay.graph import Step, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
-from analytics.replay.log.as_of import AsOf, above_log_starts
+from analytics.replay.log.as_of import above_log_starts
+from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import NEWEST, replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
 from analytics.replay.state import replay_tables

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.evaluate.expiration.offset_log import offset_log
-from analytics.evaluate.expiration.offset_removals import offset_removals
-from analytics.evaluate.expiration.retention import ASSUMED, Retention, Setting
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.removal_causes import removal_causes
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.metadata.metadata_log import FIRST_TABLES
 from schemas import table
-from schemas.expiration_rules import audit_rules, expiration_eras
 from tests.support.decoded_frames import frames_of
 
 if TYPE_CHECKING:
@@ -96,19 +92,3 @@ def test_what_went_with_its_topic_went_with_it_whatever_was_committed(
     causes: dict[int, tuple[str, str]],
 ) -> None:
     assert causes[OF_THE_TOPIC] == ("topic_deleted", "medium")
-
-
-def test_the_audit_names_no_offset_that_may_never_have_been(
-    spark: SparkSession, topics: DataFrame
-) -> None:
-    log = offset_log(decoded(spark), replay_rules("4.3"), expiration_eras()["current"])
-    retention = Retention(Setting(60_000, ASSUMED, 60_000))
-    rows = offset_removals(
-        log, topics, retention, 1_800_000_000_000, audit=audit_rules(), coverage=ARCHIVED
-    )
-    told = {each.record_offset: each for each in rows.collect()}
-    nameless, named = told[NAMELESS], told[NAMED]
-    assert (nameless.last_offset, nameless.last_commit_timestamp) == (None, None)
-    assert (nameless.cause, nameless.verdict) == ("unknown", "cannot_tell")
-    assert nameless.reason.startswith("archived rows do not show transactions")
-    assert (named.last_offset, named.cause) == (7, "offsets_deleted")

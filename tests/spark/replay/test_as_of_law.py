@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
-from analytics.replay.log.as_of import AsOf, cut_all
+from analytics.replay.log.as_of import cut_all
+from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import replay_rules
 from tests.support.decoded_frames import frames_of, frames_of_dump
 from tests.support.group_histories import TABLES, TOPIC

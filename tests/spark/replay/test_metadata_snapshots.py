@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.log.as_of import AsOf, cut_all
+from analytics.replay.log.as_of import cut_all
+from analytics.replay.log.instants import AsOf
 from analytics.replay.metadata.configs import configs
 from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.partition_leaders import partition_leaders

@@ -13,8 +13,9 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from analytics.replay.graph import Step, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.log.as_of import END, cut_all
+from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.instants import END
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE
 from schemas import all_record_types

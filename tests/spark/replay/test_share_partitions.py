@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 from analytics.dump.inspection.losses import Loss
-from analytics.replay.log.as_of import AsOf, cut_all
+from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.instants import AsOf
 from analytics.replay.share.share_batches import share_batches
 from analytics.replay.share.share_partitions import share_partitions
 from analytics.replay.share.share_state import share_states

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.log.as_of import AsOf, cut_all
+from analytics.replay.log.as_of import cut_all
+from analytics.replay.log.instants import AsOf
 from tests.support.decoded_frames import frames_of
 
 if TYPE_CHECKING:

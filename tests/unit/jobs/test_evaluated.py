@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.workspace import Workspace
-from jobs.runs.evaluated import _instant
 from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import Replayed
+from jobs.runs.replay.replayed_instant import replayed_instant
 from jobs.workspaces.stored_tables import StoredTables
 
 SAID = {"time": "2026-11-21T09:12:30.000Z", "offsets": {"__consumer_offsets-17": 4711}}
@@ -62,7 +62,7 @@ def test_a_workspace_of_evaluations_alone_claims_no_state(tmp_path: Path) -> Non
 
 
 def test_the_instant_of_a_manifest_is_that_of_the_replay() -> None:
-    instant = _instant(SAID)
+    instant = replayed_instant(SAID)
     assert instant.timestamp_ms == 1795252350000
     assert instant.offsets == {("__consumer_offsets", 17): 4711}
-    assert _instant({"time": None, "offsets": {}}).is_end
+    assert replayed_instant({"time": None, "offsets": {}}).is_end

@@ -50,7 +50,7 @@ def test_a_protection_that_no_record_shows_is_not_sure(
 ) -> None:
     made = {name: evaluated(name, []) for name in MAKES}
     made["offset_expiration"] = evaluated("offset_expiration", [{**OFFSET, "note": note}])
-    monkeypatch.setattr(expiration_run, "evaluate", lambda *_, **__: made)
+    monkeypatch.setattr(expiration_run, "expiration_evaluated", lambda *_, **__: made)
     workspace = write_workspace(
         tmp_path / "space",
         {"groups": [group("billing")]},

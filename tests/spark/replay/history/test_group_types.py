@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.ownership import group_moments
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules
 from schemas import table
-from schemas.expiration_rules import expiration_eras
 from tests.support.decoded_frames import frames_of
 from tests.support.group_histories import TABLES, decoded_rows, random_history
 from tests.support.reference_group_coordinator import ReferenceGroupCoordinator
@@ -95,16 +93,3 @@ def test_what_a_group_was_after_every_record(spark: SparkSession, played: Played
                 here = found[place - 1][1] if place else (None, None)
                 assert here[0] == family, (name, offset)
                 assert (first if family and here[1] is None else here[1]) == epoch, (name, offset)
-
-
-def test_what_its_offsets_expire_by_goes_by_the_same_type(played: Played) -> None:
-    rules = replay_rules(played.release)
-    log = offset_log(played.cut, rules, expiration_eras()["current"])
-    rows: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
-    for each in log.groups.orderBy("from_offset").collect():
-        rows[each.group_id].append((each.from_offset, each.family))
-    for history in played.histories:
-        for name, expected in told_one_by_one(history, played.release).items():
-            for offset, (family, _) in expected:
-                place = bisect_right(rows[name], offset, key=lambda each: each[0])
-                assert (rows[name][place - 1][1] if place else None) == family, (name, offset)

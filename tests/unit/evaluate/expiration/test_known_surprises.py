@@ -8,31 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from analytics.evaluate.expiration.offset_log import offset_log
-from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import ASSUMED, OPTION, Retention, Setting
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.metadata_log import FIRST_TABLES
-from schemas import table
-from schemas.expiration_rules import audit_rules, expiration_eras
 from tests.support.coordinator_bytes import log_dir_of
-from tests.support.decoded_frames import frames_of_dump
+from tests.support.decoded_frames import tables_of_dump
+from tests.support.expiration_logs import TABLES, Row, log_of, removals_in
 from tests.support.reference_expiration import Coordinator
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
-
-pytestmark = pytest.mark.long
 
 START = 1_700_000_000_000
 MINUTE = 60_000
 DAY = 1440 * MINUTE
-TABLES = (*KINDS, *FIRST_TABLES, "offset_commit")
 RELEASES = {"pre-2.1": "2.0", "2.1-2.3": "2.1", "current": "4.3"}
 OFFSET = ("g", "orders", 0)
 
@@ -200,29 +188,26 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def found(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, dict[int, Row]]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, Row]]:
     """What is said of the removals of an era, by the number of the case."""
-    return {era: judged(spark, era, tmp_path_factory.mktemp("log") / "broker") for era in RELEASES}
+    return {era: judged(era, tmp_path_factory.mktemp("log") / "broker") for era in RELEASES}
 
 
-def judged(spark: SparkSession, era: str, path: Path) -> dict[int, Row]:
+def judged(era: str, path: Path) -> dict[int, Row]:
     coordinators = []
     for number, case in enumerate(CASES):
         if case.era == era:
             # Apart from each other: what goes in one second looks like one act.
             coordinators.append(Coordinator(number, era, DAY, START + number * 7 * MINUTE))
             case.happened(coordinators[-1])
-    decoded = frames_of_dump(spark, log_dir_of(path, coordinators), "__consumer_offsets", TABLES)
-    log = offset_log(decoded, replay_rules(RELEASES[era]), expiration_eras()[era])
-    topics = spark.createDataFrame([], table("topics").ddl(not_null=False))
+    decoded = tables_of_dump(log_dir_of(path, coordinators), "__consumer_offsets", TABLES)
+    log = log_of(decoded, RELEASES[era], era)
     assumed = Setting(DAY, ASSUMED, 10 * MINUTE)
     settings = Retention(
         Setting(DAY, OPTION, 10 * MINUTE),
         {number: assumed for number, case in enumerate(CASES) if case.is_assumed},
     )
-    rows = offset_removals(log, topics, settings, START + 9 * DAY, audit=audit_rules()).collect()
+    rows = removals_in(log, settings, START + 9 * DAY)
     assert len({row.coordinator_partition for row in rows}) == len(rows)
     return {row.coordinator_partition: row for row in rows}
 

@@ -7,25 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
-from pyspark.sql import functions as F
 
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
-from analytics.evaluate.expiration.offset_log import OffsetLog, offset_log
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
-from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.offsets.offset_state import committed_offsets
 from schemas.expiration_rules import expiration_eras
-from tests.support.decoded_frames import frames_of
+from tests.support.expiration_logs import TABLES, committed_in, log_of, rows_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from analytics.evaluate.expiration.offset_log import OffsetLog
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 ORACLE = ROOT / "tests" / "cases" / "expiration" / "oracle-expiration.json"
 TOPIC = "__consumer_offsets"
-TABLES = (*KINDS, "offset_commit", "control_markers")
 RULES = ("pre-2.1", "2.1-2.3", "2.4-3.9", "current", "kip-211")
 DAY = 86_400_000
 WEEK = 7 * DAY
@@ -258,35 +254,35 @@ ALL = [case for rules in RULES for case in cases(rules)]
 
 
 @pytest.fixture(scope="module")
-def log(spark: SparkSession) -> OffsetLog:
+def log() -> OffsetLog:
     """All cases in one log: every case is a partition of its own."""
     records: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for number, case in enumerate(ALL):
         for name, row in records_of(case):
             place = {"topic": TOPIC, "partition": number, "offset": len(records[name])}
             records[name].append({**place, "leader_epoch": 0, "producer_id": -1, **row})
-    replay = replay_rules("4.3")
-    return offset_log(frames_of(spark, records, TABLES), replay, expiration_eras()["current"])
+    return log_of(records, "4.3", "current")
 
 
 @pytest.fixture(scope="module")
-def committed(log: OffsetLog) -> DataFrame:
-    return committed_offsets(log.decoded, log.replay).localCheckpoint()
+def committed(log: OffsetLog) -> pl.DataFrame:
+    return committed_in(log)
 
 
 @pytest.mark.parametrize("rules", RULES)
 def test_the_cleanup_removes_exactly_these(
-    log: OffsetLog, committed: DataFrame, rules: str
+    log: OffsetLog, committed: pl.DataFrame, rules: str
 ) -> None:
     numbers = [number for number, case in enumerate(ALL) if case.rules == rules]
     settings = {at: Setting(ALL[at].retention, OPTION, 600_000) for at in numbers}
-    rows = offset_expiration(
-        committed.where(F.col("coordinator_partition").isin(numbers)),
+    expiring = offset_expiration(
+        committed.filter(pl.col("coordinator_partition").is_in(numbers)),
         replace(log, era=expiration_eras()[rules]),
         Retention(settings[numbers[0]], settings),
         0,
         instants={at: ALL[at].now for at in numbers},
-    ).collect()
+    )
+    rows = rows_of("offset_expiration", expiring)
     for number in numbers:
         case = ALL[number]
         mine = [row for row in rows if row.coordinator_partition == number]
@@ -299,15 +295,16 @@ def test_the_cleanup_removes_exactly_these(
 
 
 def test_a_streams_group_of_4_1_keeps_what_is_due_only_if_it_was_heard_of_since_a_load(
-    log: OffsetLog, committed: DataFrame
+    log: OffsetLog, committed: pl.DataFrame
 ) -> None:
     case = next(at for at, each in enumerate(ALL) if each.name == STREAMS_KEEP)
-    ours = committed.where(F.col("coordinator_partition") == case)
+    ours = committed.filter(pl.col("coordinator_partition") == case)
     notes = {}
     for release in ("4.1", "4.2"):
         of_release = replace(log, replay=replay_rules(release))
         setting = Retention(Setting(WEEK, OPTION, 600_000))
-        for row in offset_expiration(ours, of_release, setting, WEEK).collect():
+        expiring = offset_expiration(ours, of_release, setting, WEEK)
+        for row in rows_of("offset_expiration", expiring):
             assert row.status == ("protected" if row.note is None else "cannot_tell")
             notes[release, row.topic] = row.note
     assert notes.pop(("4.1", "a")).startswith("cannot tell: a streams group of 4.1")

@@ -9,29 +9,24 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
-from analytics.evaluate.expiration.offset_log import offset_log
-from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.history.coordinator_starts import coordinator_starts
-from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.metadata.topics import topics
-from schemas.expiration_rules import audit_rules, expiration_eras
-from tests.support.decoded_frames import frames_of_dump
+from analytics.replay.metadata.coordinator_starts import TABLES as OF_STARTS
+from analytics.replay.metadata.coordinator_starts import coordinator_starts
+from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning
+from tests.support.decoded_frames import tables_of_dump
+from tests.support.expiration_logs import TABLES, Around, Row, log_of, removals_in, state_of
 from tests.support.removed_by_brokers import predictions, read_removals, sweeps_of
-from tests.support.replayed_dumps import decoded_dumps
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from collections.abc import Mapping
 
-pytestmark = pytest.mark.long
-
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[3] / "data"
 OFFSETS = "__consumer_offsets"
-TABLES = (*KINDS, "offset_commit", "control_markers")
+METADATA = "__cluster_metadata"
+OF_METADATA = {*FIRST_TABLES, *OF_STARTS, *TRANSACTIONS, "topic_record", "remove_topic_record"}
 AFTER_ALL_MS = 1_800_000_000_000
 MINUTE = 60_000
 
@@ -95,25 +90,37 @@ def dumps(*names: str) -> list[object]:
     return [pytest.param(name, marks=marks[name]) for name in names]
 
 
-def judged(spark: SparkSession, dump: Dump) -> list[Row]:
+def judged(dump: Dump) -> list[Row]:
     """What is said of the removals in a dump: a ZooKeeper cluster has no metadata log."""
-    there = dump.topics_there and spark.createDataFrame(
-        [(name,) for name in dump.topics_there], "topic string"
+    broker = DATA / dump.folder / "broker-1"
+    told = tables_of_dump(broker, METADATA, OF_METADATA)
+    metadata = {name: pl.DataFrame(pl.from_arrow(rows)) for name, rows in told.items()}
+    begins, topics = beginning(metadata), topics_told(metadata)
+    around = Around(topics, begins, coordinator_starts(metadata, begins, topics), dump.topics_there)
+    before = "pre-2.1" if dump.era == "2.4-3.9" else None
+    log = log_of(tables_of_dump(broker, OFFSETS, TABLES), dump.release, dump.era, before)
+    return removals_in(log, retention(dump), AFTER_ALL_MS, around)
+
+
+def topics_told(metadata: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the table `topics` of a whole metadata log without transactions."""
+    removed = {
+        row["value"]["topic_id"]: row["timestamp"]
+        for row in metadata["remove_topic_record"].iter_rows(named=True)
+    }
+    return state_of(
+        "topics",
+        [
+            {
+                "topic": row["value"]["name"],
+                "topic_id": row["value"]["topic_id"],
+                "created_at": row["timestamp"],
+                "deleted_at": removed.get(row["value"]["topic_id"]),
+                "source": "metadata_log",
+            }
+            for row in metadata["topic_record"].iter_rows(named=True)
+        ],
     )
-    decoded = decoded_dumps(spark, [DATA / dump.folder / "broker-1"])
-    metadata = metadata_log(decoded)
-    named = topics(metadata).localCheckpoint()
-    eras = expiration_eras()
-    before = eras["pre-2.1"] if dump.era == "2.4-3.9" else None
-    return offset_removals(
-        offset_log(decoded, replay_rules(dump.release), eras[dump.era], before),
-        named,
-        retention(dump),
-        AFTER_ALL_MS,
-        audit=audit_rules(),
-        present=there or None,
-        starts=coordinator_starts(metadata, named),
-    ).collect()
 
 
 def retention(dump: Dump) -> Retention:
@@ -122,11 +129,11 @@ def retention(dump: Dump) -> Retention:
 
 @pytest.mark.parametrize("name", dumps(*DUMPS))
 def test_causes_are_the_true_ones_and_lateness_is_what_the_broker_logged(
-    spark: SparkSession, name: str
+    name: str,
 ) -> None:
     dump = DUMPS[name]
     told = read_removals(DATA / "expiry" / f"removals-{name}.json")
-    rows = {(row.coordinator_partition, row.record_offset): row for row in judged(spark, dump)}
+    rows = {(row.coordinator_partition, row.record_offset): row for row in judged(dump)}
     assert rows.keys() == told.keys()
     for place, true in told.items():
         row = rows[place]
@@ -178,18 +185,11 @@ def assert_logged(name: str, row: Row) -> None:
 
 @pytest.mark.parametrize("name", dumps("kafka-4.3.1-expiry", "kafka-3.9.2-classic"))
 @pytest.mark.long
-def test_what_went_and_nothing_else_was_due_right_before(spark: SparkSession, name: str) -> None:
+def test_what_went_and_nothing_else_was_due_right_before(name: str) -> None:
     dump = DUMPS[name]
     sweeps = sweeps_of(read_removals(DATA / "expiry" / f"removals-{name}.json").values())
-    decoded = frames_of_dump(spark, DATA / dump.folder / "broker-1", OFFSETS, TABLES)
-    found = predictions(
-        spark,
-        decoded,
-        sweeps,
-        replay_rules(dump.release),
-        expiration_eras()[dump.era],
-        retention(dump),
-    )
+    decoded = tables_of_dump(DATA / dump.folder / "broker-1", OFFSETS, TABLES)
+    found = predictions(decoded, sweeps, dump.release, dump.era, retention(dump))
     for each in found:
         assert each.sweep.removed <= each.due | each.due_unless_rebalancing, each.sweep
         assert each.due - each.sweep.removed <= IN_MEMORY_ONLY.get(name, set()), each.sweep

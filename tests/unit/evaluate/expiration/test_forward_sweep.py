@@ -12,20 +12,12 @@ import pytest
 from hypothesis import given, settings
 
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
-from analytics.evaluate.expiration.offset_log import OffsetLog, offset_log
-from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.metadata_log import FIRST_TABLES
-from analytics.replay.offsets.offset_state import committed_offsets
-from schemas import table
-from schemas.expiration_rules import audit_rules, expiration_eras
-from tests.support.decoded_frames import frames_of
+from tests.support.expiration_logs import Row, committed_in, log_of, removals_in, rows_of
 from tests.support.reference_expiration import Coordinator, Key
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from analytics.evaluate.expiration.offset_log import OffsetLog
 
 pytestmark = pytest.mark.long
 
@@ -33,7 +25,6 @@ START = 1_700_000_000_000
 MINUTE = 60_000
 RETENTION = 5 * MINUTE
 INTERVAL = 2 * MINUTE
-TABLES = (*KINDS, *FIRST_TABLES, "offset_commit")
 RELEASES = {"pre-2.1": "2.0", "2.1-2.3": "2.3", "2.4-3.9": "3.9", "current": "4.3"}
 CLASSIC = ("simple", "consumer", "connect", "unreadable")
 FAR_AHEAD = START + 10_000 * MINUTE
@@ -84,14 +75,13 @@ def happen(chance: Random, coordinator: Coordinator, kind: str) -> None:
             coordinator.leave(name, chance.choice(sorted(group.members)))
 
 
-def log_of(spark: SparkSession, era: str, told: list[Coordinator]) -> OffsetLog:
+def log_of_histories(era: str, told: list[Coordinator]) -> OffsetLog:
     """All histories as one log, each an internal partition of its own."""
     rows: dict[str, list[dict[str, object]]] = defaultdict(list)
     for number, coordinator in enumerate(told):
         for name, records in coordinator.rows.items():
             rows[name] += [{**record, "partition": number} for record in records]
-    eras = expiration_eras()
-    return offset_log(frames_of(spark, rows, TABLES), replay_rules(RELEASES[era]), eras[era])
+    return log_of(rows, RELEASES[era], era)
 
 
 def retention() -> Retention:
@@ -107,15 +97,15 @@ LONG = {era: () if era == "current" else pytest.mark.long for era in RELEASES}
 
 
 @pytest.mark.parametrize("era", [pytest.param(era, marks=LONG[era]) for era in RELEASES])
-def test_what_is_predicted_is_what_a_cleanup_removes(spark: SparkSession, era: str) -> None:
+def test_what_is_predicted_is_what_a_cleanup_removes(era: str) -> None:
     @settings(max_examples=1)
     @given(SEEDS)
     def predict_and_sweep(seed: int) -> None:
         told = histories(seed, era)
-        log = log_of(spark, era, told)
-        committed = committed_offsets(log.decoded, log.replay)
+        log = log_of_histories(era, told)
+        expiring = offset_expiration(committed_in(log), log, retention(), FAR_AHEAD)
         found = defaultdict(list)
-        for row in offset_expiration(committed, log, retention(), FAR_AHEAD).collect():
+        for row in rows_of("offset_expiration", expiring):
             found[row.coordinator_partition].append(row)
         for number, coordinator in enumerate(told):
             rows = found[number]
@@ -143,14 +133,12 @@ def due_at(rows: list[Row], instant: int, era: str) -> set[Key]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("era", RELEASES)
-def test_what_cleanups_removed_was_on_time(spark: SparkSession, era: str) -> None:
+def test_what_cleanups_removed_was_on_time(era: str) -> None:
     @settings(max_examples=1)
     @given(SEEDS)
     def sweep_and_judge(seed: int) -> None:
         told = histories(seed, era, with_cleanups=True)
-        removals = offset_removals(
-            log_of(spark, era, told), no_topics(spark), retention(), FAR_AHEAD, audit=audit_rules()
-        ).collect()
+        removals = removals_in(log_of_histories(era, told), retention(), FAR_AHEAD)
         tombstones = sum(
             each["is_tombstone"] for told_by in told for each in told_by.rows["offset_commit"]
         )
@@ -161,7 +149,3 @@ def test_what_cleanups_removed_was_on_time(spark: SparkSession, era: str) -> Non
             assert row.expected_at <= row.removed_at
 
     sweep_and_judge()
-
-
-def no_topics(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([], table("topics").ddl(not_null=False))

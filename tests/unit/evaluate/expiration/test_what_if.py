@@ -4,35 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from analytics.dump.inspection.losses import OPEN_END, Loss
 from analytics.evaluate.expiration.observed_history import ObservedHistory
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
-from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
-from analytics.evaluate.expiration.retention_what_if import retention_what_if
-from analytics.replay.groups.group_records import KINDS
+from analytics.evaluate.expiration.retention_what_if import retention_costs, retention_what_if
 from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.metadata_log import FIRST_TABLES
-from analytics.replay.offsets.offset_state import committed_offsets
-from schemas import table
-from schemas.expiration_rules import expiration_eras
-from tests.support.decoded_frames import frames_of
+from tests.support.expiration_logs import committed_in, log_of, rows_of, state_of
 from tests.support.reference_expiration import Coordinator
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 START = 1_700_000_000_000
 MINUTE = 60_000
 LAST = 30
 """Minutes of log; the instant is their end."""
 
-TABLES = (*KINDS, *FIRST_TABLES, "offset_commit")
 TOO_SHORT = "the period observed is shorter than the retention"
 NOTHING_KEEPS = "nothing keeps its offsets at present but the retention"
 CUT_OFF = "__consumer_offsets-7 lacks all from offset 20 on (cut off)"
@@ -68,40 +57,39 @@ def told(name: str) -> Coordinator:
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[tuple[int, str], Any]:
+def found() -> dict[tuple[int, str], Any]:
     """Rows of the what-if by retention and group: each group is a partition of its own."""
     rows: dict[str, list[dict[str, object]]] = defaultdict(list)
     for name in NAMES:
         for kind, records in told(name).rows.items():
             rows[kind] += records
-    log = offset_log(
-        frames_of(spark, rows, TABLES), replay_rules("4.3"), expiration_eras()["current"]
-    )
+    log = log_of(rows, "4.3", "current")
     cut = ("__consumer_offsets", NAMES.index("cut-off"))
-    coverage = Coverage({cut: OPEN_END}, losses={cut: [Loss(20, OPEN_END, "cut off")]})
-    committed = committed_offsets(log.decoded, log.replay, coverage=coverage)
-    groups, retention = groups_of(spark), Retention(Setting(7 * MINUTE, OPTION, MINUTE))
+    loss = Loss(20, OPEN_END, "cut off")
+    coverage = Coverage({cut: OPEN_END}, losses={cut: [loss]})
+    committed = committed_in(log, {NAMES.index("cut-off"): loss})
+    groups, retention = (
+        state_of("groups", groups_of()),
+        Retention(Setting(7 * MINUTE, OPTION, MINUTE)),
+    )
     instant = START + LAST * MINUTE
+    observed = ObservedHistory(instant, {}, {NAMES.index("compacted"): COMPACTED_UNTIL}, coverage)
+    minutes = [5, 15, 60]
+    expiration = offset_expiration(committed, log, retention, instant, groups=groups)
+    none = state_of("offset_removals", ())
+    costs = retention_costs(log, expiration, none, observed, retention=retention, minutes=minutes)
+    periods = observed.periods(log.records.commits)
     answered = retention_what_if(
-        offset_expiration(committed, log, retention, instant, groups=groups),
-        spark.createDataFrame([], table("offset_removals").ddl(not_null=False)),
-        groups,
-        log,
-        ObservedHistory(instant, {}, {NAMES.index("compacted"): COMPACTED_UNTIL}, coverage),
-        retention=retention,
-        minutes=[5, 15, 60],
+        expiration, costs, periods, groups, replay=log.replay, minutes=minutes
     )
-    return {(row.retention_minutes, row.group_id): row for row in answered.collect()}
+    rows_told = rows_of("retention_what_if", answered)
+    return {(row.retention_minutes, row.group_id): row for row in rows_told}
 
 
-def groups_of(spark: SparkSession) -> DataFrame:
-    rows = [
-        (name, "classic", name != "half-known", "a record" if name == "half-known" else None)
-        for name in NAMES
-    ]
-    return spark.createDataFrame(
-        rows, "group_id string, group_type string, complete boolean, missing string"
-    )
+def groups_of() -> list[dict[str, Any]]:
+    found = [{"group_id": name, "group_type": "classic", "complete": True} for name in NAMES]
+    found[NAMES.index("half-known")] |= {"complete": False, "missing": "a record"}
+    return found
 
 
 def minute(number: int) -> datetime:

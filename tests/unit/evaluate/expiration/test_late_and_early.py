@@ -10,30 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
-from analytics.evaluate.expiration.offset_log import offset_log
-from analytics.evaluate.expiration.offset_removals import offset_removals
 from analytics.evaluate.expiration.retention import BROKER_CONFIG, DYNAMIC, Retention, Setting
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.metadata_log import FIRST_TABLES
-from schemas import table
-from schemas.expiration_rules import audit_rules, expiration_eras
-from tests.support.decoded_frames import frames_of
+from analytics.replay.metadata.coordinator_starts import STARTS
+from tests.support.expiration_logs import Around, Row, log_of, removals_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import Row, SparkSession
-
-pytestmark = pytest.mark.long
-
-TABLES = (*KINDS, *FIRST_TABLES, "offset_commit")
-STARTS = (
-    "coordinator_partition int, leader_epoch int, leader int, started_at timestamp, "
-    "is_restart boolean, idle_since timestamp, broker_starts array<timestamp>"
-)
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 HOUR, INTERVAL = 3_600_000, 600_000
 
@@ -182,21 +168,18 @@ def set_in_metadata() -> dict[str, Setting]:
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> Mapping[str, Row]:
+def found() -> Mapping[str, Row]:
     """What is said of every case, from one log."""
     commits, starts = [], []
     for number, case in enumerate(CASES.values()):
         commits += records_of(number, case)
         starts += starts_of(number, case)
-    era = expiration_eras()["current"]
-    rows = offset_removals(
-        offset_log(frames_of(spark, {"offset_commit": commits}, TABLES), replay_rules("4.3"), era),
-        spark.createDataFrame([], table("topics").ddl(not_null=False)),
+    rows = removals_in(
+        log_of({"offset_commit": commits}, "4.3", "current"),
         Retention(Setting(HOUR, BROKER_CONFIG, INTERVAL), of_groups=set_in_metadata()),
         round(at(1000).timestamp() * 1000),
-        audit=audit_rules(),
-        starts=spark.createDataFrame(starts, STARTS),
-    ).collect()
+        Around(starts=pl.DataFrame(starts, STARTS, orient="row")),
+    )
     names = list(CASES)
     return {names[row.coordinator_partition]: row for row in rows}
 

@@ -1,0 +1,1 @@
+"""Tombstones of offsets as frames of polars: what each removed, and why."""

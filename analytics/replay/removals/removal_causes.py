@@ -1,0 +1,239 @@
+"""Why a committed offset was deleted: the one rule that history and the audit of expiry share.
+
+Five writers leave tombstones of offsets: the cleanup, DeleteGroups, OffsetDelete, the deletion of a
+topic (``OffsetMetadataManager``), and nobody else. The cleanup takes only what is due, so an act
+that took something else was not the cleanup. Of the acts that were not, one that ends the group is
+DeleteGroups, one right after the deletion of the topic is that.
+
+Takes and gives frames of polars, of the tombstones of all partitions.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.dump.inspection.archived_losses import UNDECIDED
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.removals.removed_offsets import ACT
+from analytics.replay.spans.conditions import EMPTY, SIMPLE, STREAMS_GROUP
+from schemas import ZERO_UUID
+
+EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
+    "expiration",
+    "group_deleted",
+    "offsets_deleted",
+    "topic_deleted",
+    "unknown",
+)
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+
+SHORTEST_RETENTION_MS: Final = 60_000
+"""`offsets.retention.minutes` is at least one."""
+
+DEFAULT_RETENTION_MS: Final = 604_800_000
+"""Of `offsets.retention.minutes` since 2.0: seven days."""
+
+TOPIC_DELETION_WITHIN: Final = pl.duration(seconds=30)
+"""How long after the deletion of a topic the coordinators forget its offsets: they are told at
+once, and write in less than a second where they are not overloaded."""
+
+MAY_HAVE_BEEN_ABORTED: Final = (
+    f"{UNDECIDED}: the commit before this change may never have taken effect"
+)
+
+
+def with_removal_cause(
+    removed: pl.DataFrame,
+    *,
+    offsets_can_be_deleted: bool = True,
+    group_always_ends: bool = True,
+    streams_groups_keep: bool = True,
+    cleanups_may_be_lost: bool = False,
+) -> pl.DataFrame:
+    """Add `cause` and `confidence` to removed offsets.
+
+    Args:
+        removed: Rows of `removed_offsets` with what `with_common_time`, `with_topic_deletion` and
+            `with_topic_absence` add,
+            `is_surely_due` (boolean: it was due, or was not, under any retention there can be; null
+            where that depends on the retention), `is_due` (boolean: by the retention that is known;
+            null where none is), and what `with_undecided_removal` adds.
+        offsets_can_be_deleted: Whether the release knows OffsetDelete (2.4, KIP-496).
+        group_always_ends: Whether the deletion of any group leaves a tombstone of the group (4.0);
+            before, a group that never had a generation leaves none.
+        streams_groups_keep: Whether a streams group with members surely keeps the offsets of its
+            topics; not in 4.1 (``StreamsGroup.isSubscribedToTopic``), where it does once its
+            topology is configured: after a load of its partition with the next heartbeat, which
+            leaves no record.
+        cleanups_may_be_lost: Whether records of other groups are missing, which a cleanup may have
+            taken in the same second.
+
+    Returns:
+        The rows with `cause` (expiration, group_deleted, offsets_deleted, topic_deleted, unknown),
+        `confidence` (high, medium, low) and `may_not_be_kept` (boolean: whether the group kept the
+        offset is not known, then neither of the due ones is). Several groups that lose offsets in
+        one second are a cleanup by all appearance, whatever retention was given: it may have been
+        another then. In a dump that shows such a cleanup nothing is concluded from the retention
+        given.
+    """
+    deletion = _deletion(
+        offsets_can_be_deleted=offsets_can_be_deleted, group_always_ends=group_always_ends
+    )
+    undecided = _said(UNKNOWN, LOW)
+    told = pl.col("is_known") | pl.col("removed_pending") | pl.col("repeats")
+    # Whether it was due rests on the commit; what its topic's deletion took does not.
+    by_topic = pl.col("undecided").is_not_null() & pl.col("topic_gone")
+    judged = (
+        pl.when(by_topic)
+        .then(_said(TOPIC_DELETED, MEDIUM))
+        .when(~told | ~pl.col("some_known"))
+        .then(undecided)
+        .when(pl.col("topic_gone") & ~pl.col("row_due"))
+        .then(_said(TOPIC_DELETED, HIGH))
+        .when("topic_gone")
+        .then(_said(TOPIC_DELETED, MEDIUM))
+        .when("some_not_due")
+        .then(deletion)
+        .when("all_due")
+        .then(_said(EXPIRATION, HIGH))
+        .when("at_once")
+        .then(_said(EXPIRATION, LOW))
+        .when(pl.col("cleanup_shown") | pl.col("at").is_null())
+        .then(undecided)
+        .when("some_kept_by_setting")
+        .then(deletion)
+        .when(pl.lit(cleanups_may_be_lost))
+        .then(undecided)
+        .otherwise(_weaker(deletion))
+    )
+    return (
+        _with_act_facts(_with_doubt(removed, streams_groups_keep=streams_groups_keep))
+        .with_columns(judged.alias("judged"))
+        .drop(_FACTS)
+        .unnest("judged")
+    )
+
+
+def with_undecided_removal(removed: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Add `undecided` to removed offsets: why what a tombstone removed is not known; null if it is.
+
+    Of archived rows no producer id and no marker tells whether a commit took effect; one that names
+    its topic's id did not come in a transaction.
+    """
+    named = pl.col("removed_topic_id")
+    is_bare = named.is_null() | (named == ZERO_UUID)
+    is_archived = pl.col("coordinator_partition").is_in(sorted(coverage.undecided))
+    last = is_archived & pl.col("removed_position").is_not_null() & is_bare
+    return removed.with_columns(
+        pl.when(last).then(pl.lit(MAY_HAVE_BEEN_ABORTED)).alias("undecided")
+    )
+
+
+def cleanups_may_be_lost(coverage: Coverage) -> bool:
+    """Return whether a dump lacks records of the offsets topic that may tell of a cleanup."""
+    return bool(coverage.losses_of_topic(CONSUMER_OFFSETS) or coverage.absent.get(CONSUMER_OFFSETS))
+
+
+_FACTS: Final = (
+    "is_known",
+    "row_due",
+    "topic_gone",
+    "some_not_due",
+    "some_kept_by_setting",
+    "all_due",
+    "some_known",
+    "all_absent",
+    "some_absence_unknown",
+    "one_topic_of_many",
+    "is_of_one_topic",
+    "at_once",
+    "cleanup_shown",
+)
+
+
+def _with_doubt(removed: pl.DataFrame, *, streams_groups_keep: bool) -> pl.DataFrame:
+    doubt = pl.lit(value=False)
+    if not streams_groups_keep:
+        doubt = (pl.col("condition") == STREAMS_GROUP) & pl.col("kept_by").is_not_null()
+    return removed.with_columns(doubt.alias("may_not_be_kept")).with_columns(
+        pl.when(~pl.col("may_not_be_kept")).then(name).alias(name)
+        for name in ("is_due", "is_surely_due")
+    )
+
+
+def _with_act_facts(removed: pl.DataFrame) -> pl.DataFrame:
+    """Add what the rows of an act say together."""
+    gone = pl.col("at") <= pl.col("topic_deleted_at") + TOPIC_DELETION_WITHIN
+    is_known = pl.col("removed_position").is_not_null() & pl.col("undecided").is_null()
+    due = pl.coalesce("is_surely_due", "is_due").fill_null(value=False)
+    facts = removed.with_columns(
+        is_known.alias("is_known"),
+        (is_known & due).alias("row_due"),
+        gone.fill_null(value=False).alias("topic_gone"),
+    )
+    known = pl.col("is_known")
+    # What was pending the cleanup would have left alone.
+    not_due = (known & ~pl.col("is_surely_due")) | pl.col("removed_pending")
+    several = pl.col("groups_at_once") > 1
+    facts = facts.with_columns(
+        _any(not_due).alias("some_not_due"),
+        _any(known & ~pl.col("is_due")).alias("some_kept_by_setting"),
+        (_any(known) & ~_any(known & ~pl.col("row_due"))).alias("all_due"),
+        _any(known | pl.col("removed_pending")).alias("some_known"),
+        (~_any(~pl.col("topic_absent").fill_null(value=False))).alias("all_absent"),
+        _any(pl.col("topic_absent").is_null()).alias("some_absence_unknown"),
+        (several & (pl.col("topics_at_once") == 1)).alias("one_topic_of_many"),
+        (pl.col("topic").n_unique().over(list(ACT)) == 1).alias("is_of_one_topic"),
+    ).with_columns(
+        # Nobody but the cleanup takes offsets of several groups at once, if no topic goes.
+        (several & ~pl.col("topic_gone") & ~pl.col("all_absent")).alias("at_once")
+    )
+    undecided = known & pl.col("at_once") & ~pl.col("some_not_due") & ~pl.col("all_due")
+    undecided &= ~pl.col("may_not_be_kept")
+    return facts.with_columns(undecided.any().alias("cleanup_shown"))
+
+
+def _deletion(*, offsets_can_be_deleted: bool, group_always_ends: bool) -> pl.Expr:
+    """Return which deletion an act was that the cleanup was not."""
+    nothing_left = pl.col("offsets_left") == 0
+    is_whole = pl.col("condition").is_in([SIMPLE, EMPTY]) & nothing_left
+    # Where nothing says which topics there are, the act may as well be the deletion of one.
+    unknown = pl.col("some_absence_unknown")
+
+    # A topic that is gone in the end may have gone later than its offsets.
+    may_be_topic = pl.col("all_absent") | (unknown & pl.col("is_of_one_topic"))
+    # An operator takes offsets of one group at a time.
+    is_topic = may_be_topic & pl.col("one_topic_of_many")
+    if not offsets_can_be_deleted:
+        is_topic |= pl.col("all_absent")
+
+    def chosen_as(cause: str) -> pl.Expr:
+        return pl.when(unknown).then(_said(cause, MEDIUM)).otherwise(_said(cause, HIGH))
+
+    cases = [(is_topic, _said(TOPIC_DELETED, MEDIUM))]
+    ended = (pl.col("group_ended"), chosen_as(GROUP_DELETED))
+    if group_always_ends:
+        cases.append(ended)
+    if offsets_can_be_deleted:
+        cases.append((may_be_topic, _said(UNKNOWN, LOW)))
+    if not group_always_ends:
+        cases += [ended, (is_whole, _said(GROUP_DELETED, MEDIUM))]
+    rest = chosen_as(OFFSETS_DELETED) if offsets_can_be_deleted else _said(TOPIC_DELETED, MEDIUM)
+    for is_case, said in reversed(cases):
+        rest = pl.when(is_case).then(said).otherwise(rest)
+    return rest
+
+
+def _said(cause: str, confidence: str) -> pl.Expr:
+    return pl.struct(pl.lit(cause).alias("cause"), pl.lit(confidence).alias("confidence"))
+
+
+def _weaker(said: pl.Expr) -> pl.Expr:
+    return pl.struct(said.struct.field("cause"), pl.lit(LOW).alias("confidence"))
+
+
+def _any(condition: pl.Expr) -> pl.Expr:
+    return condition.fill_null(value=False).any().over(list(ACT))

@@ -1,0 +1,213 @@
+"""Every tombstone of an offset: what it removed, and what happened in the log around it.
+
+What one act of the coordinator wrote about one group carries one time; records of message format 0
+carry none, so there every tombstone stands for itself, between the times that commits near it name.
+
+Takes frames of polars of whole groups. What the tombstones of one second have in common, over all
+partitions, `with_common_time` tells of all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from analytics.replay.groups.group_records import GROUP_KEY
+from analytics.replay.offsets.commit_rows import KEY
+from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
+from analytics.replay.spans.conditions import with_condition
+from analytics.replay.spans.group_spans import OTHER_PROTOCOL, SUBSCRIBED, UNPARSEABLE
+from schemas import ZERO_UUID
+
+ACT: Final = (*GROUP_KEY, "act")
+HEEDED: Final = (SUBSCRIBED, UNPARSEABLE, OTHER_PROTOCOL)
+"""What keeps offsets since 2.4."""
+
+LATE_COMMITS_WITHIN: Final = pl.duration(seconds=5)
+"""How long after a topic's deletion a commit may still be one that its tombstones remove."""
+
+_PLACE: Final = ["coordinator_partition", "position"]
+
+
+def removed_offsets(
+    events: pl.DataFrame,
+    pending: pl.DataFrame,
+    groups: pl.DataFrame,
+    protections: pl.DataFrame,
+    protects: Sequence[str] = HEEDED,
+) -> pl.DataFrame:
+    """Return every offset tombstone with what is known around it.
+
+    Args:
+        events: `offset_events`.
+        pending: `pending_spans`.
+        groups: `group_spans`.
+        protections: `protection_spans`.
+        protects: Which reasons of `protections` the release heeds, what goes before first.
+
+    Returns:
+        Of each tombstone the columns of `offset_events` and `with_condition`; `act` (what tells
+        one act of the coordinator about a group from the next), `removed_pending` (boolean: it
+        removed commits of open transactions), `repeats` (boolean: an earlier tombstone of the same
+        act removed the same offset), `group_ended` (boolean: the group's own tombstone belongs to
+        the act), `offsets_left` (bigint: what the group had in force after the act), and
+        `not_before_ms` and `not_after_ms` (bigint: between these it was written; null where nothing
+        shows one of them).
+    """
+    gone = _acts(events.filter(pl.col("event") == REMOVED))
+    gone = _with_bounds(_with_offsets_left(gone, events), events)
+    gone = gone.with_columns(pl.col("position").alias("place"))
+    placed = with_condition(gone, groups, protections, protects)
+    return _with_group_end(_with_pending(placed, pending), groups)
+
+
+def with_common_time(removed: pl.DataFrame) -> pl.DataFrame:
+    """Add what the tombstones of one second have in common.
+
+    Args:
+        removed: Of `removed_offsets`, of all partitions: cleanups of all of them begin together
+            until coordinators move (one timer before 4.0).
+
+    Returns:
+        The rows with `groups_at_once` and `topics_at_once`: groups that lost offsets in the same
+        second, and of how many topics.
+    """
+    second = pl.col("at").dt.epoch("s")
+    groups = pl.col("group_id").n_unique().over(second)
+    return removed.with_columns(
+        pl.col("topic").n_unique().over(second).alias("topics_at_once"),
+        pl.when(pl.col("at").is_null()).then(1).otherwise(groups).alias("groups_at_once"),
+    )
+
+
+def with_topic_deletion(gone: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """Add `topic_deleted_at`: the latest deletion of the topic's life that the offset belonged to.
+
+    A coordinator removes the offsets of a deleted topic once, all that its partition holds then
+    (``onPartitionsDeleted``): what is committed behind those tombstones is for the next life.
+
+    Args:
+        gone: Of `removed_offsets`.
+        topics: The state table `topics`.
+    """
+    deleted = topics.filter(pl.col("deleted_at").is_not_null()).select(
+        "topic", pl.col("topic_id").alias("deleted_id"), "deleted_at"
+    )
+    named, since, at = pl.col("removed_topic_id"), pl.col("removed_at"), pl.col("deleted_at")
+    is_named = named.is_not_null() & (named != ZERO_UUID)
+    # A commit without an id that came after the deletion is for the topic's next life.
+    is_later = (since > at + LATE_COMMITS_WITHIN) | (
+        (since > at) & (pl.col("removed_position") > pl.col("purged_at"))
+    )
+    is_its_life = (
+        pl.when(is_named)
+        .then(named == pl.col("deleted_id"))
+        .otherwise(~is_later.fill_null(value=False))
+    )
+    found = (
+        gone.select(*_PLACE, "topic", "at", "removed_topic_id", "removed_at", "removed_position")
+        .join(deleted, on="topic")
+        # The metadata log and the coordinator's log are stamped by different threads.
+        .filter(at <= pl.col("at") + pl.duration(seconds=1))
+        .with_columns(
+            pl.col("position")
+            .min()
+            .over("coordinator_partition", "topic", "deleted_id")
+            .alias("purged_at")
+        )
+        .filter(is_its_life)
+        .group_by(_PLACE)
+        .agg(at.max().alias("topic_deleted_at"))
+    )
+    return gone.join(found, on=_PLACE, how="left")
+
+
+def _acts(gone: pl.DataFrame) -> pl.DataFrame:
+    # Without a time: tombstones of a group that follow each other without a gap.
+    ordered = gone.sort("position")
+    run = pl.int_range(pl.len(), dtype=pl.Int64).over(list(GROUP_KEY)) - pl.col("position") - 1
+    acts = ordered.with_columns(pl.coalesce(pl.col("at").dt.epoch("us"), run).alias("act"))
+    nth = pl.int_range(pl.len()).over([*ACT, "topic", "partition"])
+    return acts.with_columns((nth > 0).alias("repeats"))
+
+
+def _with_offsets_left(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Count, per act, the offsets of the group that it left in force."""
+    had = pl.col("removed_position").is_not_null()
+    change = (
+        pl.when((pl.col("event") == COMMITTED) & ~had)
+        .then(1)
+        .when((pl.col("event") == REMOVED) & had)
+        .then(-1)
+        .otherwise(0)
+    )
+    key = list(GROUP_KEY)
+    counted = (
+        events.join(gone.select(key).unique(), on=key, how="semi")
+        .sort("position", "topic", "partition")
+        .select(*key, "position", "event", change.cum_sum().over(key).alias("in_force"))
+        .filter(pl.col("event") == REMOVED)
+    )
+    left = (
+        gone.select(*ACT, "position")
+        .join(counted.drop("event"), on=[*key, "position"])
+        .sort("position")
+        .group_by(*ACT)
+        .agg(pl.col("in_force").last().cast(pl.Int64).alias("offsets_left"))
+    )
+    return gone.join(left, on=list(ACT), how="left")
+
+
+def _with_bounds(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Bound the time of tombstones that carry none by what commits around them say."""
+    own = pl.col("at").dt.epoch("ms")
+    timeless = gone.filter(pl.col("at").is_null()).select("coordinator_partition").unique()
+    said = pl.coalesce(own, pl.when(pl.col("commit_ms") > 0).then("commit_ms"))
+    home = "coordinator_partition"
+    bounds = (
+        events.join(timeless, on=home, how="semi")
+        .group_by(_PLACE)
+        .agg(said.max().alias("said"))
+        .sort(_PLACE)
+        .with_columns(
+            pl.col("said").cum_max().forward_fill().over(home).alias("after"),
+            pl.col("said").cum_min(reverse=True).backward_fill().over(home).alias("before"),
+        )
+        .drop("said")
+    )
+    return (
+        gone.join(bounds, on=_PLACE, how="left")
+        .with_columns(
+            pl.coalesce(own, "after").alias("not_before_ms"),
+            pl.coalesce(own, "before").alias("not_after_ms"),
+        )
+        .drop("after", "before")
+    )
+
+
+def _with_pending(gone: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFrame:
+    """Say whether a tombstone removed commits of open transactions."""
+    ended = (
+        pending.filter(pl.col("outcome") == REMOVED)
+        .select(*KEY, pl.col("until_position").alias("position"))
+        .unique()
+        .with_columns(pl.lit(value=True).alias("removed_pending"))
+    )
+    return _with_flag(gone, ended, [*KEY, "position"], "removed_pending")
+
+
+def _with_group_end(gone: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """Say whether the group's own tombstone was written at the same time."""
+    ends = (
+        groups.filter(pl.col("family").is_null() & pl.col("from_at").is_not_null())
+        .select(*GROUP_KEY, pl.col("from_at").dt.epoch("us").alias("act"))
+        .unique()
+        .with_columns(pl.lit(value=True).alias("group_ended"))
+    )
+    return _with_flag(gone, ends, list(ACT), "group_ended")
+
+
+def _with_flag(rows: pl.DataFrame, told: pl.DataFrame, on: list[str], flag: str) -> pl.DataFrame:
+    return rows.join(told, on=on, how="left").with_columns(pl.col(flag).fill_null(value=False))

@@ -1,0 +1,142 @@
+"""Under which condition a committed offset was at a place in the log: what its expiry rests on.
+
+Takes and gives frames of polars, of whole groups of any number of partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from analytics.replay.groups.group_records import (
+    CLASSIC,
+    CONSUMER,
+    CONSUMER_PROTOCOL,
+    GROUP_KEY,
+    SHARE,
+    STREAMS,
+)
+from analytics.replay.spans.group_spans import SUBSCRIBED
+from analytics.replay.spans.intervals import FOREVER
+
+SIMPLE, EMPTY, UNSUBSCRIBED = "simple_group", "empty_group", "unsubscribed_topic"
+OTHER_PROTOCOL_TYPE = "other_protocol_type"
+CONSUMER_GROUP, STREAMS_GROUP, SHARE_GROUP = "consumer_group", "streams_group", "share_group"
+AT_THE_END: Final = FOREVER
+"""The place behind the last record."""
+
+
+def with_condition(
+    places: pl.DataFrame, groups: pl.DataFrame, protections: pl.DataFrame, protects: Sequence[str]
+) -> pl.DataFrame:
+    """Add what the group of each offset was at a place in the log.
+
+    Args:
+        places: `GROUP_KEY`, `topic` and `place` (bigint): records below it count.
+        groups: `group_spans`.
+        protections: `protection_spans`.
+        protects: Which reasons of theirs count, what goes before first: not all releases heed all
+            of them.
+
+    Returns:
+        The places with `condition` (simple_group, empty_group, unsubscribed_topic: a classic group
+        of consumers with members; other_protocol_type, consumer_group, streams_group,
+        share_group), `state_ms` (bigint: when a classic group took its state; null where not
+        known), `member_count` (of classic groups), `group_since` (timestamp: since when the group
+        was what it was), `group_from` (bigint: offset of the record that made it so; null where
+        none did), `kept_by` (what keeps the offset, null where nothing does) and `kept_until`
+        (timestamp: when what kept it before ended, null where nothing did).
+    """
+    is_group = pl.col("family").is_not_null()
+    spans = groups.select(
+        *GROUP_KEY,
+        pl.col("from_offset").alias("begins"),
+        condition_of().alias("condition"),
+        *(
+            pl.when(is_group).then(name).alias(as_)
+            for name, as_ in {
+                "state_ms": "state_ms",
+                "member_count": "member_count",
+                "from_at": "group_since",
+                "from_offset": "group_from",
+            }.items()
+        ),
+    )
+    found = _last_before(places, spans, GROUP_KEY).with_columns(
+        pl.col("condition").fill_null(SIMPLE)
+    )
+    for why in protects:
+        found = _with_protection(found, protections.filter(pl.col("why") == why), why)
+    by = pl.coalesce(pl.lit(None, pl.String), *(f"kept_by_{why}" for why in protects))
+    return found.with_columns(
+        by.alias("kept_by"),
+        pl.max_horizontal(f"until_{why}" for why in protects).alias("kept_until"),
+    ).drop(f"{name}_{why}" for why in protects for name in ("kept_by", "until"))
+
+
+def condition_of() -> pl.Expr:
+    """Return the condition of a row of `group_spans`, null where there is no group."""
+    family, is_empty = pl.col("family"), pl.col("member_count") == 0
+    protocol = pl.col("protocol_type")
+    classic = (
+        pl.when(is_empty & protocol.is_null())
+        .then(pl.lit(SIMPLE))
+        .when(is_empty)
+        .then(pl.lit(EMPTY))
+        .when(protocol == CONSUMER_PROTOCOL)
+        .then(pl.lit(UNSUBSCRIBED))
+        .otherwise(pl.lit(OTHER_PROTOCOL_TYPE))
+    )
+    return (
+        pl.when(family == CLASSIC)
+        .then(classic)
+        .when(family == CONSUMER)
+        .then(pl.lit(CONSUMER_GROUP))
+        .when(family == STREAMS)
+        .then(pl.lit(STREAMS_GROUP))
+        .when(family == SHARE)
+        .then(pl.lit(SHARE_GROUP))
+    )
+
+
+def _last_before(places: pl.DataFrame, spans: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Add the last span of the key that `begins` before a place."""
+    return (
+        places.sort("place")
+        .join_asof(
+            spans.sort("begins"),
+            left_on="place",
+            right_on="begins",
+            by=list(key),
+            allow_exact_matches=False,
+            coalesce=False,
+            check_sortedness=False,
+        )
+        .drop("begins")
+    )
+
+
+def _with_protection(places: pl.DataFrame, spans: pl.DataFrame, why: str) -> pl.DataFrame:
+    """Add whether one reason keeps an offset at its place, and until when it did before."""
+    key = [*GROUP_KEY, "topic"] if why == SUBSCRIBED else list(GROUP_KEY)
+    ordered = spans.sort(*key, "from_offset").select(
+        *key,
+        pl.col("from_offset").alias("begins"),
+        pl.col("to_offset").alias("ends"),
+        pl.col("to_at").alias("ends_at"),
+        pl.col("to_at").cum_max().shift(1).over(key).alias("ended_before"),
+    )
+    covers = pl.col("place") <= pl.col("ends")
+    return (
+        _last_before(places, ordered, key)
+        .with_columns(
+            pl.when(covers).then(pl.lit(why)).alias(f"kept_by_{why}"),
+            pl.when(covers)
+            .then("ended_before")
+            .otherwise(pl.max_horizontal("ended_before", "ends_at"))
+            .alias(f"until_{why}"),
+        )
+        .drop("ends", "ends_at", "ended_before")
+    )

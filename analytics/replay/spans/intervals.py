@@ -1,0 +1,117 @@
+"""Spans of a coordinator's log: where they begin and end, where they meet, and what lies in them.
+
+All take and give frames of polars with a key and `SPAN`, of any number of partitions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NEVER: Final = -1
+"""Where a span begins that was there before any record."""
+
+FOREVER: Final = 2**63 - 1
+"""The end of a span that nothing has ended."""
+
+SPAN: Final = ("from_offset", "to_offset", "from_at", "to_at")
+TIME: Final = pl.Datetime("us", "UTC")
+SPAN_TYPES: Final = {
+    "from_offset": pl.Int64(),
+    "to_offset": pl.Int64(),
+    "from_at": TIME,
+    "to_at": TIME,
+}
+"""Offsets of the coordinator's partition, `to_offset` exclusive, and the times of those records."""
+
+
+def until_next(records: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Add `to_offset` and `to_at`: where the next record of the key lies, in the order of both."""
+    ordered = records.sort(*key, "from_offset")
+    goes_on = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(-1)) for name in key)
+    return ordered.with_columns(
+        pl.when(goes_on)
+        .then(pl.col("from_offset").shift(-1))
+        .otherwise(pl.lit(FOREVER, pl.Int64))
+        .fill_null(FOREVER)
+        .alias("to_offset"),
+        pl.when(goes_on).then(pl.col("from_at").shift(-1)).alias("to_at"),
+    )
+
+
+def joined_spans(spans: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Join spans of a key that touch or overlap.
+
+    Args:
+        spans: `key` and `SPAN`.
+        key: What tells apart; null is a value of its own.
+
+    Returns:
+        The same columns, in the order of the key and `from_offset`.
+    """
+    ordered = spans.sort(*key, "from_offset", "to_offset")
+    is_first = ~pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in key)
+    ordered = ordered.with_columns(is_first.fill_null(value=True).cum_sum().alias("place"))
+    reached = pl.col("to_offset").cum_max().over("place").shift(1)
+    is_same = pl.col("place") == pl.col("place").shift(1)
+    touches = is_same & (pl.col("from_offset") <= reached)
+    return (
+        ordered.with_columns((~touches.fill_null(value=False)).cum_sum().alias("island"))
+        .group_by(*key, "island", maintain_order=True)
+        .agg(
+            pl.col("from_offset").first(),
+            pl.col("to_offset").max(),
+            pl.col("from_at").first(),
+            pl.col("to_at").get(pl.col("to_offset").arg_max()),
+        )
+        .drop("island")
+    )
+
+
+def overlap(one: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Return where spans of two frames overlap, with the columns of both.
+
+    Args:
+        one: `key`, `SPAN` and whatever else.
+        other: The same; its spans of a key do not overlap each other.
+        key: What tells apart.
+    """
+    ordered = other.sort(*key, "from_offset").with_row_index("nth")
+    first = _sought(one, ordered, key, "to_offset", "from_offset", "forward").rename({"nth": "low"})
+    both = _sought(first, ordered, key, "from_offset", "to_offset", "backward").rename(
+        {"nth": "high"}
+    )
+    both = both.filter(pl.col("low") <= pl.col("high"))
+    both = both.with_columns(
+        pl.int_ranges(pl.col("low"), pl.col("high") + 1, dtype=pl.UInt32).alias("nth")
+    ).explode("nth")
+    renamed = {name: f"other_{name}" for name in SPAN}
+    met = both.drop("low", "high").join(ordered.drop(key).rename(renamed), on="nth").drop("nth")
+    later = pl.col("other_from_offset") > pl.col("from_offset")
+    sooner = pl.col("other_to_offset") < pl.col("to_offset")
+    chosen = {"from_offset": later, "from_at": later, "to_offset": sooner, "to_at": sooner}
+    return met.with_columns(
+        pl.when(is_other).then(f"other_{name}").otherwise(name).alias(name)
+        for name, is_other in chosen.items()
+    ).drop(renamed.values())
+
+
+def _sought(
+    rows: pl.DataFrame, spans: pl.DataFrame, key: Sequence[str], end: str, of: str, strategy: str
+) -> pl.DataFrame:
+    """Add `nth`, the span whose `end` is the next one beyond the rows' `of`; leave out none."""
+    found = rows.sort(of).join_asof(
+        spans.select(*key, pl.col(end).alias("beyond"), "nth").sort("beyond"),
+        left_on=of,
+        right_on="beyond",
+        by=list(key),
+        strategy="forward" if strategy == "forward" else "backward",
+        allow_exact_matches=False,
+        coalesce=False,
+        check_sortedness=False,
+    )
+    return found.drop("beyond").filter(pl.col("nth").is_not_null())

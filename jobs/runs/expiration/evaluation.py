@@ -1,0 +1,145 @@
+"""The tables about expiry, of a replayed workspace: what is read for them, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from analytics.dump.files.model import CLUSTER_METADATA, CONSUMER_OFFSETS
+from analytics.evaluate.contract_table import table_of_frame
+from analytics.evaluate.expiration.offset_log import GroupRecords
+from analytics.evaluate.expiration.offset_removals import Cluster
+from analytics.evaluate.expiration.tables import ExpirationQuestion, Known, expiration_tables
+from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.cut_frames import cut, timeless_ends
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
+from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning
+from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
+from analytics.workspace import Workspace
+from jobs.cli.assumptions import assumed_in
+from jobs.runs.replay.coverage import coverage_of, log_starts
+from jobs.runs.replay.cut_records import CutRecords
+from jobs.runs.replay.kept_evaluations import keep_evaluations
+from jobs.runs.replay.replayed_instant import replayed_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from jobs.runs.replay.replayed import Replayed
+
+AT_ONCE: Final = 1_000_000
+"""So many records are held at a time, or those of one partition where it has more."""
+
+_COMMITS: Final = "offset_commit"
+_PLAIN: Final = ("partition", "offset", "timestamp", "leader_epoch", "is_tombstone", "key")
+_WITH_VALUES: Final = (
+    "group_metadata",
+    "consumer_group_member_metadata",
+    "consumer_group_regular_expression",
+    "streams_group_topology",
+)
+_OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
+
+
+def expiration_evaluated(
+    state: Replayed, question: ExpirationQuestion, out: str | None
+) -> dict[str, pa.Table]:
+    """Return the tables; keep them where there is `--out`.
+
+    Raises:
+        GroupscopeError: A table cannot be read, or the output folder is not what it has to be.
+    """
+    records = _Records(state)
+    tables = state.tables
+    committed = ["coordinator_partition", "group_id", "topic", "partition", "record_offset"]
+    committed += ["complete", "missing"]
+    topics = _frame(tables.read("topics"))
+    coverage = coverage_of(
+        state.manifest, records.instant, state.source, state.lines, assumed_in(state.manifest)
+    )
+    metadata = records.of_metadata()
+    begins = beginning(metadata)
+    known = Known(
+        _frame(tables.read("committed_offsets", committed)),
+        _frame(tables.read("groups", ["group_id", "group_type", "complete", "missing"])),
+        Cluster(topics, begins, coverage.data_topics, coverage),
+        coordinator_starts(metadata, begins, topics),
+        replay_rules(state.release),
+    )
+    made = expiration_tables(question, known, records.lots)
+    found = {name: table_of_frame(name, rows) for name, rows in made.items()}
+    if out is not None:
+        keep_evaluations(Workspace(out), found, state)
+    return found
+
+
+class _Records:
+    """The records of a workspace that count, some partitions at a time."""
+
+    def __init__(self, state: Replayed) -> None:
+        self._source = CutRecords(state)
+        self.instant = replayed_instant(state.as_of)
+        self._log_starts = log_starts(state.manifest) if self.instant.is_end else {}
+
+    def lots(self) -> Iterator[GroupRecords]:
+        """Yield the records of whole partitions, at least once."""
+        names = (_COMMITS, *KINDS)
+        if self._source.count(names) <= AT_ONCE:
+            yield self._lot(None)
+            return
+        for partitions in packed(self._source.counts(names), AT_ONCE):
+            yield self._lot(partitions)
+
+    def of_metadata(self) -> dict[str, pl.DataFrame]:
+        """Return the records of the metadata log that are looked at."""
+        found = {}
+        for name in dict.fromkeys((*FIRST_TABLES, *TRANSACTIONS, *TABLES)):
+            fields = [*_OF_METADATA, *(["value"] if name in TABLES else [])]
+            rows = self._source.rows(name, {each: each for each in fields}, CLUSTER_METADATA)
+            found[name] = self._cut(rows, {})
+        return found
+
+    def _lot(self, partitions: Collection[int] | None) -> GroupRecords:
+        def read(name: str, fields: Mapping[str, str]) -> pl.DataFrame:
+            return self._source.rows(name, fields, CONSUMER_OFFSETS, partitions)
+
+        commits, markers = read(_COMMITS, COMMIT_FIELDS), read("control_markers", MARKER_FIELDS)
+        groups = {name: read(name, _fields(name)) for name in KINDS}
+        ends = timeless_ends(commits, groups["group_metadata"], self.instant)
+        return GroupRecords(
+            self._cut(commits, ends).cast(COMMITS),
+            self._cut(markers, ends).cast(MARKERS),
+            {name: self._cut(rows, ends) for name, rows in groups.items()},
+        )
+
+    def _cut(self, rows: pl.DataFrame, ends: Mapping[tuple[str, int], int]) -> pl.DataFrame:
+        return cut(rows, self.instant, log_starts=self._log_starts, timeless_ends=ends)
+
+
+def packed(counts: Mapping[int, int], at_once: int) -> Iterator[list[int]]:
+    """Yield partitions that are read together: no more records than that, or one partition."""
+    lot: list[int] = []
+    held = 0
+    for partition in sorted(counts):
+        if lot and held + counts[partition] > at_once:
+            yield lot
+            lot, held = [], 0
+        lot.append(partition)
+        held += counts[partition]
+    yield lot
+
+
+def _fields(name: str) -> dict[str, str]:
+    fields: Sequence[str] = _PLAIN
+    if name in _WITH_VALUES:
+        fields = [*_PLAIN, "value_version", "value"]
+    return {each: each for each in fields}
+
+
+def _frame(rows: pa.Table) -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(rows))
