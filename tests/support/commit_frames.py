@@ -11,6 +11,8 @@ from analytics.decode.source import table_schema
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import ended_commits
+from analytics.replay.offsets.offset_changes import MOMENTS, OWNERS
+from tests.support.reference_offset_history import TOPIC, Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,3 +30,39 @@ def ended_rows(rows: Mapping[str, Iterable[Mapping[str, Any]]], release: str) ->
     commits = commit_rows(decoded_rows("offset_commit", rows["offset_commit"]))
     markers = marker_rows(decoded_rows("control_markers", rows["control_markers"]))
     return ended_commits(commits, markers, replay_rules(release))
+
+
+def group_frames(logs: Iterable[Log]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What is known of the group of each log, and of who owned what, snapshot by snapshot."""
+    moments: list[dict[str, Any]] = []
+    owners: list[dict[str, Any]] = []
+    for log in logs:
+        members: set[str] = set()
+        owned: dict[int, str] = {}
+        for row in log.rows["group_metadata"]:
+            value, offset = row["value"], row["offset"]
+            place = {
+                "coordinator_partition": log.number,
+                "group_id": log.group,
+                "position": offset,
+            }
+            epoch, now = (None, {}) if value is None else (value["generation"], _owned(value))
+            joins = len({*now.values()}) - len(members)
+            family = None if value is None else "classic"
+            group = {"family": family, "epoch": epoch, "offset": offset}
+            moments.append({**place, "group": group, "joins": joins})
+            for partition in owned.keys() | now.keys():
+                who = now.get(partition)
+                owner = {"member_id": who, "epoch": None if who is None else epoch}
+                owners.append({**place, "topic": TOPIC, "partition": partition, "owner": owner})
+            members, owned = {*now.values()}, now
+    return pl.DataFrame(moments, MOMENTS), pl.DataFrame(owners, OWNERS)
+
+
+def _owned(value: Mapping[str, Any]) -> dict[int, str]:
+    return {
+        partition: member["member_id"]
+        for member in value["members"]
+        for assigned in member["assignment_decoded"]["assigned_partitions"]
+        for partition in assigned["partitions"]
+    }

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TABLES = (*KINDS, "offset_commit", "control_markers")
-NO_REMOVALS = "coordinator_partition int, record_offset bigint, cause string, confidence string"
+NO_REMOVALS = (
+    "coordinator_partition int, group_id string, record_offset bigint, cause string, "
+    "confidence string"
+)
 NO_ELECTIONS = (
     "topic string, partition int, leader_epoch int, unclean boolean, takes_over boolean, "
     "since timestamp"

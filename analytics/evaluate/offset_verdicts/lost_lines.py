@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
 from analytics.evaluate.offset_verdicts.words import PLACE, Row
-
-NO_PRODUCER = -1
-COMMIT, ABORT = "COMMIT", "ABORT"
-
-RECORDS = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("committed_offset", pa.int64()),
-        ("record_offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-        ("producer_id", pa.int64()),
-    ]
-)
-"""Records of commits; a tombstone has no `committed_offset`."""
-
-Ends = Mapping[int, list[tuple[int, str]]]
-"""By producer, where its transactions end, and how."""
+from analytics.replay.offsets.effective_commits import COMMIT
 
 
 @dataclass(frozen=True)
@@ -63,69 +42,29 @@ class LostLine:
     types: Mapping[str, str] = field(default_factory=dict)
 
 
-def transaction_ends(markers: Iterable[Row]) -> Ends:
-    """Return where transactions end, by producer.
-
-    Args:
-        markers: `producer_id`, `offset` and `control_type`, in the order of the log.
-    """
-    found: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for row in markers:
-        if row["control_type"] in {COMMIT, ABORT}:
-            found[row["producer_id"]].append((row["offset"], row["control_type"]))
-    return found
-
-
-def last_on_line(records: pa.Table, ends: Ends) -> tuple[Row, ...]:
+def last_on_line(ended: pl.DataFrame, diverges_at: int) -> tuple[Row, ...]:
     """Return the last change of each place that took effect on a line.
 
     A commit in a transaction takes effect with its COMMIT marker; what another commit made later
     has replaced by then it does not replace (``OffsetMetadataManager``).
 
     Args:
-        records: As `RECORDS`, only of the line, and those before it that were pending there.
-        ends: Of `transaction_ends`.
+        ended: Of `ended_commits`: commits of the line, and those before it that may have been
+            pending there.
+        diverges_at: The first offset of the line.
 
     Returns:
-        Rows of `RECORDS`; where the offset was deleted, `committed_offset` is None.
+        `PLACE`, `committed_offset` (None where the offset was deleted), `record_offset`,
+        `timestamp` and `producer_id`.
     """
-    producers = pc.fill_null(records["producer_id"], NO_PRODUCER)
-    is_plain = pc.equal(producers, NO_PRODUCER)
-    in_transactions = records.filter(pc.invert(is_plain))
-    is_committed = [
-        _end(ends, producer, offset) == COMMIT
-        for producer, offset in zip(
-            in_transactions["producer_id"].to_pylist(),
-            in_transactions["record_offset"].to_pylist(),
-            strict=True,
-        )
-    ]
-    committed = in_transactions.filter(pa.array(is_committed, pa.bool_()))
-    effective = pa.concat_tables([records.filter(is_plain), committed])
-    last = effective.group_by(list(PLACE)).aggregate([("record_offset", "max")])
-    is_last = pc.is_in(effective["record_offset"], last["record_offset_max"].combine_chunks())
-    order = [(name, "ascending") for name in PLACE]
-    return tuple(effective.filter(is_last).sort_by(order).to_pylist())
-
-
-def still_open(records: pa.Table, ends: Ends) -> pa.Table:
-    """Return the records whose transaction had not ended.
-
-    Args:
-        records: As `RECORDS`.
-        ends: Of `transaction_ends`, up to the offset that counts.
-    """
-    producers = pc.fill_null(records["producer_id"], NO_PRODUCER).to_pylist()
-    offsets = records["record_offset"].to_pylist()
-    is_open = [
-        producer != NO_PRODUCER and _end(ends, producer, offset) is None
-        for producer, offset in zip(producers, offsets, strict=True)
-    ]
-    return records.filter(pa.array(is_open, pa.bool_()))
-
-
-def _end(ends: Ends, producer: int, offset: int) -> str | None:
-    """Return how the transaction of a record ended."""
-    of_producer = ends.get(producer, [])
-    place = bisect_right(of_producer, offset, key=lambda end: end[0])
-    return of_producer[place][1] if place < len(of_producer) else None
+    is_of_line = pl.coalesce("end_offset", "record_offset") >= diverges_at
+    effective = ended.filter(is_of_line & (~pl.col("waits") | (pl.col("outcome") == COMMIT)))
+    last = effective.sort("record_offset").unique(PLACE, keep="last").sort(PLACE)
+    told = last.select(
+        *PLACE,
+        "committed_offset",
+        "record_offset",
+        pl.col("committed_at").alias("timestamp"),
+        "producer_id",
+    )
+    return tuple(told.to_dicts())

@@ -20,11 +20,8 @@ NOBODY = -1
 
 def births(topics: DataFrame) -> DataFrame:
     """Return `topic` and `born_at`: when topics of that name were created, as far as is known."""
-    return (
-        topics.where("created_at is not null")
-        .groupBy("topic")
-        .agg(F.array_sort(F.collect_set("created_at")).alias("born_at"))
-    )
+    born = topics.where("created_at is not null")
+    return born.select("topic", F.col("created_at").alias("born_at"))
 
 
 def elections(log: MetadataLog, topics: DataFrame) -> DataFrame:
@@ -107,9 +104,7 @@ def losses(elected: DataFrame) -> DataFrame:
         elected: Of `elections`.
 
     Returns:
-        `topic`, `partition`, `elections` (array of timestamps).
+        `topic`, `partition`, `elected_at`.
     """
     costly = elected.where("unclean and takes_over")
-    return costly.groupBy("topic", "partition").agg(
-        F.array_sort(F.collect_set("since")).alias("elections")
-    )
+    return costly.select("topic", "partition", F.col("since").alias("elected_at"))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analytics.replay.contract import as_table
 from analytics.replay.history.events_around import events_around
 from analytics.replay.history.group_life_events import group_life_events, member_events
-from analytics.replay.history.offset_life_events import offset_events_of_groups, transaction_events
 from analytics.replay.history.share_events import share_events
 from analytics.replay.log.as_of import Decoded
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.rules import ReplayRules
 from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ class Told:
     group_epochs: DataFrame
     membership_changes: DataFrame
     assignment_history: DataFrame
+    of_offsets: Mapping[str, DataFrame]
     offset_history: DataFrame
     share_partition_epochs: DataFrame
     coordinator_epochs: DataFrame
@@ -37,7 +37,6 @@ class Told:
 
 def group_events(
     decoded: Decoded,
-    rules: ReplayRules,
     metadata: MetadataLog,
     told: Told,
     coverage: Coverage = WHOLE,
@@ -46,7 +45,6 @@ def group_events(
 
     Args:
         decoded: Decoded tables, cut at an instant.
-        rules: Of the release.
         metadata: The metadata log at that instant.
         told: The tables of the same instant.
         coverage: What the dump holds.
@@ -54,8 +52,7 @@ def group_events(
     events = (
         group_life_events(told.group_steps, told.group_epochs, coverage),
         member_events(told.membership_changes),
-        offset_events_of_groups(told.offset_history),
-        transaction_events(decoded, rules),
+        told.of_offsets["events"],
         share_events(told.share_partition_epochs, decoded, told.topics),
         events_around(
             decoded,

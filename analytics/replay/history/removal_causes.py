@@ -14,6 +14,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.group_spans import group_spans, protection_spans
 from analytics.replay.history.offset_conditions import EMPTY, SIMPLE, STREAMS_GROUP
 from analytics.replay.history.offset_lives import offset_events, pending_spans
@@ -190,7 +191,7 @@ def removal_causes(
         coverage: What the dump holds.
 
     Returns:
-        `coordinator_partition`, `record_offset`, `cause`, `confidence`.
+        `coordinator_partition`, `group_id`, `record_offset`, `cause`, `confidence`.
     """
     groups = group_spans(decoded).localCheckpoint()
     removed = removed_offsets(
@@ -209,7 +210,7 @@ def removal_causes(
         cleanups_may_be_lost=cleanups_may_be_lost(coverage),
     )
     return judged.select(
-        "coordinator_partition", F.col("position").alias("record_offset"), "cause", "confidence"
+        *GROUP_KEY, F.col("position").alias("record_offset"), "cause", "confidence"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from analytics.replay.graph import Step
@@ -14,7 +15,6 @@ from analytics.replay.history.group_events import Told, group_events
 from analytics.replay.history.holdings import holdings, runs
 from analytics.replay.history.load_faults import load_faults
 from analytics.replay.history.membership_changes import membership_changes
-from analytics.replay.history.offset_history import Surroundings, offset_history
 from analytics.replay.history.ownership import group_moments, owners
 from analytics.replay.history.removal_causes import removal_causes
 from analytics.replay.history.share_partition_epochs import share_partition_epochs
@@ -22,9 +22,12 @@ from analytics.replay.history.steps_in_lives import steps_in_lives
 from analytics.replay.history.takeovers import with_takeovers
 from analytics.replay.history.topic_absence import topics_present
 from analytics.replay.history.topic_names import with_topic_names
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.as_of import Decoded
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.rules import ReplayRules
+from analytics.replay.offsets.commit_groups import commit_frames, made_of_offsets
+from analytics.replay.offsets.offset_history import OfTopics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,32 +57,33 @@ def _elections(metadata: MetadataLog, topics: DataFrame) -> DataFrame:
 
 
 def _around_offsets(
-    cut: Decoded,
-    steps: DataFrame,
-    held: DataFrame,
-    owned: DataFrame,
-    removals: DataFrame,
-    topics: DataFrame,
-    elected: DataFrame,
-) -> Surroundings:
-    return Surroundings(
-        group_moments(steps, owned),
-        owners(held, cut),
-        removals,
-        births(topics),
-        losses(elected),
-    )
+    cut: Decoded, steps: DataFrame, held: DataFrame, owned: DataFrame, removals: DataFrame
+) -> dict[str, DataFrame]:
+    return {
+        "moments": group_moments(steps, owned),
+        "owners": owners(held, cut),
+        "removals": removals,
+    }
+
+
+def _of_topics(topics: DataFrame, elected: DataFrame) -> OfTopics:
+    return OfTopics(polars_rows(births(topics).toArrow()), polars_rows(losses(elected).toArrow()))
 
 
 _OF_STATE = ("kind", "previous_epoch", "state_ms", "members")
 """Columns of the coordinator's log that history makes nothing of."""
-_REMOVALS = "coordinator_partition int, record_offset bigint, cause string, confidence string"
-_AROUND = ("cut", "group_steps", "held", "owned", "removals", "topics", "elections")
+_REMOVALS = (
+    "coordinator_partition int, group_id string, record_offset bigint, cause string, "
+    "confidence string"
+)
+_AROUND = ("cut", "group_steps", "held", "owned", "removals")
+_OF_OFFSETS = ("commits", "around_offsets", "of_topics", "rules", "coverage")
 _TOLD = (
     "group_steps",
     "group_epochs",
     "membership_changes",
     "assignment_history",
+    "of_offsets",
     "offset_history",
     "share_partition_epochs",
     "coordinator_epochs",
@@ -94,7 +98,10 @@ HISTORY = (
     Step("removals", _removals, ("cut", "topics", "rules", "coverage")),
     Step("owned", lambda held: runs(held).localCheckpoint(), ("held",)),
     Step("around_offsets", _around_offsets, _AROUND),
-    Step("offset_history", offset_history, ("cut", "rules", "around_offsets", "coverage")),
+    Step("of_topics", _of_topics, ("topics", "elections")),
+    Step("commits", commit_frames, ("cut",)),
+    Step("of_offsets", made_of_offsets, _OF_OFFSETS),
+    Step("offset_history", itemgetter("offset_history"), ("of_offsets",)),
     Step("group_epochs", group_epochs, ("group_steps", "owned", "rules", "coverage")),
     Step("membership_changes", membership_changes, ("owned", "group_epochs", "coverage")),
     Step("assignment_history", assignment_history, ("owned", "coverage")),
@@ -102,6 +109,6 @@ HISTORY = (
     Step("coordinator_epochs", coordinator_epochs, ("cut", "coordinator_log", "elections")),
     Step("share_partition_epochs", share_partition_epochs, ("cut", "topics")),
     Step("told", Told, _TOLD),
-    Step("group_events", group_events, ("cut", "rules", "metadata", "told", "coverage")),
+    Step("group_events", group_events, ("cut", "metadata", "told", "coverage")),
 )
 """Besides these it takes what `STATE` makes."""

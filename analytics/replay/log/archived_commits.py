@@ -20,6 +20,7 @@ from analytics.replay.history.shown_from import shown_from
 from analytics.replay.log.latest import last_offsets, later
 from analytics.replay.log.losses import HOME, lost_between
 from analytics.replay.log.stored_values import uuid
+from analytics.replay.log.undecided_commits import MAY_HAVE_BEEN_ABORTED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 KEY = (HOME, "group_id", "topic", "partition")
 UNKNOWN = "unknown"
-MAY_BE_ABORTED = f"{UNDECIDED}: this commit may never have taken effect"
-MAY_HAVE_BEEN_ABORTED = f"{UNDECIDED}: the commit before this change may never have taken effect"
 
 
 def is_undecided(coverage: Coverage, topic_id: Column, *, is_commit: Column) -> Column:

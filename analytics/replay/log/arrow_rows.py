@@ -12,6 +12,13 @@ def arrow_rows(frame: pl.DataFrame) -> pa.Table:
     return rows.cast(pa.schema([pa.field(each.name, _short(each.type)) for each in rows.schema]))
 
 
+def polars_rows(rows: pa.Table) -> pl.DataFrame:
+    """Return rows of Arrow as a frame of polars."""
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
 def arrow_schema(schema: pl.Schema) -> pa.Schema:
     """Return the schema that `arrow_rows` has for frames of a polars schema."""
     return arrow_rows(pl.DataFrame(schema=schema)).schema

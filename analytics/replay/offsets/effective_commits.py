@@ -64,12 +64,12 @@ def ended_commits(commits: pl.DataFrame, markers: pl.DataFrame, rules: ReplayRul
     """Say of each commit how its transaction ended.
 
     Args:
-        commits: `COMMITS`, tombstones too.
-        markers: `MARKERS`.
+        commits: `COMMITS`, or some of these columns; tombstones too.
+        markers: `MARKERS`, likewise.
         rules: Of the release.
 
     Returns:
-        `ENDED`, in any order.
+        `ENDED`, as far as there are such commits, in any order.
     """
     waits = _waits(rules) & ~pl.col("is_tombstone")
     told = commits.with_columns(waits.alias("waits"))
@@ -86,7 +86,7 @@ def ended_commits(commits: pl.DataFrame, markers: pl.DataFrame, rules: ReplayRul
         coalesce=False,
         check_sortedness=False,
     )
-    return pl.concat([told.filter(~pl.col("waits")), ended], how="diagonal").select(ENDED.names())
+    return pl.concat([told.filter(~pl.col("waits")), ended], how="diagonal")
 
 
 def offset_events(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -14,14 +15,11 @@ from pyarrow import fs
 from analytics.decode.selection import names_wanted
 from analytics.decode.unjudged_elections import Evidence, Unjudged
 from analytics.dump.files.model import METADATA_LOG
-from analytics.evaluate.offset_verdicts.lost_lines import (
-    RECORDS,
-    LostLine,
-    last_on_line,
-    still_open,
-    transaction_ends,
-)
+from analytics.evaluate.offset_verdicts.lost_lines import LostLine, last_on_line
 from analytics.replay.log.losses_at import Ends, elections_since, first_later, leading
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
+from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.workspace import DECODED, DIVERGED
 from jobs.cli.assumptions import CLEAN_ELECTIONS, assumed_in
 from jobs.cli.instant import shown
@@ -38,6 +36,14 @@ _TYPES = {
     "streams_group_metadata": "streams",
 }
 """Which records say of which type a group is."""
+
+_NEEDED = (
+    *("coordinator_partition", "group_id", "topic", "partition", "record_offset", "committed_at"),
+    *("is_tombstone", "committed_offset", "producer_id", "is_transactional"),
+)
+_COMMIT_FIELDS = {name: COMMIT_FIELDS[name] for name in _NEEDED}
+_ENDS = ("coordinator_partition", "producer_id", "end_offset", "end_at", "outcome")
+_MARKER_FIELDS = {name: MARKER_FIELDS[name] for name in _ENDS}
 
 Row = Mapping[str, Any]
 
@@ -106,16 +112,11 @@ def lost_of_topic(state: Replayed, topic: str) -> list[Row]:
 def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:
     lost, shared = f"{DIVERGED}/{row['copy']}/{DECODED}", DECODED
     start = row["diverges_at"]
-    ends = transaction_ends(_markers(state, row, lost, pc.field("offset") >= start))
-    before = pc.field("offset") < start
-    pending = _commits(state, row, shared, before & (pc.field("producer_id") >= 0))
-    ends_before = transaction_ends(_markers(state, row, shared, before))
-    commits = pa.concat_tables(
-        [
-            still_open(pending, ends_before),
-            _commits(state, row, lost, pc.field("offset") >= start),
-        ]
-    )
+    before, on_line = pc.field("offset") < start, pc.field("offset") >= start
+    pending = before & (pc.field("producer_id") >= 0)
+    commits = [_commits(state, row, shared, pending), _commits(state, row, lost, on_line)]
+    markers = [_markers(state, row, shared, before), _markers(state, row, lost, on_line)]
+    ended = ended_commits(pl.concat(commits), pl.concat(markers), replay_rules(state.release))
     told_at = evidence.elected_at(row["surviving_leader_epoch"])
     is_exact = told_at is not None or row["election_shown_by"] == METADATA_LOG
     return LostLine(
@@ -126,7 +127,7 @@ def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:
         elected_at=told_at or row["elected_at"],
         elected_after=None if is_exact else row["lost_to_timestamp"],
         committed_below=committed_below(state, row),
-        last=last_on_line(commits, ends),
+        last=last_on_line(ended, start),
         lacks=lacks_of_lines(state, row),
         types=_types(state, row),
     )
@@ -192,34 +193,39 @@ def _types(state: Replayed, line: Row) -> dict[str, str]:
     return {group: was for group, (_, was) in last.items() if was and now.get(group, was) != was}
 
 
-def _commits(state: Replayed, line: Row, folder: str, where: pc.Expression) -> pa.Table:
-    columns = ("timestamp", "key", "value", "producer_id")
-    records = records_of_line(state, line, f"{folder}/offset_commit", columns, where)
-    if records is None:
-        return RECORDS.empty_table()
-    group, topic, partition = (
-        pc.struct_field(records["key"], name) for name in ("group", "topic", "partition")
-    )
-    rows = pa.table(
-        [
-            *(group, topic, partition, pc.struct_field(records["value"], "offset")),
-            *(records["offset"], records["timestamp"], records["producer_id"]),
-        ],
-        names=RECORDS.names,
-    ).cast(RECORDS)
+def _commits(state: Replayed, line: Row, folder: str, where: pc.Expression) -> pl.DataFrame:
+    """Return commits of the groups and topics asked about."""
+    rows = _rows(state, line, f"{folder}/offset_commit", where, _COMMIT_FIELDS, COMMITS)
     wanted = state.tables.selection
-    names = names_wanted(
-        pc.unique(rows["group_id"]).to_pylist(), wanted.groups, wanted.exclude_groups
+    groups, topics = (rows[name].unique().to_list() for name in ("group_id", "topic"))
+    return rows.filter(
+        pl.col("group_id").is_in(names_wanted(groups, wanted.groups, wanted.exclude_groups)),
+        pl.col("topic").is_in(names_wanted(topics, wanted.topics)),
     )
-    rows = rows.filter(pc.is_in(rows["group_id"], pa.array(names, pa.string())))
-    topics = names_wanted(pc.unique(rows["topic"]).to_pylist(), wanted.topics)
-    return rows.filter(pc.is_in(rows["topic"], pa.array(topics, pa.string())))
 
 
-def _markers(state: Replayed, line: Row, folder: str, where: pc.Expression) -> list[dict[str, Any]]:
-    columns = ("producer_id", "control_type")
-    records = records_of_line(state, line, f"{folder}/control_markers", columns, where)
-    return [] if records is None else records.to_pylist()
+def _markers(state: Replayed, line: Row, folder: str, where: pc.Expression) -> pl.DataFrame:
+    return _rows(state, line, f"{folder}/control_markers", where, _MARKER_FIELDS, MARKERS)
+
+
+def _rows(
+    state: Replayed,
+    line: Row,
+    name: str,
+    where: pc.Expression,
+    fields: Mapping[str, str],
+    schema: pl.Schema,
+) -> pl.DataFrame:
+    """Return fields of records as columns of a schema; no rows where the workspace has none."""
+    columns = dict.fromkeys(field.partition(".")[0] for field in fields.values())
+    records = records_of_line(
+        state, line, name, [each for each in columns if each != "offset"], where
+    )
+    kinds = {name: schema[name] for name in fields}
+    if records is None:
+        return pl.DataFrame(schema=kinds)
+    plain = records.flatten().select(list(fields.values())).rename_columns(list(fields))
+    return pl.DataFrame(plain).select(pl.col(name).cast(kind) for name, kind in kinds.items())
 
 
 def records_of_line(

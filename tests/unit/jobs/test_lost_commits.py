@@ -23,7 +23,15 @@ PLACE: list[tuple[str, Any]] = [
     ("producer_id", pa.int64()),
 ]
 KEY = pa.struct([("group", pa.string()), ("topic", pa.string()), ("partition", pa.int32())])
-COMMITS = pa.schema([*PLACE, ("key", KEY), ("value", pa.struct([("offset", pa.int64())]))])
+COMMITS = pa.schema(
+    [
+        *PLACE,
+        ("key", KEY),
+        ("value", pa.struct([("offset", pa.int64())])),
+        ("is_tombstone", pa.bool_()),
+        ("is_transactional", pa.bool_()),
+    ]
+)
 MARKERS = pa.schema([*PLACE, ("control_type", pa.string())])
 LINE = {
     "topic": "__consumer_offsets",
@@ -46,7 +54,8 @@ def record(at: int, producer: int = -1, home: int = 4, **said: Any) -> dict[str,
 def commit(at: int, topic: str, offset: int | None, **more: Any) -> dict[str, Any]:
     value = None if offset is None else {"offset": offset}
     key = {"group": more.pop("group", "billing"), "topic": topic, "partition": 0}
-    return record(at, **more, key=key, value=value)
+    told = {"is_tombstone": value is None, "is_transactional": "producer" in more}
+    return record(at, **more, **told, key=key, value=value)
 
 
 def write(folder: Path, commits: list[dict[str, Any]], markers: list[dict[str, Any]]) -> None:

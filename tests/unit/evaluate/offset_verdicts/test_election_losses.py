@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 import pytest
 
 from analytics.evaluate.offset_verdicts.election_losses import election_losses
-from analytics.evaluate.offset_verdicts.lost_lines import (
-    RECORDS,
-    LostLine,
-    last_on_line,
-    still_open,
-    transaction_ends,
-)
+from analytics.evaluate.offset_verdicts.lost_lines import LostLine, last_on_line
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.offsets.commit_rows import COMMITS, MARKERS
+from analytics.replay.offsets.effective_commits import ended_commits
 from tests.support.offset_changes import HOME, PLACE, change, history, minute
 
 ELECTION = minute(20)
@@ -136,41 +133,44 @@ def test_what_compaction_took_from_the_surviving_line_is_not_made_up() -> None:
     assert "compacted" in row["reason"]
 
 
-def records(*rows: tuple[int, int | None, int]) -> pa.Table:
+def records(*rows: tuple[int, int | None, int]) -> pl.DataFrame:
     """Return commits of one place: offset of the record, offset committed, producer (-1: none)."""
     place = dict(zip(("group_id", "topic", "partition"), PLACE, strict=True))
     said = [
-        place | {"record_offset": at, "committed_offset": offset, "producer_id": producer}
+        place
+        | {"coordinator_partition": HOME, "record_offset": at, "committed_offset": offset}
+        | {
+            "is_tombstone": offset is None,
+            "producer_id": producer,
+            "is_transactional": producer > 0,
+        }
         for at, offset, producer in rows
     ]
-    return pa.Table.from_pylist(said, RECORDS)
+    return pl.DataFrame(said, COMMITS)
 
 
 @pytest.mark.parametrize(
     ("rows", "ends", "last"),
     [
-        ([(10, 7, -1), (11, 8, -1)], [], 8),
-        ([(10, 7, -1), (11, None, -1)], [], None),
-        ([(10, 7, -1), (11, 8, 5)], [], 7),
-        ([(10, 7, -1), (11, 8, 5)], [(12, "ABORT")], 7),
-        ([(10, 7, -1), (11, 8, 5)], [(12, "COMMIT")], 8),
-        # What was committed before the line parted took effect on it.
-        ([(3, 7, 5)], [(12, "COMMIT")], 7),
+        ([(10, 7, -1), (11, 8, -1)], [], [8]),
+        ([(10, 7, -1), (11, None, -1)], [], [None]),
+        ([(10, 7, -1), (11, 8, 5)], [], [7]),
+        ([(10, 7, -1), (11, 8, 5)], [(12, "ABORT")], [7]),
+        ([(10, 7, -1), (11, 8, 5)], [(12, "COMMIT")], [8]),
+        # What was pending where lines part took effect on the line; what was not is none of it.
+        ([(3, 7, 5)], [(12, "COMMIT")], [7]),
+        ([(3, 7, 5), (4, 8, 5)], [(6, "COMMIT"), (12, "COMMIT")], []),
         # A commit that was written later goes before a transaction that ended later.
-        ([(10, 7, 5), (11, 8, -1)], [(12, "COMMIT")], 8),
+        ([(10, 7, 5), (11, 8, -1)], [(12, "COMMIT")], [8]),
     ],
 )
 def test_what_a_line_had_last(
-    rows: list[tuple[int, int | None, int]], ends: list[tuple[int, str]], last: int | None
+    rows: list[tuple[int, int | None, int]], ends: list[tuple[int, str]], last: list[int | None]
 ) -> None:
-    markers = [{"producer_id": 5, "offset": at, "control_type": word} for at, word in ends]
-    (row,) = last_on_line(records(*rows), transaction_ends(markers))
-    assert row["committed_offset"] == last
-
-
-def test_what_was_pending_where_lines_part_is_carried_over() -> None:
-    markers = [{"producer_id": 5, "offset": 4, "control_type": "COMMIT"}]
-    kept = still_open(
-        records((2, 1, -1), (3, 2, 5), (6, 3, 5), (7, 4, 6)), transaction_ends(markers)
-    )
-    assert kept["record_offset"].to_pylist() == [6, 7]
+    markers = [
+        {"coordinator_partition": HOME, "producer_id": 5, "end_offset": at, "outcome": word}
+        for at, word in ends
+    ]
+    for release in ("3.9", "4.3"):
+        ended = ended_commits(records(*rows), pl.DataFrame(markers, MARKERS), replay_rules(release))
+        assert [row["committed_offset"] for row in last_on_line(ended, DIVERGES_AT)] == last

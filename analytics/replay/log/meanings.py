@@ -1,0 +1,29 @@
+"""From what is stored to what it means, as polars expressions: times, absent numbers, ids."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from schemas import ZERO_UUID
+
+TIME: Final = pl.Datetime("us", "UTC")
+LAST_MILLISECOND: Final = 253_402_300_799_999
+"""9999-12-31T23:59:59.999Z, the last instant that timestamps of tables are specified for."""
+
+
+def instant(milliseconds: pl.Expr) -> pl.Expr:
+    """Return epoch milliseconds as a timestamp; null where there is none, or none that fits."""
+    fits = milliseconds.is_between(0, LAST_MILLISECOND)
+    return (pl.when(fits).then(milliseconds).cast(pl.Int64) * 1000).cast(TIME)
+
+
+def present(number: pl.Expr, absent: int = -1) -> pl.Expr:
+    """Return a number, null where it is the one that means absent."""
+    return pl.when(number != absent).then(number)
+
+
+def uuid(value: pl.Expr) -> pl.Expr:
+    """Return an id of 22 characters, null where it is zero."""
+    return pl.when(value != ZERO_UUID).then(value)

@@ -1,0 +1,224 @@
+"""The table `offset_history`: every change of a committed offset, and what was in force around it.
+
+A commit is one row where it took effect; one in a transaction took effect with the marker, and one
+that was aborted is a row that changed nothing. Every tombstone is a row. Takes rows of whole
+groups, of any number of partitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.replay.contract_frame import contract_frame
+from analytics.replay.groups.group_records import CLASSIC
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.lost_between import lost_between
+from analytics.replay.log.meanings import instant, present, uuid
+from analytics.replay.log.undecided_commits import (
+    MAY_BE_ABORTED,
+    MAY_HAVE_BEEN_ABORTED,
+    is_undecided,
+)
+from analytics.replay.offsets.commit_rows import KEY
+from analytics.replay.offsets.offset_causes import (
+    ADMIN_OR_SIMPLE,
+    LOW,
+    UNKNOWN,
+    causes_of_steps_back,
+    origin,
+)
+from analytics.replay.offsets.offset_changes import (
+    COMMIT,
+    DELETE,
+    TRANSACTION_ABORT,
+    TRANSACTION_COMMIT,
+    offset_changes,
+)
+
+if TYPE_CHECKING:
+    from analytics.replay.log.rules import ReplayRules
+
+_DONE_BY_HAND: Final = ("group_deleted", "offsets_deleted")
+
+
+@dataclass(frozen=True)
+class OfGroups:
+    """Rows of whole groups that a history of offsets is made of.
+
+    Attributes:
+        ended: Of `ended_commits`.
+        moments: Of `group_moments`.
+        owners: Of `owners`.
+        removals: Causes of tombstones: `coordinator_partition`, `record_offset`, `cause`,
+            `confidence`.
+    """
+
+    ended: pl.DataFrame
+    moments: pl.DataFrame
+    owners: pl.DataFrame
+    removals: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class OfTopics:
+    """What befell topics, by which changes are explained.
+
+    Attributes:
+        births: `topic` and `born_at`: when topics of that name were created, as far as is known.
+        losses: `topic`, `partition` and `elected_at`: when unclean elections may have cost records.
+    """
+
+    births: pl.DataFrame
+    losses: pl.DataFrame
+
+
+def offset_history(
+    rows: OfGroups, topics: OfTopics, rules: ReplayRules, coverage: Coverage = WHOLE
+) -> pl.DataFrame:
+    """Return the table `offset_history`, in the order of `KEY` and effect.
+
+    Args:
+        rows: Of some groups, at an instant.
+        topics: What befell all topics.
+        rules: Of the release.
+        coverage: What the dump holds.
+    """
+    changes = offset_changes(rows.ended, rows.moments, rows.owners, rules)
+    told = _with_losses(_with_undecided(changes, rules, coverage), coverage)
+    caused = _with_cause(_meaning(told, coverage), rows.removals, topics)
+    return contract_frame(caused, "offset_history")
+
+
+def _with_undecided(changes: pl.DataFrame, rules: ReplayRules, coverage: Coverage) -> pl.DataFrame:
+    """Add `undecided`: why it is not known that a commit, or the one before it, took effect."""
+    if not coverage.undecided:
+        return changes.with_columns(pl.lit(None, pl.String).alias("undecided"))
+    own = is_undecided(coverage, pl.col("topic_id"), is_commit=pl.col("event") == COMMIT)
+    told = changes.with_columns(own.alias("own"))
+    own, key = pl.col("own"), list(KEY)
+    before = own.shift(1, fill_value=False).over(key)
+    if not rules.tombstones_remove_everything:
+        # What is pending outlives a tombstone, and takes effect behind it.
+        is_removed = (pl.col("event") == DELETE).shift(1, fill_value=False).over(key)
+        before |= is_removed & (own.cast(pl.Int8).cum_max().shift(1).over(key) == 1)
+    return told.with_columns(
+        pl.when("own")
+        .then(pl.lit(MAY_BE_ABORTED))
+        .when(before)
+        .then(pl.lit(MAY_HAVE_BEEN_ABORTED))
+        .alias("undecided")
+    )
+
+
+def _with_losses(changes: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Add `complete` and `missing`; where a record before may be lost nothing is `previous`."""
+    since = pl.min_horizontal(pl.col("known_since").fill_null(-1), "record_offset")
+    lost = lost_between(coverage, since, pl.col("position"))
+    words = pl.lit("the change before this one may be lost: ") + lost
+    missing = pl.concat_str("undecided", words, separator="; ", ignore_nulls=True)
+    told = changes.with_columns(pl.when(missing != "").then(missing).alias("missing"))
+    complete = pl.col("missing").is_null()
+    return told.with_columns(
+        complete.alias("complete"),
+        *(
+            pl.when(complete).then(name).alias(name)
+            for name in changes.columns
+            if name.startswith("previous_")
+        ),
+    )
+
+
+def _meaning(changes: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Turn what is stored into what it means; leave out what is not known of the group."""
+    event, committed = pl.col("event"), pl.col("committed_offset")
+    changed = event.is_in([COMMIT, TRANSACTION_COMMIT])
+    in_transaction = event.is_in([TRANSACTION_COMMIT, TRANSACTION_ABORT])
+    may_be_aborted = pl.col("undecided").eq_missing(pl.lit(MAY_BE_ABORTED))
+    told = changes.with_columns(
+        _no_loss_since(coverage, pl.col("group_from").fill_null(-1)).alias("is_group_told"),
+        may_be_aborted.alias("may_be_aborted"),
+    )
+    told = told.with_columns(_is_known(coverage).alias("is_group_known"))
+    is_told = pl.col("is_group_told")
+    return told.with_columns(
+        uuid(pl.col("topic_id")).alias("topic_id"),
+        pl.col("previous_committed_offset").alias("previous_offset"),
+        pl.when(changed).then(committed - pl.col("previous_committed_offset")).alias("advance"),
+        present(pl.col("committed_leader_epoch")).alias("committed_leader_epoch"),
+        instant(pl.col("commit_ms")).alias("commit_timestamp"),
+        instant(pl.col("expire_ms")).alias("expire_timestamp"),
+        pl.col("position").alias("effective_offset"),
+        pl.col("at").alias("effective_timestamp"),
+        pl.when(is_told).then(pl.coalesce("owner_epoch", "group_epoch")).alias("epoch"),
+        pl.when(is_told & (event != DELETE)).then("owner").alias("member_id"),
+        instant(pl.col("previous_commit_ms")).alias("previous_commit_timestamp"),
+        instant(pl.col("previous_expire_ms")).alias("previous_expire_timestamp"),
+        uuid(pl.col("previous_topic_id")).alias("previous_topic_id"),
+        pl.when(is_told).then("family").alias("group_type"),
+        pl.when("is_group_known").then("group_members").alias("group_members"),
+        pl.when(in_transaction).then("producer_id").alias("producer_id"),
+    )
+
+
+def _is_known(coverage: Coverage) -> pl.Expr:
+    """Return whether the dump shows what the group was, or that there was none.
+
+    A classic record that compaction left was in force up to where it took records, with all its
+    members. What followed a tombstone, or a record of a newer group, it may have taken: a life of
+    another type, members whose records were written again. A loss may have taken anything.
+    """
+    record, shown = pl.col("record_offset"), _shown_from(coverage)
+    is_whole = pl.col("family").eq_missing(pl.lit(CLASSIC)) | (record >= shown)
+    told = pl.col("group_from").is_not_null() & pl.col("is_group_told") & is_whole
+    return told | (_no_loss_since(coverage, pl.lit(-1)) & (record >= shown))
+
+
+def _shown_from(coverage: Coverage) -> pl.Expr:
+    """Return the first offset behind all that compaction or a loss took."""
+    told = {
+        each: at for (topic, each), at in coverage.shown_from.items() if topic == CONSUMER_OFFSETS
+    }
+    return pl.col("coordinator_partition").replace_strict(
+        list(told), list(told.values()), default=0, return_dtype=pl.Int64
+    )
+
+
+def _no_loss_since(coverage: Coverage, offset: pl.Expr) -> pl.Expr:
+    return lost_between(coverage, offset, pl.col("record_offset")).is_null()
+
+
+def _with_cause(told: pl.DataFrame, removals: pl.DataFrame, topics: OfTopics) -> pl.DataFrame:
+    """Add `origin`, `cause` and `confidence`."""
+    deleted = pl.col("event") == DELETE
+    removed = removals.select("coordinator_partition", "record_offset", "cause", "confidence")
+    judged = told.join(
+        removed, on=["coordinator_partition", "record_offset"], how="left", maintain_order="left"
+    )
+    by_hand = pl.col("cause").is_in(_DONE_BY_HAND).fill_null(value=False)
+    is_certain = pl.col("is_group_known") & ~pl.col("may_be_aborted")
+    by = (
+        pl.when(deleted & by_hand)
+        .then(pl.lit(ADMIN_OR_SIMPLE))
+        .when(deleted | pl.col("may_be_aborted"))
+        .then(pl.lit(UNKNOWN))
+        .otherwise(origin(is_certain=is_certain))
+    )
+    judged = judged.with_columns(by.alias("origin")).with_row_index("row")
+    back = causes_of_steps_back(
+        judged.filter(~deleted & (pl.col("advance") < 0)), topics.births, topics.losses
+    )
+    judged = judged.join(back, on="row", how="left", suffix="_back", maintain_order="left")
+    unknown = ~pl.col("complete") & (pl.col("event") != TRANSACTION_ABORT)
+    return judged.with_columns(
+        pl.when(unknown)
+        .then(pl.lit(otherwise))
+        .when(deleted)
+        .then(name)
+        .otherwise(f"{name}_back")
+        .alias(name)
+        for name, otherwise in (("cause", UNKNOWN), ("confidence", LOW))
+    )

@@ -1,0 +1,63 @@
+"""What is said of an offset that went back, and of transactions of offsets."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analytics.replay.contract_frame import contract_schema
+from analytics.replay.offsets.commit_rows import marker_rows
+from analytics.replay.offsets.offset_events import events_of_offsets, transaction_events
+from tests.support.commit_frames import decoded_rows, ended_rows
+from tests.support.reference_offset_history import Log
+
+WHAT = ("record_offset", "event", "subject", "detail")
+
+
+def test_of_a_step_back_the_owner_is_named_as_owner() -> None:
+    """In a group of 3.9.2 a member committed for partitions of another, and was not told apart."""
+    back = {"group_id": "fleet", "topic": "sensors", "event": "commit", "advance": -4}
+    back |= {"previous_offset": 50, "committed_offset": 46, "coordinator_partition": 3}
+    why = {"cause": "rewound_by_member", "confidence": "high"}
+    rows = [
+        back | why | {"partition": 0, "effective_offset": 7, "member_id": "truck-0"},
+        back | why | {"partition": 1, "effective_offset": 8, "member_id": None},
+        back | {"partition": 2, "effective_offset": 9, "event": "transaction_abort"},
+        back | {"partition": 3, "effective_offset": 10, "advance": 4},
+    ]
+    told = events_of_offsets(pl.DataFrame(rows, contract_schema("offset_history")))
+    said = "from 50 to 46; rewound by member (high confidence)"
+    assert told.select(WHAT).rows() == [
+        (7, "offset_rewound", "sensors-0", f"{said}; owned by truck-0"),
+        (8, "offset_rewound", "sensors-1", said),
+    ]
+
+
+def test_of_a_removal_it_is_said_what_was_there() -> None:
+    gone = {"group_id": "g", "topic": "t", "partition": 0, "event": "delete"}
+    rows = [
+        gone | {"effective_offset": 1, "cause": "expiration", "previous_offset": 5},
+        gone | {"effective_offset": 2, "cause": "group_deleted"},
+    ]
+    rows = [row | {"confidence": "high"} for row in rows]
+    told = events_of_offsets(pl.DataFrame(rows, contract_schema("offset_history")))
+    assert told.select(WHAT).rows() == [
+        (1, "expired", "t-0", "was 5; expiration (high confidence)"),
+        (2, "offsets_deleted", "t-0", "group deleted (high confidence)"),
+    ]
+
+
+def test_a_transaction_is_opened_by_its_first_commit_and_ended_by_its_marker() -> None:
+    log = Log(0, clears_pending=True)
+    for partition, producer in ((0, 7), (1, 7), (0, 7), (0, 8), (1, 9)):
+        log.commit(partition, 5, producer)
+    log.marker(7, commits=True)
+    log.marker(8, commits=False)
+    markers = marker_rows(decoded_rows("control_markers", log.rows["control_markers"]))
+    told = transaction_events(ended_rows(log.rows, "4.3"), markers).sort("record_offset")
+    assert told.select(WHAT).rows() == [
+        (0, "transaction_opened", "producer 7", "2 offsets"),
+        (3, "transaction_opened", "producer 8", "1 offset"),
+        (4, "transaction_opened", "producer 9", "1 offset"),
+        (5, "transaction_committed", "producer 7", "2 offsets"),
+        (6, "transaction_aborted", "producer 8", "1 offset"),
+    ]
