@@ -37,7 +37,10 @@ def make(dump: str) -> bool:
         except EnvironmentUnfitError:
             return False
         # The JVM writes the file when it ends, and it ends when nobody speaks to it any more.
-        gateway: Any = SparkContext._gateway  # noqa: SLF001 - nothing public leads there
+        # Nothing public leads there; where it has another name by now there is no archive.
+        gateway: Any = getattr(SparkContext, "_gateway", None)
+        if gateway is None:
+            return False
         gateway.shutdown()
         gateway.proc.stdin.close()
         try:

@@ -86,11 +86,20 @@ class _Lists(_Remembered):
 
 
 def send_less(session: SparkSession) -> None:
-    """Let PySpark send the JVM of this session fewer messages; what they make is the same."""
-    jvm: Any = session._jvm  # noqa: SLF001 - nothing public leads there
-    found = getattr(jvm, FUNCTIONS[0])
+    """Let PySpark send the JVM of this session fewer messages; what they make is the same.
+
+    Nothing public leads to these classes: where another PySpark keeps them elsewhere, or has no
+    JVM beside it (Spark Connect), everything is sent as ever.
+    """
+    from py4j.java_gateway import JavaClass  # noqa: PLC0415 - heavy: only where Spark runs
+
+    jvm: Any = getattr(session, "_jvm", None)
+    found = getattr(jvm, FUNCTIONS[0], None)
     if isinstance(found, _Remembered):
         # A JVM outlives its session, and the next one finds what the first one made.
+        return
+    classes = [getattr(jvm, name, None) for name in (*FUNCTIONS, *HELPERS)]
+    if not all(isinstance(each, JavaClass) for each in classes):
         return
     functions = _Functions(found)
     for name in FUNCTIONS:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.libraries_later import release_libraries
+from analytics.spark_worker import OWN
 from jobs.cli.console import Console
 from jobs.cli.errors import EnvironmentUnfitError
 from jobs.spark.java import java_problem
@@ -45,6 +46,7 @@ ALWAYS = {
 """What the tables rely on, wherever Spark runs."""
 
 LOCALLY = {
+    f"spark.executorEnv.{OWN}": "1",
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -78,6 +80,7 @@ CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
 
 _STACK = re.compile(r"\s+(at|\.\.\.) ")
 """A line of a stack trace: where in the JVM's code something went wrong, not what."""
+_ACCUMULATORS = "_accumulatorServer"
 _LAST_WORDS = 3
 """Lines that a JVM says about why it ends."""
 
@@ -263,7 +266,8 @@ def _started(
                 if not submitted or not spark_conf.contains(key):
                     spark_conf.set(key, value)
             session = SparkSession.builder.config(conf=spark_conf).getOrCreate()
-            send_less(session)
+            if not submitted and settings["spark.master"].startswith("local"):
+                send_less(session)
             return session
     except Py4JJavaError as error:
         reason = str(error.java_exception.getMessage()).partition("\n")[0]
@@ -282,8 +286,10 @@ def _stop(session: SparkSession) -> None:
     whether it is to end.
     """
     context = session.sparkContext
-    server = context._accumulatorServer  # noqa: SLF001 - nothing public ends without it
-    context._accumulatorServer = None  # type: ignore[assignment]  # noqa: SLF001
+    # Nothing public ends without it; where it has another name by now, that second is waited.
+    server = getattr(context, _ACCUMULATORS, None)
+    if server is not None:
+        setattr(context, _ACCUMULATORS, None)
     session.stop()
     if server is not None:
         threading.Thread(target=server.shutdown, daemon=True).start()

@@ -11,6 +11,9 @@ import pytest
 from tests.conftest import Groupscope
 
 SHARED = """
+import os
+import pyarrow as pa
+from analytics.spark_worker import OWN
 from jobs.cli.console import Console
 from jobs.spark.session import one_session, spark_session
 
@@ -18,7 +21,14 @@ def used(small=True):
     with spark_session(Console(quiet=True), small=small) as spark:
         return spark.sparkContext.applicationId
 
+def is_own(batches):
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"own": [OWN in os.environ]})
+
 with one_session():
+    with spark_session(Console(quiet=True), small=True) as spark:
+        rows = spark.range(1).mapInArrow(is_own, "own boolean").collect()
+        print("workers of its own", rows[0].own)
     first = used()
     with one_session():
         print("shared", used() == first)
@@ -40,6 +50,7 @@ def test_work_within_shares_a_session_that_is_set_up_alike() -> None:
     )
     said = dict(line.rsplit(" ", 1) for line in told.stdout.splitlines())
     assert said == {
+        "workers of its own": "True",
         "shared": "True",
         "kept": "True",
         "another size": "False",

@@ -1,9 +1,12 @@
-"""A worker of Spark loads no pandas for Arrow, and takes what it loaded for no garbage."""
+"""A worker of our own Spark loads no pandas for Arrow, and takes what it loaded for no garbage."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+
+from analytics.spark_worker import OWN
 
 FIRST = """
 import gc, sys
@@ -19,10 +22,14 @@ batch = pa.RecordBatch.from_arrays([pa.nulls(2)], ["a"])
 """
 
 
-def worker(code: str) -> str:
+def worker(code: str, *, is_own: bool = True) -> str:
     """Run code in a process of its own: what is imported stays imported."""
     told = subprocess.run(
-        [sys.executable, "-c", FIRST + code], capture_output=True, text=True, check=False
+        [sys.executable, "-c", FIRST + code],
+        env={**os.environ, **({OWN: "1"} if is_own else {})},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert told.returncode == 0, told.stderr
     return told.stdout
@@ -58,3 +65,12 @@ def test_an_error_is_told_as_it_is() -> None:
         "except AttributeError: import pandas; print('pandas' in sys.modules)"
     )
     assert told == "True\n"
+
+
+def test_a_worker_that_others_use_again_knows_the_values_of_pandas() -> None:
+    told = worker(
+        "list(run(iter([batch]))); import pandas as pd\n"
+        "print(pa.array(pd.Series([1.0, float('nan')])).null_count, gc.get_freeze_count())",
+        is_own=False,
+    )
+    assert told == "1 0\n"
