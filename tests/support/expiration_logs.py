@@ -15,6 +15,7 @@ from analytics.evaluate.expiration.offset_removals import (
     Cluster,
     offset_removals,
     removed_here,
+    removed_of,
     together,
 )
 from analytics.replay.groups.group_records import KINDS
@@ -72,7 +73,7 @@ def log_of_frames(
     records = GroupRecords(
         commit_rows(decoded["offset_commit"]).cast(COMMITS),
         marker_rows(decoded["control_markers"]).cast(MARKERS),
-        decoded,
+        {name: decoded[name] for name in KINDS},
     )
     eras = expiration_eras()
     return offset_log(records, replay_rules(release), eras[era], eras[before] if before else None)
@@ -127,7 +128,7 @@ def removals_in(
     every = [logs] if isinstance(logs, OffsetLog) else list(logs)
     first = every[0]
     found = offset_removals(
-        together([removed_here(each, around.starts) for each in every]),
+        together([removed_here(each.records, removed_of(each), around.starts) for each in every]),
         Cluster(around.topics, around.metadata, around.present, around.coverage),
         retention,
         as_of_ms,

@@ -5,11 +5,12 @@ Takes frames of polars of whole groups, of any number of partitions of `__consum
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
+from analytics.replay.groups.group_records import CLASSIC, GROUP_KEY, KINDS
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.effective_commits import (
@@ -37,6 +38,33 @@ class GroupRecords:
     markers: pl.DataFrame
     decoded: Mapping[str, pl.DataFrame]
 
+    def sliced(self, at_once: int) -> Iterator[GroupRecords]:
+        """Yield the same records some groups at a time, each with all of its own."""
+        rows = self.commits.height + sum(each.height for each in self.decoded.values())
+        slices = -(-rows // at_once)
+        # What bounds the time of records without one are those of any group around them.
+        if slices < 2 or self.commits["committed_at"].has_nulls():
+            yield self
+            return
+        of_group = {
+            name: "group" if kind.family == CLASSIC else "group_id" for name, kind in KINDS.items()
+        }
+        for number in range(slices):
+            yield GroupRecords(
+                self.commits.filter(pl.col("group_id").hash() % slices == number),
+                self.markers,
+                {
+                    name: rows.filter(
+                        pl.col("key").struct.field(of_group[name]).hash() % slices == number
+                    )
+                    for name, rows in self.decoded.items()
+                },
+            )
+
+
+_EVENTS = (*KEY, "event", "position", "at", "commit_ms", "expire_ms", "next_position")
+"""What is looked at of events once what was removed is gathered."""
+
 
 @dataclass(frozen=True)
 class OffsetLog:
@@ -61,6 +89,16 @@ class OffsetLog:
     pending: pl.DataFrame
     groups: pl.DataFrame
     protections: pl.DataFrame
+
+    def of(self, groups: pl.DataFrame, *, are_they: bool) -> OffsetLog:
+        """Return the log of these groups (`GROUP_KEY`), or of all others, without its records."""
+
+        def kept(rows: pl.DataFrame) -> pl.DataFrame:
+            return rows.join(groups, on=list(GROUP_KEY), how="semi" if are_they else "anti")
+
+        nothing = GroupRecords(pl.DataFrame(), pl.DataFrame(), {})
+        frames = (self.events.select(_EVENTS), self.pending, self.groups, self.protections)
+        return OffsetLog(nothing, self.replay, self.era, self.before, *map(kept, frames))
 
     @property
     def protects(self) -> tuple[str, ...]:

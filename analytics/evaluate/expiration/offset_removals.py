@@ -15,7 +15,12 @@ import polars as pl
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.expiration.coordinator_beginnings import first_records, with_beginning
 from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
-from analytics.evaluate.expiration.offset_log import OffsetLog, modern_since, with_transactions
+from analytics.evaluate.expiration.offset_log import (
+    GroupRecords,
+    OffsetLog,
+    modern_since,
+    with_transactions,
+)
 from analytics.evaluate.expiration.removal_verdicts import (
     CANNOT_TELL,
     is_unparsed_expire_time,
@@ -83,20 +88,24 @@ class Cluster:
     coverage: Coverage = WHOLE
 
 
-def removed_here(log: OffsetLog, starts: pl.DataFrame | None = None) -> Removed:
-    """Gather what was removed in the partitions of a log.
+def removed_of(log: OffsetLog) -> pl.DataFrame:
+    """Return what was removed of the groups of a log, as `Removed` has it."""
+    rows = removed_offsets(log.events, log.pending, log.groups, log.protections, log.protects)
+    return with_transactions(rows, log.pending)
+
+
+def removed_here(
+    records: GroupRecords, rows: pl.DataFrame, starts: pl.DataFrame | None = None
+) -> Removed:
+    """Gather what was removed in some partitions.
 
     Args:
-        log: Of whole partitions, up to the instant.
+        records: Of whole partitions, up to the instant.
+        rows: Of `removed_of`, of all groups in them.
         starts: `STARTS`; None where there is no metadata log.
     """
-    rows = removed_offsets(log.events, log.pending, log.groups, log.protections, log.protects)
     begun = STARTS.to_frame() if starts is None else starts
-    return Removed(
-        with_transactions(rows, log.pending),
-        first_records(log.records, rows, begun),
-        modern_since(log.records),
-    )
+    return Removed(rows, first_records(records, rows, begun), modern_since(records))
 
 
 def together(parts: Sequence[Removed]) -> Removed:

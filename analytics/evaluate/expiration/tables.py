@@ -1,12 +1,12 @@
-"""The tables about expiry, made of logs of whole partitions, one after the other.
+"""The tables about expiry, made of the records of whole partitions, one lot after the other.
 
-Two passes: what was removed is judged over all partitions, and what retentions would have cost
-rests on that. So logs are asked for twice; who holds them all hands over the same ones again.
+What was removed is judged over all partitions, and what retentions would have cost rests on that:
+of groups that lost offsets what that takes is kept until then, of all others it is told at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,10 +21,12 @@ from analytics.evaluate.expiration.offset_removals import (
     Removed,
     offset_removals,
     removed_here,
+    removed_of,
     together,
 )
 from analytics.evaluate.expiration.retention import Retention
 from analytics.evaluate.expiration.retention_what_if import retention_costs, retention_what_if
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.spans.intervals import TIME
 from schemas import table
 from schemas.expiration_rules import AuditRules, ExpirationRules
@@ -32,7 +34,14 @@ from schemas.expiration_rules import AuditRules, ExpirationRules
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
 
+AT_ONCE: Final = 250_000
+"""So many records of a lot are looked at together, always all of a group."""
+
 _HOME: Final = "coordinator_partition"
+_COLUMNS: Final = [each.name for each in table("offset_expiration").columns]
+_NOTHING_REMOVED: Final = pl.DataFrame(
+    schema={_HOME: pl.Int32(), "record_offset": pl.Int64(), "cause": pl.String()}
+)
 
 
 class LogEnds(NamedTuple):
@@ -101,20 +110,16 @@ class Known:
 
 
 def expiration_tables(
-    asked: ExpirationQuestion, known: Known, records: Callable[[], Iterable[GroupRecords]]
+    asked: ExpirationQuestion, known: Known, records: Iterable[GroupRecords]
 ) -> dict[str, pl.DataFrame]:
     """Return `offset_expiration`, `offset_removals` and `retention_what_if`, each in order.
 
     Args:
         asked: The question.
         known: At the instant.
-        records: Yields the records of whole partitions; at least one lot, possibly without rows.
+        records: Of whole partitions; at least one lot, possibly without rows.
     """
-    lots: list[_Lot] = []
-    held: list[OffsetLog] = []
-    for each in records():
-        held = [_log(each, known, asked)]
-        lots.append(_lot(held[0], known, asked))
+    lots = [_lot(each, known, asked) for each in records]
     expiration = in_key_order("offset_expiration", pl.concat([each.expiration for each in lots]))
     removals = offset_removals(
         together([each.removed for each in lots]),
@@ -125,15 +130,11 @@ def expiration_tables(
         audit=asked.audit,
     )
     removals = in_key_order("offset_removals", removals)
-    instants = {number: at for each in lots for number, at in each.observed.instants.items()}
-    observed = _observed(instants, known, asked)
-    # A single lot is at hand still.
-    logs = held if len(lots) == 1 else (_log(each, known, asked) for each in records())
-    costs = [
-        retention_costs(
-            each, expiration, removals, observed, retention=asked.retention, minutes=asked.minutes
-        )
-        for each in logs
+    costs = [cost for lot in lots for cost in lot.costs]
+    costs += [
+        _costs(log, expiration, removals, lot.observed, asked)
+        for lot in lots
+        for log in lot.with_removals
     ]
     what_if = retention_what_if(
         expiration,
@@ -151,37 +152,70 @@ def expiration_tables(
 
 
 class _Lot(NamedTuple):
-    """What is kept of the records of some partitions."""
+    """What is kept of the records of some partitions.
+
+    Attributes:
+        expiration: Rows of `offset_expiration`.
+        removed: What was removed.
+        periods: Of `ObservedHistory.periods`.
+        observed: What bounds the history.
+        costs: Of `retention_costs`, of groups that lost no offset.
+        with_removals: The logs of the others: what it cost rests on why they lost them.
+    """
 
     expiration: pl.DataFrame
     removed: Removed
     periods: pl.DataFrame
     observed: ObservedHistory
+    costs: Sequence[pl.DataFrame]
+    with_removals: Sequence[OffsetLog]
 
 
-def _log(records: GroupRecords, known: Known, asked: ExpirationQuestion) -> OffsetLog:
-    return offset_log(records, known.replay, asked.era, asked.before)
-
-
-def _lot(log: OffsetLog, known: Known, asked: ExpirationQuestion) -> _Lot:
-    homes = log.records.commits.select(_HOME).unique()
-    observed = _observed(_instants(log.records, asked), known, asked)
+def _lot(records: GroupRecords, known: Known, asked: ExpirationQuestion) -> _Lot:
+    observed = _observed(_instants(records, asked), known, asked)
+    homes = records.commits.select(_HOME).unique()
+    committed = known.committed.join(homes, on=_HOME, how="semi")
     ends = None
     if asked.ends:
         ends = pl.DataFrame(list(asked.ends), schema=_ENDS, orient="row")
-    expiration = offset_expiration(
-        known.committed.join(homes, on=_HOME, how="semi"),
-        log,
-        asked.retention,
-        asked.as_of_ms,
-        groups=known.groups,
-        instants=observed.instants,
-        ends=ends,
-    )
-    columns = [each.name for each in table("offset_expiration").columns]
-    removed = removed_here(log, known.starts)
+    expiration, removed, costs, kept = [], [], [], []
+    for few in records.sliced(AT_ONCE):
+        log = offset_log(few, known.replay, asked.era, asked.before)
+        found = offset_expiration(
+            committed,
+            log,
+            asked.retention,
+            asked.as_of_ms,
+            groups=known.groups,
+            instants=observed.instants,
+            ends=ends,
+        ).select(_COLUMNS)
+        gone = removed_of(log)
+        expiration.append(found)
+        removed.append(gone)
+        lost = gone.select(GROUP_KEY).unique()
+        costs.append(_costs(log.of(lost, are_they=False), found, _NOTHING_REMOVED, observed, asked))
+        if lost.height:
+            kept.append(log.of(lost, are_they=True))
     return _Lot(
-        expiration.select(columns), removed, observed.periods(log.records.commits), observed
+        pl.concat(expiration),
+        removed_here(records, pl.concat(removed), known.starts),
+        observed.periods(records.commits),
+        observed,
+        costs,
+        kept,
+    )
+
+
+def _costs(
+    log: OffsetLog,
+    expiration: pl.DataFrame,
+    removals: pl.DataFrame,
+    observed: ObservedHistory,
+    asked: ExpirationQuestion,
+) -> pl.DataFrame:
+    return retention_costs(
+        log, expiration, removals, observed, retention=asked.retention, minutes=asked.minutes
     )
 
 

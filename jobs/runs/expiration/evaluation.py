@@ -71,7 +71,7 @@ def expiration_evaluated(
         coordinator_starts(metadata, begins, topics),
         replay_rules(state.release),
     )
-    made = expiration_tables(question, known, records.lots)
+    made = expiration_tables(question, known, records.lots())
     found = {name: table_of_frame(name, rows) for name, rows in made.items()}
     if out is not None:
         keep_evaluations(Workspace(out), found, state)
