@@ -16,18 +16,16 @@ from analytics.replay.history.holdings import holdings, runs
 from analytics.replay.history.load_faults import load_faults
 from analytics.replay.history.membership_changes import membership_changes
 from analytics.replay.history.ownership import group_moments, owners
-from analytics.replay.history.removal_causes import removal_causes
 from analytics.replay.history.share_partition_epochs import share_partition_epochs
 from analytics.replay.history.steps_in_lives import steps_in_lives
 from analytics.replay.history.takeovers import with_takeovers
-from analytics.replay.history.topic_absence import topics_present
 from analytics.replay.history.topic_names import with_topic_names
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.as_of import Decoded
-from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.offsets.commit_groups import commit_frames, made_of_offsets
 from analytics.replay.offsets.offset_history import OfTopics
+from analytics.replay.offsets.removal_frames import removals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,25 +43,15 @@ def _held(steps: DataFrame, topics: DataFrame) -> DataFrame:
     return with_topic_names(holdings(steps), topics).localCheckpoint()
 
 
-def _removals(cut: Decoded, topics: DataFrame, rules: ReplayRules, coverage: Coverage) -> DataFrame:
-    if cut["offset_commit"].where("is_tombstone").isEmpty():
-        return cut["offset_commit"].sparkSession.createDataFrame([], _REMOVALS)
-    present = topics_present(topics.sparkSession, coverage)
-    return removal_causes(cut, topics, rules, present=present, coverage=coverage).localCheckpoint()
-
-
 def _elections(metadata: MetadataLog, topics: DataFrame) -> DataFrame:
     return elections(metadata, topics).localCheckpoint()
 
 
 def _around_offsets(
-    cut: Decoded, steps: DataFrame, held: DataFrame, owned: DataFrame, removals: DataFrame
+    cut: Decoded, steps: DataFrame, held: DataFrame, owned: DataFrame, removed: DataFrame
 ) -> dict[str, DataFrame]:
-    return {
-        "moments": group_moments(steps, owned),
-        "owners": owners(held, cut),
-        "removals": removals,
-    }
+    moments = group_moments(steps, owned)
+    return {"moments": moments, "owners": owners(held, cut), "removals": removed}
 
 
 def _of_topics(topics: DataFrame, elected: DataFrame) -> OfTopics:
@@ -72,10 +60,6 @@ def _of_topics(topics: DataFrame, elected: DataFrame) -> OfTopics:
 
 _OF_STATE = ("kind", "previous_epoch", "state_ms", "members")
 """Columns of the coordinator's log that history makes nothing of."""
-_REMOVALS = (
-    "coordinator_partition int, group_id string, record_offset bigint, cause string, "
-    "confidence string"
-)
 _AROUND = ("cut", "group_steps", "held", "owned", "removals")
 _OF_OFFSETS = ("commits", "around_offsets", "of_topics", "rules", "coverage")
 _TOLD = (
@@ -95,7 +79,7 @@ HISTORY = (
     Step("group_steps", _steps, ("coordinator_log", "cut", "rules")),
     Step("load_faults", load_faults, ("group_steps", "cut", "rules")),
     Step("held", _held, ("group_steps", "topics")),
-    Step("removals", _removals, ("cut", "topics", "rules", "coverage")),
+    Step("removals", removals, ("cut", "commits", "topics", "rules", "coverage")),
     Step("owned", lambda held: runs(held).localCheckpoint(), ("held",)),
     Step("around_offsets", _around_offsets, _AROUND),
     Step("of_topics", _of_topics, ("topics", "elections")),

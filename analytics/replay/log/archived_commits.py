@@ -20,7 +20,6 @@ from analytics.replay.history.shown_from import shown_from
 from analytics.replay.log.latest import last_offsets, later
 from analytics.replay.log.losses import HOME, lost_between
 from analytics.replay.log.stored_values import uuid
-from analytics.replay.log.undecided_commits import MAY_HAVE_BEEN_ABORTED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -44,18 +43,6 @@ def is_undecided(coverage: Coverage, topic_id: Column, *, is_commit: Column) -> 
         return F.lit(col=False)
     is_archived = F.col(HOME).isin(*sorted(coverage.undecided))
     return is_archived & is_commit & uuid(topic_id).isNull()
-
-
-def with_undecided_removal(removed: DataFrame, coverage: Coverage) -> DataFrame:
-    """Add `undecided` to removed offsets: why what a tombstone removed is not known; null if it is.
-
-    Args:
-        removed: Rows with `coordinator_partition` and `removed`, a struct with the `topic_id` of
-            the commit that is the last one before the tombstone.
-        coverage: What the dump holds.
-    """
-    last = is_undecided(coverage, F.col("removed.topic_id"), is_commit=F.col("removed").isNotNull())
-    return removed.withColumn("undecided", F.when(last, MAY_HAVE_BEEN_ABORTED))
 
 
 def with_range(

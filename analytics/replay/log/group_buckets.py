@@ -62,6 +62,12 @@ class GroupRows:
             for name, shape in shapes.items()
         }
 
+    def brought(self, make: Make, schemas: Mapping[str, pl.Schema]) -> Frames:
+        """Make the same, and bring it here: what is little although the rows may be many."""
+        if self.here is not None:
+            return make(self.here)
+        return {name: _polars(made.toArrow()) for name, made in self.made(make, schemas).items()}
+
 
 def group_rows(
     frames: Mapping[str, DataFrame],

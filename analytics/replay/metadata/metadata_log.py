@@ -99,21 +99,6 @@ def metadata_log(decoded: Decoded) -> MetadataLog:
     return MetadataLog(decoded, _base_end(decoded), None if hidden.isEmpty() else hidden)
 
 
-def told_from(decoded: Decoded) -> DataFrame:
-    """Return one row: from when on the metadata log tells what happened.
-
-    Args:
-        decoded: Cut at an instant.
-
-    Returns:
-        `tells` (boolean: there is a metadata log) and `tells_from` (timestamp: of the first record
-        at hand, at the latest; null where the log is there from its start).
-    """
-    return _beginning(decoded).select(
-        "tells", F.when(F.col("is_cut"), F.col("first_at")).alias("tells_from")
-    )
-
-
 def _base_end(decoded: Decoded) -> int | None:
     """Return the end offset of the snapshot to begin with, if the log has to."""
     (beginning,) = _beginning(decoded).collect()

@@ -15,11 +15,10 @@ from typing import Final
 import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
-from analytics.dump.inspection.archived_losses import UNDECIDED
 from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.undecided_commits import MAY_HAVE_BEEN_ABORTED, is_undecided
 from analytics.replay.removals.removed_offsets import ACT
 from analytics.replay.spans.conditions import EMPTY, SIMPLE, STREAMS_GROUP
-from schemas import ZERO_UUID
 
 EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
     "expiration",
@@ -39,10 +38,6 @@ DEFAULT_RETENTION_MS: Final = 604_800_000
 TOPIC_DELETION_WITHIN: Final = pl.duration(seconds=30)
 """How long after the deletion of a topic the coordinators forget its offsets: they are told at
 once, and write in less than a second where they are not overloaded."""
-
-MAY_HAVE_BEEN_ABORTED: Final = (
-    f"{UNDECIDED}: the commit before this change may never have taken effect"
-)
 
 
 def with_removal_cause(
@@ -123,10 +118,8 @@ def with_undecided_removal(removed: pl.DataFrame, coverage: Coverage) -> pl.Data
     Of archived rows no producer id and no marker tells whether a commit took effect; one that names
     its topic's id did not come in a transaction.
     """
-    named = pl.col("removed_topic_id")
-    is_bare = named.is_null() | (named == ZERO_UUID)
-    is_archived = pl.col("coordinator_partition").is_in(sorted(coverage.undecided))
-    last = is_archived & pl.col("removed_position").is_not_null() & is_bare
+    is_commit = pl.col("removed_position").is_not_null()
+    last = is_undecided(coverage, pl.col("removed_topic_id"), is_commit=is_commit)
     return removed.with_columns(
         pl.when(last).then(pl.lit(MAY_HAVE_BEEN_ABORTED)).alias("undecided")
     )

@@ -29,6 +29,9 @@ LATE_COMMITS_WITHIN: Final = pl.duration(seconds=5)
 """How long after a topic's deletion a commit may still be one that its tombstones remove."""
 
 _PLACE: Final = ["coordinator_partition", "position"]
+SAID_TIMES: Final = pl.Schema(
+    {"coordinator_partition": pl.Int32(), "position": pl.Int64(), "said_ms": pl.Int64()}
+)
 
 
 def removed_offsets(
@@ -41,7 +44,7 @@ def removed_offsets(
     """Return every offset tombstone with what is known around it.
 
     Args:
-        events: `offset_events`.
+        events: `offset_events`, of whole partitions.
         pending: `pending_spans`.
         groups: `group_spans`.
         protections: `protection_spans`.
@@ -56,11 +59,69 @@ def removed_offsets(
         `not_before_ms` and `not_after_ms` (bigint: between these it was written; null where nothing
         shows one of them).
     """
+    gone = removed_of_groups(events, pending, groups, protections, protects)
+    return with_bounds(gone, said_times(events, timeless_partitions(gone)))
+
+
+def removed_of_groups(
+    events: pl.DataFrame,
+    pending: pl.DataFrame,
+    groups: pl.DataFrame,
+    protections: pl.DataFrame,
+    protects: Sequence[str] = HEEDED,
+) -> pl.DataFrame:
+    """Return the same of whole groups, but what `with_bounds` adds."""
     gone = _acts(events.filter(pl.col("event") == REMOVED))
-    gone = _with_bounds(_with_offsets_left(gone, events), events)
-    gone = gone.with_columns(pl.col("position").alias("place"))
-    placed = with_condition(gone, groups, protections, protects)
+    placed = with_condition(
+        _with_offsets_left(gone, events).with_columns(pl.col("position").alias("place")),
+        groups,
+        protections,
+        protects,
+    )
     return _with_group_end(_with_pending(placed, pending), groups)
+
+
+def timeless_partitions(gone: pl.DataFrame) -> list[int]:
+    """Return the coordinators' partitions with tombstones that carry no time."""
+    timeless = gone.filter(pl.col("at").is_null())["coordinator_partition"]
+    found: list[int] = timeless.unique().sort().to_list()
+    return found
+
+
+def said_times(events: pl.DataFrame, partitions: Sequence[int]) -> pl.DataFrame:
+    """Return when something happened in some partitions, as far as it says: `SAID_TIMES`."""
+    own = pl.col("at").dt.epoch("ms")
+    said = pl.coalesce(own, pl.when(pl.col("commit_ms") > 0).then("commit_ms"))
+    here = events.filter(pl.col("coordinator_partition").is_in(partitions))
+    return here.select(*_PLACE, said.alias("said_ms"))
+
+
+def with_bounds(gone: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+    """Bound the time of tombstones that carry none by what commits around them say.
+
+    Args:
+        gone: Of `removed_of_groups`.
+        said: Of `said_times`: of all groups of the partitions.
+    """
+    own, home = pl.col("at").dt.epoch("ms"), "coordinator_partition"
+    bounds = (
+        said.group_by(_PLACE)
+        .agg(pl.col("said_ms").max())
+        .sort(_PLACE)
+        .select(
+            *_PLACE,
+            pl.col("said_ms").cum_max().forward_fill().over(home).alias("after"),
+            pl.col("said_ms").cum_min(reverse=True).backward_fill().over(home).alias("before"),
+        )
+    )
+    return (
+        gone.join(bounds, on=_PLACE, how="left")
+        .with_columns(
+            pl.coalesce(own, "after").alias("not_before_ms"),
+            pl.coalesce(own, "before").alias("not_after_ms"),
+        )
+        .drop("after", "before")
+    )
 
 
 def with_common_time(removed: pl.DataFrame) -> pl.DataFrame:
@@ -158,33 +219,6 @@ def _with_offsets_left(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame
         .agg(pl.col("in_force").last().cast(pl.Int64).alias("offsets_left"))
     )
     return gone.join(left, on=list(ACT), how="left")
-
-
-def _with_bounds(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """Bound the time of tombstones that carry none by what commits around them say."""
-    own = pl.col("at").dt.epoch("ms")
-    timeless = gone.filter(pl.col("at").is_null()).select("coordinator_partition").unique()
-    said = pl.coalesce(own, pl.when(pl.col("commit_ms") > 0).then("commit_ms"))
-    home = "coordinator_partition"
-    bounds = (
-        events.join(timeless, on=home, how="semi")
-        .group_by(_PLACE)
-        .agg(said.max().alias("said"))
-        .sort(_PLACE)
-        .with_columns(
-            pl.col("said").cum_max().forward_fill().over(home).alias("after"),
-            pl.col("said").cum_min(reverse=True).backward_fill().over(home).alias("before"),
-        )
-        .drop("said")
-    )
-    return (
-        gone.join(bounds, on=_PLACE, how="left")
-        .with_columns(
-            pl.coalesce(own, "after").alias("not_before_ms"),
-            pl.coalesce(own, "before").alias("not_after_ms"),
-        )
-        .drop("after", "before")
-    )
 
 
 def _with_pending(gone: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFrame:

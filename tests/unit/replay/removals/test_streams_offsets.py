@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.history.removal_causes import removal_causes
 from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.rules import replay_rules
-from schemas import table
-from tests.support.decoded_frames import frames_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.support.told_removals import told_removals
 
 START = datetime(2026, 11, 22, 1, 9, 41, tzinfo=UTC)
 CLEANUP = START + timedelta(seconds=106)
 STREAMS, SIMPLE = "words", "by-hand"
 FIRST_FILE = "__cluster_metadata-0/00000000000000000000.log"
-METADATA = ("begin_transaction_record", "feature_level_record", "register_broker_record")
+TOPICS = [{"topic": "in", "source": "partition_metadata"}]
 
 
 def row(offset: int, at: datetime, key: dict[str, Any], value: Any) -> dict[str, Any]:
@@ -56,35 +49,18 @@ def records() -> dict[str, list[dict[str, Any]]]:
     [("4.1", ("expiration", "low")), ("4.2", ("offsets_deleted", "high"))],
 )
 def test_a_cleanup_may_take_the_offsets_of_a_streams_group_of_4_1_with_members(
-    spark: SparkSession, release: str, told: tuple[str, str]
+    release: str, told: tuple[str, str]
 ) -> None:
     """A broker of 4.1.2 that had begun anew did: its group still had a member."""
-    tables = (*KINDS, "offset_commit", "control_markers", *METADATA)
-    there = {"topic": "in", "source": "partition_metadata"}
-    topics = spark.createDataFrame([there], table("topics").ddl(not_null=False))
-    causes = removal_causes(frames_of(spark, records(), tables), topics, replay_rules(release))
-    found = {each.record_offset: (each.cause, each.confidence) for each in causes.collect()}
-    assert found[5] == told
+    assert told_removals(records(), release, TOPICS)[5] == told
 
 
-def test_where_records_of_other_groups_are_missing_a_removal_alone_may_be_a_cleanup(
-    spark: SparkSession,
-) -> None:
+def test_where_records_of_other_groups_are_missing_a_removal_alone_may_be_a_cleanup() -> None:
     """Whether others lost offsets in the same second is not known then."""
-    tables = (*KINDS, "offset_commit", "control_markers", *METADATA)
-    there = {"topic": "in", "source": "partition_metadata"}
-    topics = spark.createDataFrame([there], table("topics").ddl(not_null=False))
     alone = records()
     alone["offset_commit"] = [
         each for each in alone["offset_commit"] if each["key"]["group"] == SIMPLE
     ]
-    frames = frames_of(spark, alone, tables)
     lacking = Coverage(absent={"__consumer_offsets": frozenset({1})})
-    found = [
-        [(each.cause, each.confidence) for each in told.collect()]
-        for told in (
-            removal_causes(frames, topics, replay_rules("3.9")),
-            removal_causes(frames, topics, replay_rules("3.9"), coverage=lacking),
-        )
-    ]
-    assert found == [[("group_deleted", "low")], [("unknown", "low")]]
+    assert told_removals(alone, "3.9", TOPICS) == {6: ("group_deleted", "low")}
+    assert told_removals(alone, "3.9", TOPICS, lacking) == {6: ("unknown", "low")}

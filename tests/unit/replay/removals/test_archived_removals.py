@@ -6,25 +6,16 @@ A commit in a transaction that was aborted leaves the same row as one that took 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.history.removal_causes import removal_causes
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.metadata_log import FIRST_TABLES
-from schemas import table
-from tests.support.decoded_frames import frames_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from analytics.replay.log.coverage import Coverage
+from tests.support.told_removals import told_removals
 
 START = datetime(2026, 11, 22, 1, 9, 41, tzinfo=UTC)
 REMOVED = START + timedelta(seconds=30)
 TOPIC_ID = "bewsWPC-RJyx_Rn3wu_Ypg"
-TABLES = (*KINDS, *FIRST_TABLES, "offset_commit", "control_markers")
 ARCHIVED = Coverage(undecided=frozenset({2}))
 NAMELESS, NAMED, OF_THE_TOPIC = 3, 4, 5
 
@@ -41,7 +32,7 @@ def commit(offset: int, group: str, topic: str, topic_id: str | None) -> dict[st
     return row(offset, START, group, topic, value)
 
 
-def decoded(spark: SparkSession) -> dict[str, DataFrame]:
+def records() -> dict[str, list[dict[str, Any]]]:
     commits = [
         commit(0, "nameless", "in", None),
         commit(1, "named", "in", TOPIC_ID),
@@ -55,31 +46,26 @@ def decoded(spark: SparkSession) -> dict[str, DataFrame]:
     # A metadata log from its start: no other topic was deleted.
     first = {"topic": "__cluster_metadata", "offset": 0, "timestamp": START}
     first |= {"segment": "__cluster_metadata-0/00000000000000000000.log"}
-    rows = {"offset_commit": [*commits, *removals], "feature_level_record": [first]}
-    return frames_of(spark, rows, TABLES)
+    return {"offset_commit": [*commits, *removals], "feature_level_record": [first]}
+
+
+TOPICS = [
+    {"topic": "in", "topic_id": TOPIC_ID, "source": "metadata_log"},
+    {"topic": "gone", "source": "metadata_log", "topic_id": "c2", "deleted_at": REMOVED},
+]
 
 
 @pytest.fixture(scope="module")
-def topics(spark: SparkSession) -> DataFrame:
-    there = {"topic": "in", "topic_id": TOPIC_ID, "source": "metadata_log"}
-    gone = {"topic": "gone", "source": "metadata_log", "topic_id": "c2", "deleted_at": REMOVED}
-    return spark.createDataFrame([there, gone], table("topics").ddl(not_null=False))
-
-
-@pytest.fixture(scope="module")
-def causes(spark: SparkSession, topics: DataFrame) -> dict[int, tuple[str, str]]:
-    told = removal_causes(decoded(spark), topics, replay_rules("4.3"), coverage=ARCHIVED)
-    return {each.record_offset: (each.cause, each.confidence) for each in told.collect()}
+def causes() -> dict[int, tuple[str, str]]:
+    return told_removals(records(), "4.3", TOPICS, ARCHIVED)
 
 
 def test_what_took_a_commit_that_may_never_have_been_is_not_known(
-    spark: SparkSession, topics: DataFrame, causes: dict[int, tuple[str, str]]
+    causes: dict[int, tuple[str, str]],
 ) -> None:
     assert causes[NAMELESS] == ("unknown", "low")
-    logs = removal_causes(decoded(spark), topics, replay_rules("4.3"), coverage=WHOLE).collect()
-    told = {each.record_offset: (each.cause, each.confidence) for each in logs}
     # Of a log the same rows tell: a minute was not over, so the cleanup left it alone.
-    assert told[NAMELESS] == ("offsets_deleted", "high")
+    assert told_removals(records(), "4.3", TOPICS)[NAMELESS] == ("offsets_deleted", "high")
 
 
 def test_what_names_its_topics_id_was_in_no_transaction(
