@@ -41,7 +41,7 @@ def balance(console: Console, /, output_format: str, **options: Any) -> int:  # 
     members, and how much they would move. docs/balance.md explains score and verdicts.
     """
     # Spark and Arrow are heavy: --help answers without them.
-    from jobs.runs.balance import balance_inputs  # noqa: PLC0415
+    from jobs.runs.balance.run import balance_inputs  # noqa: PLC0415
 
     answer, code = balance_inputs(console, output_format, **options)
     if answer:

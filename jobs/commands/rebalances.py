@@ -65,7 +65,7 @@ def rebalances(console: Console, /, output_format: str, **options: Any) -> int: 
     itself is not recorded.
     """
     # Spark and Arrow are heavy: --help answers without them.
-    from jobs.runs.rebalances import rebalances_of_inputs  # noqa: PLC0415
+    from jobs.runs.rebalances.run import rebalances_of_inputs  # noqa: PLC0415
 
     answer, code = rebalances_of_inputs(console, output_format, **options)
     click.echo(answer)

@@ -70,6 +70,20 @@ class StoredTables:
             for each in self._scanner(name, columns, None, kind, **_A_FEW_AHEAD).to_batches():
                 yield pa.Table.from_batches([each])
 
+    def pieces(self, name: str, columns: Sequence[str], where: pc.Expression) -> Iterator[pa.Table]:
+        """Yield the rows of a table of any size that fulfil a condition, some at a time.
+
+        Raises:
+            WorkspaceError: The workspace has no such table.
+        """
+        with reading(self.workspace.path(folder_of(name))):
+            for each in self._scanner(name, columns, where, **_A_FEW_AHEAD).to_batches():
+                yield pa.Table.from_batches([each])
+
+    def count(self, *names: str) -> int:
+        """Return how many rows tables have together."""
+        return sum(self._scanner(name, ["group_id"], None).count_rows() for name in names)
+
     def schema(self, name: str) -> pa.Schema:
         """Return the columns of a table as its files have them, in the order of the contract."""
         found = self._dataset(name).schema

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
@@ -14,7 +16,7 @@ from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.instants import END, AsOf
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE
-from schemas import TOPICS, record_types, table
+from schemas import TOPICS, record_types
 from tests.support.decoded_frames import frames_of_dump
 
 if TYPE_CHECKING:
@@ -68,6 +70,6 @@ def replayed_dump(
     return {**given, **kept}
 
 
-def empty(spark: SparkSession, name: str) -> DataFrame:
-    """Return a table without rows."""
-    return spark.createDataFrame([], table(name).ddl(not_null=False))
+def frames_of(made: Mapping[str, Any], names: Iterable[str]) -> dict[str, pl.DataFrame]:
+    """Return tables of a replay as polars has them."""
+    return {name: pl.DataFrame(pl.from_arrow(made[name].toArrow())) for name in names}

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.metadata.topic_sources import METADATA_LOG
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from analytics.evaluate.balance.partition_counts import has_metadata_log
 
 SPAN = ("group_id", "span")
 """What tells rows apart: a group, and a text for the stretch of time looked at."""
@@ -28,14 +24,16 @@ MEMBER_FIELDS = (
 TOPIC_FIELDS = ("topic", "topic_id", "partitions", "counted_by", "assignable")
 NOW = ""
 """The span of a group at the instant of the state tables."""
+_NOW = pl.lit(NOW).alias("span")
+_NOT_TOLD = pl.lit(None, pl.List(pl.Int32)).alias("assignable")
 
 
 def cases_at(
-    state: Mapping[str, DataFrame],
-    counts: DataFrame,
-    expressions: DataFrame,
-    parts: DataFrame,
-) -> DataFrame:
+    state: Mapping[str, pl.DataFrame],
+    counts: pl.DataFrame,
+    expressions: pl.DataFrame,
+    parts: pl.DataFrame,
+) -> pl.DataFrame:
     """Return the groups that have members at the instant of the state tables.
 
     Args:
@@ -47,38 +45,40 @@ def cases_at(
     Returns:
         What `case_rows.case_of` reads: one row a group.
     """
+    time = pl.lit(None, pl.Datetime("us", "UTC"))
     groups = (
         state["groups"]
-        .where("member_count > 0")
+        .filter(pl.col("member_count") > 0)
         .select(
-            "group_id",
-            "group_type",
-            "epoch",
-            "assignment_epoch",
-            "protocol_type",
-            "protocol",
-            F.col("missing").alias("unread"),
-            F.lit(NOW).alias("span"),
-            F.lit(None).cast("bigint").alias("from_offset"),
-            F.lit(None).cast("timestamp").alias("from_timestamp"),
-            F.lit(None).cast("timestamp").alias("to_timestamp"),
+            *("group_id", "group_type", "epoch", "assignment_epoch", "protocol_type", "protocol"),
+            pl.col("missing").alias("unread"),
+            _NOW,
+            pl.lit(None, pl.Int64).alias("from_offset"),
+            time.alias("from_timestamp"),
+            time.alias("to_timestamp"),
         )
     )
-    wants = wanted(state["members"], expressions, parts).withColumn("span", F.lit(NOW))
-    has = owned(state["assignments"], state["topics"]).withColumn("span", F.lit(NOW))
-    needed = needed_topics(wants, has)
-    found = needed.join(counts, "topic").withColumn("assignable", F.lit(None).cast("array<int>"))
-    sources = groups.join(parts, "group_id").select(
-        *SPAN, "subtopology_id", "by_regex", F.explode("sources").alias("topic")
+    wants = wanted(state["members"], expressions, parts).with_columns(_NOW)
+    has = owned(state["assignments"], state["topics"]).with_columns(_NOW)
+    found = needed_topics(wants, has).join(counts, on="topic")
+    sources = (
+        groups.join(parts, on="group_id")
+        .select(*SPAN, "subtopology_id", "by_regex", pl.col("sources").alias("topic"))
+        .explode("topic")
+        .drop_nulls("topic")
     )
-    tasks = tasks_of(sources.join(counts, "topic", "left"))
-    known = with_assignable(found, state["share_partitions"]).unionByName(tasks)
+    tasks = tasks_of(sources.join(counts, on="topic", how="left"))
+    known = pl.concat([with_assignable(found, state["share_partitions"]), tasks])
     return assembled(groups, wants, has, known, state["topics"])
 
 
 def assembled(
-    groups: DataFrame, wants: DataFrame, has: DataFrame, known: DataFrame, topics: DataFrame
-) -> DataFrame:
+    groups: pl.DataFrame,
+    wants: pl.DataFrame,
+    has: pl.DataFrame,
+    known: pl.DataFrame,
+    topics: pl.DataFrame,
+) -> pl.DataFrame:
     """Put groups together with their members, what these have, and the topics.
 
     Args:
@@ -89,85 +89,83 @@ def assembled(
         topics: The table `topics`.
 
     Returns:
-        The columns of `groups`, `members`, `topics` (arrays of structs) and `is_whole` (boolean: a
+        The columns of `groups`, `members`, `topics` (lists of structs) and `is_whole` (boolean: a
         topic that is not listed does not exist).
     """
-    held = has.groupBy(*SPAN, "member_id").agg(
-        F.collect_list(F.struct("topic", "partitions")).alias("has")
+    held = (
+        has.sort("topic")
+        .group_by(*SPAN, "member_id")
+        .agg(pl.struct("topic", "partitions").alias("has"))
     )
     members = (
-        wants.join(held, [*SPAN, "member_id"], "left")
-        .groupBy(*SPAN)
-        .agg(F.collect_list(F.struct(*MEMBER_FIELDS)).alias("members"))
+        wants.join(held, on=[*SPAN, "member_id"], how="left")
+        .sort("member_id")
+        .group_by(SPAN)
+        .agg(pl.struct(MEMBER_FIELDS).alias("members"))
     )
-    about = known.groupBy(*SPAN).agg(F.collect_list(F.struct(*TOPIC_FIELDS)).alias("topics"))
+    about = known.sort("topic").group_by(SPAN).agg(pl.struct(TOPIC_FIELDS).alias("topics"))
     return (
-        groups.join(members, list(SPAN))
-        .join(about, list(SPAN), "left")
-        .join(F.broadcast(_is_whole(topics)), how="cross")
+        groups.join(members, on=SPAN)
+        .join(about, on=SPAN, how="left")
+        .with_columns(pl.lit(has_metadata_log(topics)).alias("is_whole"))
     )
 
 
-def wanted(members: DataFrame, expressions: DataFrame, parts: DataFrame) -> DataFrame:
+def wanted(members: pl.DataFrame, expressions: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     """Return members with `wants`: names of all topics they want, null where it cannot be read.
 
     Members of streams groups want all subtopologies.
 
     Args:
         members: `group_id`, `group_type`, `subscribed_topics`, `subscribed_regex`, and what is kept
-            (`MEMBER_FIELDS` but the last two, and `span` where there is one).
+            (`MEMBER_FIELDS` but the last two, and `epoch_no` where there is one).
         expressions: `resolved_expressions`.
         parts: `subtopologies`.
     """
-    tasks = parts.groupBy("group_id").agg(F.collect_set("subtopology_id").alias("tasks"))
-    known = members.join(expressions, ["group_id", "subscribed_regex"], "left").join(
-        tasks, "group_id", "left"
+    tasks = parts.group_by("group_id").agg(pl.col("subtopology_id").unique().alias("tasks"))
+    known = members.join(expressions, on=["group_id", "subscribed_regex"], how="left").join(
+        tasks, on="group_id", how="left"
     )
-    resolved = F.coalesce("resolved", F.array().cast("array<string>"))
-    is_known = F.col("subscribed_regex").isNull() | F.col("resolved").isNotNull()
-    names = F.when(is_known, F.array_union("subscribed_topics", resolved))
-    span = [name for name in members.columns if name == "span"]
-    return known.select(
-        "group_id",
-        *span,
-        *MEMBER_FIELDS[:-2],
-        F.when(F.col("group_type") == "streams", F.col("tasks")).otherwise(names).alias("wants"),
+    is_known = pl.col("subscribed_regex").is_null() | pl.col("resolved").is_not_null()
+    told = is_known & pl.col("subscribed_topics").is_not_null()
+    names = pl.when(told).then(
+        pl.concat_list("subscribed_topics", pl.col("resolved").fill_null([])).list.unique()
     )
+    wants = pl.when(pl.col("group_type") == "streams").then("tasks").otherwise(names)
+    epoch = [name for name in members.columns if name == "epoch_no"]
+    return known.select("group_id", *epoch, *MEMBER_FIELDS[:-2], wants.alias("wants"))
 
 
-def owned(assignments: DataFrame, topics: DataFrame) -> DataFrame:
-    """Return what members have now: `group_id`, `member_id`, `topic`, `partitions` (array).
+def owned(assignments: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """Return what members have now: `group_id`, `member_id`, `topic`, `partitions` (list).
 
     `topic` is a name only where that topic lives; a subtopology for tasks; else an id.
     """
-    gone = topics.where("deleted_at is not null and topic_id is not null").select(
-        "topic_id", F.lit(col=True).alias("is_gone")
-    )
-    current = assignments.where("kind = 'current' and coalesce(role, 'active') = 'active'")
-    name = F.when(~F.coalesce("is_gone", F.lit(col=False)), F.col("topic"))
+    gone = topics.filter(pl.col("deleted_at").is_not_null())["topic_id"].drop_nulls().unique()
+    is_gone = pl.col("topic_id").is_in(gone.implode()).fill_null(value=False)
+    name = pl.when(~is_gone).then("topic")
     return (
-        current.join(F.broadcast(gone.distinct()), "topic_id", "left")
-        .withColumn("topic", F.coalesce("subtopology_id", name, "topic_id"))
-        .groupBy("group_id", "member_id", "topic")
+        assignments.filter(
+            pl.col("kind") == "current", pl.col("role").fill_null("active") == "active"
+        )
+        .with_columns(pl.coalesce("subtopology_id", name, "topic_id").alias("topic"))
+        .group_by("group_id", "member_id", "topic")
         .agg(partition_list())
     )
 
 
-def partition_list() -> Column:
+def partition_list() -> pl.Expr:
     """Return the distinct values of `partition`, ascending, as `partitions`."""
-    return F.sort_array(F.collect_set("partition")).alias("partitions")
+    return pl.col("partition").drop_nulls().unique().sort().alias("partitions")
 
 
-def needed_topics(wants: DataFrame, has: DataFrame) -> DataFrame:
+def needed_topics(wants: pl.DataFrame, has: pl.DataFrame) -> pl.DataFrame:
     """Return the topics that members want or have: `SPAN`, `topic`."""
-    return (
-        wants.select(*SPAN, F.explode("wants").alias("topic"))
-        .unionByName(has.select(*SPAN, "topic"))
-        .distinct()
-    )
+    named = wants.select(*SPAN, pl.col("wants").alias("topic")).explode("topic")
+    return pl.concat([named, has.select(*SPAN, "topic")]).drop_nulls("topic").unique()
 
 
-def tasks_of(sources: DataFrame) -> DataFrame:
+def tasks_of(sources: pl.DataFrame) -> pl.DataFrame:
     """Return subtopologies as topics: as many tasks as the largest source has partitions.
 
     Args:
@@ -177,35 +175,34 @@ def tasks_of(sources: DataFrame) -> DataFrame:
     Returns:
         `SPAN` and `TOPIC_FIELDS`; `partitions` null where a source's are.
     """
-    is_known = ~F.bool_or("by_regex") & (F.count("partitions") == F.count(F.lit(1)))
-    return sources.groupBy(*SPAN, F.col("subtopology_id").alias("topic")).agg(
-        F.lit(None).cast("string").alias("topic_id"),
-        F.when(is_known, F.max("partitions")).alias("partitions"),
-        F.coalesce(F.max_by("counted_by", "partitions"), F.lit("unknown")).alias("counted_by"),
-        F.lit(None).cast("array<int>").alias("assignable"),
-    )
-
-
-def with_assignable(known: DataFrame, share_partitions: DataFrame) -> DataFrame:
-    """Fill in `assignable` for share groups: the partitions that are initialized for them.
-
-    Args:
-        known: `SPAN` and `TOPIC_FIELDS`.
-        share_partitions: The table. A group with nothing in it is not told what it may be given.
-    """
-    is_ready = F.col("phase") == "initialized"
-    told = share_partitions.where("phase in ('initialized', 'initializing')")
-    ready = told.groupBy("group_id", "topic").agg(
-        F.sort_array(F.collect_set(F.when(is_ready, F.col("partition")))).alias("ready")
-    )
+    is_known = ~pl.col("by_regex").any() & (pl.col("partitions").count() == pl.len())
     return (
-        known.drop("assignable")
-        .join(ready, ["group_id", "topic"], "left")
-        .withColumnRenamed("ready", "assignable")
+        sources.sort("partitions", nulls_last=False)
+        .group_by(*SPAN, pl.col("subtopology_id").alias("topic"))
+        .agg(
+            pl.lit(None, pl.String).alias("topic_id"),
+            pl.when(is_known).then(pl.col("partitions").max()).alias("partitions"),
+            pl.col("counted_by")
+            .filter(pl.col("partitions").is_not_null())
+            .last()
+            .fill_null("unknown"),
+            _NOT_TOLD,
+        )
         .select(*SPAN, *TOPIC_FIELDS)
     )
 
 
-def _is_whole(topics: DataFrame) -> DataFrame:
-    from_log = F.bool_or(F.col("source") == METADATA_LOG)
-    return topics.agg(F.coalesce(from_log, F.lit(col=False)).alias("is_whole"))
+def with_assignable(known: pl.DataFrame, share_partitions: pl.DataFrame) -> pl.DataFrame:
+    """Add `assignable` for share groups: the partitions that are initialized for them.
+
+    Args:
+        known: `SPAN` and `TOPIC_FIELDS` but that.
+        share_partitions: The table. A group with nothing in it is not told what it may be given.
+    """
+    is_ready = pl.col("phase") == "initialized"
+    ready = (
+        share_partitions.filter(pl.col("phase").is_in(["initialized", "initializing"]))
+        .group_by("group_id", "topic")
+        .agg(pl.col("partition").filter(is_ready).unique().sort().alias("assignable"))
+    )
+    return known.join(ready, on=["group_id", "topic"], how="left").select(*SPAN, *TOPIC_FIELDS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,47 +12,37 @@ from analytics.evaluate.balance.alternatives import alternatives
 from analytics.evaluate.balance.case import Case
 from analytics.evaluate.balance.case_rows import Row, case_of
 from analytics.evaluate.balance.judge import judge
-from analytics.spark_worker import on_worker
+from analytics.evaluate.contract_table import table_of
 from schemas import table
-from schemas.evaluation_rules import BalanceRules
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    import polars as pl
 
-_ARROW = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-}
+    from schemas.evaluation_rules import BalanceRules
 
-_Evaluate = Callable[[Row], Iterable[dict[str, Any]]]
+BALANCE, ALTERNATIVES = "assignment_balance", "assignment_alternatives"
+_AT_ONCE = 10_000
+"""Groups whose members and topics are Python's at the same time."""
 
 
-def assignment_balance(cases: DataFrame, rules: BalanceRules, gaps: Mapping[str, str]) -> DataFrame:
-    """Judge every case.
+def evaluated(
+    cases: pl.DataFrame, rules: BalanceRules, gaps: Mapping[str, str]
+) -> dict[str, pa.Table]:
+    """Judge every case, and run every fitting assignor on it; sorted by the tables' keys.
 
     Args:
-        cases: One row a group and stretch of time (`cases_at`, `cases_of_history`).
+        cases: One row a group and stretch of time (`tables.cases_now`, `tables.cases_ever`).
         rules: Bands.
         gaps: Groups of which the dump lacks records that may matter, with why.
     """
-
-    def judged(row: Row) -> Iterator[dict[str, Any]]:
-        yield asdict(judge(case_with_gaps(row, gaps), rules))
-
-    return _evaluated(cases, "assignment_balance", judged)
-
-
-def assignment_alternatives(cases: DataFrame, gaps: Mapping[str, str]) -> DataFrame:
-    """Run every fitting assignor on every case; arguments as in `assignment_balance`."""
-
-    def tried(row: Row) -> Iterator[dict[str, Any]]:
-        yield from map(asdict, alternatives(case_with_gaps(row, gaps)))
-
-    return _evaluated(cases, "assignment_alternatives", tried)
+    parts = {name: [table_of(name, [])] for name in (BALANCE, ALTERNATIVES)}
+    for some in cases.iter_slices(_AT_ONCE):
+        for name, rows in _of_cases(some.to_dicts(), rules, gaps).items():
+            parts[name].append(table_of(name, rows))
+    return {
+        name: pa.concat_tables(found).sort_by([(each, "ascending") for each in table(name).key])
+        for name, found in parts.items()
+    }
 
 
 def case_with_gaps(row: Row, gaps: Mapping[str, str]) -> Case:
@@ -61,22 +51,17 @@ def case_with_gaps(row: Row, gaps: Mapping[str, str]) -> Case:
     return replace(case, unreadable=gaps.get(case.group_id, case.unreadable))
 
 
-def _evaluated(cases: DataFrame, name: str, evaluate: _Evaluate) -> DataFrame:
-    """Run plain Python group by group: what is in a group fits into memory many times."""
-    columns = table(name).columns
-    schema = pa.schema([(column.name, _ARROW[column.type]) for column in columns])
-
-    @on_worker
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            found = [
-                {**span_of(row), **each} for row in batch.to_pylist() for each in evaluate(row)
-            ]
-            yield pa.RecordBatch.from_pylist(found, schema=schema)
-
-    return cases.mapInArrow(run, table(name).ddl(not_null=False))
-
-
 def span_of(row: Row) -> dict[str, Any]:
     """Return the time that a case stands for."""
     return {name: row[name] for name in ("from_offset", "from_timestamp", "to_timestamp")}
+
+
+def _of_cases(
+    cases: Iterable[Row], rules: BalanceRules, gaps: Mapping[str, str]
+) -> dict[str, list[dict[str, Any]]]:
+    judged, tried = list[dict[str, Any]](), list[dict[str, Any]]()
+    for row in cases:
+        case, span = case_with_gaps(row, gaps), span_of(row)
+        judged.append({**span, **asdict(judge(case, rules))})
+        tried += ({**span, **asdict(each)} for each in alternatives(case))
+    return {BALANCE: judged, ALTERNATIVES: tried}

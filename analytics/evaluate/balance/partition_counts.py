@@ -2,74 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.evaluate.balance.case import COUNT_SOURCES
-from analytics.replay.union import union_all
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 METADATA_LOG, SIDE_FILE, PARTITION_METADATA, SEEN, _ = COUNT_SOURCES
+COUNTS = pl.Schema(
+    {"topic": pl.String, "topic_id": pl.String, "partitions": pl.Int32, "counted_by": pl.String}
+)
 
 
-def partition_counts(
-    topics: DataFrame, told: DataFrame, seen: Sequence[DataFrame] = ()
-) -> DataFrame:
+def partition_counts(topics: pl.DataFrame, told: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
     """Return the partition count of every living topic that something is known of.
 
     Args:
         topics: The table `topics`.
         told: Counts that records of groups hold: `topic`, `partitions` (`counts_in_records`).
-        seen: Where partitions of topics turn up: `topic` (a name, or an id where that is all there
-            is) and `partition`. Their highest is a lower bound.
+        seen: Of `highest_seen`: a lower bound.
 
     Returns:
-        `topic`, `topic_id` (null where not known), `partitions`, `counted_by`: one row a topic.
+        `COUNTS`: one row a topic; `topic_id` is null where it is not known.
     """
-    living = topics.where("deleted_at is null and topic is not null")
-    listed = living.where("partitions is not null").select(
-        "topic", "topic_id", "partitions", F.col("source").alias("counted_by")
+    living = topics.filter(pl.col("deleted_at").is_null() & pl.col("topic").is_not_null())
+    listed = living.filter(pl.col("partitions").is_not_null()).select(
+        "topic", "topic_id", "partitions", pl.col("source").alias("counted_by")
     )
-    ids = living.groupBy("topic").agg(F.max("topic_id").alias("topic_id"))
-    other = told.select("topic", "partitions", F.lit(PARTITION_METADATA).alias("counted_by"))
-    for frame in seen:
-        bound = (
-            frame.where("topic is not null")
-            .groupBy("topic")
-            .agg((F.max("partition") + 1).alias("partitions"))
-        )
-        other = other.unionByName(bound.withColumn("counted_by", F.lit(SEEN)))
-    # Where the log of the metadata is there, what it does not list does not exist.
-    whole = topics.where(F.col("source") == METADATA_LOG).limit(1).select("source")
-    other = other.join(F.broadcast(whole), F.lit(col=True), "left_anti")
-    rows = listed.unionByName(other.join(ids, "topic", "left"))
-    rank = F.array_position(F.array(*map(F.lit, COUNT_SOURCES)), F.col("counted_by"))
+    other = pl.concat(
+        [
+            told.select("topic", "partitions", pl.lit(PARTITION_METADATA).alias("counted_by")),
+            seen.select("topic", "partitions", pl.lit(SEEN).alias("counted_by")),
+        ]
+    )
+    if has_metadata_log(topics):
+        # Where the log of the metadata is there, what it does not list does not exist.
+        other = other.clear()
+    ids = living.group_by("topic").agg(pl.col("topic_id").max())
+    rows = pl.concat([listed, other.join(ids, on="topic", how="left").select(listed.columns)])
+    ranks = {word: rank for rank, word in enumerate(COUNT_SOURCES)}
+    rank = pl.col("counted_by").replace_strict(ranks, default=-1, return_dtype=pl.Int32)
     # Of equally good sources the one that knows of more partitions: topics only grow.
-    said = F.struct("topic_id", "partitions", "counted_by")
-    best = F.min_by(said, F.struct(rank, -F.col("partitions")))
-    return rows.groupBy("topic").agg(best.alias("said")).select("topic", "said.*")
+    return (
+        rows.with_columns(rank.alias("rank"))
+        .sort("topic", "rank", -pl.col("partitions"), "topic_id")
+        .group_by("topic", maintain_order=True)
+        .first()
+        .select(COUNTS.names())
+        .cast(COUNTS)
+    )
 
 
-def counts_in_records(decoded: Mapping[str, DataFrame]) -> DataFrame:
+def has_metadata_log(topics: pl.DataFrame) -> bool:
+    """Return whether the table `topics` was made of the metadata log: then no topic lacks."""
+    return METADATA_LOG in topics["source"]
+
+
+def highest_seen(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return the least number of partitions of the topics that turn up: `topic`, `partitions`.
+
+    Args:
+        parts: `topic` (a name, or an id where that is all there is) and `partition`.
+    """
+    empty = pl.DataFrame(schema={"topic": pl.String, "partitions": pl.Int32})
+    found = [
+        each.filter(pl.col("topic").is_not_null())
+        .group_by("topic")
+        .agg((pl.col("partition").max() + 1).cast(pl.Int32).alias("partitions"))
+        for each in parts
+    ]
+    return pl.concat([empty, *found]).group_by("topic").agg(pl.col("partitions").max())
+
+
+def counts_in_records(records: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Return the counts in partition metadata records of groups (types 4 and 9, up to 4.0).
 
     Args:
-        decoded: Tables cut at the instant.
+        records: `topics` of their values: lists of structs with `topic_name`, `num_partitions`.
 
     Returns:
         `topic`, `partitions`: the highest count of each topic.
     """
-    names = ("consumer_group_partition_metadata", "share_group_partition_metadata")
-    records = (decoded[name].select(F.explode("value.topics").alias("told")) for name in names)
-    together = union_all(
-        each.select(
-            F.col("told.topic_name").alias("topic"),
-            F.col("told.num_partitions").alias("partitions"),
+    empty = pl.DataFrame(schema={"topic": pl.String, "partitions": pl.Int32})
+    told = pl.col("topics").struct
+    found = [
+        each.explode("topics")
+        .drop_nulls("topics")
+        .select(
+            told.field("topic_name").alias("topic"),
+            told.field("num_partitions").alias("partitions"),
         )
         for each in records
-    )
-    return together.groupBy("topic").agg(F.max("partitions").alias("partitions"))
+    ]
+    return pl.concat([empty, *found]).group_by("topic").agg(pl.col("partitions").max())

@@ -2,63 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+_AT = ("group_id", "epoch_no")
 
 
-def stretches(epochs: DataFrame, wants: DataFrame, sizes: DataFrame) -> DataFrame:
+def stretches(epochs: pl.DataFrame, wants: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
     """Cut epochs at the times when a topic that a member wants grew, came or went.
 
     Args:
         epochs: `group_id`, `epoch_no` and whatever else of an epoch, `from_timestamp` and
             `to_timestamp` among it.
-        wants: `group_id`, `epoch_no`, `wants` (array of topics) of members.
+        wants: `group_id`, `epoch_no`, `wants` (list of topics) of members.
         sizes: `topic_sizes`.
 
     Returns:
         The columns of `epochs`, with the times of the stretch, and `span`.
     """
-    changes = sizes.select("topic", F.explode(F.array("since", "until")).alias("change")).where(
-        "change is not null"
-    )
-    wanted = wants.select("group_id", "epoch_no", F.explode("wants").alias("topic")).distinct()
-    at = ["group_id", "epoch_no"]
+    changes = pl.concat(
+        sizes.select("topic", pl.col(time).alias("change")) for time in ("since", "until")
+    ).drop_nulls("change")
+    wanted = wants.select(*_AT, pl.col("wants").alias("topic")).explode("topic").unique()
+    begins, ends = pl.col("from_timestamp"), pl.col("to_timestamp")
     cuts = (
-        epochs.select(*at, "from_timestamp", "to_timestamp")
-        .join(wanted, at)
-        .join(changes, "topic")
-        .where("change > from_timestamp and (to_timestamp is null or change < to_timestamp)")
-        .select(*at, F.col("change").alias("begins"))
+        epochs.select(*_AT, "from_timestamp", "to_timestamp")
+        .join(wanted, on=_AT)
+        .join(changes, on="topic")
+        .filter((pl.col("change") > begins) & (ends.is_null() | (pl.col("change") < ends)))
+        .select(*_AT, pl.col("change").alias("begins"))
     )
-    starts = (
-        epochs.select(*at, F.col("from_timestamp").alias("begins")).unionByName(cuts).distinct()
-    )
-    order = Window.partitionBy(*at).orderBy(F.col("begins").asc_nulls_first())
+    starts = pl.concat([epochs.select(*_AT, begins.alias("begins")), cuts]).unique()
     return (
-        starts.withColumn("ends", F.lead("begins").over(order))
-        .withColumn("piece", F.row_number().over(order))
-        .join(epochs, at)
-        .withColumn("span", F.concat_ws(":", "epoch_no", "piece"))
-        .withColumn("from_timestamp", F.col("begins"))
-        .withColumn("to_timestamp", F.coalesce("ends", "to_timestamp"))
+        starts.sort(*_AT, "begins", nulls_last=False)
+        .with_columns(
+            pl.col("begins").shift(-1).over(_AT).alias("ends"),
+            pl.int_range(1, pl.len() + 1).over(_AT).alias("piece"),
+        )
+        .join(epochs, on=_AT)
+        .with_columns(
+            pl.format("{}:{}", "epoch_no", "piece").alias("span"),
+            pl.col("begins").alias("from_timestamp"),
+            pl.coalesce("ends", "to_timestamp").alias("to_timestamp"),
+        )
         .drop("begins", "ends", "piece")
     )
 
 
-def sizes_in(spans: DataFrame, sizes: DataFrame) -> DataFrame:
+def sizes_in(spans: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
     """Return the topics there were while a stretch began: `span`, `group_id`, and the topic.
 
     Args:
         spans: `stretches` with `topic`: each with each topic it needs.
         sizes: `topic_sizes`.
     """
-    begins = F.col("from_timestamp")
-    there = (F.col("since").isNull() | (F.col("since") <= begins)) & (
-        F.col("until").isNull() | (F.col("until") > begins)
-    )
-    return spans.join(sizes, "topic").where(there).drop("since", "until")
+    begins, since, until = (pl.col(name) for name in ("from_timestamp", "since", "until"))
+    there = (since.is_null() | (since <= begins)) & (until.is_null() | (until > begins))
+    return spans.join(sizes, on="topic").filter(there).drop("since", "until")

@@ -2,69 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as F
-
-from analytics.replay.log.latest import last_offsets, later, records_at
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_GROUP = ("coordinator_partition", "group_id")
+import polars as pl
 
 
-def resolved_expressions(decoded: Mapping[str, DataFrame]) -> DataFrame:
+def resolved_expressions(records: pl.DataFrame) -> pl.DataFrame:
     """Return the topics that regular expressions stand for, as the coordinator resolved them.
 
     Args:
-        decoded: Tables cut at the instant.
+        records: Of `consumer_group_regular_expression`, cut at the instant: `partition`, `offset`,
+            `is_tombstone`, `key`, `value`.
 
     Returns:
-        `group_id`, `subscribed_regex`, `resolved` (array of topic names).
+        `group_id`, `subscribed_regex`, `resolved` (list of topic names).
     """
-    records = decoded["consumer_group_regular_expression"].withColumns(
-        {
-            "coordinator_partition": F.col("partition"),
-            "group_id": F.col("key.group_id"),
-            "subscribed_regex": F.col("key.regular_expression"),
-        }
+    key, value = pl.col("key").struct, pl.col("value").struct
+    named = records.with_columns(
+        key.field("group_id"), key.field("regular_expression").alias("subscribed_regex")
     )
-    key = (*_GROUP, "subscribed_regex")
-    return _in_force(records, key).select(
-        "group_id", "subscribed_regex", F.col("value.topics").alias("resolved")
+    return _in_force(named, ("group_id", "subscribed_regex")).select(
+        "group_id", "subscribed_regex", value.field("topics").alias("resolved")
     )
 
 
-def subtopologies(decoded: Mapping[str, DataFrame]) -> DataFrame:
+def subtopologies(records: pl.DataFrame) -> pl.DataFrame:
     """Return what each subtopology of a streams group reads.
 
     Args:
-        decoded: Tables cut at the instant.
+        records: Of `streams_group_topology`, cut at the instant: `partition`, `offset`,
+            `is_tombstone`, `key`, `value`.
 
     Returns:
-        `group_id`, `subtopology_id`, `sources` (array of topic names), `by_regex` (boolean: some
+        `group_id`, `subtopology_id`, `sources` (list of topic names), `by_regex` (boolean: some
         topics are named by regular expressions only).
     """
-    records = decoded["streams_group_topology"].withColumns(
-        {"coordinator_partition": F.col("partition"), "group_id": F.col("key.group_id")}
+    named = records.with_columns(pl.col("key").struct.field("group_id"))
+    part = pl.col("part").struct
+    repartitioned = part.field("repartition_source_topics").list.eval(
+        pl.element().struct.field("name")
     )
-    parts = _in_force(records, _GROUP).select(
-        "group_id", F.explode("value.subtopologies").alias("part")
-    )
-    part = F.col("part")
-    return parts.select(
-        "group_id",
-        part["subtopology_id"].alias("subtopology_id"),
-        F.concat(part["source_topics"], part["repartition_source_topics"]["name"]).alias("sources"),
-        (F.size(part["source_topic_regex"]) > 0).alias("by_regex"),
+    return (
+        _in_force(named, ("group_id",))
+        .select("group_id", pl.col("value").struct.field("subtopologies").alias("part"))
+        .explode("part")
+        .drop_nulls("part")
+        .select(
+            "group_id",
+            part.field("subtopology_id"),
+            pl.concat_list(part.field("source_topics"), repartitioned).alias("sources"),
+            (part.field("source_topic_regex").list.len() > 0).alias("by_regex"),
+        )
     )
 
 
-def _in_force(records: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """Return the last record of each key that is no tombstone's victim."""
-    last = last_offsets(records, key).where(later(F.col("last_value"), F.col("last_tombstone")))
-    places = last.select("coordinator_partition", F.col("last_value").alias("record_offset"))
-    keyed = records.drop("coordinator_partition")
-    return records_at(keyed, places)
+def _in_force(records: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    """Return the last record of each key that is no tombstone."""
+    return (
+        records.sort("partition", "offset")
+        .group_by("partition", *key, maintain_order=True)
+        .last()
+        .filter(~pl.col("is_tombstone"))
+    )

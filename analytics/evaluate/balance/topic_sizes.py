@@ -2,46 +2,72 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
+import polars as pl
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from analytics.evaluate.balance.partition_counts import METADATA_LOG
+from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning, visible
+from analytics.replay.spans.intervals import TIME
 
-    from analytics.replay.metadata.metadata_log import MetadataLog
+TOLD_BY = ("topic_record", "remove_topic_record", "partition_record")
+"""Tables of the metadata log that are looked at with their values, and"""
+AROUND = tuple(dict.fromkeys((*FIRST_TABLES, *TRANSACTIONS)))
+"""those without: all with `topic`, `offset`, `timestamp` and `segment`."""
+
+SIZES = pl.Schema(
+    {
+        "topic": pl.String(),
+        "topic_id": pl.String(),
+        "partitions": pl.Int32(),
+        "since": TIME,
+        "until": TIME,
+        "counted_by": pl.String(),
+    }
+)
 
 
-def topic_sizes(log: MetadataLog) -> DataFrame:
+def topic_sizes(decoded: Mapping[str, pl.DataFrame], counts: pl.DataFrame) -> pl.DataFrame:
     """Return the partition counts of topics over time, as the metadata log tells them.
 
     Args:
-        log: Cut at the instant.
+        decoded: `TOLD_BY` and `AROUND`, cut at the instant.
+        counts: `partition_counts`: of one time, where no log of the metadata tells more.
 
     Returns:
-        `topic`, `topic_id`, `partitions`, `since` (null: before the log tells), `until` (null: no
-        end is known): one row for each time that partitions were added.
+        `SIZES`; `since` is null before anything tells, `until` where no end is known: one row for
+        each time that partitions were added.
     """
-    names = log.visible("topic_record").select("value.topic_id", F.col("value.name").alias("topic"))
-    ends = log.visible("remove_topic_record").select(
-        "value.topic_id", F.col("since").alias("removed")
-    )
+    timeless = counts.filter(pl.col("counted_by") != METADATA_LOG)
+    return pl.concat([_told(decoded), timeless.match_to_schema(SIZES, missing_columns="insert")])
+
+
+def _told(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    value = pl.col("value").struct
+    begins = beginning(decoded)
+    topics, removals, partitions = (visible(decoded, name, begins) for name in TOLD_BY)
+    names = topics.select(value.field("topic_id"), value.field("name").alias("topic"))
+    ends = removals.select(value.field("topic_id"), pl.col("since").alias("removed"))
     added = (
-        log.visible("partition_record")
-        .groupBy("value.topic_id", "value.partition_id")
-        .agg(F.min("at").alias("at"), F.min_by("since", "at").alias("since"))
+        partitions.select(value.field("topic_id"), value.field("partition_id"), "at", "since")
+        .sort("at")
+        .group_by("topic_id", "partition_id")
+        .first()
     )
     # Partitions that were created together have times that differ by the batch, if at all.
-    steps = added.groupBy("topic_id", "since").agg(F.count(F.lit(1)).alias("more"))
-    time = Window.partitionBy("topic_id").orderBy(F.col("since").asc_nulls_first())
-    so_far = time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return (
-        steps.withColumn("partitions", F.sum("more").over(so_far).cast("int"))
-        .withColumn("next", F.lead("since").over(time))
-        .join(names, "topic_id")
-        .join(ends, "topic_id", "left")
+        added.group_by("topic_id", "since")
+        .agg(pl.len().alias("more"))
+        .sort("topic_id", "since", nulls_last=False)
+        .with_columns(
+            pl.col("more").cum_sum().over("topic_id").cast(pl.Int32).alias("partitions"),
+            pl.col("since").shift(-1).over("topic_id").alias("next"),
+        )
+        .join(names, on="topic_id")
+        .join(ends, on="topic_id", how="left")
         .select(
-            "topic", "topic_id", "partitions", "since", F.coalesce("next", "removed").alias("until")
+            *("topic", "topic_id", "partitions", "since"),
+            pl.coalesce("next", "removed").alias("until"),
+            pl.lit(METADATA_LOG).alias("counted_by"),
         )
     )

@@ -8,20 +8,12 @@ fails. The last leaves no record: only that generations were joined and never sy
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
-from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.rebalances.grown_topics import grown_topics
 from schemas.rebalance_causes import coordinator_failures, rebalance_causes
-
-if TYPE_CHECKING:
-    Place = tuple[int, str, int]
-    """Partition of the internal topic, group and offset of an epoch's first record."""
-    _Life = tuple[int, str, int, int]
-    """Partition of the internal topic, group, life and epoch."""
 
 (
     LEADER_LOST,
@@ -42,10 +34,22 @@ _WHO: Final = {
     "fenced": "fenced",
 }
 _MOST_NAMED: Final = 3
-_EVER: Final = -1
+_LIFE = ("coordinator_partition", "group_id", "life")
+_PLACE = ("coordinator_partition", "group_id", "from_offset")
+_OF_EPOCH = ("leader", "protocol")
+_FOUND = ("group_id", "epoch", "at", "life", "coordinator_partition", "from_offset")
 
 
-def causes(rebalances: pa.Table, epochs: pa.Table, held: pa.Table) -> pa.Table:
+class _Cause(NamedTuple):
+    """A cause, where it is one, in which words, and where records show it."""
+
+    word: str
+    is_there: pl.Expr
+    detail: pl.Expr
+    is_told: pl.Expr
+
+
+def causes(rebalances: pl.DataFrame, epochs: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     """Return the table, in the order of `rebalances`.
 
     Args:
@@ -53,135 +57,119 @@ def causes(rebalances: pa.Table, epochs: pa.Table, held: pa.Table) -> pa.Table:
         epochs: The table `group_epochs`, of all times.
         held: The table `assignment_history`, of all times.
     """
-    before = _before(epochs)
-    grown = _grown(held)
-    rows = []
-    for row in rebalances.to_pylist():
-        place = (row["coordinator_partition"], row["group_id"], row["from_offset"])
-        now, last = before.get(place, (None, None))
-        life = (place[0], place[1], row["life"], row["epoch"])
-        found = list(_of(row, now, last, grown.get(life)))
-        rows += [
-            {**row, "cause": cause, "detail": detail, "is_told": is_told}
-            for cause, detail, is_told in found or [(NONE_RECORDED, None, row["complete"])]
-        ]
-    return table_of("rebalance_causes", rows)
-
-
-_Epoch = Mapping[str, Any]
-
-
-def _before(epochs: pa.Table) -> dict[Place, tuple[_Epoch, _Epoch | None]]:
-    """Return each epoch with the one before it in the same life."""
-    keys = ("coordinator_partition", "group_id", "life", "from_offset")
-    ordered = epochs.sort_by([(each, "ascending") for each in keys]).to_pylist()
-    found: dict[Place, tuple[_Epoch, _Epoch | None]] = {}
-    last: _Epoch | None = None
-    for row in ordered:
-        if last is not None and any(row[each] != last[each] for each in keys[:3]):
-            last = None
-        place = (row["coordinator_partition"], row["group_id"], row["from_offset"])
-        found[place] = (row, last)
-        last = row
-    return found
-
-
-def _of(
-    row: Mapping[str, Any], now: _Epoch | None, last: _Epoch | None, grown: str | None
-) -> Iterator[tuple[str, str | None, bool]]:
-    """Return the causes of one epoch, each with its words and whether records show it."""
-    is_whole = bool(row["complete"]) and not row["missing_is_compacted"]
-    if now is not None and last is not None:
-        yield from _between(row, now, last, is_whole=is_whole)
-        if grown is not None:
-            yield TOPIC_GREW, grown, is_whole
-    if row["subscription_changed"]:
-        yield SUBSCRIPTION, _named(row["subscription_changed"]), True
-    came = [f"{did}: {_named(row[name])}" for name, did in _WHO.items() if row[name]]
-    if came:
-        yield MEMBERS, "; ".join(came), True
-    if row["coordinator_change"] is not None:
-        said = coordinator_failures()[row["coordinator_change"]]
-        # Cases that leave the same records cannot be told from each other.
-        yield COORDINATOR, said.leaves, len(said.cases) <= 1
-    if row["missing_before"]:
-        yield NOT_SYNCED, f"{row['missing_before']} generations left no record", False
-    if now is not None and _gave_nothing(row, now):
-        yield NOTHING_ASSIGNED, f"{row['member_count']} members", False
-
-
-def _between(
-    row: Mapping[str, Any], now: _Epoch, last: _Epoch, *, is_whole: bool
-) -> Iterator[tuple[str, str | None, bool]]:
-    leader = last["leader"]
-    is_whole = is_whole and not row["missing_before"]
-    # A static leader that restarts is the leader still, under another member id. The last member
-    # leads, too: when it goes there is nobody to lead.
-    if now["leader"] is not None and leader in {*row["left"], *row["fenced"]}:
-        yield LEADER_LOST, f"{leader}; the leader is {now['leader']} now", is_whole
-    was, is_now = last["protocol"], now["protocol"]
-    if was and is_now and was != is_now:
-        yield PROTOCOL_SWITCH, f"{was} to {is_now}", is_whole
-
-
-def _gave_nothing(row: Mapping[str, Any], now: _Epoch) -> bool:
-    found: bool = (
-        row["group_type"] == CLASSIC
-        and now["protocol_type"] == CONSUMER
-        and row["state"] == STABLE
-        and row["member_count"] > 0
-        and now["partitions_assigned"] == 0
+    rows = (
+        rebalances.with_row_index("row")
+        .join(_before(epochs), on=_PLACE, how="left", maintain_order="left")
+        .join(grown_topics(held), on=[*_LIFE, "epoch"], how="left", maintain_order="left")
     )
-    return found
+    found = pl.concat(_of(rows, rank, cause) for rank, cause in enumerate(_causes()))
+    unexplained = rows.join(found, on="row", how="anti")
+    rest = _Cause(NONE_RECORDED, pl.lit(value=True), pl.lit(None, pl.String), pl.col("complete"))
+    return pl.concat([found, _of(unexplained, 0, rest)]).sort("row", "rank")
 
 
-def _named(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    listed = ", ".join(names[:_MOST_NAMED])
-    return f"{listed} and {more} more" if more > 0 else listed
+def _of(rows: pl.DataFrame, rank: int, cause: _Cause) -> pl.DataFrame:
+    return rows.filter(cause.is_there).select(
+        "row",
+        *_FOUND,
+        pl.lit(rank).alias("rank"),
+        pl.lit(cause.word).alias("cause"),
+        cause.detail.alias("detail"),
+        cause.is_told.alias("is_told"),
+    )
 
 
-def _grown(held: pa.Table) -> dict[_Life, str]:
-    """Return by epoch the topics of which it was the first to assign a partition beyond all others.
+def _before(epochs: pl.DataFrame) -> pl.DataFrame:
+    """Return what is told of each epoch, and of the one before it in the same life."""
+    named = ("protocol_type", "partitions_assigned", *_OF_EPOCH)
+    return epochs.sort(*_LIFE, "from_offset").select(
+        *_PLACE,
+        *(pl.col(name).alias(f"now_{name}") for name in named),
+        *(pl.col(name).shift(1).over(_LIFE).alias(f"last_{name}") for name in _OF_EPOCH),
+        pl.col("from_offset").shift(1).over(_LIFE).is_not_null().alias("has_last"),
+    )
 
-    A classic group's records, and target assignments of the others, have all partitions of a topic
-    at once: one beyond those that the group had of the topic before was not there then.
+
+def _causes() -> list[_Cause]:
+    """Return all causes but that none is recorded, in the order in which they are told."""
+    always, never = pl.lit(value=True), pl.lit(value=False)
+    is_whole = (pl.col("complete") & ~pl.col("missing_is_compacted")).fill_null(value=False)
+    missing = pl.col("missing_before").fill_null(0)
+    is_between = is_whole & (missing == 0)
+    failures = coordinator_failures()
+    change = pl.col("coordinator_change")
+    # Cases that leave the same records cannot be told from each other.
+    one_case = [word for word, each in failures.items() if len(each.cases) <= 1]
+    return [
+        _Cause(
+            LEADER_LOST,
+            _leader_lost(),
+            pl.format("{}; the leader is {} now", "last_leader", "now_leader"),
+            is_between,
+        ),
+        _Cause(
+            PROTOCOL_SWITCH,
+            (pl.col("last_protocol") != pl.col("now_protocol"))
+            & (pl.col("last_protocol") != "")
+            & (pl.col("now_protocol") != ""),
+            pl.format("{} to {}", "last_protocol", "now_protocol"),
+            is_between,
+        ),
+        _Cause(
+            TOPIC_GREW,
+            pl.col("has_last") & pl.col("grown").is_not_null(),
+            pl.col("grown"),
+            is_whole,
+        ),
+        _Cause(
+            SUBSCRIPTION, _is_any("subscription_changed"), _named("subscription_changed"), always
+        ),
+        _Cause(MEMBERS, pl.any_horizontal(*map(_is_any, _WHO)), _came_and_went(), always),
+        _Cause(
+            COORDINATOR,
+            change.is_not_null(),
+            change.replace_strict({word: each.leaves for word, each in failures.items()}),
+            change.is_in(one_case),
+        ),
+        _Cause(NOT_SYNCED, missing > 0, pl.format("{} generations left no record", missing), never),
+        _Cause(NOTHING_ASSIGNED, _gave_nothing(), pl.format("{} members", "member_count"), never),
+    ]
+
+
+def _leader_lost() -> pl.Expr:
+    """Whether the leader went and another one followed.
+
+    A static leader that restarts is the leader still, under another member id. The last member
+    leads, too: when it goes there is nobody to lead.
     """
-    kind = pc.if_else(pc.equal(held["group_type"], CLASSIC), "current", "target")
-    chosen = held.filter(pc.and_(pc.equal(held["kind"], kind), pc.is_valid(held["topic"])))
-    # What may have begun earlier is taken to have been there from the beginning.
-    since = pc.if_else(chosen["from_is_bound"], _EVER, chosen["from_epoch"])
-    keys = ["coordinator_partition", "group_id", "life", "topic"]
-    grouped = chosen.append_column("since", since).group_by([*keys, "partition"])
-    order = [(each, "ascending") for each in (*keys, "since_min", "partition")]
-    first = grouped.aggregate([("since", "min")]).sort_by(order)
-    found: dict[_Life, dict[str, list[int]]] = {}
-    for row, is_beyond in zip(first.to_pylist(), _beyond(first, keys), strict=True):
-        if is_beyond:
-            place = (*(row[each] for each in keys[:3]), row["since_min"])
-            found.setdefault(place, {}).setdefault(row["topic"], []).append(row["partition"])
-    return {
-        place: "; ".join(f"{topic} has {_numbers(new)} now" for topic, new in topics.items())
-        for place, topics in found.items()
-    }
+    went = pl.concat_list("left", "fenced").list.contains(pl.col("last_leader"))
+    return pl.col("now_leader").is_not_null() & pl.col("last_leader").is_not_null() & went
 
 
-def _beyond(first: pa.Table, keys: list[str]) -> list[bool]:
-    """Return which partitions lie beyond all that were seen of their topic in earlier epochs."""
-    found, whose, epoch, most, before = [], None, None, -1, -1
-    columns = [first[each].to_pylist() for each in (*keys, "since_min", "partition")]
-    for *key, since, partition in zip(*columns, strict=True):
-        if key != whose:
-            whose, epoch, most, before = key, since, -1, -1
-        if since != epoch:
-            epoch, before = since, most
-        found.append(before >= 0 and partition > before)
-        most = max(most, partition)
-    return found
+def _gave_nothing() -> pl.Expr:
+    return (
+        (pl.col("group_type") == CLASSIC)
+        & (pl.col("now_protocol_type") == CONSUMER)
+        & (pl.col("state") == STABLE)
+        & (pl.col("member_count") > 0)
+        & (pl.col("now_partitions_assigned") == 0)
+    )
 
 
-def _numbers(partitions: list[int]) -> str:
-    listed = ", ".join(map(str, partitions[:_MOST_NAMED]))
-    more = len(partitions) - _MOST_NAMED
-    noun = "partition" if len(partitions) == 1 else "partitions"
-    return f"{noun} {listed}" + (f" and {more} more" if more > 0 else "")
+def _came_and_went() -> pl.Expr:
+    told = (
+        pl.when(_is_any(name)).then(pl.format(f"{did}: {{}}", _named(name)))
+        for name, did in _WHO.items()
+    )
+    return pl.concat_str(*told, separator="; ", ignore_nulls=True)
+
+
+def _is_any(name: str) -> pl.Expr:
+    return pl.col(name).list.len() > 0
+
+
+def _named(name: str) -> pl.Expr:
+    """Return the first of some names, and how many more there are."""
+    more = pl.col(name).list.len().cast(pl.Int64) - _MOST_NAMED
+    rest = pl.when(more > 0).then(pl.format(" and {} more", more)).otherwise(pl.lit(""))
+    return pl.concat_str(pl.col(name).list.head(_MOST_NAMED).list.join(", "), rest)

@@ -6,164 +6,145 @@ and never synced. Of a coordinator that failed only what it had stored is known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
-
+from analytics.evaluate.quotients import divided
 from analytics.evaluate.rebalances.storms import CHURN
-from analytics.replay.contract import as_table
 from analytics.replay.groups.group_records import CLASSIC
-from analytics.replay.history.membership_changes import FENCED, LEFT
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import lost_between, with_missing
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from analytics.replay.log.lost_between import lost_between
 
 _GROUP = ("coordinator_partition", "group_id")
+_LIFE = (*_GROUP, "life")
 _CHANGE = ("change", "member_id")
 _EMPTY = "Empty"
+_LEAVING = ("left", "fenced")
 
 
 def rebalances(
-    epochs: DataFrame,
-    changes: DataFrame,
-    generations: DataFrame,
+    epochs: pl.DataFrame,
+    changes: pl.DataFrame,
+    again: pl.DataFrame,
     coverage: Coverage = WHOLE,
-) -> DataFrame:
+) -> pl.DataFrame:
     """Return the table `rebalances`.
 
     Args:
         epochs: The table `group_epochs`.
         changes: The table `membership_changes`.
-        generations: Decoded `group_metadata`, cut at the instant.
+        again: Of `stored_again`.
         coverage: What the dump holds.
     """
-    life = Window.partitionBy(*_GROUP, "life").orderBy("from_offset")
-    last = F.struct("epoch", "state", "leader_epoch", "from_timestamp", "from_offset")
-    before = F.lag(last).over(life)
-    key = [*_GROUP, "life", "epoch"]
-    again = _stored_again(generations)
-    rows = (
-        epochs.withColumn("before", before)
-        .withColumn("next_offset", F.lead("from_offset").over(life))
-        .join(_who(_led_to(changes, epochs)), key, "left")
-        .join(again, [*_GROUP, "epoch", "from_offset"], "left")
-    )
-    since = (F.unix_micros("from_timestamp") - F.unix_micros("before.from_timestamp")) / 1000
-    nobody = F.array().cast("array<string>")
-    lost = lost_between(coverage, F.coalesce("before.from_offset", F.lit(-1)), F.col("from_offset"))
-    return as_table(
-        with_missing(rows, lost).withColumns(
-            {
-                "at": F.col("from_timestamp"),
-                "since_previous_ms": since.cast("bigint"),
-                "stored_again": F.coalesce("times", F.lit(0)),
-                "coordinator_change": _coordinator_change(),
-                **{change: F.coalesce(change, nobody) for change in CHURN},
-            }
-        ),
-        "rebalances",
-    )
-
-
-def _led_to(changes: DataFrame, epochs: DataFrame) -> DataFrame:
-    """Return changes with the epoch they led to: the next, where theirs left no record."""
-    key = [*_GROUP, "life"]
-    shown = epochs.select(*key, "epoch").distinct()
-    told = _in_lives(
-        changes.select(*key, "at", F.coalesce("epoch", F.lit(0)).alias("epoch"), *_CHANGE), epochs
-    )
-    lost = told.join(shown, [*key, "epoch"], "left_anti")
-    later = shown.withColumnRenamed("epoch", "next")
-    moved = (
-        lost.join(later, key)
-        .where(F.col("next") > F.col("epoch"))
-        .groupBy(*key, "epoch", *_CHANGE)
-        .agg(F.min("next").alias("next"))
-        .select(*key, F.col("next").alias("epoch"), *_CHANGE)
-    )
-    return told.join(shown, [*key, "epoch"], "left_semi").unionByName(moved)
-
-
-def _in_lives(told: DataFrame, epochs: DataFrame) -> DataFrame:
-    """Return changes in the life they led to: who leaves with a conversion is in that before."""
-    first = F.min_by(F.struct("epoch", "from_timestamp"), "from_offset")
-    next_life = (
-        epochs.groupBy(*_GROUP, "life")
-        .agg(first.alias("first"))
-        .select(
-            *_GROUP,
-            (F.col("life") - 1).alias("life"),
-            F.col("life").alias("next_life"),
-            F.col("first.epoch").alias("next_epoch"),
-            F.col("first.from_timestamp").alias("at"),
+    last = ("state", "leader_epoch", "from_timestamp", "from_offset")
+    key = (*_LIFE, "epoch")
+    since = (pl.col("from_timestamp") - pl.col("before_from_timestamp")).dt.total_microseconds()
+    after = pl.col("before_from_offset").fill_null(-1)
+    return (
+        epochs.sort(*_LIFE, "from_offset")
+        .with_columns(pl.col(name).shift(1).over(_LIFE).alias(f"before_{name}") for name in last)
+        .join(_who(_led_to(changes, epochs)), on=key, how="left")
+        .join(again, on=[*_GROUP, "epoch", "from_offset"], how="left")
+        .with_columns(
+            pl.col("from_timestamp").alias("at"),
+            divided(since, 1000).cast(pl.Int64).alias("since_previous_ms"),
+            pl.col("times").fill_null(0).alias("stored_again"),
+            _coordinator_change().alias("coordinator_change"),
+            pl.col(*CHURN).fill_null([]),
+            lost_between(coverage, after, pl.col("from_offset")).alias("missing"),
         )
-    )
-    is_converted = F.col("change").isin(LEFT, FENCED) & F.col("next_life").isNotNull()
-    return told.join(next_life, [*_GROUP, "life", "at"], "left").select(
-        *_GROUP,
-        F.when(is_converted, F.col("next_life")).otherwise(F.col("life")).alias("life"),
-        F.when(is_converted, F.col("next_epoch")).otherwise(F.col("epoch")).alias("epoch"),
-        *_CHANGE,
+        .with_columns(pl.col("missing").is_null().alias("complete"))
     )
 
 
-def _who(changes: DataFrame) -> DataFrame:
-    """Return members by kind of change, for each epoch."""
-    named = (
-        F.sort_array(F.collect_set(F.when(F.col("change") == change, F.col("member_id")))).alias(
-            change
-        )
-        for change in CHURN
-    )
-    return changes.groupBy(*_GROUP, "life", "epoch").agg(*named)
-
-
-def _stored_again(generations: DataFrame) -> DataFrame:
+def stored_again(generations: pl.DataFrame) -> pl.DataFrame:
     """Return how often a generation was stored once more than it was made.
+
+    Args:
+        generations: Records of classic groups, cut at the instant: `coordinator_partition`,
+            `group_id`, `offset`, `leader_epoch`, `is_tombstone`, `generation`.
 
     Returns:
         `coordinator_partition`, `group_id`, `epoch`, `from_offset` (of its first record), `times`,
         `by_another` (boolean: a later coordinator did).
     """
-    order = Window.partitionBy("partition", "key.group").orderBy("offset")
-    before = F.lag(F.struct("value.generation", "is_tombstone")).over(order)
-    same = F.coalesce(
-        ~F.col("before.is_tombstone") & (F.col("before.generation") == F.col("value.generation")),
-        F.lit(col=False),
+    was_removed, was = (
+        pl.col(name).shift(1).over(_GROUP) for name in ("is_tombstone", "generation")
     )
-    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    same = (~was_removed & (was == pl.col("generation"))).fill_null(value=False)
     return (
-        generations.withColumn("before", before)
-        .withColumn("run", F.sum(F.when(same, 0).otherwise(1)).over(so_far))
-        .where(~F.col("is_tombstone"))
-        .groupBy(
-            F.col("partition").alias("coordinator_partition"),
-            F.col("key.group").alias("group_id"),
-            F.col("value.generation").alias("epoch"),
-            "run",
-        )
+        generations.sort(*_GROUP, "offset")
+        .with_columns((~same).cum_sum().over(_GROUP).alias("run"))
+        .filter(~pl.col("is_tombstone"))
+        .group_by(*_GROUP, pl.col("generation").alias("epoch"), "run")
         .agg(
-            F.min("offset").alias("from_offset"),
-            (F.count(F.lit(1)) - 1).cast("int").alias("times"),
-            (F.count_distinct("leader_epoch") > 1).alias("by_another"),
+            pl.col("offset").min().alias("from_offset"),
+            (pl.len().cast(pl.Int32) - 1).alias("times"),
+            (pl.col("leader_epoch").drop_nulls().n_unique() > 1).alias("by_another"),
         )
-        .where("times > 0")
+        .filter(pl.col("times") > 0)
         .drop("run")
     )
 
 
-def _coordinator_change() -> Column:
-    """Return what the coordinator before had stored, where another wrote the epoch's record."""
-    changed = F.col("leader_epoch") != F.col("before.leader_epoch")
-    lost = F.coalesce("missing_before", F.lit(0)) > 0
-    what = (
-        F.when(F.col("group_type") != CLASSIC, "kept")
-        .when(lost, "unsynced")
-        .when(F.col("before.state") == _EMPTY, "empty")
-        .otherwise("synced")
+def _led_to(changes: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
+    """Return changes with the epoch they led to: the next, where theirs left no record."""
+    shown = epochs.select(*_LIFE, "epoch").unique().sort("epoch")
+    told = _in_lives(
+        changes.select(*_LIFE, "at", pl.col("epoch").fill_null(0), *_CHANGE), epochs
+    ).sort("epoch")
+    return told.join_asof(
+        shown.with_columns(pl.col("epoch").alias("next")),
+        on="epoch",
+        by=list(_LIFE),
+        strategy="forward",
+        check_sortedness=False,
+    ).select(*_LIFE, pl.col("next").alias("epoch"), *_CHANGE)
+
+
+def _in_lives(told: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
+    """Return changes in the life they led to: who leaves with a conversion is in that before."""
+    next_life = (
+        epochs.sort("from_offset")
+        .group_by(_LIFE, maintain_order=True)
+        .agg(pl.col("epoch").first().alias("next_epoch"), pl.col("from_timestamp").first())
+        .select(
+            *_GROUP,
+            (pl.col("life") - 1).alias("life"),
+            pl.col("life").alias("next_life"),
+            "next_epoch",
+            pl.col("from_timestamp").alias("at"),
+        )
     )
-    again = F.coalesce("by_another", F.lit(col=False))
-    return F.when(again, "stored_again").when(F.coalesce(changed, F.lit(col=False)), what)
+    is_converted = pl.col("change").is_in(_LEAVING) & pl.col("next_life").is_not_null()
+    return told.join(next_life, on=[*_LIFE, "at"], how="left").select(
+        *_GROUP,
+        *(
+            pl.when(is_converted).then(f"next_{name}").otherwise(name).alias(name)
+            for name in ("life", "epoch")
+        ),
+        *_CHANGE,
+    )
+
+
+def _who(changes: pl.DataFrame) -> pl.DataFrame:
+    """Return members by kind of change, for each epoch."""
+    named = (
+        pl.col("member_id").filter(pl.col("change") == change).unique().sort().alias(change)
+        for change in CHURN
+    )
+    return changes.drop_nulls("member_id").group_by(*_LIFE, "epoch").agg(*named)
+
+
+def _coordinator_change() -> pl.Expr:
+    """Return what the coordinator before had stored, where another wrote the epoch's record."""
+    changed = pl.col("leader_epoch") != pl.col("before_leader_epoch")
+    what = (
+        pl.when(pl.col("group_type") != CLASSIC)
+        .then(pl.lit("kept"))
+        .when(pl.col("missing_before") > 0)
+        .then(pl.lit("unsynced"))
+        .when(pl.col("before_state") == _EMPTY)
+        .then(pl.lit("empty"))
+        .otherwise(pl.lit("synced"))
+    )
+    return pl.when(pl.col("by_another")).then(pl.lit("stored_again")).when(changed).then(what)

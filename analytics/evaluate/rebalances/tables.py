@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+import polars as pl
 
+from analytics.evaluate.contract_table import in_key_order
+from analytics.evaluate.rebalances.causes import causes
 from analytics.evaluate.rebalances.churn import group_churn
 from analytics.evaluate.rebalances.epochs import rebalances
 from analytics.evaluate.rebalances.stalled_members import (
@@ -16,14 +18,12 @@ from analytics.evaluate.rebalances.stalled_members import (
     unassigned_epochs,
 )
 from analytics.evaluate.rebalances.storms import rebalance_storms
-from analytics.replay.graph import Step
-from schemas.evaluation_rules import RebalanceRules
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Mapping
 
-    from analytics.replay.log.as_of import Decoded
     from analytics.replay.log.coverage import Coverage
+    from schemas.evaluation_rules import RebalanceRules
 
 
 @dataclass(frozen=True)
@@ -42,82 +42,66 @@ class AskedTime:
     now: datetime
     rules: RebalanceRules
 
-
-def _within(frame: DataFrame, time: str, asked: AskedTime) -> DataFrame:
-    if asked.begins is not None:
-        frame = frame.where(F.col(time) >= F.lit(asked.begins))
-    if asked.ends is not None:
-        frame = frame.where(F.col(time) <= F.lit(asked.ends))
-    return frame
-
-
-def _begun(epochs: DataFrame) -> DataFrame:
-    """Leave out what a classic group stores before its first join: generation 0, of nobody."""
-    return epochs.where("epoch > 0 or member_count > 0")
+    def within(self, frame: pl.DataFrame, time: str) -> pl.DataFrame:
+        """Return the rows whose time counts; those without one do where all count."""
+        if self.begins is not None:
+            frame = frame.filter(pl.col(time) >= self.begins)
+        if self.ends is not None:
+            frame = frame.filter(pl.col(time) <= self.ends)
+        return frame
 
 
-def _known(changes: DataFrame) -> DataFrame:
-    """Leave out members that may have come before the first record that compaction left of them."""
-    return changes.where(~F.col("before_is_compacted"))
+def rebalance_tables(
+    tables: Mapping[str, pl.DataFrame], coverage: Coverage, asked: AskedTime
+) -> dict[str, pl.DataFrame]:
+    """Return all tables about rebalances of whole groups, sorted by their keys.
 
-
-def _epochs(
-    epochs: DataFrame, changes: DataFrame, cut: Decoded, coverage: Coverage, asked: AskedTime
-) -> DataFrame:
-    rows = rebalances(_begun(epochs), _known(changes), cut["group_metadata"], coverage)
-    return _within(rows, "at", asked).localCheckpoint()
-
-
-def _changes(changes: DataFrame, asked: AskedTime) -> DataFrame:
-    return _within(_known(changes), "at", asked).localCheckpoint()
-
-
-def _storms(epochs: DataFrame, changes: DataFrame, asked: AskedTime) -> DataFrame:
-    rules = asked.rules
-    inside = _within(_begun(epochs), "from_timestamp", asked)
-    return rebalance_storms(
-        inside, changes, rules.storm_epochs, rules.storm_minutes
-    ).localCheckpoint()
-
-
-def _churn(
-    epochs: DataFrame,
-    changes: DataFrame,
-    storms: DataFrame,
-    coverage: Coverage,
-    asked: AskedTime,
-) -> DataFrame:
-    return group_churn(epochs, changes, storms, asked.ends or asked.now, coverage)
-
-
-def _standing(
-    groups: DataFrame,
-    members: DataFrame,
-    epochs: DataFrame,
-    held: DataFrame,
-    offsets: DataFrame,
-    asked: AskedTime,
-) -> DataFrame:
-    return (
-        unassigned_epochs(groups, epochs)
-        .unionByName(reconciling_members(groups, members, epochs, asked.now, asked.rules))
-        .unionByName(idle_owners(held, offsets, asked.now, asked.rules))
+    Args:
+        tables: `groups`, `members`, `group_epochs`, `membership_changes`, `assignment_history`; of
+            `epochs.stored_again` `stored_again`, and of `stalled_members.last_progress` `progress`.
+        coverage: What the dump holds.
+        asked: The time asked about.
+    """
+    begun, changes = _begun(tables["group_epochs"]), _known(tables["membership_changes"])
+    epochs = in_key_order(
+        "rebalances",
+        asked.within(rebalances(begun, changes, tables["stored_again"], coverage), "at"),
     )
+    inside = asked.within(changes, "at")
+    rules = asked.rules
+    storms = rebalance_storms(
+        asked.within(begun, "from_timestamp"), inside, rules.storm_epochs, rules.storm_minutes
+    )
+    churn = group_churn(epochs, inside, storms, asked.ends or asked.now, coverage)
+    made = {
+        "group_churn": churn,
+        "rebalance_storms": storms,
+        "stalled_members": _standing(tables, asked),
+    }
+    held = tables["assignment_history"]
+    return {
+        "rebalances": epochs,
+        **{name: in_key_order(name, frame) for name, frame in made.items()},
+        "rebalance_causes": causes(epochs, tables["group_epochs"], held),
+    }
 
 
-REBALANCES = (
-    Step("changes_asked", _changes, ("membership_changes", "asked")),
-    Step("rebalances", _epochs, ("group_epochs", "membership_changes", "cut", "coverage", "asked")),
-    Step("rebalance_storms", _storms, ("group_epochs", "changes_asked", "asked")),
-    Step(
-        "group_churn",
-        _churn,
-        ("rebalances", "changes_asked", "rebalance_storms", "coverage", "asked"),
-    ),
-    Step(
-        "stalled_members",
-        _standing,
-        ("groups", "members", "group_epochs", "assignment_history", "offset_history", "asked"),
-    ),
-)
-"""Beside state and history it takes `cut`, `coverage` and `asked`."""
+def _begun(epochs: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what a classic group stores before its first join: generation 0, of nobody."""
+    return epochs.filter((pl.col("epoch") > 0) | (pl.col("member_count") > 0))
+
+
+def _known(changes: pl.DataFrame) -> pl.DataFrame:
+    """Leave out members that may have come before the first record that compaction left of them."""
+    return changes.filter(~pl.col("before_is_compacted"))
+
+
+def _standing(tables: Mapping[str, pl.DataFrame], asked: AskedTime) -> pl.DataFrame:
+    groups, epochs, rules = tables["groups"], tables["group_epochs"], asked.rules
+    return pl.concat(
+        [
+            unassigned_epochs(groups, epochs),
+            reconciling_members(groups, tables["members"], epochs, asked.now, rules),
+            idle_owners(tables["assignment_history"], tables["progress"], asked.now, rules),
+        ]
+    )

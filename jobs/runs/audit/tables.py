@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from analytics.evaluate.contract_table import table_of
 from jobs.cli.audit_config import configured_rules
-from jobs.runs.balance import balance_inputs
+from jobs.runs.balance.run import balance_inputs
 from jobs.runs.expiration.run import Wanted as ExpirationWanted
 from jobs.runs.expiration.run import expiration_of
 from jobs.runs.lag.run import Wanted as LagWanted
 from jobs.runs.lag.run import lag_of
-from jobs.runs.rebalances import rebalances_of_inputs
+from jobs.runs.rebalances.run import rebalances_of_inputs
 from jobs.runs.share.run import Wanted as ShareWanted
 from jobs.runs.share.run import share_of
 from jobs.runs.timeline import verdicts_of

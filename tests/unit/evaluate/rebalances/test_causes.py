@@ -8,32 +8,18 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from analytics.evaluate.rebalances.causes import causes
-from schemas import table
 from schemas.evaluation_rules import rebalance_rules
 from schemas.rebalance_causes import coordinator_failures, rebalance_causes
+from tests.support.contract_rows import rows_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-TYPES = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "array<string>": pa.list_(pa.string()),
-}
 PLACE = {"coordinator_partition": 4, "group_id": "g", "life": 1, "group_type": "classic"}
 NOBODY: dict[str, list[str]] = {
     name: [] for name in ("joined", "left", "restarted", "fenced", "subscription_changed")
 }
-
-
-def of(name: str, rows: list[dict[str, Any]]) -> pa.Table:
-    time = pa.timestamp("us", "UTC")
-    fields = [(each.name, TYPES.get(each.type, time)) for each in table(name).columns]
-    return pa.Table.from_pylist(rows, pa.schema(fields))
 
 
 def epoch(number: int, **more: Any) -> dict[str, Any]:
@@ -58,10 +44,10 @@ def told(
 ) -> list[tuple[str, str | None, bool]]:
     """Return the causes of the last epoch."""
     rows = causes(
-        of("rebalances", list(epochs)),
-        of("group_epochs", list(epochs)),
-        of("assignment_history", list(held)),
-    ).to_pylist()
+        rows_of("rebalances", epochs),
+        rows_of("group_epochs", epochs),
+        rows_of("assignment_history", held),
+    ).to_dicts()
     assert {row["cause"] for row in rows} <= rebalance_causes().keys()
     last = epochs[-1]["from_offset"]
     return [

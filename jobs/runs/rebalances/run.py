@@ -6,16 +6,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from analytics.evaluate.rebalances.causes import causes
-from analytics.evaluate.rebalances.tables import REBALANCES, AskedTime
+from analytics.evaluate.rebalances.tables import AskedTime
 from analytics.workspace import Workspace
 from jobs.cli.dump_time import last_record_time, resolved_time
 from jobs.cli.instant import EPOCH, BeforeEnd
 from jobs.cli.instant import shown as iso
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.evaluated import Evaluation, evaluate
 from jobs.runs.limits.group_completeness import Untold
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups
+from jobs.runs.rebalances.tables import NEEDS, made_tables
 from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
 
-MAKES = ("rebalances", "group_churn", "rebalance_storms", "stalled_members")
 TABLES = {
     "rebalances": "epochs",
     "group_churn": "churn",
@@ -71,15 +69,15 @@ def rebalances_of_inputs(
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
     options_said = {"storm_epochs": storm_epochs, "storm_minutes": storm_minutes}
-    needs = Evaluation(REBALANCES, MAKES, {}).needs()
-    with replayed(console, needs=(*needs, "topics"), **options) as state:
+    with replayed(console, needs=(*NEEDS, "topics"), **options) as state:
         rules = _rules(state, options_said)
         asked = _with_gaps(asked_groups(state, with_offsets=False), state)
         asked.tell(console)
         since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
         time = AskedTime(since, until, _now(state), rules)
-        found = evaluate(console, state, Evaluation(REBALANCES, MAKES, {"asked": time}), **options)
-        found |= _causes(found["rebalances"], state, options.get("out"))
+        found = made_tables(state, time)
+        if options.get("out") is not None:
+            keep_evaluations(Workspace(options["out"]), found, state)
         said = {
             **state.said,
             "cannot_tell": list(asked.cannot_tell),
@@ -91,16 +89,6 @@ def rebalances_of_inputs(
         }
         code = asked.exit_code or state.exit_code or failing(console, state, found)
         return _answer(found, output_format, said, rules), code
-
-
-def _causes(epochs: pa.Table, state: Replayed, out: str | None) -> dict[str, pa.Table]:
-    """Return `rebalance_causes`; keep it where there is `--out`."""
-    tables = state.tables
-    made = causes(epochs, tables.read("group_epochs"), tables.read("assignment_history"))
-    found = {"rebalance_causes": made}
-    if out is not None:
-        keep_evaluations(Workspace(out), found, state)
-    return found
 
 
 def _rules(state: Replayed, options: Mapping[str, float | None]) -> RebalanceRules:

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.balance.placement import Placement, placement
-from analytics.evaluate.balance.tables import BALANCE, BALANCE_OF_HISTORY
+from analytics.workspace import Workspace
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.evaluated import Evaluation, evaluate
+from jobs.runs.balance.tables import NEEDS, NEEDS_OF_HISTORY, tables_ever, tables_now
 from jobs.runs.limits.group_completeness import Untold
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups
+from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
 from jobs.workspaces.stored_tables import StoredTables
 from reports.balance.rows import alternatives_section, balance_section
@@ -44,18 +45,21 @@ def balance_inputs(
     Raises:
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
-    steps = BALANCE_OF_HISTORY if through_history else BALANCE
-    # What commits advanced takes longer to find out than all else together.
-    optional = () if through_history else ("offset_history",)
-    given: dict[str, Any] = {}
-    wanted = Evaluation(steps, MAKES, given, optional)
-    with replayed(console, needs=(*wanted.needs(), "groups", "topics"), **options) as state:
+    needs = NEEDS_OF_HISTORY if through_history else NEEDS
+    with replayed(console, needs=needs, **options) as state:
         asked = asked_groups(state, with_offsets=False)
         asked.tell(console)
         rules = balance_rules(state.settings.given.thresholds("balance"))
-        given["balance_rules"] = rules
-        given["gaps"] = _gaps(state, asked, through_history=through_history)
-        found = evaluate(console, state, wanted, **options)
+        gaps = _gaps(state, asked, through_history=through_history)
+        if through_history:
+            # Spark is heavy: what is asked of an instant does without.
+            from jobs.runs.balance.held import held_in_epochs  # noqa: PLC0415
+
+            found = tables_ever(state, held_in_epochs(console, state, **options), rules, gaps)
+        else:
+            found = tables_now(state, rules, gaps)
+        if options.get("out") is not None:
+            keep_evaluations(Workspace(options["out"]), found, state)
         places = _placement(state)
         _tell_places(console, places)
         balance, alternatives = (found[name] for name in MAKES)

@@ -1,0 +1,1 @@
+"""The command `balance`: what it reads, and what it says."""

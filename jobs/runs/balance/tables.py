@@ -1,0 +1,172 @@
+"""The tables about balance, made of a replayed workspace, some groups at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.dump.files.model import CLUSTER_METADATA
+from analytics.evaluate.balance.evaluated import ALTERNATIVES, BALANCE, evaluated
+from analytics.evaluate.balance.partition_counts import (
+    counts_in_records,
+    highest_seen,
+    partition_counts,
+)
+from analytics.evaluate.balance.subscriptions import resolved_expressions, subtopologies
+from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
+from analytics.evaluate.balance.topic_sizes import AROUND, TOLD_BY, topic_sizes
+from analytics.evaluate.contract_table import table_of
+from jobs.runs.replay.counted_records import CountedRecords
+from jobs.runs.replay.whole_groups import frame_of, group_buckets
+from jobs.workspaces.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+    from schemas.evaluation_rules import BalanceRules
+
+_EPOCHS: Final = (
+    *("group_id", "group_type", "epoch", "assignment_epoch", "protocol_type", "protocol"),
+    *("partitions_assigned", "partitions_moved", "member_count", "life"),
+    *("coordinator_partition", "from_offset", "from_timestamp", "to_timestamp"),
+)
+_COMMITS: Final = ("group_id", "topic", "partition", "advance", "effective_timestamp")
+_SHARES: Final = ("group_id", "topic", "partition", "phase")
+_NOW: Final = {
+    "groups": (
+        *("group_id", "group_type", "epoch", "assignment_epoch", "protocol_type", "protocol"),
+        *("member_count", "missing"),
+    ),
+    "members": (
+        *("group_id", "group_type", "member_id", "group_instance_id", "rack_id", "member_epoch"),
+        *("state", "missing", "subscribed_topics", "subscribed_regex"),
+    ),
+    "assignments": (
+        *("group_id", "member_id", "kind", "role", "subtopology_id", "topic", "topic_id"),
+        "partition",
+    ),
+    "share_partitions": _SHARES,
+    "group_epochs": _EPOCHS,
+}
+_EVER: Final = {"share_partitions": _SHARES, "group_epochs": _EPOCHS}
+_COMMITTED: Final = ("committed_offsets", "pending_offsets")
+_HISTORY: Final = "offset_history"
+_OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
+_KEYED: Final = ("partition", "offset", "is_tombstone", "key", "value")
+_COUNTED: Final = ("consumer_group_partition_metadata", "share_group_partition_metadata")
+NEEDS: Final = (*_NOW, *_COMMITTED, "topics")
+NEEDS_OF_HISTORY: Final = (*NEEDS, _HISTORY)
+
+
+def tables_now(
+    state: Replayed, rules: BalanceRules, gaps: Mapping[str, str]
+) -> dict[str, pa.Table]:
+    """Return both tables of the groups at the instant.
+
+    Args:
+        state: A replayed workspace.
+        rules: Bands.
+        gaps: Groups of which the dump lacks records that may matter, with why.
+    """
+    records = CountedRecords(state)
+    topics, of_topics = _topics(state), _topics_of(state, records)
+    cases = (
+        cases_now({**bucket, "topics": topics}, of_topics)
+        for bucket in _buckets(state.tables, _NOW)
+    )
+    return _judged(cases, rules, gaps)
+
+
+def tables_ever(
+    state: Replayed, held: pl.DataFrame, rules: BalanceRules, gaps: Mapping[str, str]
+) -> dict[str, pa.Table]:
+    """Return both tables of the groups in every epoch.
+
+    Args:
+        state: A replayed workspace.
+        held: What members held, as `cases_of_history` takes it.
+        rules: Bands.
+        gaps: Groups of which the dump lacks records that may matter, with why.
+    """
+    records = CountedRecords(state)
+    topics, of_topics = _topics(state), _topics_of(state, records)
+    sizes = topic_sizes(_metadata(records), of_topics.counts)
+    cases = (
+        cases_ever(
+            {
+                **bucket,
+                "topics": topics,
+                "held": held.join(
+                    bucket["group_epochs"].select("group_id").unique(), on="group_id", how="semi"
+                ),
+            },
+            of_topics,
+            sizes,
+        )
+        for bucket in _buckets(state.tables, _EVER)
+    )
+    return _judged(cases, rules, gaps)
+
+
+def _buckets(
+    tables: StoredTables, needed: Mapping[str, tuple[str, ...]]
+) -> Iterator[dict[str, pl.DataFrame]]:
+    """Yield tables of whole groups, with the commits that advanced anything as `commits`."""
+    # What commits advanced takes longer to find out than all else: it is told where it is there.
+    if not tables.has(_HISTORY):
+        nothing = table_of(_HISTORY, []).select(_COMMITS)
+        for bucket in group_buckets(tables, needed):
+            yield {**bucket, "commits": frame_of(nothing)}
+        return
+    for bucket in group_buckets(tables, {**needed, _HISTORY: _COMMITS}):
+        yield {**bucket, "commits": bucket[_HISTORY].filter(pl.col("advance") > 0)}
+
+
+def _judged(
+    cases: Iterator[pl.DataFrame], rules: BalanceRules, gaps: Mapping[str, str]
+) -> dict[str, pa.Table]:
+    found = [evaluated(each, rules, gaps) for each in cases]
+    return {
+        name: pa.concat_tables([each[name] for each in found]) for name in (BALANCE, ALTERNATIVES)
+    }
+
+
+def _topics(state: Replayed) -> pl.DataFrame:
+    return frame_of(state.tables.read("topics"))
+
+
+def _topics_of(state: Replayed, records: CountedRecords) -> Topics:
+    told = (records.rows(name, {"topics": "value.topics"}) for name in _COUNTED)
+    counts = partition_counts(
+        _topics(state), counts_in_records(told), highest_seen(_seen(state.tables))
+    )
+    keyed = {each: each for each in _KEYED}
+    return Topics(
+        counts,
+        resolved_expressions(records.rows("consumer_group_regular_expression", keyed)),
+        subtopologies(records.rows("streams_group_topology", keyed)),
+    )
+
+
+def _seen(tables: StoredTables) -> Iterator[pl.DataFrame]:
+    """Yield topics and partitions that members have, or that offsets are committed for."""
+    columns = ("topic", "topic_id", "partition")
+    for piece in tables.pieces("assignments", columns, pc.field("subtopology_id").is_null()):
+        yield frame_of(piece).with_columns(pl.coalesce("topic", "topic_id").alias("topic"))
+    for name in _COMMITTED:
+        for piece in tables.pieces(name, ("topic", "partition"), pc.scalar(value=True)):
+            yield frame_of(piece)
+
+
+def _metadata(records: CountedRecords) -> dict[str, pl.DataFrame]:
+    plain = {each: each for each in _OF_METADATA}
+    return {
+        **{name: records.rows(name, plain, CLUSTER_METADATA) for name in AROUND},
+        **{
+            name: records.rows(name, {**plain, "value": "value"}, CLUSTER_METADATA)
+            for name in TOLD_BY
+        },
+    }

@@ -1,0 +1,1 @@
+"""The command `rebalances`: what it reads, and what it says."""

@@ -1,0 +1,87 @@
+"""The tables about rebalances, made of a replayed workspace, some groups at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.evaluate.contract_table import table_of_frame
+from analytics.evaluate.rebalances.epochs import stored_again
+from analytics.evaluate.rebalances.stalled_members import last_progress, static_owners
+from analytics.evaluate.rebalances.tables import AskedTime, rebalance_tables
+from jobs.cli.assumptions import assumed_in
+from jobs.runs.replay.counted_records import CountedRecords
+from jobs.runs.replay.coverage import coverage_of
+from jobs.runs.replay.replayed_instant import replayed_instant
+from jobs.runs.replay.whole_groups import frame_of, group_buckets
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.stored_tables import StoredTables
+
+_CHANGES: Final = (
+    *("group_id", "coordinator_partition", "life", "epoch", "at", "change"),
+    *("member_id", "client_id", "before_is_compacted"),
+)
+_EPOCHS: Final = (
+    *("group_id", "coordinator_partition", "life", "epoch", "group_type", "state"),
+    *("from_offset", "from_timestamp", "leader", "protocol", "protocol_type", "member_count"),
+    *("partitions_assigned", "partitions_moved", "missing_before", "missing_is_compacted"),
+    "leader_epoch",
+)
+_HELD: Final = (
+    *("group_id", "coordinator_partition", "life", "group_type", "member_id"),
+    *("group_instance_id", "kind", "topic", "partition", "from_epoch", "from_is_bound"),
+    *("from_timestamp", "to_offset"),
+)
+_TABLES: Final = {
+    "groups": ("group_id", "epoch", "assignment_epoch", "member_count"),
+    "members": ("group_id", "member_id", "member_epoch", "state"),
+    "group_epochs": _EPOCHS,
+    "membership_changes": _CHANGES,
+    "assignment_history": _HELD,
+}
+NEEDS: Final = (*_TABLES, "offset_history")
+_GENERATIONS: Final = {
+    "coordinator_partition": "partition",
+    "group_id": "key.group",
+    "offset": "offset",
+    "leader_epoch": "leader_epoch",
+    "is_tombstone": "is_tombstone",
+    "generation": "value.generation",
+}
+_PROGRESS: Final = ("group_id", "topic", "partition", "effective_timestamp")
+
+
+def made_tables(state: Replayed, asked: AskedTime) -> dict[str, pa.Table]:
+    """Return every table, sorted by its key."""
+    instant = replayed_instant(state.as_of)
+    coverage = coverage_of(
+        state.manifest, instant, state.source, state.lines, assumed_in(state.manifest)
+    )
+    again = stored_again(CountedRecords(state).rows("group_metadata", _GENERATIONS))
+    progress = _last_progress(state.tables)
+    parts: dict[str, list[pl.DataFrame]] = {}
+    for bucket in group_buckets(state.tables, _TABLES):
+        tables = {**bucket, "stored_again": again, "progress": progress}
+        for name, frame in rebalance_tables(tables, coverage, asked).items():
+            parts.setdefault(name, []).append(frame)
+    return {name: table_of_frame(name, pl.concat(found)) for name, found in parts.items()}
+
+
+def _last_progress(tables: StoredTables) -> pl.DataFrame:
+    """Return when commits of groups with static members last advanced a partition."""
+    held = tables.read("assignment_history", _HELD, pc.field("to_offset").is_null())
+    groups = static_owners(frame_of(held))["group_id"].unique().to_arrow()
+    wanted = (pc.field("advance") > 0) & pc.field("group_id").isin(groups)
+    found = last_progress(_told(tables.read("offset_history", _PROGRESS, pc.scalar(value=False))))
+    for piece in tables.pieces("offset_history", _PROGRESS, wanted):
+        found = last_progress(pl.concat([found, last_progress(_told(piece))]))
+    return found
+
+
+def _told(rows: pa.Table) -> pl.DataFrame:
+    return frame_of(rows).rename({"effective_timestamp": "last"})
