@@ -114,7 +114,7 @@ def offset_events(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
         pl.col("end_at").alias("at"),
         pl.lit(COMMITTED).alias("event"),
     )
-    events = _in_order(pl.concat([own, by_marker]))
+    events = in_order(pl.concat([own, by_marker]))
     if by_marker.height:
         events = events.filter(_takes_effect(rules))
     was = pl.col("event").shift(1) == COMMITTED
@@ -180,11 +180,11 @@ def pending_spans(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     )
 
 
-def _in_order(events: pl.DataFrame) -> pl.DataFrame:
+def in_order(events: pl.DataFrame) -> pl.DataFrame:
     """Sort by `KEY` and `position`, and add `place`: a number for each key."""
-    ordered = events.sort(*KEY, "position")
-    is_first = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in KEY)
-    return ordered.with_columns(is_first.cum_sum().alias("place"))
+    # Comparing numbers is several times faster than comparing names.
+    keys = events.select(KEY).unique().sort(KEY).with_row_index("place")
+    return events.join(keys, on=list(KEY), nulls_equal=True).sort("place", "position")
 
 
 def _takes_effect(rules: ReplayRules) -> pl.Expr:

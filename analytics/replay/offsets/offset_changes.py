@@ -15,6 +15,7 @@ from analytics.replay.offsets.effective_commits import (
     ABORT,
     EVENTS,
     REMOVED,
+    in_order,
     last_of_transactions,
     offset_events,
 )
@@ -86,7 +87,7 @@ def offset_changes(
     )
     changes = pl.concat([effective, aborted.select(_OWN)]).sort("record_offset")
     known = _with_owner(_with_group(changes, moments), owners)
-    return _with_previous(known.sort(*KEY, "position"), rules)
+    return _with_previous(in_order(known), rules)
 
 
 def _with_group(changes: pl.DataFrame, moments: pl.DataFrame) -> pl.DataFrame:
@@ -140,7 +141,7 @@ def _beside(changes: pl.DataFrame, told: pl.DataFrame, key: tuple[str, ...]) -> 
 
 def _with_previous(changes: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     """Add what was in force before; leave out aborts of what a tombstone removed."""
-    is_first = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in KEY)
+    is_first = pl.col("place").ne_missing(pl.col("place").shift(1))
     numbered = changes.with_row_index("row").with_columns(
         pl.when(is_first).then("row").forward_fill().alias("first"),
     )
@@ -162,7 +163,7 @@ def _with_previous(changes: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
         removed = pl.col("position").gather(pl.col("removal"))
         is_gone = (pl.col("event") == TRANSACTION_ABORT) & (pl.col("record_offset") < removed)
         before = before.filter(~is_gone.fill_null(value=False))
-    return before.drop("row", "first", "previous", "removal")
+    return before.drop("place", "row", "first", "previous", "removal")
 
 
 def _within(row: pl.Expr) -> pl.Expr:
