@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from analytics.replay.history.coordinator_starts import coordinator_starts
-from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.metadata.topics import topics
-from tests.support.decoded_frames import frames_of
-from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
+from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning
+from tests.support.expiration_logs import Row, frame_of, state_of
+from tests.support.metadata_records import NEW, OLD, change, partition, topic
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 FIRST, SECOND, THIRD = "gtb2stGYRk-vWZ2zAozmoA", "EYAGe3ybSjSvj5d44sPkEw", "6bQYs6Z9T1ayNK9_zQO6Gw"
@@ -48,24 +44,22 @@ def at(minute: int) -> datetime:
     return EPOCH + timedelta(minutes=minute)
 
 
-def test_a_broker_that_starts_again_while_it_leads_begins_anew(spark: SparkSession) -> None:
+def test_a_broker_that_starts_again_while_it_leads_begins_anew() -> None:
     rows: dict[str, list[dict[str, Any]]] = {}
     segment = "__cluster_metadata-0/00000000000000000000.log"
     for offset, ((name, value), _) in enumerate(STEPS):
         place = {"topic": "__cluster_metadata", "offset": offset, "segment": segment}
         rows.setdefault(name, []).append({**place, "timestamp": at(offset), "value": value})
-    log = metadata_log(frames_of(spark, rows, TABLES))
-    found = coordinator_starts(log, topics(log)).orderBy("started_at").collect()
-    assert [
-        (utc(row.started_at), (row.leader_epoch, row.leader, row.is_restart)) for row in found
-    ] == [(at(minute), told) for minute, (_, told) in enumerate(STEPS) if told]
-    starts = {row.leader: [utc(each) for each in row.broker_starts] for row in found}
-    assert starts == {1: [at(0), at(5), at(8), at(11)], 2: [at(1), at(6), at(12)]}
-
-    idle = [row.idle_since and utc(row.idle_since) for row in found]
+    names = {*TABLES, *FIRST_TABLES, *TRANSACTIONS}
+    decoded = {name: frame_of(name, rows.get(name, ())) for name in names}
+    topics = [("__consumer_offsets", NEW), ("orders", OLD)]
+    known = state_of("topics", [{"topic": name, "topic_id": each} for name, each in topics])
+    starts = coordinator_starts(decoded, beginning(decoded), known).sort("started_at")
+    found = [Row(each) for each in starts.iter_rows(named=True)]
+    assert [(row.started_at, (row.leader_epoch, row.leader, row.is_restart)) for row in found] == [
+        (at(minute), told) for minute, (_, told) in enumerate(STEPS) if told
+    ]
+    of_brokers = {row.leader: row.broker_starts for row in found}
+    assert of_brokers == {1: [at(0), at(5), at(8), at(11)], 2: [at(1), at(6), at(12)]}
     # Of the first leader, and of a start within an epoch, nobody says until when one led before.
-    assert idle == [None, None, at(7), at(10), None]
-
-
-def utc(collected: datetime) -> datetime:
-    return collected.replace(tzinfo=UTC)
+    assert [row.idle_since for row in found] == [None, None, at(7), at(10), None]
