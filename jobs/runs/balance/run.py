@@ -20,6 +20,7 @@ from jobs.workspaces.stored_tables import StoredTables
 from reports.balance.rows import alternatives_section, balance_section
 from reports.layout.nothing import nothing
 from reports.layout.section import raw_section
+from reports.layout.worst_rows import summed_up, worst_rows
 from reports.quantities import ranges
 from reports.row_formats import shown
 from schemas.evaluation_rules import balance_rules, rebalance_rules
@@ -89,19 +90,43 @@ def _answer(
     if output_format in {"json", "csv"}:
         section = balance_section(balance, for_people=False, with_times=with_times)
         return shown([section, raw_section(alternatives, "alternatives")], output_format, said)
-    sections = [balance_section(balance, for_people=True, with_times=with_times)]
-    if alternatives.num_rows:
-        sections.append(alternatives_section(alternatives))
+    worst, tried = _worst(balance, alternatives, list(said["verdicts"]), output_format)
+    sections = [balance_section(worst, for_people=True, with_times=with_times)]
+    if tried.num_rows:
+        sections.append(alternatives_section(tried))
     verdicts = set(balance["verdict"].to_pylist())
     meanings = [
         f"{word.replace('_', ' ')}: {text}"
         for word, text in said["verdicts"].items()
         if word in verdicts
     ]
-    notes = [*meanings, _definition()]
+    notes = [*_left_out(worst, balance), *meanings, _definition()]
     if not balance.num_rows:
         return nothing("No group has members.", said)
     return "\n\n".join([shown(sections, output_format, said), "\n".join(notes)])
+
+
+def _worst(
+    balance: pa.Table, alternatives: pa.Table, verdicts: list[str], output_format: str
+) -> tuple[pa.Table, pa.Table]:
+    """Return the worst of too many rows, and what other assignors would make of these groups."""
+    rank = pc.index_in(balance["verdict"], pa.array(verdicts))
+    order = [("rank", "ascending"), ("score", "ascending"), ("group_id", "ascending")]
+    found = worst_rows(balance.append_column("rank", rank), order, output_format)
+    if found.num_rows == balance.num_rows:
+        return balance, alternatives
+    of_them = pc.is_in(alternatives["group_id"], pc.unique(found["group_id"]))
+    return found.drop_columns("rank"), alternatives.filter(of_them)
+
+
+def _left_out(worst: pa.Table, balance: pa.Table) -> list[str]:
+    """Return how many rows there are and of which verdicts, where not all are shown."""
+    lines = summed_up({"rows": (worst.num_rows, balance.num_rows)})
+    if lines:
+        counts = pc.value_counts(balance["verdict"]).to_pylist()
+        told = (f"{each['counts']:,} {each['values'].replace('_', ' ')}" for each in counts)
+        lines.append(f"verdicts: {', '.join(told)}")
+    return lines
 
 
 def _definition() -> str:

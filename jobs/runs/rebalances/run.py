@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow.compute as pc
 
 from analytics.evaluate.rebalances.tables import AskedTime
 from analytics.workspace import Workspace
@@ -19,6 +21,7 @@ from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
 from reports.layout.section import Section, raw_section
+from reports.layout.worst_rows import summed_up, worst_rows
 from reports.rebalances.rows import (
     CAUSE_HEADS,
     CHURN_HEADS,
@@ -49,6 +52,14 @@ TABLES = {
     "rebalance_causes": "causes",
 }
 """What `--table` and JSON call them."""
+_WORST: Final = {
+    "rebalances": [("at", "descending")],
+    "group_churn": [("per_hour", "descending")],
+    "rebalance_storms": [("per_hour", "descending")],
+    "stalled_members": [("since", "ascending")],
+    "rebalance_causes": [("at", "descending")],
+}
+"""In which order they are where there are too many for people."""
 NOT_RECORDED = "Whether a member timed out or left by itself is not recorded."
 _OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -126,7 +137,9 @@ def _answer(
         return shown(sections, output_format, said)
     if not epochs.num_rows:
         return nothing("No generation or group epoch in that time.", said)
-    found = {**found, "rebalances": with_causes(epochs, found["rebalance_causes"])}
+    every = found
+    found = {name: worst_rows(found[name], _WORST[name], output_format) for name in TABLES}
+    found["rebalances"] = with_causes(found["rebalances"], _causes_of(found["rebalances"], every))
     parts = {
         "rebalance_storms": STORM_HEADS,
         "group_churn": CHURN_HEADS,
@@ -141,7 +154,22 @@ def _answer(
         for name, heads in parts.items()
         if found[name].num_rows and (asked or name != "rebalance_causes")
     ]
-    return "\n\n".join([shown(sections, output_format, said), "\n".join(_notes(epochs, rules))])
+    names = {each.name for each in sections}
+    told = {
+        said_as: (found[name].num_rows, every[name].num_rows)
+        for name, said_as in TABLES.items()
+        if said_as in names
+    }
+    notes = [*summed_up(told), *_notes(epochs, rules)]
+    return "\n\n".join([shown(sections, output_format, said), "\n".join(notes)])
+
+
+def _causes_of(epochs: pa.Table, found: Mapping[str, pa.Table]) -> pa.Table:
+    """Return what led to some epochs."""
+    causes = found["rebalance_causes"]
+    if epochs.num_rows == found["rebalances"].num_rows:
+        return causes
+    return causes.filter(pc.is_in(causes["group_id"], pc.unique(epochs["group_id"])))
 
 
 def _notes(epochs: pa.Table, rules: RebalanceRules) -> list[str]:
