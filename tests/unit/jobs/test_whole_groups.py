@@ -1,0 +1,67 @@
+"""Tables of whole groups, some at a time, are together what they are at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import polars as pl
+import pytest
+
+from analytics.decode.selection import Selection
+from analytics.evaluate.contract_table import table_of_frame
+from analytics.workspace import Workspace
+from jobs.runs.replay.whole_groups import group_buckets
+from jobs.workspaces.staged_tables import write_rows
+from jobs.workspaces.stored_tables import StoredTables
+from tests.support.contract_rows import rows_of
+
+SIZES = {"a": 1, "b": 5, "c": 2, "d": 1, "é": 3, "z": 2}
+"""Epochs of each group; one has more than are read at once."""
+NEEDED = {"groups": ("group_id",), "group_epochs": ("group_id", "epoch")}
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    space = Workspace(str(tmp_path_factory.mktemp("workspace")))
+    epochs = [
+        {"group_id": group, "epoch": number, "from_offset": number}
+        for group, size in SIZES.items()
+        for number in range(size)
+    ]
+    made = {
+        "groups": rows_of("groups", ({"group_id": group} for group in SIZES if group != "z")),
+        "group_epochs": rows_of("group_epochs", epochs),
+    }
+    staging = space.prepare()
+    parts = [write_rows(staging, name, table_of_frame(name, rows)) for name, rows in made.items()]
+    staging.publish(parts, ["state", "history"], {})
+    return space
+
+
+def counts(buckets: list[dict[str, pl.DataFrame]], name: str) -> list[Counter[str]]:
+    return [Counter(each[name]["group_id"].to_list()) for each in buckets]
+
+
+def test_few_rows_are_read_at_once(workspace: Workspace) -> None:
+    (bucket,) = group_buckets(StoredTables(workspace), NEEDED)
+    assert counts([bucket], "group_epochs") == [Counter(SIZES)]
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 6])
+def test_every_group_is_whole_in_one_bucket(workspace: Workspace, at_once: int) -> None:
+    buckets = list(group_buckets(StoredTables(workspace), NEEDED, at_once))
+    assert len(buckets) > 1
+    found = counts(buckets, "group_epochs")
+    assert sum(found, Counter()) == Counter(SIZES)
+    for group, size in SIZES.items():
+        assert [each[group] for each in found if group in each] == [size]
+    for groups, epochs in zip(counts(buckets, "groups"), found, strict=True):
+        assert groups.keys() == epochs.keys() - {"z"}
+        rows = groups + epochs
+        assert sum(rows.values()) - rows[max(rows)] < at_once
+
+
+def test_groups_that_are_not_asked_about_are_not_read(workspace: Workspace) -> None:
+    tables = StoredTables(workspace, Selection(("b", "z")))
+    found = counts(list(group_buckets(tables, NEEDED, 3)), "group_epochs")
+    assert sum(found, Counter()) == Counter({"b": 5, "z": 2})
