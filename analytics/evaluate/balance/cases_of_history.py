@@ -22,6 +22,7 @@ from analytics.evaluate.balance.cases import (
 )
 from analytics.evaluate.balance.stretches import sizes_in, stretches
 from analytics.replay.groups.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
+from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
 
 PRESENCE, SUBSCRIPTION = "presence", "subscription"
 _LIFE = ("coordinator_partition", "group_id", "life")

@@ -27,6 +27,7 @@ from analytics.replay.groups.group_records import (
     TOPOLOGY,
     Kind,
 )
+from analytics.replay.groups.item_kinds import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
 from analytics.replay.groups.member_details import DETAILS, details, is_unread
 from analytics.replay.log.as_of import Decoded
 from analytics.replay.log.record_position import POSITION
@@ -35,10 +36,6 @@ from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-PRESENCE, SUBSCRIPTION, ASSIGNOR = "presence", "subscription", "assignor"
-PENDING = "pending_revocation"
-"""Kinds of items besides `current` and `target`."""
 
 NO_PARTITION = -1
 ROLES = ("active", "standby", "warmup")

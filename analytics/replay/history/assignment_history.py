@@ -2,55 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-from pyspark.sql import functions as F
-
-from analytics.replay.contract import as_table
-from analytics.replay.groups.coordinator_log import PENDING
+from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.group_records import CURRENT, TARGET
-from analytics.replay.history.shown_from import shown_from
+from analytics.replay.groups.item_kinds import PENDING
+from analytics.replay.history.uncompacted_from import uncompacted_from
 from analytics.replay.log.coverage import WHOLE, Coverage
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 ASSIGNED = (CURRENT, TARGET, PENDING)
 
 
-def assignment_history(runs: DataFrame, coverage: Coverage = WHOLE) -> DataFrame:
+def assignment_history(intervals: pl.DataFrame, coverage: Coverage = WHOLE) -> pl.DataFrame:
     """Return the table `assignment_history`.
 
     At epoch N a member owned what is from an epoch up to N and to none or a later one. What ended
     together with a life of its group was owned through the last epoch of that life.
 
     Args:
-        runs: Of `runs`, with names of topics where some are known.
+        intervals: Of `assignment_intervals`.
         coverage: What the dump holds.
     """
-    owned = runs.where(F.col("kind").isin(*ASSIGNED))
-    rows = owned.select(
-        "*",
-        F.col("family").alias("group_type"),
-        "about.group_instance_id",
-        "about.client_id",
-        "about.client_host",
-        _from_epoch().alias("from_epoch"),
-        F.when(F.col("until").isNotNull(), _to_epoch()).alias("to_epoch"),
-        F.col("at.offset").alias("from_offset"),
-        F.col("until.offset").alias("to_offset"),
-        F.col("at.timestamp").alias("from_timestamp"),
-        F.col("until.timestamp").alias("to_timestamp"),
-        F.coalesce("epoch", "at.epoch_at").alias("member_epoch"),
-        (F.col("at.offset") < shown_from(coverage)).alias("from_is_bound"),
+    at, until = pl.col("at").struct, pl.col("until").struct
+    from_epoch = pl.coalesce(at.field("epoch_at"), "epoch", at.field("epoch_by"), 0)
+    told = pl.coalesce(until.field("epoch_at"), until.field("epoch_by"), from_epoch)
+    to_epoch = pl.when(until.field("is_closing")).then(told + 1).otherwise(told)
+    owned = intervals.filter(pl.col("kind").is_in(ASSIGNED))
+    rows = owned.unnest("about").with_columns(
+        pl.col("family").alias("group_type"),
+        from_epoch.alias("from_epoch"),
+        pl.when(pl.col("until").is_not_null()).then(to_epoch).alias("to_epoch"),
+        at.field("offset").alias("from_offset"),
+        until.field("offset").alias("to_offset"),
+        at.field("timestamp").alias("from_timestamp"),
+        until.field("timestamp").alias("to_timestamp"),
+        pl.coalesce("epoch", at.field("epoch_at")).alias("member_epoch"),
+        (at.field("offset") < uncompacted_from(coverage)).alias("from_is_bound"),
     )
-    return as_table(rows, "assignment_history")
-
-
-def _from_epoch() -> Column:
-    return F.coalesce("at.epoch_at", "epoch", "at.epoch_by", F.lit(0))
-
-
-def _to_epoch() -> Column:
-    told = F.coalesce("until.epoch_at", "until.epoch_by", _from_epoch())
-    return F.when(F.col("until.is_closing"), told + 1).otherwise(told)
+    return contract_frame(rows, "assignment_history")

@@ -6,56 +6,53 @@ the same of the present.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
-
-from analytics.replay.groups.coordinator_log import ASSIGNOR
 from analytics.replay.groups.group_records import GROUP_KEY
+from analytics.replay.groups.item_kinds import ASSIGNOR
 from analytics.replay.history.epoch_counts import EPOCH_KEY
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _LIFE = (*GROUP_KEY, "life")
 
 
-def with_preferred_assignor(epochs: DataFrame, runs: DataFrame) -> DataFrame:
+def with_preferred_assignor(epochs: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
     """Add `assignor`: what most members that were there at the end of an epoch named, or null.
 
     Args:
         epochs: `EPOCH_KEY` and more.
-        runs: Of `runs`, computed already.
+        intervals: Of `assignment_intervals`.
     """
-    named = runs.where(F.col("kind") == ASSIGNOR)
-    if named.isEmpty():
-        return epochs.withColumn("assignor", F.lit(None).cast("string"))
-    gone = named.where(F.col("until").isNotNull() & ~F.col("until.is_closing"))
+    named = intervals.filter(pl.col("kind") == ASSIGNOR)
+    until = pl.col("until")
+    gone = named.filter(until.is_not_null() & ~until.struct.field("is_closing"))
     changes = (
-        _changes(named, "at", 1)
-        .unionByName(_changes(gone, "until", -1))
-        .groupBy(*EPOCH_KEY, "assignor")
-        .agg(F.sum("delta").alias("delta"))
+        pl.concat([_changes(named, "at", 1), _changes(gone, "until", -1)])
+        .group_by(*EPOCH_KEY, "assignor")
+        .agg(pl.col("delta").sum())
     )
-    so_far = Window.partitionBy(*_LIFE, "assignor").orderBy("epoch_no")
-    votes = F.sum(F.coalesce("delta", F.lit(0))).over(so_far)
+    votes = (
+        epochs.select(EPOCH_KEY)
+        .join(changes.select(*_LIFE, "assignor").unique(), on=_LIFE)
+        .join(changes, on=(*EPOCH_KEY, "assignor"), how="left")
+        .sort(*EPOCH_KEY, "assignor")
+        .with_columns(
+            pl.col("delta").fill_null(0).cum_sum().over(*_LIFE, "assignor").alias("votes")
+        )
+    )
+    # Of two that are named by as many, the one whose name comes last.
     preferred = (
-        epochs.select(*EPOCH_KEY)
-        .join(changes.select(*_LIFE, "assignor").distinct(), list(_LIFE))
-        .join(changes, [*EPOCH_KEY, "assignor"], "left")
-        .withColumn("votes", votes)
-        .where("votes > 0")
-        .groupBy(*EPOCH_KEY)
-        .agg(F.max_by("assignor", F.struct("votes", "assignor")).alias("assignor"))
+        votes.filter(pl.col("votes") > 0)
+        .sort("votes", "assignor")
+        .group_by(EPOCH_KEY)
+        .agg(pl.col("assignor").last())
     )
-    return epochs.join(preferred, list(EPOCH_KEY), "left")
+    return epochs.join(preferred, on=EPOCH_KEY, how="left")
 
 
-def _changes(runs: DataFrame, place: str, delta: int) -> DataFrame:
-    return runs.select(
+def _changes(intervals: pl.DataFrame, place: str, delta: int) -> pl.DataFrame:
+    return intervals.select(
         *_LIFE,
-        f"{place}.epoch_no",
-        F.col("topic").alias("assignor"),
-        F.lit(delta).alias("delta"),
+        pl.col(place).struct.field("epoch_no"),
+        pl.col("topic").alias("assignor"),
+        pl.lit(delta, pl.Int32).alias("delta"),
     )

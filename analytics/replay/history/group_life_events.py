@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pyspark.sql import Window
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.replay.groups.group_records import ASSIGNMENT_EPOCH, CLASSIC, GROUP, GROUP_KEY
-from analytics.replay.history.event_rows import OFFSETS, event_rows, words
+from analytics.replay.history.event_frames import OFFSETS, event_rows, with_word, words
 from analytics.replay.history.membership_changes import (
     ASSIGNMENT_CHANGED,
     FENCED,
@@ -17,11 +14,9 @@ from analytics.replay.history.membership_changes import (
     RESTARTED,
     SUBSCRIPTION_CHANGED,
 )
-from analytics.replay.history.shown_from import born_from, lost_until
+from analytics.replay.history.neighbours import LAST, ROW, at, last_before
+from analytics.replay.history.uncompacted_from import born_from, lost_until
 from analytics.replay.log.coverage import WHOLE, Coverage
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 OF_CHANGE = {
     JOINED: "member_joined",
@@ -32,161 +27,153 @@ OF_CHANGE = {
     ASSIGNMENT_CHANGED: "assignment",
 }
 _FEW = 12
+_OF_EPOCH = (
+    "member_count",
+    "members_joined",
+    "members_left",
+    "partitions_assigned",
+    "partitions_moved",
+    "missing_before",
+    "missing_is_compacted",
+)
 
 
-def group_life_events(steps: DataFrame, epochs: DataFrame, coverage: Coverage = WHOLE) -> DataFrame:
+def group_life_events(
+    steps: pl.DataFrame, epochs: pl.DataFrame, coverage: Coverage = WHOLE
+) -> pl.DataFrame:
     """Return created, converted, generation, epoch, assignment, emptied and deleted.
 
     A life whose first record compaction or a loss may have taken was not created where the first
     one that is left lies: there is no such event.
 
     Args:
-        steps: Of `steps_in_lives`.
+        steps: Of `group_incarnations`.
         epochs: The table `group_epochs`.
         coverage: What the dump holds.
     """
-    order = Window.partitionBy(*GROUP_KEY).orderBy("offset")
-    removal = (F.col("role") == GROUP) & F.col("is_tombstone")
-    assigned = (F.col("role") == ASSIGNMENT_EPOCH) & ~F.col("is_tombstone")
-    ends = F.when(F.col("ends"), F.struct("batch", "family"))
-    told = steps.withColumn(
-        "ended",
-        F.last(ends, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1)),
-    ).withColumn(
-        "reborn",
-        F.lead(F.when(F.col("starts"), F.col("batch"))).over(order),
+    gone = pl.col("is_tombstone")
+    removal = (pl.col("role") == GROUP) & gone
+    assigned = (pl.col("role") == ASSIGNMENT_EPOCH) & ~gone
+    following = pl.when(pl.col(ROW) < pl.col(LAST))
+    told = (
+        steps.with_columns(last_before(pl.col("ends")).alias("ended"))
+        .with_columns(
+            at("ended", "batch").alias("ended_batch"),
+            at("ended", "family").alias("ended_family"),
+            following.then(
+                pl.when(pl.col("starts").shift(-1)).then(pl.col("batch").shift(-1))
+            ).alias("reborn"),
+            removal.alias("removal"),
+            assigned.alias("assigned"),
+        )
+        .filter(pl.col("starts") | pl.col("is_epoch") | pl.col("removal") | pl.col("assigned"))
     )
     facts = epochs.select(
         *GROUP_KEY,
-        F.col("from_offset").alias("offset"),
-        F.struct(
-            "group_type",
-            "epoch",
-            "member_count",
-            "members_joined",
-            "members_left",
-            "partitions_assigned",
-            "partitions_moved",
-            "missing_before",
-            "missing_is_compacted",
-        ).alias("of_epoch"),
+        pl.col("from_offset").alias("offset"),
+        pl.col("epoch").alias("epoch_told"),
+        *_OF_EPOCH,
     )
-    lives = epochs.groupBy(*GROUP_KEY, "life").agg(
-        F.min_by("missing_is_compacted", "from_offset").alias("begins_unseen")
+    lives = (
+        epochs.sort("from_offset")
+        .group_by(*GROUP_KEY, "life")
+        .agg(pl.col("missing_is_compacted").first().alias("begins_unseen"))
     )
     rows = (
-        told.where(F.col("starts") | F.col("is_epoch") | removal | assigned)
-        .join(facts, [*GROUP_KEY, "offset"], "left")
-        .join(lives, [*GROUP_KEY, "life"], "left")
-        .withColumn("is_birth", _is_birth(coverage))
-        .withColumn("record_offset", F.col("offset"))
-        .select("*", "position.*")
-        .withColumn("happened", F.explode(_happened(removal, assigned)))
+        told.join(facts, on=(*GROUP_KEY, "offset"), how="left")
+        .join(lives, on=(*GROUP_KEY, "life"), how="left")
+        .with_columns(_is_birth(coverage).alias("is_birth"))
+        .unnest("position")
+        .rename({"offset": "record_offset", "timestamp": "at"})
     )
-    return event_rows(
-        rows,
-        OFFSETS,
-        at="timestamp",
-        event=F.col("happened.event"),
-        subject=F.col("happened.subject"),
-        detail=F.col("happened.detail"),
-    )
+    return pl.concat(_happened(rows))
 
 
-def _is_birth(coverage: Coverage) -> Column:
+def _is_birth(coverage: Coverage) -> pl.Expr:
     """Return whether the first record of a life that is left is sure to be the first of all.
 
     Generations are stored again, the first as well; behind its own tombstone none is missing.
     """
-    follows = F.equal_null(F.col("ended.family"), F.lit(CLASSIC)) & (lost_until(coverage) == 0)
-    seen = F.when(F.col("family") == CLASSIC, follows).otherwise(~F.col("begins_unseen"))
-    return F.coalesce(seen, F.lit(col=False)) | (F.col("offset") >= born_from(coverage))
+    follows = (pl.col("ended_family") == CLASSIC).fill_null(value=False)
+    follows &= lost_until(coverage) == 0
+    is_classic = pl.col("family") == CLASSIC
+    seen = pl.when(is_classic).then(follows).otherwise(~pl.col("begins_unseen"))
+    return seen.fill_null(value=False) | (pl.col("offset") >= born_from(coverage))
 
 
-def _happened(removal: Column, assigned: Column) -> Column:
-    family, epoch = F.col("family"), F.col("of_epoch")
-    taken = F.col("takes_over")
-    converts = F.col("starts") & (taken.isNotNull() | (F.col("ended.batch") == F.col("batch")))
+def _happened(rows: pl.DataFrame) -> list[pl.DataFrame]:
+    family, epoch, starts = pl.col("family"), pl.col("epoch_told"), pl.col("starts")
+    taken, batch = pl.col("takes_over"), pl.col("batch")
+    converts = starts & (taken.is_not_null() | (pl.col("ended_batch") == batch))
+    converts = converts.fill_null(value=False)
     # The end of one life and the beginning of the next in one batch are a conversion.
-    gone = removal & ~F.equal_null(F.col("reborn"), F.col("batch"))
-    word = F.when(family == CLASSIC, "generation").otherwise("epoch")
+    gone = pl.col("removal") & ~pl.col("reborn").eq_missing(batch)
+    word = pl.when(family == CLASSIC).then(pl.lit("generation")).otherwise(pl.lit("epoch"))
+    missing = pl.col("missing_before")
     counted = words(
-        epoch["member_count"],
+        pl.col("member_count"),
         " members",
-        F.concat(F.lit(", joined "), epoch["members_joined"].cast("string")),
-        F.concat(F.lit(", left "), epoch["members_left"].cast("string")),
-        F.concat(F.lit(", partitions "), epoch["partitions_assigned"].cast("string")),
-        F.concat(F.lit(", moved "), epoch["partitions_moved"].cast("string")),
-        F.when(
-            epoch["missing_before"] > 0,
-            F.concat(
-                F.lit("; "),
-                epoch["missing_before"].cast("string"),
-                F.lit(" before it left no record"),
-            ),
-        ),
-        F.when(epoch["missing_is_compacted"], F.lit("; what was before it is compacted")),
+        with_word(", joined ", pl.col("members_joined")),
+        with_word(", left ", pl.col("members_left")),
+        with_word(", partitions ", pl.col("partitions_assigned")),
+        with_word(", moved ", pl.col("partitions_moved")),
+        pl.when(missing > 0).then(with_word("; ", missing, " before it left no record")),
+        pl.when("missing_is_compacted").then(pl.lit("; what was before it is compacted")),
     )
-    born = F.col("starts") & ~F.coalesce(converts, F.lit(col=False)) & F.col("is_birth")
-    emptied = (epoch["member_count"] == 0) & (epoch["members_left"] > 0)
-    return F.array_compact(
-        F.array(
-            _one(
-                converts,
-                F.lit("converted"),
-                words(F.coalesce(taken, "ended.family"), " to ", family),
+    born = starts & ~converts & pl.col("is_birth")
+    emptied = (pl.col("member_count") == 0) & (pl.col("members_left") > 0)
+    came_from = pl.coalesce(taken, "ended_family")
+    nothing = pl.lit(None, pl.String)
+    events = (
+        (converts, pl.lit("converted"), words(came_from, " to ", family), nothing),
+        (born, pl.lit("created"), family, nothing),
+        (epoch.is_not_null(), word, counted, epoch),
+        (
+            pl.col("assigned"),
+            pl.lit("assignment"),
+            words("targets of epoch ", pl.col("epoch")),
+            nothing,
+        ),
+        (emptied, pl.lit("emptied"), pl.lit("the last member left"), nothing),
+        (gone, pl.lit("deleted"), words("as a ", family, " group"), nothing),
+    )
+    return [
+        event_rows(
+            rows.filter(when).with_columns(
+                event.alias("event"), detail.alias("detail"), subject.alias("subject")
             ),
-            _one(born, F.lit("created"), family),
-            _one(epoch.isNotNull(), word, counted, epoch["epoch"]),
-            _one(assigned, F.lit("assignment"), words("targets of epoch ", F.col("epoch"))),
-            _one(emptied, F.lit("emptied"), F.lit("the last member left")),
-            _one(gone, F.lit("deleted"), words("as a ", family, " group")),
+            OFFSETS,
         )
-    )
+        for when, event, detail, subject in events
+    ]
 
 
-def _one(when: Column, event: Column, detail: Column, subject: Column | None = None) -> Column:
-    about = F.lit(None) if subject is None else subject
-    return F.when(
-        when,
-        F.struct(
-            event.alias("event"),
-            about.cast("string").alias("subject"),
-            detail.cast("string").alias("detail"),
-        ),
-    )
-
-
-def member_events(changes: DataFrame) -> DataFrame:
+def member_events(changes: pl.DataFrame) -> pl.DataFrame:
     """Return what happened to members.
 
     Args:
         changes: The table `membership_changes`.
     """
-    event = F.lit(None).cast("string")
-    for change, name in OF_CHANGE.items():
-        event = F.when(F.col("change") == change, name).otherwise(event)
-    detail = F.concat_ws(
-        "; ",
-        F.concat(F.lit("was "), F.col("previous_member_id")),
-        F.concat(F.lit("instance "), F.col("group_instance_id")),
-        F.concat(F.lit("client "), F.col("client_id"), F.lit(" at "), F.col("client_host")),
+    may_be_earlier = pl.lit("here or earlier: what was before is compacted")
+    detail = words(
+        with_word("was ", pl.col("previous_member_id")),
+        with_word("instance ", pl.col("group_instance_id")),
+        with_word("client ", pl.col("client_id"), " at ", pl.col("client_host")),
         _list("gained"),
         _list("lost"),
-        F.when(
-            F.col("before_is_compacted"), F.lit("here or earlier: what was before is compacted")
-        ),
+        pl.when("before_is_compacted").then(may_be_earlier),
+        between="; ",
     )
+    event = pl.col("change").replace_strict(OF_CHANGE, default=None, return_dtype=pl.String)
+    subject = pl.col("member_id").alias("subject")
     return event_rows(
-        changes, OFFSETS, at="at", event=event, subject=F.col("member_id"), detail=detail
+        changes.with_columns(event.alias("event"), subject, detail.alias("detail")), OFFSETS
     )
 
 
-def _list(name: str) -> Column:
+def _list(name: str) -> pl.Expr:
     """Return what is in a list: all of it, or a few and how many more."""
-    size = F.size(name)
-    few = F.array_join(F.slice(name, 1, _FEW), ", ")
-    rest = F.when(
-        size > _FEW, F.concat(F.lit(" and "), (size - _FEW).cast("string"), F.lit(" more"))
-    )
-    return F.when(size > 0, F.concat(F.lit(f"{name} "), few, F.coalesce(rest, F.lit(""))))
+    size = pl.col(name).list.len().cast(pl.Int64)
+    few = pl.col(name).list.head(_FEW).list.join(", ")
+    rest = pl.when(size > _FEW).then(with_word(" and ", size - _FEW, " more"))
+    return pl.when(size > 0).then(words(f"{name} ", few, rest))

@@ -12,19 +12,13 @@ one that is still there is whole, unless more than compaction took records.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
-
-from analytics.replay.contract import as_table
-from analytics.replay.groups.coordinator_log import PRESENCE, SUBSCRIPTION
+from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY
-from analytics.replay.history.shown_from import born_from, lost_until
+from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
+from analytics.replay.history.uncompacted_from import born_from, lost_until
 from analytics.replay.log.coverage import WHOLE, Coverage
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 JOINED, LEFT, RESTARTED, FENCED = "joined", "left", "restarted", "fenced"
 SUBSCRIPTION_CHANGED, ASSIGNMENT_CHANGED = "subscription_changed", "assignment_changed"
@@ -33,104 +27,103 @@ _ACTIVE = "active"
 _MOMENT = (*GROUP_KEY, "batch")
 
 
-def membership_changes(runs: DataFrame, epochs: DataFrame, coverage: Coverage = WHOLE) -> DataFrame:
+def membership_changes(
+    intervals: pl.DataFrame, epochs: pl.DataFrame, coverage: Coverage = WHOLE
+) -> pl.DataFrame:
     """Return the table `membership_changes`.
 
     Args:
-        runs: Of `runs`, with names of topics where some are known.
+        intervals: Of `assignment_intervals`.
         epochs: The table `group_epochs`.
         coverage: What the dump holds.
     """
-    rows = _restarts(_with_before(_changes(runs, coverage), epochs, coverage))
-    return as_table(
-        rows.select(
-            "*",
-            F.col("place.offset").alias("record_offset"),
-            F.col("place.timestamp").alias("at"),
-            "place.position.*",
-            "about.group_instance_id",
-            "about.client_id",
-            "about.client_host",
-        ),
-        "membership_changes",
-    )
+    changes = _with_before(_changes(intervals, coverage), epochs, coverage)
+    return contract_frame(_restarts(changes).unnest("position", "about"), "membership_changes")
 
 
-def _changes(runs: DataFrame, coverage: Coverage) -> DataFrame:
+def _changes(intervals: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     """Return what happened to each member at each moment, one row a kind of change."""
-    kind = F.col("kind")
-    given = (kind == CURRENT) & F.coalesce(F.col("role") == _ACTIVE, F.lit(col=True))
-    told = runs.where(given | kind.isin(PRESENCE, SUBSCRIPTION))
-    ends = told.where(F.col("until").isNotNull())
-    facts = _fact(told, "at", 1).unionByName(_fact(ends, "until", -1))
-    facts = facts.withColumn("may_be_older", _may_be_older(coverage))
-    of_kind = F.col("kind")
-    moments = facts.groupBy(*_MOMENT, "member_id").agg(
-        F.sum(F.when(of_kind == PRESENCE, F.col("delta"))).alias("presence"),
-        F.max(F.when((of_kind == SUBSCRIPTION) & (F.col("delta") > 0), F.col("topic"))).alias("to"),
-        F.max(F.when((of_kind == SUBSCRIPTION) & (F.col("delta") < 0), F.col("topic"))).alias(
-            "from"
-        ),
-        _sorted(F.when((of_kind == CURRENT) & (F.col("delta") > 0), F.col("name"))).alias("came"),
-        _sorted(F.when((of_kind == CURRENT) & (F.col("delta") < 0), F.col("name"))).alias("went"),
-        F.min_by("place", "place.offset").alias("place"),
-        F.max_by("about", "place.offset").alias("about"),
-        F.max_by(F.struct("life", "family"), "place.offset").alias("in"),
-        F.max_by("epoch_at", "place.offset").alias("epoch"),
-        F.max("was_away").alias("was_away"),
-        F.max("may_be_older").alias("before_is_compacted"),
-        F.max("since").alias("since"),
+    kind, role = pl.col("kind"), pl.col("role")
+    given = (kind == CURRENT) & (role == _ACTIVE).fill_null(value=True)
+    told = intervals.filter(given | kind.is_in([PRESENCE, SUBSCRIPTION]))
+    ends = told.filter(pl.col("until").is_not_null())
+    facts = pl.concat([_facts(told, "at", 1), _facts(ends, "until", -1)]).with_columns(
+        _may_be_older(coverage).alias("may_be_older")
     )
-    gained, lost = F.array_except("came", "went"), F.array_except("went", "came")
-    return (
-        moments.select(
-            "*",
-            F.col("in.life").alias("life"),
-            F.col("in.family").alias("group_type"),
-            gained.alias("gained"),
-            lost.alias("lost"),
+    came, went = pl.col("delta") > 0, pl.col("delta") < 0
+    subscribed = pl.col("topic").filter(kind == SUBSCRIPTION, came).max()
+    unsubscribed = pl.col("topic").filter(kind == SUBSCRIPTION, went).max()
+    has, had = (pl.col("name").filter(kind == CURRENT, each).unique() for each in (came, went))
+    is_presence = kind == PRESENCE
+    moments = (
+        # Of what one record began and ended, what it began tells more: whose record it is.
+        facts.sort("record_offset", "delta", descending=[False, True])
+        .group_by(*_MOMENT, "member_id")
+        .agg(
+            pl.when(is_presence.any())
+            .then(pl.col("delta").filter(is_presence).sum())
+            .alias("presence"),
+            (subscribed != unsubscribed).fill_null(value=False).alias("resubscribed"),
+            has.sort().alias("came"),
+            had.sort().alias("went"),
+            pl.col("record_offset", "at", "position").first(),
+            pl.col("epoch").sort_by("record_offset", "delta", "epoch").last(),
+            pl.col("about", "life", "group_type")
+            .sort_by("record_offset", "delta", "begun_at")
+            .last(),
+            pl.col("was_away").any(),
+            pl.col("may_be_older").any().alias("before_is_compacted"),
+            pl.col("since").max(),
         )
-        .withColumn("change", F.explode(_words()))
-        .withColumn("gained", _unless_subscription("gained"))
-        .withColumn("lost", _unless_subscription("lost"))
+    )
+    return (
+        moments.with_columns(_without("came", "went"), _without("went", "came"))
+        .rename({"came": "gained", "went": "lost"})
+        .with_columns(_words().alias("change"))
+        .explode("change", empty_as_null=False)
+        .with_columns(_unless_subscription("gained"), _unless_subscription("lost"))
     )
 
 
-def _fact(runs: DataFrame, place: str, delta: int) -> DataFrame:
-    name = F.concat_ws(
-        "-", F.coalesce("topic", "topic_id", "subtopology_id"), F.col("partition").cast("string")
-    )
-    return runs.select(
+def _facts(intervals: pl.DataFrame, place: str, delta: int) -> pl.DataFrame:
+    """Return what came (1) or went (-1), and where."""
+    there = pl.col(place).struct
+    is_presence = pl.col("kind") == PRESENCE
+    thing = pl.coalesce("topic", "topic_id", "subtopology_id")
+    return intervals.select(
         *GROUP_KEY,
-        f"{place}.batch",
+        there.field("batch"),
         "member_id",
         "kind",
         "topic",
-        name.alias("name"),
-        F.lit(delta).alias("delta"),
-        F.struct(*(F.col(f"{place}.{each}") for each in ("offset", "timestamp", "position"))).alias(
-            "place"
-        ),
+        pl.concat_str(thing, "partition", separator="-", ignore_nulls=True).alias("name"),
+        pl.lit(delta, pl.Int32).alias("delta"),
+        there.field("offset").alias("record_offset"),
+        there.field("timestamp").alias("at"),
+        there.field("position"),
         "about",
         "life",
-        "family",
-        F.col(f"{place}.epoch_at").alias("epoch_at"),
-        F.col(f"{place}.since").alias("since"),
-        ((F.col("kind") == PRESENCE) & (F.col("last_epoch") == AWAY) & F.lit(delta < 0)).alias(
-            "was_away"
-        ),
+        pl.col("family").alias("group_type"),
+        there.field("epoch_at").alias("epoch"),
+        there.field("since"),
+        pl.col("at").struct.field("offset").alias("begun_at"),
+        (is_presence & (pl.col("last_epoch") == AWAY) & (delta < 0)).alias("was_away"),
     )
 
 
-def _may_be_older(coverage: Coverage) -> Column:
+def _may_be_older(coverage: Coverage) -> pl.Expr:
     """Return whether a record that is gone may have told of it before."""
-    offset, since = F.col("place.offset"), F.col("since")
-    first = (F.col("delta") > 0) & since.isNull()
-    lost = F.coalesce(since, F.lit(-1)) + 1 < F.least(offset, lost_until(coverage))
+    offset, since = pl.col("record_offset"), pl.col("since")
+    first = (pl.col("delta") > 0) & since.is_null()
+    lost = since.fill_null(-1) + 1 < pl.min_horizontal(offset, lost_until(coverage))
     return lost | (first & (offset < born_from(coverage)))
 
 
-def _with_before(changes: DataFrame, epochs: DataFrame, coverage: Coverage) -> DataFrame:
+def _without(names: str, others: str) -> pl.Expr:
+    return pl.col(names).list.set_difference(others).list.sort()
+
+
+def _with_before(changes: pl.DataFrame, epochs: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     """Take what came with an epoch whose predecessor is known, or that is the first, for sure.
 
     A record of a member that brings an epoch stands before the epoch's own, in the same batch; had
@@ -140,67 +133,83 @@ def _with_before(changes: DataFrame, epochs: DataFrame, coverage: Coverage) -> D
     if not (coverage.shown_from or coverage.complete_from):
         return changes
     key = (*GROUP_KEY, "life", "epoch")
-    known = epochs.groupBy(*key).agg(
-        F.max("from_offset").alias("begins"), F.max("missing_is_compacted").alias("is_unknown")
+    known = epochs.group_by(key).agg(
+        pl.col("from_offset").max().alias("begins"),
+        pl.col("missing_is_compacted").any().alias("is_unknown"),
     )
-    is_classic = F.col("group_type") == CLASSIC
-    came_with_it = ~F.col("is_unknown") & (F.col("place.offset") <= F.col("begins"))
-    joined = (F.col("presence") > 0) & (lost_until(coverage) == 0)
-    counts = F.when(is_classic, F.col("since").isNotNull()).otherwise(joined)
-    sure = F.coalesce(came_with_it & counts, F.lit(col=False))
-    return changes.join(known, list(key), "left").withColumn(
-        "before_is_compacted", F.col("before_is_compacted") & ~sure
+    is_classic = pl.col("group_type") == CLASSIC
+    came_with_it = ~pl.col("is_unknown") & (pl.col("record_offset") <= pl.col("begins"))
+    joined = (pl.col("presence") > 0) & (lost_until(coverage) == 0)
+    counts = pl.when(is_classic).then(pl.col("since").is_not_null()).otherwise(joined)
+    sure = (came_with_it & counts).fill_null(value=False)
+    return changes.join(known, on=key, how="left").with_columns(
+        pl.col("before_is_compacted") & ~sure
     )
 
 
-def _sorted(names: Column) -> Column:
-    return F.array_sort(F.collect_set(names))
-
-
-def _words() -> Column:
+def _words() -> pl.Expr:
     """Return the kinds of change at a moment; conversions alone are none."""
-    came, went = F.col("presence") > 0, F.col("presence") < 0
-    stays = ~F.coalesce(came | went, F.lit(col=False))
-    subscribed = (
-        F.col("to").isNotNull() & F.col("from").isNotNull() & (F.col("to") != F.col("from"))
+    came, went = pl.col("presence") > 0, pl.col("presence") < 0
+    stays = ~(came | went).fill_null(value=False)
+    assigned = (pl.col("gained").list.len() > 0) | (pl.col("lost").list.len() > 0)
+    moved = (
+        pl.when(came)
+        .then(pl.lit(JOINED))
+        .when(went & pl.col("was_away"))
+        .then(pl.lit(FENCED))
+        .when(went)
+        .then(pl.lit(LEFT))
     )
-    assigned = (F.size("gained") > 0) | (F.size("lost") > 0)
-    return F.array_compact(
-        F.array(
-            F.when(came, JOINED).when(went & F.col("was_away"), FENCED).when(went, LEFT),
-            F.when(stays & subscribed, SUBSCRIPTION_CHANGED),
-            F.when(stays & assigned, ASSIGNMENT_CHANGED),
+    return pl.concat_list(
+        moved,
+        pl.when(stays & pl.col("resubscribed")).then(pl.lit(SUBSCRIPTION_CHANGED)),
+        pl.when(stays & assigned).then(pl.lit(ASSIGNMENT_CHANGED)),
+    ).list.drop_nulls()
+
+
+def _unless_subscription(name: str) -> pl.Expr:
+    is_subscription = pl.col("change") == SUBSCRIPTION_CHANGED
+    return (
+        pl.when(~is_subscription).then(name).otherwise(pl.lit([], pl.List(pl.String))).alias(name)
+    )
+
+
+def _restarts(changes: pl.DataFrame) -> pl.DataFrame:
+    """Turn the leaving of a static member and the joining of its successor into one row."""
+    instance = pl.col("about").struct.field("group_instance_id")
+    told = changes.with_columns(instance.alias("instance"))
+    is_static, change = pl.col("instance").is_not_null(), pl.col("change")
+    gone, here = change.is_in([LEFT, FENCED]) & is_static, (change == JOINED) & is_static
+    place = (*_MOMENT, "instance")
+    before = (
+        told.filter(gone)
+        .sort("member_id")
+        .group_by(place)
+        .agg(
+            pl.col("member_id").last().alias("predecessor"),
+            pl.col("lost").last().alias("had"),
+            pl.col("before_is_compacted").last().alias("compacted_of_it"),
         )
     )
-
-
-def _unless_subscription(name: str) -> Column:
-    none = F.array().cast("array<string>")
-    return F.when(F.col("change") == SUBSCRIPTION_CHANGED, none).otherwise(F.col(name))
-
-
-def _restarts(changes: DataFrame) -> DataFrame:
-    """Turn the leaving of a static member and the joining of its successor into one row."""
-    instance = F.col("about.group_instance_id")
-    of_place = Window.partitionBy(*_MOMENT, "about.group_instance_id")
-    gone = F.col("change").isin(LEFT, FENCED) & instance.isNotNull()
-    here = (F.col("change") == JOINED) & instance.isNotNull()
-    before = F.struct("member_id", "gained", "lost", "before_is_compacted")
+    after = told.filter(here).select(*place, pl.lit(value=True).alias("is_succeeded")).unique()
     paired = (
-        changes.withColumn("predecessor", F.max(F.when(gone, before)).over(of_place))
-        .withColumn("successor", F.max(F.when(here, F.col("member_id"))).over(of_place))
-        .where(~gone | F.col("successor").isNull())
+        told.join(before, on=place, how="left")
+        .join(after, on=place, how="left")
+        .filter(~gone | pl.col("is_succeeded").is_null())
     )
-    restarted = here & F.col("predecessor").isNotNull()
-    had, has = F.col("predecessor.lost"), F.col("gained")
-    return paired.withColumns(
-        {
-            "previous_member_id": F.when(restarted, F.col("predecessor.member_id")),
-            "change": F.when(restarted, RESTARTED).otherwise(F.col("change")),
-            "before_is_compacted": F.when(
-                restarted, F.col("predecessor.before_is_compacted")
-            ).otherwise(F.col("before_is_compacted")),
-            "lost": F.when(restarted, F.array_except(had, has)).otherwise(F.col("lost")),
-            "gained": F.when(restarted, F.array_except(has, had)).otherwise(has),
-        }
+    restarted = here & pl.col("predecessor").is_not_null()
+    had, has = pl.col("had"), pl.col("gained")
+    lost, gained = (
+        had.list.set_difference(has).list.sort(),
+        has.list.set_difference(had).list.sort(),
+    )
+    return paired.with_columns(
+        pl.when(restarted).then("predecessor").alias("previous_member_id"),
+        pl.when(restarted).then(pl.lit(RESTARTED)).otherwise(change).alias("change"),
+        pl.when(restarted)
+        .then("compacted_of_it")
+        .otherwise("before_is_compacted")
+        .alias("before_is_compacted"),
+        pl.when(restarted).then(lost).otherwise("lost").alias("lost"),
+        pl.when(restarted).then(gained).otherwise("gained").alias("gained"),
     )

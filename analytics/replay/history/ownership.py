@@ -5,110 +5,132 @@ Commits are looked at beside these: both are light rows at offsets of the coordi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-from pyspark.sql import functions as F
-
-from analytics.replay.groups.coordinator_log import PENDING, PRESENCE
 from analytics.replay.groups.group_records import CURRENT, GROUP_KEY, STREAMS
-from analytics.replay.log.as_of import Decoded
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from analytics.replay.groups.item_kinds import PENDING, PRESENCE
 
 _ACTIVE = "active"
+_KEY = {"coordinator_partition": pl.Int32(), "group_id": pl.String()}
+_GROUP = {"family": pl.String(), "epoch": pl.Int32(), "offset": pl.Int64()}
+_OWNER = {"member_id": pl.String(), "epoch": pl.Int32()}
+MOMENTS = pl.Schema(
+    {**_KEY, "position": pl.Int64(), "group": pl.Struct(_GROUP), "joins": pl.Int32()}
+)
+"""Of `group_moments`."""
+OWNERS = pl.Schema(
+    {
+        **_KEY,
+        "topic": pl.String(),
+        "partition": pl.Int32(),
+        "position": pl.Int64(),
+        "owner": pl.Struct(_OWNER),
+    }
+)
+"""Of `owners`."""
 
 
-def group_moments(steps: DataFrame, runs: DataFrame) -> DataFrame:
+def group_moments(steps: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
     """Return when groups changed their type, epoch or number of members.
 
     Args:
-        steps: Of `steps_in_lives`.
-        runs: Of `runs`.
+        steps: Of `group_incarnations`.
+        intervals: Of `assignment_intervals`.
 
     Returns:
-        `GROUP_KEY`, `position` (offset), `group` (struct `family`, `epoch`, both null once the
-        group is gone, the epoch while no record tells it, and `offset`; null where neither
-        changed) and `joins` (int: members that
-        came, less those that went).
+        `MOMENTS`: `position` (offset), `group` (its `family` and `epoch`, both null once the group
+        is gone, the epoch while no record tells it, and `offset`; null where neither changed) and
+        `joins` (members that came, less those that went).
     """
-    family, epoch = F.col("family"), F.col("epoch")
-    lives = ~F.col("ends")
-    group = F.struct(
-        F.when(lives, family).alias("family"),
-        F.when(lives & F.col("is_epoch"), epoch).alias("epoch"),
+    lives = ~pl.col("ends")
+    group = pl.struct(
+        pl.when(lives).then("family").alias("family"),
+        pl.when(lives & pl.col("is_epoch")).then("epoch").alias("epoch"),
         "offset",
     )
-    told = steps.where("starts or is_epoch or ends").select(
+    told = steps.filter(pl.col("starts") | pl.col("is_epoch") | pl.col("ends")).select(
         *GROUP_KEY,
-        F.col("offset").alias("position"),
+        pl.col("offset").alias("position"),
         group.alias("group"),
-        F.lit(0).alias("joins"),
+        pl.lit(0, pl.Int32).alias("joins"),
     )
-    there = runs.where(F.col("kind") == PRESENCE)
-    gone = there.where("until is not null")
-    for place, frame, joins in (("at", there, 1), ("until", gone, -1)):
-        told = told.unionByName(
-            frame.select(
-                *GROUP_KEY, F.col(f"{place}.offset").alias("position"), F.lit(joins).alias("joins")
-            ),
-            allowMissingColumns=True,
+    there = intervals.filter(pl.col("kind") == PRESENCE)
+    gone = there.filter(pl.col("until").is_not_null())
+    counted = [
+        frame.select(
+            *GROUP_KEY,
+            pl.col(place).struct.field("offset").alias("position"),
+            pl.lit(joins, pl.Int32).alias("joins"),
         )
-    return told
+        for place, frame, joins in (("at", there, 1), ("until", gone, -1))
+    ]
+    return pl.concat([told, *counted], how="diagonal")
 
 
-def owners(held: DataFrame, decoded: Decoded) -> DataFrame:
+def owners(steps: pl.DataFrame, held: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
     """Return when partitions of topics got an owner, its epoch changed, or they lost it.
 
     What is being given back is owned until it is. The partitions of a streams task are those of the
     source topics of its subtopology.
 
     Args:
-        held: Of `holdings`, with names of topics; what has none cannot be told.
-        decoded: The decoded tables, for topologies.
+        steps: Of `group_incarnations`.
+        held: Of `held_items`; what has no name of a topic cannot be told.
+        sources: `GROUP_KEY`, `subtopology_id` and `topic`: what subtopologies read from.
 
     Returns:
-        `GROUP_KEY`, `topic`, `partition`, `position` (offset), `owner` (struct `member_id`,
-        `epoch`, both null where it lost its owner).
+        `OWNERS`: `position` (offset), `owner` (both null where it lost its owner).
     """
-    owned = F.col("kind").isin(CURRENT, PENDING)
-    active = F.coalesce(F.col("role") == _ACTIVE, F.lit(col=True))
-    had = held.where(owned & active).select(
+    owned = pl.col("kind").is_in([CURRENT, PENDING])
+    active = (pl.col("role") == _ACTIVE).fill_null(value=True)
+    kept = held.filter(owned & active)
+    had = kept.select(
         *GROUP_KEY,
         "family",
         "subtopology_id",
         "topic",
         "partition",
-        F.col("at.offset").alias("position"),
-        F.struct("member_id", "epoch").alias("owner"),
-        F.col("until.offset").alias("lost_at"),
+        steps["offset"].gather(kept["at"]).alias("position"),
+        pl.struct("member_id", "epoch").alias("owner"),
+        _lost_at(steps, kept).alias("lost_at"),
     )
-    named = had.where(F.col("family") != STREAMS)
-    sources = _source_topics(decoded)
-    tasks = (
-        had.where(F.col("family") == STREAMS)
-        .drop("topic")
-        .join(F.broadcast(sources), [*GROUP_KEY, "subtopology_id"])
+    is_task = pl.col("family") == STREAMS
+    tasks = had.filter(is_task).drop("topic").join(sources, on=(*GROUP_KEY, "subtopology_id"))
+    told = pl.concat([had.filter(~is_task), tasks], how="diagonal").filter(
+        pl.col("topic").is_not_null()
     )
-    all_ = named.unionByName(tasks).where("topic is not null").drop("family", "subtopology_id")
-    nobody = F.struct(
-        F.lit(None).cast("string").alias("member_id"), F.lit(None).cast("int").alias("epoch")
+    nobody = pl.struct(pl.lit(None, kind).alias(name) for name, kind in _OWNER.items())
+    lost = told.filter(pl.col("lost_at").is_not_null()).with_columns(
+        pl.col("lost_at").alias("position"), nobody.alias("owner")
     )
-    lost = all_.where("lost_at is not null").select(
-        *GROUP_KEY, "topic", "partition", F.col("lost_at").alias("position"), nobody.alias("owner")
-    )
-    return all_.drop("lost_at").unionByName(lost)
+    return pl.concat([told, lost]).select(OWNERS.names())
 
 
-def _source_topics(decoded: Decoded) -> DataFrame:
-    """Return `GROUP_KEY`, `subtopology_id` and `topic`: what subtopologies read from."""
-    part = F.explode("value.subtopologies").alias("part")
-    topologies = decoded["streams_group_topology"].select(
-        F.col("partition").alias("coordinator_partition"), F.col("key.group_id"), part
+def _lost_at(steps: pl.DataFrame, held: pl.DataFrame) -> pl.Series:
+    """Return the offset where a run ends that a row closes: a snapshot, or the end of the life."""
+    offset = steps["offset"]
+    ended = offset.gather(steps["ending"].gather(held["at"]))
+    here = offset.gather(held["at"])
+    ends = pl.DataFrame({"next": offset.gather(held["next"]), "end": ended, "here": here})
+    later = pl.when(pl.col("end") > pl.col("here")).then("end")
+    return ends.select(pl.when(held["closes"]).then(pl.coalesce("next", later))).to_series()
+
+
+def source_topics(topologies: pl.DataFrame) -> pl.DataFrame:
+    """Return `GROUP_KEY`, `subtopology_id` and `topic`: what subtopologies read from.
+
+    Args:
+        topologies: `GROUP_KEY` and `subtopologies`, as decoded.
+    """
+    parts = topologies.explode("subtopologies", empty_as_null=False, keep_nulls=False)
+    told = parts.select(*GROUP_KEY, pl.col("subtopologies").struct.unnest())
+    repartitioned = pl.col("repartition_source_topics").list.eval(pl.element().struct.field("name"))
+    return (
+        told.select(
+            *GROUP_KEY,
+            "subtopology_id",
+            pl.concat_list("source_topics", repartitioned).alias("topic"),
+        )
+        .explode("topic", empty_as_null=False, keep_nulls=False)
+        .unique()
     )
-    repartitioned = F.transform("part.repartition_source_topics", lambda each: each["name"])
-    return topologies.select(
-        *GROUP_KEY,
-        "part.subtopology_id",
-        F.explode(F.concat("part.source_topics", repartitioned)).alias("topic"),
-    ).distinct()

@@ -2,91 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
-
-from analytics.replay.history.event_rows import SHARE_STATE, event_rows, partition_name, words
-from analytics.replay.history.share_partition_epochs import KEY, SNAPSHOT, TOMBSTONE
-from analytics.replay.history.topic_names import with_topic_names
-from analytics.replay.log.as_of import Decoded
-from analytics.replay.log.record_position import POSITION
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-ARCHIVED = 4
+from analytics.replay.history.event_frames import (
+    SHARE_STATE,
+    event_rows,
+    first_said,
+    with_word,
+    words,
+)
+from analytics.replay.history.neighbours import at, in_order, last_before
+from analytics.replay.history.share_partition_epochs import KEY, SNAPSHOT, TOMBSTONE, UPDATE
 
 
-def share_events(epochs: DataFrame, decoded: Decoded, topics: DataFrame) -> DataFrame:
+def share_events(epochs: pl.DataFrame, archived: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     """Return share_initialized, _offset_altered, _snapshot, _archived and _deleted.
 
     Args:
         epochs: The table `share_partition_epochs`.
-        decoded: Decoded tables, cut at an instant.
-        topics: The table `topics`, for names.
+        archived: Updates that archive records: `KEY`, `record_offset`, `at`, where the record lies,
+            and `archived`: the `first_offset` and `last_offset` of each range.
+        names: Of topics: `topic_id` and `name`, each id once.
     """
-    return _of_epochs(epochs).unionByName(_archived(decoded, topics))
+    return pl.concat([_of_epochs(epochs), _archived(archived, names)])
 
 
-def _of_epochs(epochs: DataFrame) -> DataFrame:
-    order = Window.partitionBy(*KEY).orderBy("record_offset")
-    told = F.when(F.col("kind") != "update", F.struct("kind", "state_epoch", "snapshot_epoch"))
-    before = F.last(told, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
-    begins = F.col("before").isNull() | (F.col("before.kind") == TOMBSTONE)
-    renewed = F.col("state_epoch") > F.col("before.state_epoch")
-    snapshot = F.col("kind") == SNAPSHOT
-    event = (
-        F.when(F.col("kind") == TOMBSTONE, "share_deleted")
-        .when(snapshot & begins & (F.col("snapshot_epoch") == 0), "share_initialized")
-        .when(snapshot & renewed, "share_offset_altered")
-        .when(snapshot, "share_snapshot")
+def _of_epochs(epochs: pl.DataFrame) -> pl.DataFrame:
+    told = in_order(epochs, KEY, "record_offset").with_columns(
+        last_before(pl.col("kind") != UPDATE).alias("before")
     )
-    detail = F.concat_ws(
-        "; ",
-        F.concat(F.lit("start offset "), F.col("start_offset").cast("string")),
-        F.concat(F.lit("state epoch "), F.col("state_epoch").cast("string")),
-        F.concat(F.lit("snapshot "), F.col("snapshot_epoch").cast("string")),
-        F.when(F.col("cold"), "idle"),
+    kind = pl.col("kind")
+    begins = pl.col("before").is_null() | (at("before", "kind") == TOMBSTONE)
+    renewed = pl.col("state_epoch") > at("before", "state_epoch")
+    event = first_said(
+        {
+            "share_deleted": kind == TOMBSTONE,
+            "share_initialized": (kind == SNAPSHOT) & begins & (pl.col("snapshot_epoch") == 0),
+            "share_offset_altered": (kind == SNAPSHOT) & renewed,
+            "share_snapshot": kind == SNAPSHOT,
+        }
+    )
+    detail = words(
+        with_word("start offset ", pl.col("start_offset")),
+        with_word("state epoch ", pl.col("state_epoch")),
+        with_word("snapshot ", pl.col("snapshot_epoch")),
+        pl.when("cold").then(pl.lit("idle")),
+        between="; ",
     )
     # Times are in the records, not in the table: a snapshot says when it was written.
-    rows = epochs.withColumn("before", before).withColumn(
-        "leader_epoch", F.col("coordinator_epoch")
+    rows = told.with_columns(
+        event.alias("event"),
+        _partition_name(),
+        detail.alias("detail"),
+        pl.col("coordinator_epoch").alias("leader_epoch"),
     )
-    return event_rows(
-        rows, SHARE_STATE, at="at", event=event, subject=partition_name(), detail=detail
-    )
+    return event_rows(rows, SHARE_STATE)
 
 
-def _archived(decoded: Decoded, topics: DataFrame) -> DataFrame:
-    def of(name: str) -> DataFrame:
-        archived = F.filter("value.state_batches", lambda each: each["delivery_state"] == ARCHIVED)
-        return decoded[name].select(
-            F.col("partition").alias("coordinator_partition"),
-            F.col("key.group_id").alias("group_id"),
-            F.col("key.topic_id").alias("topic_id"),
-            F.lit(None).cast("string").alias("topic"),
-            F.col("key.partition").alias("partition"),
-            F.col("offset").alias("record_offset"),
-            F.col("timestamp").alias("at"),
-            *POSITION,
-            archived.alias("archived"),
-        )
+def _archived(archived: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    first, last = (
+        pl.col("archived").list.eval(pl.element().struct.field(f"{each}_offset"))
+        for each in ("first", "last")
+    )
+    count = last.list.sum() - first.list.sum() + first.list.len()
+    detail = words(count, " records from ", first.list.min(), " to ", last.list.max())
+    rows = archived.join(names, on="topic_id", how="left").with_columns(
+        pl.lit("share_archived").alias("event"), detail.alias("detail")
+    )
+    named = rows.rename({"name": "topic"}).with_columns(_partition_name())
+    return event_rows(named, SHARE_STATE)
 
-    rows = with_topic_names(of("share_update").where(F.size("archived") > 0), topics)
-    first = F.array_min(F.transform("archived", lambda each: each["first_offset"]))
-    last = F.array_max(F.transform("archived", lambda each: each["last_offset"]))
-    count = F.aggregate(
-        "archived",
-        F.lit(0).cast("bigint"),
-        lambda total, each: total + each["last_offset"] - each["first_offset"] + 1,
-    )
-    return event_rows(
-        rows,
-        SHARE_STATE,
-        at="at",
-        event=F.lit("share_archived"),
-        subject=partition_name(),
-        detail=words(count, " records from ", first, " to ", last),
-    )
+
+def _partition_name() -> pl.Expr:
+    return words(pl.col("topic"), pl.col("partition"), between="-").alias("subject")

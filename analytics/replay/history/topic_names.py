@@ -1,24 +1,26 @@
-"""Names for the topic ids in what members held."""
+"""Names for the topic ids in what members held and groups depend on."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+import polars as pl
+
+from analytics.replay.log.group_buckets import from_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def with_topic_names(rows: DataFrame, topics: DataFrame) -> DataFrame:
-    """Fill in `topic` where only `topic_id` is known.
+def named_topics(topics: DataFrame) -> pl.DataFrame:
+    """Return `topic_id` and `topic`, each pair once, of the table `topics`."""
+    return from_spark(topics.select("topic_id", "topic")).drop_nulls("topic_id").unique()
+
+
+def topic_names(named: pl.DataFrame) -> pl.DataFrame:
+    """Return `topic_id` and `name`, each id once.
 
     Args:
-        rows: Has `topic` and `topic_id`.
-        topics: The table `topics`; ids that it does not name stay without a name.
+        named: Of `named_topics`.
     """
-    names = (
-        topics.where("topic_id is not null").groupBy("topic_id").agg(F.max("topic").alias("name"))
-    )
-    named = rows.join(F.broadcast(names), "topic_id", "left")
-    return named.withColumn("topic", F.coalesce("topic", "name")).drop("name")
+    return named.group_by("topic_id").agg(pl.col("topic").max().alias("name"))

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.log.arrow_rows import arrow_rows, arrow_schema
+from analytics.replay.log.arrow_rows import arrow_rows, arrow_schema, polars_rows
 from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
@@ -45,6 +45,14 @@ class GroupRows:
     here: Frames | None
     buckets: int
 
+    def beside(self, frames: Mapping[str, DataFrame]) -> GroupRows:
+        """Return the same with further rows, which are not counted."""
+        here = self.here
+        if here is not None:
+            brought = {name: from_spark(frame) for name, frame in frames.items()}
+            here = {**here, **brought}
+        return GroupRows({**self.frames, **frames}, here, self.buckets)
+
     def made(self, make: Make, schemas: Mapping[str, pl.Schema]) -> dict[str, DataFrame]:
         """Make tables of the rows.
 
@@ -57,10 +65,7 @@ class GroupRows:
             return _in_buckets(self.frames, self.buckets, make, shapes)
         made = make(self.here)
         spark = next(iter(self.frames.values())).sparkSession
-        return {
-            name: _on_spark(spark, arrow_rows(made[name]).cast(shape))
-            for name, shape in shapes.items()
-        }
+        return {name: on_spark(spark, made[name].select(list(schemas[name]))) for name in schemas}
 
     def brought(self, make: Make, schemas: Mapping[str, pl.Schema]) -> Frames:
         """Make the same, and bring it here: what is little although the rows may be many."""
@@ -88,7 +93,7 @@ def group_rows(
     (rows,) = union_all(counted).agg(F.sum("rows")).first() or (0,)
     if (rows or 0) > most_rows:
         return GroupRows(frames, None, -(-rows // most_rows))
-    here = {name: _polars(frame.toArrow()) for name, frame in frames.items()}
+    here = {name: from_spark(frame) for name, frame in frames.items()}
     return GroupRows(frames, here, 1)
 
 
@@ -105,7 +110,7 @@ def _in_buckets(
     )
 
     def of_bucket(rows: pa.Table) -> pa.Table:
-        told = _polars(rows)
+        told = polars_rows(rows)
         here = {name: told.select(name).drop_nulls().unnest(name) for name in names}
         return _side_by_side(make(here), shapes, wide)
 
@@ -126,12 +131,13 @@ def _side_by_side(made: Frames, shapes: Mapping[str, pa.Schema], wide: pa.Schema
     return pa.concat_tables(parts)
 
 
-def _on_spark(spark: SparkSession, rows: pa.Table) -> DataFrame:
+def from_spark(frame: DataFrame) -> pl.DataFrame:
+    """Bring few rows here."""
+    return polars_rows(frame.toArrow())
+
+
+def on_spark(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
+    """Hand few rows to Spark."""
+    rows = arrow_rows(frame)
     # PySpark cannot take a table without rows.
     return spark.createDataFrame(rows if len(rows) else [], from_arrow_schema(rows.schema))
-
-
-def _polars(rows: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(rows)
-    assert isinstance(frame, pl.DataFrame)
-    return frame

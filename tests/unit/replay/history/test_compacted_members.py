@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, groupby
 from random import Random
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from analytics.replay.graph import needed_for, resolve
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.history.group_life_events import group_life_events
-from analytics.replay.history.tables import HISTORY
+from analytics.replay.history.group_history import group_history
 from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules
-from tests.support.decoded_frames import frames_of
+from tests.support.history_log import Written, history_rows, rows_by_group, topic_names
+from tests.support.reference_offsets import GroupRecord
 from tests.support.scripted_groups import (
     TOPIC,
     TOPIC_ID,
@@ -26,9 +25,6 @@ from tests.support.scripted_groups import (
     classic_group,
     consumer_group,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
 
 OFFSETS = "__consumer_offsets"
 GROUPS, ACTS = 120, 24
@@ -54,14 +50,11 @@ def compacted(records: Log, cleaned_until: int, random: Random) -> Log:
     return kept
 
 
-def rows_of(logs: dict[int, Log]) -> dict[str, list[dict[str, Any]]]:
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+def written(logs: dict[int, Log]) -> Iterator[Written]:
     for partition, log in logs.items():
-        for offset, record in log:
-            place = {"topic": OFFSETS, "partition": partition, "offset": offset, "leader_epoch": 1}
-            place |= {"batch_offset": record.batch, "is_tombstone": record.value is None}
-            rows[record.table].append({**place, "key": record.key, "value": record.value})
-    return rows
+        for offset, each in log:
+            record = GroupRecord(partition, offset, each.table, each.key, each.value)
+            yield Written(record, each.batch)
 
 
 def with_commits(script: Scripted) -> Scripted:
@@ -78,7 +71,7 @@ def with_commits(script: Scripted) -> Scripted:
 class Found:
     """Changes of members, epochs and events of groups, in each log."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self) -> None:
         """Compact logs of random groups at random offsets, and replay both."""
         self.scripts: dict[int, Scripted] = {}
         self.cleaned: dict[int, int] = {}
@@ -102,17 +95,12 @@ class Found:
         }
         placed = {where[number]: log for number, log in logs.items()}
         coverage = replace(WHOLE, shown_from=told, cleaned_until=told)
-        given = {
-            "cut": frames_of(spark, rows_of(placed), (*KINDS, "offset_commit")),
-            "topics": spark.createDataFrame([(TOPIC, TOPIC_ID)], "topic string, topic_id string"),
-            "rules": replay_rules("4.2"),
-            "coverage": coverage,
-        }
-        made = resolve(needed_for(HISTORY, ["membership_changes", "group_epochs"]), given)
-        self.changes = _by_group(made["membership_changes"].collect())
-        self.epochs = _by_group(made["group_epochs"].collect())
-        events = group_life_events(made["group_steps"], made["group_epochs"], coverage)
-        self.events = _by_group(events.collect())
+        rows = history_rows(written(placed))
+        names = topic_names({TOPIC_ID: TOPIC})
+        made = group_history(rows, names, replay_rules("4.2"), coverage)
+        self.changes = rows_by_group(made["membership_changes"])
+        self.epochs = rows_by_group(made["group_epochs"])
+        self.events = rows_by_group(made["events"])
 
 
 def _renamed(record: Record) -> Record:
@@ -127,16 +115,9 @@ def _renamed(record: Record) -> Record:
     )
 
 
-def _by_group(rows: list[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row.group_id].append(row)
-    return found
-
-
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> Found:
-    return Found(spark)
+def found() -> Found:
+    return Found()
 
 
 def test_what_is_not_marked_happened_just_so(found: Found) -> None:
@@ -153,7 +134,7 @@ def test_what_is_not_marked_happened_just_so(found: Found) -> None:
     assert sure > GROUPS
 
 
-def _said(script: Scripted, row: Row) -> tuple[Any, ...]:
+def _said(script: Scripted, row: SimpleNamespace) -> tuple[Any, ...]:
     batch = script.records[row.record_offset].batch
     return row.change, row.member_id, batch, row.epoch, tuple(row.gained), tuple(row.lost)
 
@@ -168,7 +149,7 @@ def test_who_is_marked_was_there_by_then_with_what_it_gained(found: Found) -> No
             assert set(row.gained) <= there[row.member_id], (script.group, row)
 
 
-def _members(changes: list[Row], offset: int) -> dict[str, set[str]]:
+def _members(changes: list[SimpleNamespace], offset: int) -> dict[str, set[str]]:
     """Return who was there and with what, from the record at an offset on."""
     there: dict[str, set[str]] = {}
     for row in sorted(changes, key=lambda row: (row.record_offset, row.change != "left")):
@@ -220,7 +201,7 @@ def test_how_many_epochs_left_no_record_is_told_beside_the_counts(found: Found) 
         assert re.fullmatch(r"\d members, [^;]+; \d+ before it left no record", detail)
 
 
-def _counted(row: Row) -> tuple[Any, ...]:
+def _counted(row: SimpleNamespace) -> tuple[Any, ...]:
     compared = row.members_joined, row.members_left, row.partitions_moved, row.missing_before
     return row.epoch, row.from_offset, row.member_count, *compared
 

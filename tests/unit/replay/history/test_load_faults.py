@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.graph import needed_for, resolve
-from analytics.replay.history.tables import HISTORY
+from analytics.replay.history.group_history import faults_of
 from analytics.replay.log.rules import replay_rules
 from schemas.load_faults import load_faults as known_faults
-from tests.support.decoded_frames import frame_of, frames_of
-from tests.support.group_histories import TABLES, decoded_rows, random_history, random_records
-from tests.support.reference_loading import Fault, faults_of
+from tests.support.group_histories import random_history, random_records
+from tests.support.history_log import history_rows
+from tests.support.reference_loading import Fault
+from tests.support.reference_loading import faults_of as faults_when_loading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from pyspark.sql import DataFrame, Row, SparkSession
 
     from tests.support.reference_offsets import GroupRecord
 
@@ -27,27 +26,21 @@ STOPPING = known_faults().stopping
 
 
 def found_faults(
-    spark: SparkSession,
-    records: Iterable[GroupRecord],
-    release: str,
-    undecoded: DataFrame | None = None,
-) -> list[Row]:
-    tables = (*TABLES, "share_group_partition_metadata", "undecoded")
-    decoded = frames_of(spark, decoded_rows(records), tables)
-    if undecoded is not None:
-        decoded["undecoded"] = undecoded
-    given = {"cut": decoded, "rules": replay_rules(release)}
-    return resolve(needed_for(HISTORY, ("load_faults",)), given)["load_faults"].collect()
+    records: Iterable[GroupRecord], release: str, undecoded: Iterable[dict[str, Any]] = ()
+) -> list[SimpleNamespace]:
+    rows = history_rows(records, undecoded)
+    faults = faults_of(rows, replay_rules(release))["load_faults"]
+    return [SimpleNamespace(**each) for each in faults.iter_rows(named=True)]
 
 
-def check_random_logs(spark: SparkSession, release: str, seed: str, number: int) -> Counter[str]:
+def check_random_logs(release: str, seed: str, number: int) -> Counter[str]:
     """Hold found faults against those of loading; returns how many there were of each."""
     chance = random.Random(seed)
     # In the second half no group meets one of another type, which ends what can be compared.
     kinds = [random_records] * number + [random_history] * number
     logs = [kind(chance, each, release) for each, kind in enumerate(kinds)]
-    expected = {fault for log in logs for fault in faults_of(log, release)}
-    rows = found_faults(spark, [record for log in logs for record in log], release)
+    expected = {fault for log in logs for fault in faults_when_loading(log, release)}
+    rows = found_faults([record for log in logs for record in log], release)
     found = {Fault(row.coordinator_partition, row.record_offset, row.fault) for row in rows}
     ends = {each.partition: each.offset for each in expected if each.fault == "other_type"}
     sure = {each for each in found if each.offset <= ends.get(each.partition, each.offset)}
@@ -58,9 +51,9 @@ def check_random_logs(spark: SparkSession, release: str, seed: str, number: int)
 
 @pytest.mark.parametrize("release", ["4.0", "4.3"])
 def test_faults_of_random_logs_are_those_that_loading_them_finds(
-    spark: SparkSession, release: str
+    release: str,
 ) -> None:
-    told = check_random_logs(spark, release, seed=release, number=150)
+    told = check_random_logs(release, seed=release, number=150)
     of_4_0 = {"no_group", "no_member"}
     every = STOPPING | known_faults().tolerated
     assert told.keys() == (every if release == "4.0" else every - of_4_0)
@@ -70,23 +63,26 @@ def test_faults_of_random_logs_are_those_that_loading_them_finds(
 @pytest.mark.parametrize("release", ["4.0", "4.1", "4.2", "4.3"])
 @pytest.mark.parametrize("seed", ["one", "two"])
 def test_faults_of_thousands_of_random_logs_are_those_that_loading_them_finds(
-    spark: SparkSession, release: str, seed: str
+    release: str, seed: str
 ) -> None:
-    assert check_random_logs(spark, release, seed, number=500)
+    assert check_random_logs(release, seed, number=500)
 
 
-def test_a_record_that_brokers_cannot_read_is_a_fault_and_one_they_may_know_is_none(
-    spark: SparkSession,
-) -> None:
+def test_a_record_that_brokers_cannot_read_is_a_fault_and_one_they_may_know_is_none() -> None:
     reasons = ["truncated", "unknown_record_type", "null_key", "invalid_utf8"]
     rows = [
-        {"topic": topic, "partition": 3, "offset": offset, "reason": reason, "detail": "why"}
+        {
+            "topic": topic,
+            "coordinator_partition": 3,
+            "offset": offset,
+            "reason": reason,
+            "detail": "why",
+        }
         for topic in ("__consumer_offsets", "__share_group_state", "__cluster_metadata")
         for offset, reason in enumerate(reasons)
     ]
-    damaged = {"topic": "__consumer_offsets", "partition": 3, "reason": "bad_crc"}
-    undecoded = frame_of(spark, "undecoded", [*rows, damaged])
-    found = found_faults(spark, [], "2.8", undecoded)
+    damaged = {"topic": "__consumer_offsets", "coordinator_partition": 3, "reason": "bad_crc"}
+    found = found_faults([], "2.8", [*rows, damaged])
     assert sorted(
         (row.topic, row.record_offset, row.fault, row.stops_loading) for row in found
     ) == [
@@ -96,8 +92,8 @@ def test_a_record_that_brokers_cannot_read_is_a_fault_and_one_they_may_know_is_n
     ]
 
 
-def test_the_classic_coordinator_passes_over_what_it_does_not_know(spark: SparkSession) -> None:
+def test_the_classic_coordinator_passes_over_what_it_does_not_know() -> None:
     chance = random.Random(1)
     logs = [random_records(chance, each, "4.1") for each in range(20)]
-    assert any(fault for log in logs for fault in faults_of(log, "4.1"))
-    assert found_faults(spark, [record for log in logs for record in log], "3.9") == []
+    assert any(fault for log in logs for fault in faults_when_loading(log, "4.1"))
+    assert found_faults([record for log in logs for record in log], "3.9") == []

@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
 
 import pytest
 
-from analytics.replay.graph import needed_for, resolve
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.history.tables import HISTORY
+from analytics.replay.history.group_history import group_history
 from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules
-from tests.support.decoded_frames import frames_of
+from tests.support.history_log import Written, history_rows, rows_by_group, topic_names
+from tests.support.reference_offsets import GroupRecord
 from tests.support.scripted_groups import TOPIC, TOPIC_ID, Scripted, classic_group, consumer_group
 
-if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
-
-OFFSETS = "__consumer_offsets"
 GROUPS, ACTS = 150, 24
 TABLES = ("assignment_history", "group_epochs", "membership_changes")
-Found = dict[str, dict[str, list["Row"]]]
-
-
-def rows_of(scripts: list[Scripted]) -> dict[str, list[dict[str, Any]]]:
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for partition, script in enumerate(scripts):
-        for offset, record in enumerate(script.records):
-            rows[record.table].append(
-                {
-                    "topic": OFFSETS,
-                    "partition": partition,
-                    "offset": offset,
-                    "leader_epoch": 1,
-                    "batch_offset": record.batch,
-                    "is_tombstone": record.value is None,
-                    "key": record.key,
-                    "value": record.value,
-                }
-            )
-    return rows
+Found = dict[str, dict[str, list[SimpleNamespace]]]
 
 
 @pytest.fixture(scope="module")
@@ -51,22 +26,14 @@ def scripts() -> list[Scripted]:
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession, scripts: list[Scripted]) -> Found:
-    decoded = frames_of(spark, rows_of(scripts), (*KINDS, "offset_commit"))
-    topics = spark.createDataFrame([(TOPIC, TOPIC_ID)], "topic string, topic_id string")
-    given = {
-        "cut": decoded,
-        "topics": topics,
-        "rules": replay_rules("4.3"),
-        "coverage": WHOLE,
-    }
-    made = resolve(needed_for(HISTORY, TABLES), given)
-    by_table: Found = {}
-    for name in TABLES:
-        by_group = by_table.setdefault(name, defaultdict(list))
-        for row in made[name].collect():
-            by_group[row.group_id].append(row)
-    return by_table
+def found(scripts: list[Scripted]) -> Found:
+    rows = history_rows(
+        Written(GroupRecord(partition, offset, each.table, each.key, each.value), each.batch)
+        for partition, script in enumerate(scripts)
+        for offset, each in enumerate(script.records)
+    )
+    made = group_history(rows, topic_names({TOPIC_ID: TOPIC}), replay_rules("4.3"), WHOLE)
+    return {name: rows_by_group(made[name]) for name in TABLES}
 
 
 def test_every_epoch_is_there_with_its_members(found: Found, scripts: list[Scripted]) -> None:
