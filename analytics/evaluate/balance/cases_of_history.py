@@ -24,7 +24,6 @@ from analytics.evaluate.balance.stretches import sizes_in, stretches
 from analytics.replay.groups.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
 from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
 
-PRESENCE, SUBSCRIPTION = "presence", "subscription"
 _LIFE = ("coordinator_partition", "group_id", "life")
 _EPOCH = ("group_id", "epoch_no")
 UNREAD = "an assignment in it is not of the consumer protocol"

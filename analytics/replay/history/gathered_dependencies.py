@@ -33,7 +33,7 @@ def dependency_events(
     offsets: DataFrame,
     assigned: DataFrame,
 ) -> dict[str, DataFrame]:
-    """Return, as `events`, what befell coordinators, topics and settings (`coordinator_changed`...).
+    """Return, as `events`, what befell coordinators, topics and settings of groups.
 
     Args:
         metadata: The metadata log at an instant.

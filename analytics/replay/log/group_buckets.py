@@ -71,28 +71,29 @@ class GroupRows:
         """Make the same, and bring it here: what is little although the rows may be many."""
         if self.here is not None:
             return make(self.here)
-        return {name: _polars(made.toArrow()) for name, made in self.made(make, schemas).items()}
+        return {name: from_spark(made) for name, made in self.made(make, schemas).items()}
 
 
 def group_rows(
     frames: Mapping[str, DataFrame],
     weights: Mapping[str, Column] | None = None,
-    most_rows: int = MOST_ROWS,
+    most_rows: int | None = None,
 ) -> GroupRows:
     """Gather rows of groups; those that are few are computed and brought here at once.
 
     Args:
         frames: By name; each with `GROUP_KEY`.
         weights: By name: how many rows one of a frame counts for, where it is not one.
-        most_rows: So many are looked at in one go.
+        most_rows: So many are looked at in one go; `MOST_ROWS` where it is None.
     """
+    most = most_rows or MOST_ROWS
     counted = [
         frame.agg(F.sum((weights or {}).get(name, F.lit(1))).alias("rows"))
         for name, frame in frames.items()
     ]
     (rows,) = union_all(counted).agg(F.sum("rows")).first() or (0,)
-    if (rows or 0) > most_rows:
-        return GroupRows(frames, None, -(-rows // most_rows))
+    if (rows or 0) > most:
+        return GroupRows(frames, None, -(-rows // most))
     here = {name: from_spark(frame) for name, frame in frames.items()}
     return GroupRows(frames, here, 1)
 
