@@ -21,8 +21,6 @@ from analytics.replay.history.gathered_share import made_of_share_state
 from analytics.replay.history.group_events import group_events
 from analytics.replay.history.topic_names import named_topics, topic_names
 from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.log.as_of import Decoded
-from analytics.replay.log.rules import ReplayRules
 from analytics.replay.offsets.commit_groups import commit_frames, made_of_offsets
 from analytics.replay.offsets.offset_history import OfTopics
 from analytics.replay.offsets.removal_frames import removals

@@ -30,7 +30,7 @@ def held_in_epochs(console: Console, state: Replayed, **options: Any) -> pl.Data
 
 
 def numbered(runs: DataFrame) -> DataFrame:
-    """Return runs of `analytics.replay.history.assignment_intervals` as `cases_of_history` takes them."""
+    """Return `analytics.replay.history.assignment_intervals` as `cases_of_history` takes them."""
     number = F.col("until.epoch_no")
     last = F.when(F.col("until.is_closing"), number).otherwise(number - 1)
     return runs.where(F.col("until").isNull() | number.isNotNull()).select(
