@@ -1,1 +1,26 @@
-"""Bytes to tables to answers: `wire`, `dump`, `decode`, then `replay` and `evaluate`."""
+"""Bytes to tables to answers: `wire`, `dump`, `decode`, then `replay` and `evaluate`.
+
+`open_dump` is the door for notebooks and jobs of others; Spark's side is loaded when it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analytics.library.dump import Dump, open_dump
+    from analytics.library.state import State
+
+__all__ = ["Dump", "State", "open_dump"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - of what is asked for
+    if name in {"Dump", "open_dump"}:
+        from analytics.library import dump  # noqa: PLC0415 - heavy
+
+        return getattr(dump, name)
+    if name == "State":
+        from analytics.library.state import State  # noqa: PLC0415
+
+        return State
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from benchmarks.command import GROUPSCOPE, run_command
 from benchmarks.data import Data, size_of
@@ -18,7 +19,6 @@ from jobs.cli.console import Console
 from jobs.runs.describe.source import NEEDS
 from jobs.runs.lag.run import NEEDS as LAG_NEEDS
 from jobs.runs.replay.run import replay_into
-from jobs.workspaces.stored_tables import StoredTables
 
 _PARTITIONS = 4
 _ANSWERED = (0, 3)

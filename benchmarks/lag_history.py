@@ -23,11 +23,11 @@ import pyarrow.parquet as pq
 from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory
 from benchmarks.measure import Contestant, ratio
 from benchmarks.report import Figure, Report
-from jobs.workspaces.stored_tables import StoredTables
 from schemas.evaluation_rules import lag_rules
 
 if TYPE_CHECKING:

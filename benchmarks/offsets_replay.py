@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from analytics.replay.log.rules import NEWEST, replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets
+from analytics.tables.decoded_frames import decoded_frames
 from analytics.workspace import Workspace
 from benchmarks.generate import Options, write_dump
 from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
@@ -19,7 +20,6 @@ from benchmarks.report import Figure, Report
 from jobs.cli.console import Console
 from jobs.runs.decode.run import decode_into
 from jobs.spark.session import spark_session
-from jobs.workspaces.decoded_frames import decoded_frames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import click
 
-NO_TRANSACTIONS, COMPLETE_ARCHIVE = "no-transactions", "complete-archive"
-CLEAN_ELECTIONS = "clean-elections"
+from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, COMPLETE_ARCHIVE, NO_TRANSACTIONS
 
 _WORDS = {
     NO_TRANSACTIONS: "no commit in the archived rows was made in a transaction",
@@ -32,31 +30,6 @@ assume_option = click.option(
     "as if no election lost commits but those that the dump shows; repeatable.",
 )
 """`--assume` as `assume: tuple[str, ...]`, in one order."""
-
-
-def archived(manifest: Mapping[str, Any], topic: str) -> frozenset[int]:
-    """Return the partitions of an internal topic whose records are archived rows."""
-    return frozenset(
-        each["partition"]
-        for each in manifest["partitions"]
-        if each["topic"] == topic and each.get("copy", "") is None
-    )
-
-
-def assumed_of(manifest: Mapping[str, Any], assume: Iterable[str]) -> list[str]:
-    """Return what is assumed of a dump: only of what it cannot tell itself."""
-    rows = manifest["partitions"]
-    open_questions: set[str] = set()
-    if any(each.get("copy", "") is None for each in rows):
-        open_questions |= {NO_TRANSACTIONS, COMPLETE_ARCHIVE}
-    if any(each.get("unjudged_elections") for each in rows):
-        open_questions.add(CLEAN_ELECTIONS)
-    return sorted(open_questions & set(assume))
-
-
-def assumed_in(manifest: Mapping[str, Any]) -> list[str]:
-    """Return what was assumed when a workspace was replayed."""
-    return list(manifest.get("replay", {}).get("assumed", ()))
 
 
 def sentences(assumed: Iterable[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobs.cli.version import VERSION
+from analytics.version import VERSION
 
 
 def keep_traceback(error: Exception, arguments: Sequence[str]) -> str:

@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
 
 import click
 
+from analytics.replay.dump.written_instants import END, EPOCH, BeforeEnd, moment, shown
 from jobs.cli.console import Console
 
-END: Final = "end"
-"""Stands for the end of the dump, whenever that is."""
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RELATIVE = re.compile(r"-(\d{1,6})([smhd])")
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 MILLISECONDS = re.compile(r"-?\d{9,}")
 """Nine digits or more are epoch milliseconds; fewer would be a year or a compact date."""
-
-
-@dataclass(frozen=True)
-class BeforeEnd:
-    """An instant before the end of the dump; `jobs.cli.dump_time` resolves it.
-
-    Attributes:
-        milliseconds: How long before.
-    """
-
-    milliseconds: int
 
 
 class Instant(click.ParamType["int | BeforeEnd | None"]):
@@ -78,23 +61,3 @@ class Instant(click.ParamType["int | BeforeEnd | None"]):
         except OverflowError:
             self.fail(f"invalid time {text!r}: it is outside the years 1 to 9999", param, ctx)
         return time_ms
-
-
-def shown(when: datetime) -> str:
-    """Return the instant as it is printed everywhere: UTC, milliseconds, Z."""
-    utc = when.astimezone(UTC).replace(tzinfo=None)
-    return utc.isoformat(timespec="milliseconds") + "Z"
-
-
-def moment(time_ms: int) -> datetime:
-    """Return the instant of epoch milliseconds."""
-    return EPOCH + timedelta(milliseconds=time_ms)
-
-
-def as_of_said(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> dict[str, Any]:
-    """Return an instant as manifests and answers have it: `time` (ISO 8601 or null), `offsets`."""
-    time = None if time_ms is None else shown(moment(time_ms))
-    return {
-        "time": time,
-        "offsets": {f"{topic}-{number}": end for (topic, number), end in sorted(offsets.items())},
-    }

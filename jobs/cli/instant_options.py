@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 from click.core import ParameterSource
 
-from jobs.cli.instant import END, BeforeEnd, Instant
+from analytics.replay.dump.written_instants import END, BeforeEnd
+from jobs.cli.instant import Instant
 from jobs.cli.options import in_order
 from schemas import TOPICS
 

@@ -17,12 +17,12 @@ from analytics.errors import (
     OutputRefusedError,
 )
 from analytics.libraries_later import withhold_libraries
+from analytics.version import VERSION
 from jobs.cli.crash import keep_traceback
 from jobs.cli.installation import check_one_root
 from jobs.cli.options import NO_COLOR, output_options
 from jobs.cli.refusals import refusal
 from jobs.cli.subcommands import ENVIRONMENT_PREFIX, CommandGroup
-from jobs.cli.version import VERSION
 from reports.columns import printable
 from reports.layout.output_format import UnknownColumnError
 

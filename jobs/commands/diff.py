@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from analytics.replay.dump.written_instants import END, BeforeEnd
 from jobs.cli.assumptions import assume_option
 from jobs.cli.console import Console, pass_console
-from jobs.cli.instant import END, BeforeEnd, Instant
+from jobs.cli.instant import Instant
 from jobs.cli.instant_options import asked_instant
 from jobs.cli.options import (
     group_options,

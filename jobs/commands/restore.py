@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from analytics.replay.dump.written_instants import END, BeforeEnd
 from jobs.cli.asking_options import asking_options
 from jobs.cli.console import Console, pass_console
-from jobs.cli.instant import END, BeforeEnd
 from jobs.cli.options import end_offsets_option, inputs_argument
 from jobs.cli.rows_options import table_option
 

@@ -14,25 +14,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from analytics.decode.run.workload import is_small_workspace
 from analytics.decode.selection import Selection
+from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.graph import Step, needed_for, resolve
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.log.as_of import above_log_starts, cut_all
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE
+from analytics.tables.decoded_frames import decoded_frames
+from analytics.tables.selected_frames import selected_frames
+from analytics.tables.stored_tables import folder_of
+from analytics.tables.table_frames import table_frame
+from analytics.tables.written_tables import collected
 from analytics.workspace import Workspace
-from jobs.cli.assumptions import assumed_in
-from jobs.runs.replay.coverage import coverage_of, log_starts, topics_beside
 from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed_instant import replayed_instant
 from jobs.spark.progress import progress
 from jobs.spark.session import spark_session
-from jobs.spark.workload import is_small_workspace
-from jobs.workspaces.decoded_frames import decoded_frames
-from jobs.workspaces.selected_frames import selected_frames
-from jobs.workspaces.stored_tables import folder_of
-from jobs.workspaces.table_frames import table_frame
-from jobs.workspaces.written_tables import collected
 from schemas import table, tables
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from analytics.dump.files.model import CLUSTER_METADATA, Note
 from analytics.dump.inspection.manifest import SCHEMA_VERSION, Findings, build_manifest
 from analytics.dump.inspection.study import study
 from analytics.dump.records.sample import TOMBSTONE
-from jobs.cli.dump_time import last_record_time
-from jobs.cli.version import VERSION
+from analytics.replay.dump.times import last_record_time
+from analytics.version import VERSION
 from schemas import record_types
 
 if TYPE_CHECKING:

@@ -25,10 +25,11 @@ from analytics.evaluate.offset_verdicts.words import (
     place_of,
     verdict_row,
 )
-from jobs.cli.assumptions import CLEAN_ELECTIONS, assumed_in
-from jobs.cli.dump_time import first_time, last_time, resolved_time
-from jobs.cli.instant import BeforeEnd
-from jobs.cli.instant import shown as iso
+from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
+from analytics.replay.dump.times import first_time, last_time, resolved_time
+from analytics.replay.dump.written_instants import BeforeEnd
+from analytics.replay.dump.written_instants import shown as iso
+from analytics.tables.stored_tables import StoredTables
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.lag.end_offsets import end_offsets_at
 from jobs.runs.limits.coordinator_evidence import coordinator_evidence
@@ -39,7 +40,6 @@ from jobs.runs.limits.lost_share_state import share_losses
 from jobs.runs.limits.unread_members import COLUMNS as UNREAD
 from jobs.runs.limits.unread_members import with_unread
 from jobs.runs.replay.replayed import replayed
-from jobs.workspaces.stored_tables import StoredTables
 from reports.layout.nothing import nothing
 from reports.row_formats import Section, shown
 from reports.timeline.events import EVIDENCE, event_rows

@@ -19,6 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analytics.decode.run.workload import QUERIES_BY_SIZE
 from analytics.libraries_later import release_libraries
 from analytics.spark_worker import OWN
 from jobs.cli.console import Console
@@ -54,19 +55,9 @@ LOCALLY = {
 """What suits one process on one machine: no port for others."""
 
 BY_SIZE = {
-    # Compiling a query, by Spark to bytecode and by the JVM to machine code, takes seconds; it
-    # cannot pay where all tables together are read in less.
-    "spark.sql.codegen.wholeStage": ("false", "true"),
-    "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
-    # A job for every shuffle and broadcast, each planned anew from what the last one measured.
-    "spark.sql.adaptive.enabled": ("false", "true"),
-    "spark.sql.autoBroadcastJoinThreshold": ("-1", "10MB"),
-    # 200, the default, suit a cluster: each is a file for every task.
-    "spark.sql.shuffle.partitions": ("1", "64"),
+    **QUERIES_BY_SIZE,
     # What each operator of each task takes, and zeroes, before it has seen a row; 64 MB by default.
     "spark.buffer.pageSize": ("1m", "16m"),
-    # There are far more offsets than the small first map of an aggregation has room for.
-    "spark.sql.codegen.aggregate.map.twolevel.enabled": ("true", "false"),
 }
 """What suits a few megabytes on one machine, where planning a query costs more than running it, and
 what suits all else there: also Spark's own defaults are named, because a JVM remembers the

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
+from analytics.decode.run.publication import LISTING
 from analytics.dump.files.storage import join, storage_of
+from analytics.version import VERSION
 from analytics.workspace import MANIFEST, Workspace
-from jobs.cli.version import VERSION
 
 if TYPE_CHECKING:
     from analytics.dump.files.inputs import Inputs
 
-LISTING = "input_listing"
-"""In a manifest: a digest of names, sizes and times of the files that were read."""
 _KEEPS = "keep_below_log_start"
 
 

@@ -18,10 +18,10 @@ from analytics.redaction.documents import redacted_document
 from analytics.redaction.pseudonyms import Pseudonyms
 from analytics.redaction.tables import Names, names_in, names_of_document, redacted
 from analytics.redaction.text import NamesInText
+from analytics.tables.decoded_workspace import REDACTED
+from analytics.tables.staged_tables import part_of, staged_path
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DATA_LOGS, DECODED, DIVERGED, EVALUATIONS, HISTORY, STATE, Workspace
-from jobs.workspaces.decoded_workspace import REDACTED
-from jobs.workspaces.staged_tables import part_of, staged_path
-from jobs.workspaces.stored_tables import StoredTables
 from schemas import table, tables
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.workspaces.stored_tables import StoredTables
 from tests.verdicts.happened import LOST
 from tests.verdicts.truth import read_truth
 

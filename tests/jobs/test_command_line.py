@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jobs.cli.version import VERSION
+from analytics.version import VERSION
 from tests.conftest import Groupscope
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from analytics.decode.empty import empty_parts
+from analytics.decode.run.decoding import Decoding
+from analytics.decode.run.manifest import decode_manifest
+from analytics.decode.run.reconciliation import accounts_of
 from analytics.decode.tasks import Settings, packed, run_task
 from analytics.dump.copies.plan import plan
 from analytics.workspace import DECODED, DIVERGED, Workspace
-from jobs.runs.decode.decoding import Decoding
-from jobs.runs.decode.manifest import decode_manifest
-from jobs.runs.decode.reconciliation import accounts_of
 
 
 def decoded_here(inputs: list[str], folder: Path) -> Workspace:

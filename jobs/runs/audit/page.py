@@ -10,8 +10,8 @@ from typing import Any, Final
 import pyarrow.compute as pc
 
 from analytics.errors import CannotTellError, WorkspaceError
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.workspaces.stored_tables import StoredTables
 from reports.page.build import OF_GROUPS, TABLES, page_of
 from reports.page.groups import worst_groups
 from reports.page.model import Page

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.errors import CannotTellError
 from analytics.evaluate.findings.changes import with_changes
 from analytics.redaction.documents import WITHHELD
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.audit_config import configured_rules
 from jobs.cli.held_console import HeldConsole
@@ -30,7 +31,6 @@ from jobs.runs.replay.kept_replay import forget_answers, of_folder, replay_into_
 from jobs.runs.replay.replayed import replayed
 from jobs.spark.session import one_session
 from jobs.workspaces.redacted_workspace import Redactor, key_in, redact_into
-from jobs.workspaces.stored_tables import StoredTables
 from jobs.workspaces.written_text import write_text
 from reports.audit.metrics import MEASURED, Audited, metrics_of
 from reports.audit.rows import answer_of, json_lines

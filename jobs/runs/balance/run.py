@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.balance.placement import Placement, placement
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.balance.tables import NEEDS, NEEDS_OF_HISTORY, tables_ever, tables_now
@@ -16,7 +17,6 @@ from jobs.runs.limits.group_completeness import Untold
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups
 from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
-from jobs.workspaces.stored_tables import StoredTables
 from reports.balance.rows import alternatives_section, balance_section
 from reports.layout.nothing import nothing
 from reports.layout.section import raw_section

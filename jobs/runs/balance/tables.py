@@ -20,9 +20,9 @@ from analytics.evaluate.balance.subscriptions import resolved_expressions, subto
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
 from analytics.evaluate.balance.topic_sizes import AROUND, TOLD_BY, topic_sizes
 from analytics.evaluate.contract_table import table_of
+from analytics.tables.stored_tables import StoredTables
 from jobs.runs.replay.counted_records import CountedRecords
 from jobs.runs.replay.whole_groups import frame_of, group_buckets
-from jobs.workspaces.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

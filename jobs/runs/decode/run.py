@@ -6,37 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from analytics.decode.data_logs import data_log_parts
-from analytics.decode.divergences import divergences_part
-from analytics.decode.elections import (
-    partition_counts,
-    registered_partitions,
-    with_elections,
-)
+from analytics.decode.run.decoding import decode_dump
+from analytics.decode.run.publication import published
+from analytics.decode.run.workload import is_small_dump
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
-from analytics.decode.undecoded_losses import with_undecoded_losses
-from analytics.decode.unjudged_elections import with_unjudged_elections
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
 from analytics.errors import InputNotRecognizedError
-from analytics.workspace import FOLDERS, Workspace
+from analytics.workspace import Workspace
 from jobs.cli.undecoded_limit import is_exceeded
-from jobs.runs.decode.decoding import Decoding, decode_dump
-from jobs.runs.decode.manifest import decode_manifest
-from jobs.runs.decode.reconciliation import accounts_of
 from jobs.runs.limits.unread_partitions import is_unread
+from jobs.spark.progress import progress
 from jobs.spark.session import spark_session
-from jobs.spark.workload import is_small_dump
-from jobs.workspaces.kept_workspace import LISTING, input_listing
+from jobs.workspaces.kept_workspace import input_listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analytics.dump.files.inputs import Inputs
-    from analytics.dump.files.model import Plan
-    from analytics.workspace import Staging
     from jobs.cli.console import Console
     from jobs.cli.undecoded_limit import Limit
 
@@ -116,59 +104,20 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
                 planned,
                 found.raw_rows,
                 settings,
-                console,
                 options,
+                progress(spark, console, "decoding"),
             )
-        return _publish(console, staging, found, options, settings, planned, decoding, listing)
+        manifest = published(staging, found, planned, decoding, settings, options, listing=listing)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
         raise
+    _tell(console, manifest)
+    return DecodeResult(manifest)
 
 
-def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
-    console: Console,
-    staging: Staging,
-    found: Inputs,
-    options: PlanOptions,
-    settings: Settings,
-    planned: Plan,
-    decoding: Decoding,
-    listing: str | None,
-) -> DecodeResult:
-    registered = registered_partitions(decoding.parts, staging.location)
-    planned = with_elections(planned, registered)
-    accounts = accounts_of(planned, decoding)
-    said = {
-        "topics": sorted(options.topics or ()),
-        "partitions": sorted(options.partitions or ()),
-        "groups": list(settings.selection.groups),
-        "exclude_groups": list(settings.selection.exclude_groups),
-        "data_topics": list(settings.selection.topics),
-        "prefer_copy": options.prefer_copy,
-        "topic_partition": options.topic_partition,
-        "strict_high_watermark": options.edges.strict_high_watermark,
-        "keep_below_log_start": options.edges.keep_below_log_start,
-        "value_encoding": options.value_encoding,
-    }
-    manifest = with_unjudged_elections(
-        with_undecoded_losses(
-            decode_manifest(found.given, said, planned, decoding, accounts),
-            decoding.parts,
-            staging.location,
-        ),
-        registered,
-    )
-    manifest["registered_partitions"] = partition_counts(registered)
-    manifest["records_lost"] = sum(
-        each.summary.records_lost for each in decoding.slices if each.summary
-    )
-    manifest[LISTING] = listing
-    divergences = divergences_part(
-        staging.location, planned.divergences, decoding.groups_only_there
-    )
-    data_logs = data_log_parts(staging.location, planned.copies)
-    staging.publish([*decoding.parts, divergences, *data_logs], FOLDERS, manifest)
+def _tell(console: Console, manifest: Mapping[str, Any]) -> None:
+    """Say what could not be read, and what changed meanwhile."""
     for each in manifest["unreadable"]:
         console.warn(": ".join(each[name] for name in ("copy", "segment", "why") if each[name]))
     for each in manifest["partitions"]:
@@ -176,4 +125,3 @@ def _publish(  # noqa: PLR0913, PLR0917 - what a run is made of
             console.warn(
                 f"{each['copy']}: {each['topic']}-{each['partition']} changed while it was read"
             )
-    return DecodeResult(manifest)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import recognize
-from jobs.cli.instant import END, BeforeEnd
+from analytics.replay.dump.written_instants import END, BeforeEnd
+from analytics.tables.stored_tables import StoredTables
 from jobs.runs.replay.replayed import Replayed, replayed
-from jobs.workspaces.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console

@@ -15,6 +15,8 @@ from analytics.evaluate.diff.elections import lost_lines
 from analytics.evaluate.diff.groups import changed_groups, changed_members
 from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
+from analytics.replay.dump.followed_lines import lines_said
+from analytics.tables.stored_tables import StoredTables
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, Untold
 from jobs.runs.limits.group_selection import CANNOT_TELL, DONE, NOT_THERE
@@ -25,9 +27,8 @@ from jobs.runs.limits.incomplete_groups import (
     untold_of_two,
 )
 from jobs.runs.replay.answered_instant import answered_instant
-from jobs.runs.replay.followed_lines import followed_copies, lines_said
+from jobs.runs.replay.followed_lines import followed_copies
 from jobs.spark.session import one_session
-from jobs.workspaces.stored_tables import StoredTables
 from reports.diff.sections import Difference, told
 
 if TYPE_CHECKING:

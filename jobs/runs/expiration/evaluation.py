@@ -12,6 +12,8 @@ from analytics.evaluate.contract_table import table_of_frame
 from analytics.evaluate.expiration.offset_log import GroupRecords
 from analytics.evaluate.expiration.offset_removals import Cluster
 from analytics.evaluate.expiration.tables import ExpirationQuestion, Known, expiration_tables
+from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.coverage import coverage_of, log_starts
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.cut_frames import cut, timeless_ends
 from analytics.replay.log.rules import replay_rules
@@ -19,8 +21,6 @@ from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_sta
 from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
 from analytics.workspace import Workspace
-from jobs.cli.assumptions import assumed_in
-from jobs.runs.replay.coverage import coverage_of, log_starts
 from jobs.runs.replay.cut_records import CutRecords
 from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed_instant import replayed_instant

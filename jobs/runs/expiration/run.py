@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL as DOUBT
 from analytics.evaluate.expiration.tables import ExpirationQuestion, LogEnds
-from jobs.cli.instant import EPOCH
+from analytics.replay.dump.written_instants import EPOCH
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source

@@ -16,10 +16,10 @@ from analytics.errors import CannotTellError
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.incident.window import Window, happened, suffering
 from analytics.evaluate.offset_verdicts.words import CANNOT_TELL as UNTOLD
+from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
+from analytics.replay.dump.written_instants import END, BeforeEnd
+from analytics.replay.dump.written_instants import shown as iso
 from analytics.workspace import Workspace
-from jobs.cli.dump_time import first_time, last_time, milliseconds, resolved_time
-from jobs.cli.instant import END, BeforeEnd
-from jobs.cli.instant import shown as iso
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.diff.run import difference_of
 from jobs.runs.forensics.rows import (

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from analytics.errors import InputUnreadableError
 from analytics.evaluate.lag.end_offset_samples import SAMPLES
-from jobs.cli.instant import EPOCH
-from jobs.workspaces.stored_tables import StoredTables
+from analytics.replay.dump.written_instants import EPOCH
+from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

@@ -15,8 +15,8 @@ from pyarrow import fs
 from analytics.decode.elections import Registered, registered_by
 from analytics.decode.unjudged_elections import Evidence, copies_of, elections_of
 from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DECODED
-from jobs.workspaces.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

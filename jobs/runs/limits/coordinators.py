@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from analytics.tables.stored_tables import StoredTables
 from jobs.runs.limits.group_completeness import OFFSETS_TOPIC
 from jobs.runs.replay.records_at import records_at
-from jobs.workspaces.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from analytics.assignors.java_order import string_hash
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.losses import Loss, lacks
+from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.losses_at import Ends, cleaned_until, leading
-from jobs.cli.assumptions import COMPLETE_ARCHIVE, assumed_in
+from analytics.tables.stored_tables import StoredTables
 from jobs.runs.limits.internal_topics import ends_of, losses_of, partition_count
 from jobs.runs.limits.undecided_offsets import undecided_of
-from jobs.workspaces.stored_tables import StoredTables
 from reports.quantities import ranges
 
 if TYPE_CHECKING:

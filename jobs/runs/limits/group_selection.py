@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
+from analytics.tables.stored_tables import StoredTables
 from jobs.runs.limits.group_completeness import Untold
 from jobs.runs.limits.refused_partitions import refused_partitions
-from jobs.workspaces.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.losses import Loss
+from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
+from analytics.replay.dump.written_instants import EPOCH
 from analytics.replay.log.losses_at import Ends, first_later, losses_at
-from jobs.cli.assumptions import CLEAN_ELECTIONS, assumed_in
-from jobs.cli.instant import EPOCH
-from jobs.workspaces.stored_tables import StoredTables
+from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

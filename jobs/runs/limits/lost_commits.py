@@ -16,14 +16,14 @@ from analytics.decode.selection import names_wanted
 from analytics.decode.unjudged_elections import Evidence, Unjudged
 from analytics.dump.files.model import METADATA_LOG
 from analytics.evaluate.offset_verdicts.lost_lines import LostLine, last_on_line
+from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
+from analytics.replay.dump.written_instants import shown
 from analytics.replay.log.losses_at import Ends, elections_since, first_later, leading
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
 from analytics.replay.offsets.effective_commits import ended_commits
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DECODED, DIVERGED
-from jobs.cli.assumptions import CLEAN_ELECTIONS, assumed_in
-from jobs.cli.instant import shown
-from jobs.workspaces.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

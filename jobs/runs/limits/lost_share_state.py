@@ -18,10 +18,10 @@ from analytics.evaluate.offset_verdicts.lost_share_state import (
     state_records,
 )
 from analytics.evaluate.offset_verdicts.words import CANNOT_TELL, Verdict, verdict_row
+from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.log.lines import time_said
 from analytics.replay.log.losses_at import leading
 from analytics.workspace import DECODED, DIVERGED
-from jobs.cli.assumptions import CLEAN_ELECTIONS, assumed_in
 from jobs.runs.limits.lost_commits import (
     Row,
     is_committed,

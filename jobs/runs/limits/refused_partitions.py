@@ -15,7 +15,7 @@ from jobs.runs.limits.group_completeness import OFFSETS_TOPIC
 from schemas import record_types
 
 if TYPE_CHECKING:
-    from jobs.workspaces.stored_tables import StoredTables
+    from analytics.tables.stored_tables import StoredTables
 
 TABLE = "load_faults"
 _FAILS = {

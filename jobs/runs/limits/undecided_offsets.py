@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.dump.inspection.archived_losses import UNDECIDED
-from jobs.cli.assumptions import archived
+from analytics.replay.dump.assumptions import archived
 from reports.quantities import count
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.compute as pc
 
 from analytics.evaluate.rebalances.tables import AskedTime
+from analytics.replay.dump.times import last_record_time, resolved_time
+from analytics.replay.dump.written_instants import EPOCH, BeforeEnd
+from analytics.replay.dump.written_instants import shown as iso
 from analytics.workspace import Workspace
-from jobs.cli.dump_time import last_record_time, resolved_time
-from jobs.cli.instant import EPOCH, BeforeEnd
-from jobs.cli.instant import shown as iso
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.limits.group_completeness import Untold
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups

@@ -12,15 +12,15 @@ from analytics.evaluate.contract_table import table_of_frame
 from analytics.evaluate.rebalances.epochs import stored_again
 from analytics.evaluate.rebalances.stalled_members import last_progress, static_owners
 from analytics.evaluate.rebalances.tables import AskedTime, rebalance_tables
-from jobs.cli.assumptions import assumed_in
+from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.coverage import coverage_of
 from jobs.runs.replay.counted_records import CountedRecords
-from jobs.runs.replay.coverage import coverage_of
 from jobs.runs.replay.replayed_instant import replayed_instant
 from jobs.runs.replay.whole_groups import frame_of, group_buckets
 
 if TYPE_CHECKING:
+    from analytics.tables.stored_tables import StoredTables
     from jobs.runs.replay.replayed import Replayed
-    from jobs.workspaces.stored_tables import StoredTables
 
 _CHANGES: Final = (
     *("group_id", "coordinator_partition", "life", "epoch", "at", "change"),

@@ -17,11 +17,11 @@ from analytics.evaluate.region.merge import Checkpoint
 from analytics.evaluate.region.seek_plan import Committed, Log, Present
 from analytics.evaluate.region.table import Dumped
 from analytics.replay.log.losses_at import cleaned_until, leading
+from analytics.tables.stored_tables import StoredTables
 from jobs.checkpoints.initial_offsets import read_initial_offsets
 from jobs.runs.lag.end_offsets import end_offsets_at
 from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, Untold
 from jobs.runs.replay.answered_instant import instant_of
-from jobs.workspaces.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from jobs.runs.region.run import Wanted

@@ -13,6 +13,7 @@ from analytics.evaluate.region.contributions import OF_REGIONS, Contribution, Pa
 from analytics.evaluate.region.drains import CANNOT_TELL as UNTOLD
 from analytics.evaluate.region.rows import tables_of
 from analytics.evaluate.region.table import Answer, Region, checkpoints_of, evaluate_regions
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.checkpoints.recognized import read_checkpoints
 from jobs.cli.settings_files import read_settings
@@ -20,7 +21,6 @@ from jobs.runs.limits.group_selection import asked_groups
 from jobs.runs.region.dump import NEEDS, dumped_groups, owners_then
 from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
-from jobs.workspaces.stored_tables import StoredTables
 from reports.layout.paragraphs import paragraphs
 from reports.region.rows import sections
 from reports.row_formats import shown

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from jobs.cli.dump_time import last_record_time
-from jobs.cli.instant import EPOCH, shown
-from jobs.workspaces.stored_tables import reading
+from analytics.replay.dump.times import last_record_time
+from analytics.replay.dump.written_instants import EPOCH, shown
+from analytics.tables.stored_tables import reading
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

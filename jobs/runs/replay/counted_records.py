@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.replay.dump.coverage import log_starts
 from analytics.replay.log.cut_frames import cut, timeless_ends
-from jobs.runs.replay.coverage import log_starts
 from jobs.runs.replay.cut_records import CutRecords
 from jobs.runs.replay.replayed_instant import replayed_instant
 

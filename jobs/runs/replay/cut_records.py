@@ -22,9 +22,9 @@ from pyarrow import fs
 from analytics.decode.selection import is_name, names_wanted
 from analytics.decode.tables import CONTROL_MARKERS, decoded_schema, spark_schema
 from analytics.replay.log.cut_frames import PLACE
+from analytics.tables.stored_tables import reading
 from analytics.workspace import DECODED, DIVERGED
 from jobs.runs.replay.records_at import from_offset
-from jobs.workspaces.stored_tables import reading
 from schemas import all_record_types, record_types
 
 if TYPE_CHECKING:

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.decode.run.workload import SMALL_BYTES
 from analytics.decode.selection import names_wanted
 from analytics.errors import GroupscopeError, InputNotRecognizedError
 from analytics.spark_worker import on_worker
+from analytics.tables.decoded_workspace import DIALECT
+from analytics.tables.staged_tables import write_rows
+from analytics.tables.stored_tables import StoredTables
+from analytics.version import VERSION
 from analytics.workspace import FOLDERS, Workspace
-from jobs.cli.version import VERSION
 from jobs.runs.replay.dialect_work import WORK, Made, Work
 from jobs.spark.progress import progress
-from jobs.spark.workload import SMALL_BYTES
-from jobs.workspaces.decoded_workspace import DIALECT
-from jobs.workspaces.staged_tables import write_rows
-from jobs.workspaces.stored_tables import StoredTables
 from reports.layout.nothing import nothing
 from reports.row_formats import shown
 from reports.share.dialect_rows import MAIN, TABLES, dialect_notes, dialect_sections

@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine, lines_at
-from jobs.cli.dump_time import last_time
-from jobs.cli.instant import shown
+from analytics.replay.dump.written_instants import shown
+from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine
 from reports.quantities import ranges
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed
 
 Row = Mapping[str, Any]
-
-
-def followed_lines(manifest: Row, at: datetime | None) -> tuple[FollowedLine, ...]:
-    """Return the lines that are followed instead of the surviving ones.
-
-    A line that was chosen with `--prefer-copy` is followed at every instant.
-
-    Args:
-        manifest: Of a workspace with decoded tables.
-        at: The instant; None is the end of the dump.
-    """
-    last = last_time(manifest)
-    if manifest["options"].get("prefer_copy") or (at and last and at >= last):
-        return ()
-    return lines_at(manifest.get("divergences", ()), at)
 
 
 def followed_copies(state: Replayed) -> set[tuple[str, int, str]]:
@@ -44,22 +27,6 @@ def followed_copies(state: Replayed) -> set[tuple[str, int, str]]:
             if each["copy"] == preferred
         ),
     }
-
-
-def lines_said(lines: Iterable[FollowedLine]) -> list[dict[str, Any]]:
-    """Return the lines as manifests and answers have them."""
-    return [
-        {
-            "topic": each.topic,
-            "partition": each.partition,
-            "copy": each.copy,
-            "diverges_at": each.diverges_at,
-            "surviving_copy": each.surviving_copy,
-            "elected_at": None if each.elected_at is None else shown(each.elected_at),
-            "leader": each.at_that_time,
-        }
-        for each in lines
-    ]
 
 
 def sentences(lines: Iterable[FollowedLine], instant: str) -> Iterator[str]:

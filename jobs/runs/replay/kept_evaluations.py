@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import fs
 
 from analytics.errors import WorkspaceError
+from analytics.tables.staged_tables import write_rows
 from analytics.workspace import EVALUATIONS, Part, Workspace
-from jobs.workspaces.staged_tables import write_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

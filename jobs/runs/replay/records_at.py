@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from analytics.tables.stored_tables import reading
 from analytics.workspace import DECODED, DIVERGED
-from jobs.workspaces.stored_tables import reading
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

@@ -18,22 +18,23 @@ import pyarrow.compute as pc
 from analytics.decode.selection import Selection, names_wanted
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError
+from analytics.replay.dump.assumptions import assumed_in, assumed_of
+from analytics.replay.dump.followed_lines import followed_lines, lines_said
+from analytics.replay.dump.times import remarks, resolved
+from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_said
+from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli import assumptions
-from jobs.cli.assumptions import assumed_in, assumed_of
-from jobs.cli.dump_time import remarks, resolved
 from jobs.cli.fail_on import NEVER
-from jobs.cli.instant import END, BeforeEnd, as_of_said
 from jobs.cli.settings_files import Settings, read_settings
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.cli.undecoded_limit import Limit, is_exceeded
 from jobs.runs.limits.unread_partitions import is_unread
 from jobs.runs.replay.answered_instant import answered_instant
-from jobs.runs.replay.followed_lines import followed_lines, lines_said, sentences
+from jobs.runs.replay.followed_lines import sentences
 from jobs.spark.session import one_session
-from jobs.workspaces.decoded_workspace import decoded_workspace, refuse_without_records
 from jobs.workspaces.kept_workspace import kept_workspace
-from jobs.workspaces.stored_tables import StoredTables
 from jobs.workspaces.temporary_workspace import workspace_folder
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from analytics.replay.dump.written_instants import EPOCH
 from analytics.replay.log.instants import AsOf
-from jobs.cli.instant import EPOCH
 
 
 def replayed_instant(said: Mapping[str, Any]) -> AsOf:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from jobs.workspaces.stored_tables import StoredTables
+    from analytics.tables.stored_tables import StoredTables
 
 _ROWS_AT_ONCE = 2_000_000
 """Rows of all tables together; one group may have more."""

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 from analytics.evaluate.diff.paired import UNTOLD
 from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
 from analytics.evaluate.restore.refusals import UNSURE
+from analytics.replay.dump.followed_lines import lines_said
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.limits.group_completeness import OFFSETS_TOPIC
 from jobs.runs.limits.group_selection import CANNOT_TELL, DONE, asked_groups
 from jobs.runs.limits.incomplete_groups import untold_groups
 from jobs.runs.replay.answered_instant import answered_instant
-from jobs.runs.replay.followed_lines import lines_said, sentences
+from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.restore.folder import check_folder, write_folder
 from jobs.runs.restore.restored_groups import restored_groups, unfit_groups
 from jobs.runs.restore.state import (

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.losses import lacks
+from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.losses_at import leading
-from jobs.cli.assumptions import COMPLETE_ARCHIVE, assumed_in
 from jobs.runs.limits.group_completeness import Untold
 from jobs.runs.limits.internal_topics import ends_of, losses_of, partition_count
 from jobs.runs.share.records import STATE_TOPIC

@@ -21,6 +21,7 @@ from analytics.evaluate.share.table import (
     evaluate_share,
 )
 from analytics.evaluate.share.whole_state import StateCoverage
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
@@ -38,7 +39,6 @@ from jobs.runs.share.limits import limits_of
 from jobs.runs.share.notes import share_notes
 from jobs.runs.share.records import STATE_TOPIC, share_records, steps_of
 from jobs.runs.share.settings import settings_found
-from jobs.workspaces.stored_tables import StoredTables
 from reports.describe.against import told
 from reports.row_formats import shown
 from reports.share.companions import (

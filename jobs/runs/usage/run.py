@@ -15,8 +15,8 @@ from analytics.evaluate.usage.growth import DiskOutlook, outlooks, usage_growth
 from analytics.evaluate.usage.log_settings import LogSettings
 from analytics.evaluate.usage.offset_deletions import OFFSETS_COLUMNS
 from analytics.evaluate.usage.summaries import summed
+from analytics.replay.dump.written_instants import END
 from analytics.workspace import EVALUATIONS, Workspace
-from jobs.cli.instant import END
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed

@@ -40,7 +40,7 @@ from analytics.evaluate.usage.record_growth import RecordGrowth
 from analytics.evaluate.usage.size_limits import size_limits
 from analytics.evaluate.usage.topic_usage import topic_usage
 from analytics.evaluate.usage.transaction_ends import IN_TRANSACTIONS, MARKERS, TransactionEnds
-from jobs.workspaces.decoded_records import decoded_tables, record_batches, rows_where
+from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
 from schemas import TOPICS, table
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import click
 import pytest
 
-from jobs.cli.instant import BeforeEnd, Instant, shown
+from analytics.replay.dump.written_instants import BeforeEnd, shown
+from jobs.cli.instant import Instant
 
 INSTANT = Instant()
 QUARTER_PAST_EIGHT = 1_795_248_900_000

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analytics.decode.selection import Selection
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.console import Console
 from jobs.runs.limits.group_selection import asked_groups
 from jobs.runs.limits.refused_partitions import refused_partitions
 from jobs.runs.replay.replayed import replayed
-from jobs.workspaces.stored_tables import StoredTables
 from tests.support.written_workspace import group, write_workspace
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from analytics.dump.inspection.archived_losses import with_archived_losses
+from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.log.instants import AsOf
-from jobs.runs.replay.coverage import coverage_of
 
 OFFSETS = "__consumer_offsets"
 CLEANED = {

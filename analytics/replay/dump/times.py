@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from analytics.errors import CannotTellError
-from jobs.cli.instant import EPOCH, BeforeEnd, moment, shown
+from analytics.replay.dump.written_instants import EPOCH, BeforeEnd, moment, shown
 
 Row = Mapping[str, Any]
 Ends = Mapping[tuple[str, int], int]

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark.sql import functions as F
 
-from jobs.workspaces.staged_tables import part_of, staged_path
+from analytics.tables.staged_tables import part_of, staged_path
 from schemas import table, tables
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
+from analytics.tables.stored_tables import folder_of
 from analytics.workspace import Part
-from jobs.workspaces.stored_tables import folder_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

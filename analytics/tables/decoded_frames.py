@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from analytics.replay.log.line_frames import on_lines
+from analytics.tables.table_frames import table_frame
 from analytics.workspace import DECODED, DIVERGED
-from jobs.workspaces.table_frames import table_frame
 from schemas import all_record_types, decoded_table, table
 
 if TYPE_CHECKING:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from analytics.decode.run.reconciliation import record_counts
 from analytics.dump.files.data_topics import data_offsets
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.dump.inspection.changes import has_changed
 from analytics.dump.inspection.manifest import Findings, build_manifest, iso_time, surveys_of_slices
 from analytics.dump.records.raw_rows_encoding import BINARY
 from analytics.errors import InputUnreadableError
-from jobs.cli.version import VERSION
-from jobs.runs.decode.reconciliation import record_counts
+from analytics.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from analytics.decode.archived_rows import RowsReport
+    from analytics.decode.run.decoding import Decoding
+    from analytics.decode.run.reconciliation import Account
     from analytics.dump.files.model import PartitionCopy, Plan
-    from jobs.runs.decode.decoding import Decoding
-    from jobs.runs.decode.reconciliation import Account
 
 
 def decode_manifest(

@@ -12,8 +12,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from analytics.tables.stored_tables import reading
 from analytics.workspace import DECODED
-from jobs.workspaces.stored_tables import reading
 from schemas import record_types
 
 if TYPE_CHECKING:

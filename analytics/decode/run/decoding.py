@@ -6,6 +6,7 @@ Shared by every command that needs decoded tables.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,6 @@ from analytics.decode.spark import decode_on_spark
 from analytics.decode.tasks import Settings, SliceReport
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
 from analytics.workspace import open_location
-from jobs.spark.progress import progress
 from schemas import record_types
 from schemas.releases import FieldEvidence, field_evidence
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from analytics.dump.copies.plan import PlanOptions
     from analytics.dump.records.raw_rows_files import RawRows
     from analytics.workspace import Part
-    from jobs.cli.console import Console
 
 _FEATURES = "decoded/feature_level_record"
 _METADATA_VERSION = "metadata.version"
@@ -62,8 +61,8 @@ def decode_dump(
     plan: Plan,
     archives: Sequence[RawRows],
     settings: Settings,
-    console: Console,
     options: PlanOptions,
+    watched: AbstractContextManager[None] | None = None,
 ) -> Decoding:
     """Decode everything that was planned into the staging folder of the settings.
 
@@ -72,11 +71,11 @@ def decode_dump(
         plan: What is read of logs.
         archives: Archived rows.
         settings: Where to, and what is wanted.
-        console: Where progress shows.
         options: What a person asked for.
+        watched: Entered while Spark works on logs: shows progress.
     """
     in_logs = frozenset((each.topic, each.partition) for each in plan.slices)
-    with progress(spark, console, "decoding"):
+    with watched or nullcontext():
         tasks = decode_on_spark(spark, plan.slices, settings)
         archived = decode_archives(spark, archives, settings, in_logs, options)
     parts = [

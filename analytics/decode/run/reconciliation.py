@@ -11,9 +11,9 @@ from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, told_horizon
 from schemas import record_types
 
 if TYPE_CHECKING:
+    from analytics.decode.run.decoding import Decoding
     from analytics.decode.tasks import SliceReport
     from analytics.dump.files.model import Plan
-    from jobs.runs.decode.decoding import Decoding
 
 
 MOST_HORIZONS = 1000

@@ -8,6 +8,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analytics.dump.files.model import Slice
 
+QUERIES_BY_SIZE = {
+    # Compiling a query, by Spark to bytecode and by the JVM to machine code, takes seconds; it
+    # cannot pay where all tables together are read in less.
+    "spark.sql.codegen.wholeStage": ("false", "true"),
+    "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
+    # A job for every shuffle and broadcast, each planned anew from what the last one measured.
+    "spark.sql.adaptive.enabled": ("false", "true"),
+    "spark.sql.autoBroadcastJoinThreshold": ("-1", "10MB"),
+    # 200, the default, suit a cluster: each is a file for every task.
+    "spark.sql.shuffle.partitions": ("1", "64"),
+    # There are far more offsets than the small first map of an aggregation has room for.
+    "spark.sql.codegen.aggregate.map.twolevel.enabled": ("true", "false"),
+}
+"""Settings of queries for a few megabytes, and on one machine for all else."""
+
 SMALL_BYTES = 16 * 1024 * 1024
 """What of segments is decoded and replayed in less time than compiling the queries would take."""
 

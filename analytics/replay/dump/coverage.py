@@ -7,11 +7,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.files.model import CONSUMER_OFFSETS, INTERNAL_TOPICS
+from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, NO_TRANSACTIONS, archived
+from analytics.replay.dump.written_instants import moment
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
 from analytics.replay.metadata.topic_sources import PARTITION_METADATA
-from jobs.cli.assumptions import CLEAN_ELECTIONS, NO_TRANSACTIONS, archived
-from jobs.cli.instant import moment
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from analytics.replay.log.instants import AsOf
     from analytics.replay.log.lines import FollowedLine
     from analytics.workspace import Workspace
-    from jobs.cli.topic_ids import NamedTopic
 
 
 def coverage_of(
@@ -118,7 +117,9 @@ def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
 
 
 def topics_beside(
-    spark: SparkSession, manifest: Mapping[str, Any], side_file: Iterable[NamedTopic]
+    spark: SparkSession,
+    manifest: Mapping[str, Any],
+    side_file: Iterable[tuple[str, str, int | None]],
 ) -> DataFrame:
     """Return topic ids that no record tells: of partition directories, and of a side file.
 

@@ -1,0 +1,1 @@
+"""A decode run: tasks, what became of every record, the manifest."""

@@ -1,0 +1,82 @@
+"""The end of a decode run: its manifest, and the tables where readers find them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from analytics.decode.data_logs import data_log_parts
+from analytics.decode.divergences import divergences_part
+from analytics.decode.elections import partition_counts, registered_partitions, with_elections
+from analytics.decode.run.manifest import decode_manifest
+from analytics.decode.run.reconciliation import accounts_of
+from analytics.decode.undecoded_losses import with_undecoded_losses
+from analytics.decode.unjudged_elections import with_unjudged_elections
+from analytics.workspace import FOLDERS
+
+if TYPE_CHECKING:
+    from analytics.decode.run.decoding import Decoding
+    from analytics.decode.tasks import Settings
+    from analytics.dump.copies.plan import PlanOptions
+    from analytics.dump.files.inputs import Inputs
+    from analytics.dump.files.model import Plan
+    from analytics.workspace import Staging
+
+LISTING: Final = "input_listing"
+"""In a manifest: a digest of names, sizes and times of the files that were read."""
+
+
+def published(
+    staging: Staging,
+    found: Inputs,
+    planned: Plan,
+    decoding: Decoding,
+    settings: Settings,
+    options: PlanOptions,
+    *,
+    listing: str | None = None,
+) -> dict[str, Any]:
+    """Publish what was decoded and return the manifest.
+
+    Args:
+        staging: Where the tables lie.
+        found: The INPUTs.
+        planned: What was read of logs.
+        decoding: What came of it.
+        settings: What was wanted.
+        options: What a person asked for.
+        listing: A digest of the files that were read.
+    """
+    registered = registered_partitions(decoding.parts, staging.location)
+    planned = with_elections(planned, registered)
+    accounts = accounts_of(planned, decoding)
+    said = {
+        "topics": sorted(options.topics or ()),
+        "partitions": sorted(options.partitions or ()),
+        "groups": list(settings.selection.groups),
+        "exclude_groups": list(settings.selection.exclude_groups),
+        "data_topics": list(settings.selection.topics),
+        "prefer_copy": options.prefer_copy,
+        "topic_partition": options.topic_partition,
+        "strict_high_watermark": options.edges.strict_high_watermark,
+        "keep_below_log_start": options.edges.keep_below_log_start,
+        "value_encoding": options.value_encoding,
+    }
+    manifest = with_unjudged_elections(
+        with_undecoded_losses(
+            decode_manifest(found.given, said, planned, decoding, accounts),
+            decoding.parts,
+            staging.location,
+        ),
+        registered,
+    )
+    manifest["registered_partitions"] = partition_counts(registered)
+    manifest["records_lost"] = sum(
+        each.summary.records_lost for each in decoding.slices if each.summary
+    )
+    manifest[LISTING] = listing
+    divergences = divergences_part(
+        staging.location, planned.divergences, decoding.groups_only_there
+    )
+    data_logs = data_log_parts(staging.location, planned.copies)
+    staging.publish([*decoding.parts, divergences, *data_logs], FOLDERS, manifest)
+    return manifest

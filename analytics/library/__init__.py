@@ -1,0 +1,1 @@
+"""The public door for notebooks and jobs of others: `open_dump`."""

@@ -1,0 +1,185 @@
+"""A dump opened from a notebook or a job of one's own.
+
+What commands do, on a session that is there already: it is used as it is and left alone. What the
+dump lacks is never silently complete: rows say it in `complete` and `missing`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Self
+
+from analytics.decode.run.decoding import decode_dump
+from analytics.decode.run.publication import published
+from analytics.decode.run.workload import QUERIES_BY_SIZE, is_small_workspace
+from analytics.decode.selection import Selection
+from analytics.decode.tasks import Settings
+from analytics.dump.copies.plan import PlanOptions, plan
+from analytics.dump.copies.slices import Edges
+from analytics.dump.files.inputs import recognize
+from analytics.dump.inspection.archived_losses import with_archived_losses
+from analytics.errors import InputNotRecognizedError
+from analytics.library.replay_work import ReplayWork, replay_workspace
+from analytics.library.state import State
+from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
+from analytics.replay.dump.followed_lines import followed_lines
+from analytics.replay.dump.times import remarks
+from analytics.replay.dump.written_instants import EPOCH, moment
+from analytics.replay.log.instants import AsOf
+from analytics.replay.log.rules import NEWEST
+from analytics.tables.decoded_workspace import (
+    DECODED_IN,
+    absolute,
+    decoded_workspace,
+    refuse_without_records,
+)
+from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SESSION = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+"""What the tables rely on; set on a session of ours beside the caller's."""
+
+
+class Dump:
+    """INPUTs as commands take them, recognised and not yet read.
+
+    Attributes:
+        inputs: As given: folders, files, URIs, or a workspace that `decode` or `replay` wrote.
+        said: What they were taken for, a sentence each.
+    """
+
+    def __init__(self, inputs: Sequence[str], work: str | None = None) -> None:
+        self.inputs = tuple(inputs)
+        self._found = recognize(self.inputs, None)
+        if self._found.workspaces and len(self.inputs) > 1:
+            raise InputNotRecognizedError(
+                f"{self._found.workspaces[0]} is a workspace: give it as the only input"
+            )
+        self.said = tuple(self._found.said)
+        self._work = tempfile.mkdtemp(prefix="groupscope-", dir=work)
+        self._close = weakref.finalize(self, shutil.rmtree, self._work, ignore_errors=True)
+        # A DataFrame may still read what an unnamed dump wrote: it goes when Python ends.
+        _OPEN.append(self)
+        self._decoded: dict[bool, Workspace] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove what was written for this dump; its DataFrames cannot be read any more."""
+        self._close()
+
+    def replay(
+        self,
+        spark: SparkSession,
+        *,
+        as_of: datetime | str | int | None = None,
+        ends: Mapping[tuple[str, int], int] | None = None,
+        kafka_version: str | None = None,
+        assume: Sequence[str] = (),
+        tables: Sequence[str] | None = None,
+    ) -> State:
+        """Return what the coordinators knew at an instant.
+
+        Args:
+            spark: The session: it is used, not changed and not stopped.
+            as_of: The instant: a datetime with a zone, ISO 8601, or epoch milliseconds. None is the
+                end of the dump.
+            ends: End offsets by topic and partition of internal topics, instead of a time.
+            kafka_version: Whose rules apply; by default the release that the dump shows.
+            assume: What you vouch for where the dump cannot tell (``--assume``).
+            tables: The state and history tables that are wanted; None is all of them.
+
+        Raises:
+            CannotTellError: The instant is before the dump's first record, or in a partition that
+                the dump has no copy of.
+            GroupscopeError: An input is not what it has to be.
+        """
+        time_ms = _milliseconds(as_of)
+        session = _session(spark)
+        source = self._decode(session, is_end=time_ms is None and not ends)
+        manifest = source.manifest()
+        said = tuple(remarks(time_ms, ends or {}, manifest))
+        release = kafka_version or manifest["kafka_version"].get("at_least") or NEWEST
+        instant = AsOf(ends or {}, time_ms)
+        lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
+        work = ReplayWork(instant, release, (), {}, tables, lines, assumed_of(manifest, assume))
+        if is_small_workspace(manifest):
+            for name, (small, _) in QUERIES_BY_SIZE.items():
+                session.conf.set(name, small)
+        manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in work.assumed)
+        folder = tempfile.mkdtemp(prefix="state-", dir=self._work)
+        staging = Workspace(folder).prepare()
+        parts = replay_workspace(session, source, staging, work, manifest)
+        manifest["replay"] = {**work.said(parts), DECODED_IN: absolute(source)}
+        manifest.pop(EVALUATIONS, None)
+        staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
+        return State(spark, Workspace(folder), said)
+
+    def _decode(self, spark: SparkSession, *, is_end: bool) -> Workspace:
+        """Return a workspace with decoded tables; a dump is decoded once for each kind of instant.
+
+        What lies below the log start was the broker's at instants before it was deleted.
+        """
+        if self._found.workspaces:
+            given = Workspace(self._found.workspaces[0])
+            refuse_without_records(given)
+            return decoded_workspace(given)
+        if is_end not in self._decoded:
+            folder = tempfile.mkdtemp(prefix="decoded-", dir=self._work)
+            staging = Workspace(folder).prepare()
+            options = PlanOptions(edges=Edges(keep_below_log_start=not is_end))
+            settings = Settings(staging.location, Selection())
+            planned = plan(self._found, options)
+            rows = self._found.raw_rows
+            decoding = decode_dump(spark, planned, rows, settings, options)
+            published(staging, self._found, planned, decoding, settings, options)
+            self._decoded[is_end] = Workspace(folder)
+        return self._decoded[is_end]
+
+
+_OPEN: list[Dump] = []
+
+
+def open_dump(*inputs: str, work: str | None = None) -> Dump:
+    """Open a dump: what commands take as INPUT.
+
+    Args:
+        inputs: Folders, files or URIs of one dump, or one workspace.
+        work: A folder for tables while they are needed; on a cluster one that all its machines
+            share. By default a temporary one, which goes when Python ends.
+
+    Raises:
+        InputNotRecognizedError: An input is nothing that is known.
+    """
+    return Dump(inputs, work)
+
+
+def _session(spark: SparkSession) -> SparkSession:
+    """Return a session beside the caller's, on the same Spark, with the settings tables rely on."""
+    session: Any = spark.newSession()
+    for name, value in SESSION.items():
+        session.conf.set(name, value)
+    found: SparkSession = session
+    return found
+
+
+def _milliseconds(as_of: datetime | str | int | None) -> int | None:
+    if as_of is None or isinstance(as_of, int):
+        return as_of
+    when = datetime.fromisoformat(as_of) if isinstance(as_of, str) else as_of
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return (when - EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,1 @@
+"""What a replay takes from the manifest of a dump: its times, edges and lines."""

@@ -1,0 +1,44 @@
+"""Instants as manifests and answers have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+END: Final = "end"
+"""Stands for the end of the dump, whenever that is."""
+
+
+@dataclass(frozen=True)
+class BeforeEnd:
+    """An instant before the end of the dump; `analytics.replay.dump.times` resolves it.
+
+    Attributes:
+        milliseconds: How long before.
+    """
+
+    milliseconds: int
+
+
+def shown(when: datetime) -> str:
+    """Return the instant as it is printed everywhere: UTC, milliseconds, Z."""
+    utc = when.astimezone(UTC).replace(tzinfo=None)
+    return utc.isoformat(timespec="milliseconds") + "Z"
+
+
+def moment(time_ms: int) -> datetime:
+    """Return the instant of epoch milliseconds."""
+    return EPOCH + timedelta(milliseconds=time_ms)
+
+
+def as_of_said(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> dict[str, Any]:
+    """Return an instant as manifests and answers have it: `time` (ISO 8601 or null), `offsets`."""
+    time = None if time_ms is None else shown(moment(time_ms))
+    return {
+        "time": time,
+        "offsets": {f"{topic}-{number}": end for (topic, number), end in sorted(offsets.items())},
+    }

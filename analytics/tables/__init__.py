@@ -1,0 +1,1 @@
+"""Tables of a workspace, as Arrow and as DataFrames."""
