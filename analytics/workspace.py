@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MANIFEST = "manifest.json"
+LISTING = "input_listing"
+"""In a manifest: a digest of names, sizes and times of the files that were read."""
 DECODED, DIVERGED = "decoded", "diverged"
 DATA_LOGS = "data_logs"
 STATE, HISTORY = "state", "history"

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
-from analytics.decode.run.publication import LISTING
 from analytics.dump.files.storage import join, storage_of
 from analytics.version import VERSION
-from analytics.workspace import MANIFEST, Workspace
+from analytics.workspace import LISTING, MANIFEST, Workspace
 
 if TYPE_CHECKING:
     from analytics.dump.files.inputs import Inputs

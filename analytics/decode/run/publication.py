@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from analytics.decode.data_logs import data_log_parts
 from analytics.decode.divergences import divergences_part
@@ -11,7 +11,7 @@ from analytics.decode.run.manifest import decode_manifest
 from analytics.decode.run.reconciliation import accounts_of
 from analytics.decode.undecoded_losses import with_undecoded_losses
 from analytics.decode.unjudged_elections import with_unjudged_elections
-from analytics.workspace import FOLDERS
+from analytics.workspace import FOLDERS, LISTING
 
 if TYPE_CHECKING:
     from analytics.decode.run.decoding import Decoding
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from analytics.dump.files.inputs import Inputs
     from analytics.dump.files.model import Plan
     from analytics.workspace import Staging
-
-LISTING: Final = "input_listing"
-"""In a manifest: a digest of names, sizes and times of the files that were read."""
 
 
 def published(
