@@ -1,4 +1,7 @@
-"""From where on a dump shows every record that was ever written to an internal partition."""
+"""From where on a dump shows all records of an internal partition, as a column of Spark.
+
+`analytics.replay.history.uncompacted_from` tells the same, and more, without Spark.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 OFFSETS = "__consumer_offsets"
-NEVER = 2**63 - 1
 
 
 def shown_from(coverage: Coverage, topic: str = OFFSETS) -> Column:
@@ -24,30 +26,6 @@ def shown_from(coverage: Coverage, topic: str = OFFSETS) -> Column:
         topic: The internal topic; rows have its partition as `coordinator_partition`.
     """
     return _start(coverage.shown_from, topic)
-
-
-def lost_until(coverage: Coverage, topic: str = OFFSETS) -> Column:
-    """Return the first offset behind all losses; 0 where nothing was lost. Compaction is no loss.
-
-    Args:
-        coverage: What the dump holds.
-        topic: The internal topic; rows have its partition as `coordinator_partition`.
-    """
-    return _start(coverage.complete_from, topic)
-
-
-def born_from(coverage: Coverage, topic: str = OFFSETS) -> Column:
-    """Return the offset from which on what has no earlier record had none; 0 where none is gone.
-
-    The cleaner leaves the last record of every key. Where anything else took records, or nothing
-    tells how far the cleaner has been, no first record is sure to be the first: `NEVER`.
-
-    Args:
-        coverage: What the dump holds.
-        topic: The internal topic; rows have its partition as `coordinator_partition`.
-    """
-    told = {key: coverage.cleaned_until.get(key, NEVER) for key in coverage.shown_from}
-    return _start(told, topic)
 
 
 def _start(offsets: Mapping[tuple[str, int], int], topic: str) -> Column:
