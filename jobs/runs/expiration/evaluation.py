@@ -15,7 +15,7 @@ from analytics.evaluate.expiration.tables import ExpirationQuestion, Known, expi
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts
 from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.cut_frames import cut, timeless_ends
+from analytics.replay.log.cut_frames import PLACE, cut, timeless_ends
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
 from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning
@@ -85,6 +85,7 @@ class _Records:
         self._source = CutRecords(state)
         self.instant = replayed_instant(state.as_of)
         self._log_starts = log_starts(state.manifest) if self.instant.is_end else {}
+        self._is_cut = bool(self._log_starts) or not self.instant.is_end
 
     def lots(self) -> Iterator[GroupRecords]:
         """Yield the records of whole partitions, at least once."""
@@ -100,24 +101,38 @@ class _Records:
         found = {}
         for name in dict.fromkeys((*FIRST_TABLES, *TRANSACTIONS, *TABLES)):
             fields = [*_OF_METADATA, *(["value"] if name in TABLES else [])]
-            rows = self._source.rows(name, {each: each for each in fields}, CLUSTER_METADATA)
+            rows = self._read(name, {each: each for each in fields}, CLUSTER_METADATA)
             found[name] = self._cut(rows, {})
         return found
 
     def _lot(self, partitions: Collection[int] | None) -> GroupRecords:
         def read(name: str, fields: Mapping[str, str]) -> pl.DataFrame:
-            return self._source.rows(name, fields, CONSUMER_OFFSETS, partitions)
+            return self._read(name, fields, CONSUMER_OFFSETS, partitions)
 
         commits, markers = read(_COMMITS, COMMIT_FIELDS), read("control_markers", MARKER_FIELDS)
         groups = {name: read(name, _fields(name)) for name in KINDS}
-        ends = timeless_ends(commits, groups["group_metadata"], self.instant)
+        ends = {}
+        if self._is_cut:
+            ends = timeless_ends(commits, groups["group_metadata"], self.instant)
         return GroupRecords(
             self._cut(commits, ends).cast(COMMITS),
             self._cut(markers, ends).cast(MARKERS),
             {name: self._cut(rows, ends) for name, rows in groups.items()},
         )
 
+    def _read(
+        self,
+        name: str,
+        fields: Mapping[str, str],
+        topic: str,
+        partitions: Collection[int] | None = None,
+    ) -> pl.DataFrame:
+        place = PLACE if self._is_cut else {}
+        return self._source.rows(name, {**fields, **place}, topic, partitions)
+
     def _cut(self, rows: pl.DataFrame, ends: Mapping[tuple[str, int], int]) -> pl.DataFrame:
+        if not self._is_cut:
+            return rows
         return cut(rows, self.instant, log_starts=self._log_starts, timeless_ends=ends)
 
 

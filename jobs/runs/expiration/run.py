@@ -27,6 +27,7 @@ from jobs.runs.expiration.retention_settings import (
     retention_found,
     with_state,
 )
+from jobs.runs.expiration.summed_up import summed_up
 from jobs.runs.limits.group_selection import asked_groups
 from jobs.runs.replay.replayed import replayed
 from reports.describe.consumer_groups import offset_rows
@@ -217,7 +218,9 @@ def _answer(
             *beside,
         ]
         return shown(sections, output_format, said)
-    parts = [paragraphs([said["rules_said"], *said["retention"], *said["findings"]])]
+    wanted, numbers = summed_up(output_format, expiration)
+    told = [said["rules_said"], *said["retention"], *said["findings"], *filter(None, [numbers])]
+    parts = [paragraphs(told)]
     sections = [
         group_section(expiration, for_people=True),
         offset_section(expiration, described, for_people=True),
@@ -225,14 +228,13 @@ def _answer(
         what_if_section(what_if),
         *beside,
     ]
-    asked = getattr(output_format, "table", None)
     # Of what became of groups people are shown what should not be; the rest where they ask.
     sections = [
         each
         for each in sections
-        if asked or (each.rows.num_rows and (each not in beside or has_problems(each)))
+        if wanted.table or (each.rows.num_rows and (each not in beside or has_problems(each)))
     ]
-    parts.append(shown(sections, output_format, said))
+    parts.append(shown(sections, wanted, said))
     if not expiration.num_rows:
         parts.append(nothing("No group has committed offsets.", said))
     return "\n\n".join(filter(None, parts))

@@ -21,7 +21,6 @@ from pyarrow import fs
 
 from analytics.decode.selection import is_name, names_wanted
 from analytics.decode.tables import CONTROL_MARKERS, decoded_schema, spark_schema
-from analytics.replay.log.cut_frames import PLACE
 from analytics.tables.stored_tables import reading
 from analytics.workspace import DECODED, DIVERGED
 from jobs.runs.replay.records_at import from_offset
@@ -53,12 +52,12 @@ class CutRecords:
 
         Args:
             name: The table ("offset_commit").
-            fields: What is read, by column: ``value.offset``.
+            fields: What is read, by column: ``value.offset``; with `PLACE` it can be cut.
             topic: The internal topic that is read: of markers there are several.
             partitions: Those that are read; None is all.
 
         Returns:
-            The columns, and `PLACE`.
+            The columns.
 
         Raises:
             WorkspaceError: A file is damaged.
@@ -66,9 +65,7 @@ class CutRecords:
         wanted = [pc.field("topic") == topic, *self._wanted(name)]
         if partitions is not None:
             wanted.append(pc.field("partition").isin(sorted(partitions)))
-        columns = {
-            column: pc.field(*field.split(".")) for column, field in {**fields, **PLACE}.items()
-        }
+        columns = {column: pc.field(*field.split(".")) for column, field in fields.items()}
         found = []
         for where, conditions in self._on_lines(name):
             with reading(self.replayed.source.location):

@@ -10,7 +10,10 @@ import pytest
 
 from jobs.cli.console import Console
 from jobs.runs.expiration import run as expiration_run
+from jobs.runs.expiration import summed_up as summing
 from jobs.runs.expiration.run import MAKES, Wanted, expiration_of
+from jobs.runs.expiration.summed_up import summed_up
+from reports.layout.output_format import OutputFormat
 from schemas import table
 from tests.support.written_workspace import group, write_workspace
 
@@ -63,3 +66,17 @@ def test_a_protection_that_no_record_shows_is_not_sure(
     said = "whether and when 1 offset will expire: no record shows it"
     assert (said in answer) == (code == 3)
     assert (said in capsys.readouterr().err) == (code == 3)
+
+
+def test_an_answer_longer_than_a_person_reads_is_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    offsets = [{**OFFSET, "partition": number} for number in range(3)]
+    offsets[1]["status"] = "overdue"
+    rows = evaluated("offset_expiration", offsets)
+    assert summed_up("text", rows) == ("text", "")
+    monkeypatch.setattr(summing, "MOST", 2)
+    shortened, said = summed_up("text", rows)
+    assert shortened.top == summing.SHOWN
+    assert said.startswith("3 offsets: 2 protected, 1 overdue.")
+    # Who asks for a table, or how many rows, gets that.
+    for asked in (OutputFormat("text", table="offsets"), OutputFormat("text", top=3)):
+        assert summed_up(asked, rows) == (asked, "")

@@ -1,0 +1,40 @@
+"""An answer that is longer than a person reads: its worst rows, and how many offsets fare how."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.layout.output_format import OutputFormat
+from reports.layout.worst_rows import MOST, SHOWN
+from reports.quantities import count as counted
+
+
+def summed_up(output_format: str, expiration: pa.Table) -> tuple[OutputFormat, str]:
+    """Return in which format people are shown the tables, and what is said before them.
+
+    Args:
+        output_format: As asked for; who asks for one table, or for a number of rows, gets that.
+        expiration: The table `offset_expiration`.
+
+    Returns:
+        The second is empty where all is shown.
+    """
+    wanted = output_format
+    if not isinstance(wanted, OutputFormat):
+        wanted = OutputFormat(output_format)
+    if wanted.table or wanted.top is not None or expiration.num_rows <= MOST:
+        return wanted, ""
+    shortened = OutputFormat(
+        str(wanted),
+        is_wide=wanted.is_wide,
+        top=SHOWN,
+        sort=wanted.sort,
+        only_problems=wanted.only_problems,
+        is_colored=wanted.is_colored,
+    )
+    statuses = pc.value_counts(expiration["status"].combine_chunks()).to_pylist()
+    numbers = sorted(((each["counts"], each["values"]) for each in statuses), reverse=True)
+    told = ", ".join(f"{number:,} {status}" for number, status in numbers)
+    shows = f"The first {SHOWN:,} rows of each table, worst first; --top N shows N"
+    return shortened, f"{counted(expiration.num_rows, 'offset')}: {told}. {shows}."
