@@ -8,14 +8,27 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.decode.source import table_schema
+from analytics.replay.log.meanings import TIME
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.replay.offsets.offset_changes import MOMENTS, OWNERS
+from analytics.replay.offsets.offset_history import OfTopics
 from tests.support.reference_offset_history import TOPIC, Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+NO_TOPICS = OfTopics(
+    pl.DataFrame(schema={"topic": pl.String, "born_at": TIME}),
+    pl.DataFrame(schema={"topic": pl.String, "partition": pl.Int32, "elected_at": TIME}),
+)
+REMOVALS = {
+    "coordinator_partition": pl.Int32,
+    "record_offset": pl.Int64,
+    "cause": pl.String,
+    "confidence": pl.String,
+}
 
 
 def decoded_rows(table: str, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

@@ -7,7 +7,7 @@ one bucket of whole groups after another, so that memory is bounded by a bucket.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,11 +39,13 @@ class GroupRows:
         frames: By name; each with `GROUP_KEY`.
         here: The same where they are few; None else.
         buckets: Into how many parts the groups are laid where they are many.
+        key: What tells apart what stays together; columns of each of the frames.
     """
 
     frames: Mapping[str, DataFrame]
     here: Frames | None
     buckets: int
+    key: Sequence[str] = GROUP_KEY
 
     def beside(self, frames: Mapping[str, DataFrame]) -> GroupRows:
         """Return the same with further rows, which are not counted."""
@@ -62,7 +64,8 @@ class GroupRows:
         """
         shapes = {name: arrow_schema(schema) for name, schema in schemas.items()}
         if self.here is None:
-            return _in_buckets(self.frames, self.buckets, make, shapes)
+            bucket = F.pmod(F.xxhash64(*self.key), F.lit(self.buckets))
+            return _in_buckets(self.frames, bucket.alias("bucket"), make, shapes)
         made = make(self.here)
         spark = next(iter(self.frames.values())).sparkSession
         return {name: on_spark(spark, made[name].select(list(schemas[name]))) for name in schemas}
@@ -99,12 +102,11 @@ def group_rows(
 
 
 def _in_buckets(
-    frames: Mapping[str, DataFrame], buckets: int, make: Make, shapes: Mapping[str, pa.Schema]
+    frames: Mapping[str, DataFrame], bucket: Column, make: Make, shapes: Mapping[str, pa.Schema]
 ) -> dict[str, DataFrame]:
     """Send whole groups to workers: a row is one of a frame, and the others are null in it."""
     wide = pa.schema([(name, pa.struct(list(shape))) for name, shape in shapes.items()])
     names = list(frames)
-    bucket = F.pmod(F.xxhash64(*GROUP_KEY), F.lit(buckets)).alias("bucket")
     rows = union_all(
         (frame.select(bucket, F.struct("*").alias(name)) for name, frame in frames.items()),
         missing_as_null=True,

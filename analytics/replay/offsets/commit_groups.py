@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,11 +26,15 @@ if TYPE_CHECKING:
 
     from analytics.replay.log.as_of import Decoded
     from analytics.replay.log.coverage import Coverage
-    from analytics.replay.log.group_buckets import Frames
+    from analytics.replay.log.group_buckets import Frames, Make
     from analytics.replay.log.rules import ReplayRules
 
 HISTORY, EVENTS = "offset_history", "events"
 _MADE = {HISTORY: contract_schema(HISTORY), EVENTS: contract_schema("group_events")}
+
+_SLICES = 8
+"""Into how many parts the offsets of one group are laid, so that no task has to hold them all."""
+_SLICE = (*GROUP_KEY, "slice")
 
 
 def commit_frames(decoded: Decoded) -> dict[str, DataFrame]:
@@ -73,19 +78,58 @@ def made_of_offsets(
         coverage: What the dump holds.
     """
     rows = group_rows({**commits, **around})
-    return rows.made(partial(_made, topics=topics, rules=rules, coverage=coverage), _MADE)
+    history = partial(_history, topics=topics, rules=rules, coverage=coverage)
+    transactions = partial(_transactions, rules=rules)
+    if rows.here is not None:
+        return rows.made(partial(_both, history=history, transactions=transactions), _MADE)
+    sliced = replace(rows, frames=_sliced(rows.frames), key=_SLICE)
+    of_slices = sliced.made(partial(_one_by_one, history=history), _MADE)
+    pending = commits["commits"].where(F.col("producer_id") != NO_PRODUCER)
+    told = group_rows({**commits, "commits": pending}).made(transactions, {EVENTS: _MADE[EVENTS]})
+    return {**of_slices, EVENTS: of_slices[EVENTS].unionByName(told[EVENTS])}
 
 
-def _made(
+def _sliced(frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """Lay the offsets of a group into slices, each with all that is not of one offset."""
+    own = F.pmod(F.xxhash64("topic", "partition"), F.lit(_SLICES)).cast("int")
+    all_ = F.explode(F.sequence(F.lit(0), F.lit(_SLICES - 1)))
+    return {
+        name: frame.withColumn("slice", own if "topic" in frame.columns else all_)
+        for name, frame in frames.items()
+    }
+
+
+def _history(
     rows: Frames, topics: OfTopics, rules: ReplayRules, coverage: Coverage
 ) -> dict[str, pl.DataFrame]:
-    markers = rows["markers"].select(_typed(MARKERS))
-    ended = ended_commits(rows["commits"].select(_typed(COMMITS)), markers, rules)
+    ended, _ = _ended(rows, rules)
     moments, owners = rows["moments"].select(_typed(MOMENTS)), rows["owners"].select(_typed(OWNERS))
     of_groups = OfGroups(ended, moments, owners, rows["removals"])
     history = offset_history(of_groups, topics, rules, coverage)
-    events = pl.concat([events_of_offsets(history), transaction_events(ended, markers)])
-    return {HISTORY: history, EVENTS: events}
+    return {HISTORY: history, EVENTS: events_of_offsets(history)}
+
+
+def _one_by_one(rows: Frames, history: Make) -> Frames:
+    """Make the history of one slice of all groups after the other: each has all of its group."""
+    parts = [
+        history({name: frame.filter(pl.col("slice") == each) for name, frame in rows.items()})
+        for each in range(_SLICES)
+    ]
+    return {name: pl.concat([part[name] for part in parts]) for name in _MADE}
+
+
+def _both(rows: Frames, history: Make, transactions: Make) -> Frames:
+    made = history(rows)
+    return {**made, EVENTS: pl.concat([made[EVENTS], transactions(rows)[EVENTS]])}
+
+
+def _transactions(rows: Frames, rules: ReplayRules) -> dict[str, pl.DataFrame]:
+    return {EVENTS: transaction_events(*_ended(rows, rules))}
+
+
+def _ended(rows: Frames, rules: ReplayRules) -> tuple[pl.DataFrame, pl.DataFrame]:
+    markers = rows["markers"].select(_typed(MARKERS))
+    return ended_commits(rows["commits"].select(_typed(COMMITS)), markers, rules), markers
 
 
 def _typed(schema: pl.Schema) -> list[pl.Expr]:

@@ -9,23 +9,12 @@ import polars as pl
 import pytest
 
 from analytics.replay.contract_frame import contract_schema
-from analytics.replay.log.meanings import TIME
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_history
-from tests.support.commit_frames import ended_rows, group_frames
+from tests.support.commit_frames import NO_TOPICS, REMOVALS, ended_rows, group_frames
 from tests.support.reference_offset_history import Change, Log, random_log
 
 LOGS, ACTS = 500, 30
-NO_TOPICS = OfTopics(
-    pl.DataFrame(schema={"topic": pl.String, "born_at": TIME}),
-    pl.DataFrame(schema={"topic": pl.String, "partition": pl.Int32, "elected_at": TIME}),
-)
-REMOVALS = {
-    "coordinator_partition": pl.Int32,
-    "record_offset": pl.Int64,
-    "cause": pl.String,
-    "confidence": pl.String,
-}
 
 
 def told(
