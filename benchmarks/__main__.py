@@ -34,6 +34,7 @@ BENCHMARKS = (
         "assignors",
         "lag_history",
         "whole_audit",
+        "whole_commands",
     ),
 )
 PEERS = "peers"

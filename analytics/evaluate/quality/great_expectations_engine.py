@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from analytics.libraries_later import release_libraries
 from schemas.expectation_suites import IN_SET
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class Engine:
         return self._judge(pa.table(columns), told)
 
     def _judge(self, rows: pa.Table, told: Sequence[Mapping[str, Any]]) -> list[Judged]:
+        # No Spark may have been started before: what is withheld until then is needed here.
+        release_libraries()
         import pandas as pd  # noqa: PLC0415 - heavy, as what follows
 
         if not told:
