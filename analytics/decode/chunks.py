@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.decode.carried import Carried
+    from analytics.decode.row_buffer import Carried
     from analytics.dump.batches.damage import Damage
     from analytics.dump.records.raw_records import RawRecords
     from schemas.model import RecordType

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.decode.carried import Carried
 from analytics.decode.chunks import (
     CONTROL_TABLE,
     DECODED,
@@ -25,6 +24,7 @@ from analytics.decode.chunks import (
     decode_chunk,
 )
 from analytics.decode.parts import PartWriter
+from analytics.decode.row_buffer import Carried
 from analytics.decode.tables import Origin
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.segment_stats import SegmentTally

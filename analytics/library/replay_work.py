@@ -11,7 +11,7 @@ from analytics.decode.selection import Selection
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import lines_said
 from analytics.replay.dump.written_instants import as_of_said
-from analytics.replay.graph import Step, needed_for
+from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.log.as_of import above_log_starts
 from analytics.replay.log.instants import AsOf
@@ -66,7 +66,7 @@ class ReplayWork:
     assumed: Sequence[str] = ()
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[TableStep]:
         """What is made."""
         steps = [*STATE_TABLES, *HISTORY_TABLES]
         return steps if self.needs is None else needed_for(steps, self.needs)

@@ -13,21 +13,23 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Step:
+class TableStep:
     """One thing to make.
 
     Attributes:
-        makes: Its name.
-        by: The function that makes it; takes what `of` names, in that order.
-        of: Names of what is given, or of what other steps make.
+        output: Its name.
+        function: What makes it; takes what `inputs` names, in that order.
+        inputs: Names of what is given, or of what other steps make.
     """
 
-    makes: str
-    by: Callable[..., Any]
-    of: tuple[str, ...]
+    output: str
+    function: Callable[..., Any]
+    inputs: tuple[str, ...]
 
 
-def resolve(steps: Sequence[Step], given: Mapping[str, Any], *, at_once: int = 1) -> dict[str, Any]:
+def resolve(
+    steps: Sequence[TableStep], given: Mapping[str, Any], *, at_once: int = 1
+) -> dict[str, Any]:
     """Run all steps, each once and after those it depends on.
 
     Args:
@@ -48,13 +50,13 @@ def resolve(steps: Sequence[Step], given: Mapping[str, Any], *, at_once: int = 1
     try:
         while waiting or running:
             there = {**given, **made}
-            ready = [step for step in waiting if there.keys() >= set(step.of)]
+            ready = [step for step in waiting if there.keys() >= set(step.inputs)]
             for step in ready[: at_once - len(running)]:
                 waiting.remove(step)
-                future = pool.submit(step.by, *(there[name] for name in step.of))
-                running[future] = step.makes
+                future = pool.submit(step.function, *(there[name] for name in step.inputs))
+                running[future] = step.output
             if not running:
-                lacking = sorted({name for step in waiting for name in step.of} - there.keys())
+                lacking = sorted({name for step in waiting for name in step.inputs} - there.keys())
                 raise ValueError(f"nothing makes {', '.join(lacking)}")
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 made[running.pop(future)] = future.result()
@@ -64,14 +66,14 @@ def resolve(steps: Sequence[Step], given: Mapping[str, Any], *, at_once: int = 1
     return made
 
 
-def needed_for(steps: Sequence[Step], names: Iterable[str]) -> list[Step]:
+def needed_for(steps: Sequence[TableStep], names: Iterable[str]) -> list[TableStep]:
     """Return the steps that make what is named, and all that these are made of, in their order."""
-    makers = {step.makes: step for step in steps}
+    makers = {step.output: step for step in steps}
     needed: set[str] = set()
     waiting = [name for name in names if name in makers]
     while waiting:
         name = waiting.pop()
         if name not in needed:
             needed.add(name)
-            waiting += [each for each in makers[name].of if each in makers]
-    return [step for step in dict.fromkeys(steps) if step.makes in needed]
+            waiting += [each for each in makers[name].inputs if each in makers]
+    return [step for step in dict.fromkeys(steps) if step.output in needed]

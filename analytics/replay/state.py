@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.graph import Step, resolve
+from analytics.replay.graph import TableStep, resolve
 from analytics.replay.groups.coordinator_log import COORDINATOR_LOG
 from analytics.replay.groups.state import folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
@@ -35,25 +35,27 @@ def _share_states(cut: Decoded, rules: ReplayRules) -> DataFrame:
 
 
 STATE = (
-    Step("metadata", metadata_log, ("cut",)),
+    TableStep("metadata", metadata_log, ("cut",)),
     COORDINATOR_LOG,
-    Step("group_state", folded_groups, ("coordinator_log", "cut", "rules")),
-    Step("topics", topics, ("metadata", "other_topics")),
-    Step("groups_gone", groups_gone, ("group_state",)),
-    Step("pending_offsets", pending_offsets, ("cut", "rules", "groups_gone", "coverage")),
-    Step(
+    TableStep("group_state", folded_groups, ("coordinator_log", "cut", "rules")),
+    TableStep("topics", topics, ("metadata", "other_topics")),
+    TableStep("groups_gone", groups_gone, ("group_state",)),
+    TableStep("pending_offsets", pending_offsets, ("cut", "rules", "groups_gone", "coverage")),
+    TableStep(
         "committed_offsets",
         committed_offsets,
         ("cut", "rules", "groups_gone", "coverage", "pending_offsets"),
     ),
-    Step("groups", groups, ("group_state", "committed_offsets", "pending_offsets", "coverage")),
-    Step("assignments", assignments, ("group_state", "topics")),
-    Step("members", members, ("group_state",)),
-    Step("share_states", _share_states, ("cut", "rules")),
-    Step("share_partitions", share_partitions, ("share_states", "cut", "topics", "coverage")),
-    Step("share_batches", share_batches, ("share_states", "topics")),
-    Step("partition_leaders", partition_leaders, ("metadata",)),
-    Step("configs", configs, ("metadata",)),
+    TableStep(
+        "groups", groups, ("group_state", "committed_offsets", "pending_offsets", "coverage")
+    ),
+    TableStep("assignments", assignments, ("group_state", "topics")),
+    TableStep("members", members, ("group_state",)),
+    TableStep("share_states", _share_states, ("cut", "rules")),
+    TableStep("share_partitions", share_partitions, ("share_states", "cut", "topics", "coverage")),
+    TableStep("share_batches", share_batches, ("share_states", "topics")),
+    TableStep("partition_leaders", partition_leaders, ("metadata",)),
+    TableStep("configs", configs, ("metadata",)),
 )
 """The state tables, and what several of them are made of."""
 
@@ -63,7 +65,7 @@ def replay_tables(  # noqa: PLR0913 - what tables are made of
     as_of: AsOf,
     rules: ReplayRules,
     *,
-    steps: Sequence[Step] = STATE,
+    steps: Sequence[TableStep] = STATE,
     coverage: Coverage = WHOLE,
     other_topics: Sequence[DataFrame] = (),
     keep: Keep = lambda _, frame: frame,
@@ -91,12 +93,12 @@ def replay_tables(  # noqa: PLR0913 - what tables are made of
     return {name: made[name] for name in made.keys() & tables().keys()}
 
 
-def _keeping(step: Step, keep: Keep) -> Step:
+def _keeping(step: TableStep, keep: Keep) -> TableStep:
     """Return the step, with its table kept where it makes one."""
-    if step.makes not in tables():
+    if step.output not in tables():
         return step
 
     def kept(*of: Any) -> DataFrame:  # noqa: ANN401 - as the step takes it
-        return keep(step.makes, step.by(*of))
+        return keep(step.output, step.function(*of))
 
-    return Step(step.makes, kept, step.of)
+    return TableStep(step.output, kept, step.inputs)

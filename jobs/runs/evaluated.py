@@ -18,7 +18,7 @@ from analytics.decode.run.workload import is_small_workspace
 from analytics.decode.selection import Selection
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
-from analytics.replay.graph import Step, needed_for, resolve
+from analytics.replay.graph import TableStep, needed_for, resolve
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.log.as_of import above_log_starts, cut_all
 from analytics.replay.log.rules import replay_rules
@@ -55,16 +55,16 @@ class Evaluation:
         optional: Tables that are read where they are stored, and not made for this.
     """
 
-    steps: Sequence[Step]
+    steps: Sequence[TableStep]
     makes: Sequence[str]
     given: Mapping[str, Any]
     optional: Sequence[str] = ()
 
     def needs(self) -> tuple[str, ...]:
         """Return the state and history tables it cannot do without."""
-        made = {step.makes for step in self.steps}
-        asked = {name for step in self.steps for name in step.of} - made - set(self.optional)
-        stored = {step.makes for step in _REPLAY} & tables().keys()
+        made = {step.output for step in self.steps}
+        asked = {name for step in self.steps for name in step.inputs} - made - set(self.optional)
+        stored = {step.output for step in _REPLAY} & tables().keys()
         return tuple(sorted(asked & stored))
 
 
@@ -97,20 +97,20 @@ def evaluate(
     return found
 
 
-def _steps(wanted: Evaluation, replayed: Replayed) -> list[Step]:
+def _steps(wanted: Evaluation, replayed: Replayed) -> list[TableStep]:
     """Return what is made: what is stored is read, what it was made of is made again."""
-    own = {step.makes for step in wanted.steps}
-    asked = {name for step in wanted.steps for name in step.of} - own - set(wanted.optional)
+    own = {step.output for step in wanted.steps}
+    asked = {name for step in wanted.steps for name in step.inputs} - own - set(wanted.optional)
     missing = [name for name in asked if name not in tables() or not replayed.tables.has(name)]
-    stored = {step.makes for step in _REPLAY if step.makes not in missing} & tables().keys()
-    rest = [step for step in _REPLAY if step.makes not in stored]
+    stored = {step.output for step in _REPLAY if step.output not in missing} & tables().keys()
+    rest = [step for step in _REPLAY if step.output not in stored]
     return [*needed_for(rest, missing), *wanted.steps]
 
 
-def _given(spark: SparkSession, replayed: Replayed, steps: Sequence[Step]) -> dict[str, Any]:
+def _given(spark: SparkSession, replayed: Replayed, steps: Sequence[TableStep]) -> dict[str, Any]:
     """Return stored tables and what else a replay is made of, as far as the steps take it."""
-    made = {step.makes for step in steps}
-    asked = {name for step in steps for name in step.of} - made
+    made = {step.output for step in steps}
+    asked = {name for step in steps for name in step.inputs} - made
     instant = replayed_instant(replayed.as_of)
     given: dict[str, Any] = {
         "rules": replay_rules(replayed.release),

@@ -33,7 +33,7 @@ from analytics.tables.stored_tables import StoredTables
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.lag.end_offsets import end_offsets_at
 from jobs.runs.limits.coordinator_evidence import coordinator_evidence
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups
 from jobs.runs.limits.lost_commits import OFFSETS_TOPIC, in_force_then, is_committed, lost_lines
 from jobs.runs.limits.lost_share_state import share_losses
@@ -161,7 +161,7 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
     # Share groups commit nothing, and what streams groups read is not in their tasks.
     commit = pc.field("group_type").isin(["classic", "consumer"])
     given = tables.read("assignments", PLACE, commit & pc.field("topic").is_valid()).to_pylist()
-    untold = Untold(state)
+    untold = GroupCompleteness(state)
     homes = _homes(state, untold, history)
     # What the directories say, they say of the end of the dump.
     ends = [] if until is not None else end_offsets_at(state, end_offsets).to_pylist()
@@ -199,7 +199,7 @@ def _history(state: Replayed, until: datetime | None) -> pa.Table:
     return state.tables.read("offset_history", where=in_time)
 
 
-def _homes(state: Replayed, untold: Untold, history: OffsetHistory) -> dict[str, int]:
+def _homes(state: Replayed, untold: GroupCompleteness, history: OffsetHistory) -> dict[str, int]:
     """Return the partition of the offsets topic of each group that is there, was, or is named."""
     there = state.tables.read("groups", ["group_id"])["group_id"].to_pylist()
     named = [each for each in state.tables.selection.groups if is_name(each)]

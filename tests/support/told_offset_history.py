@@ -43,6 +43,6 @@ def told_offset_history(
         "removals": spark.createDataFrame([], NO_REMOVALS),
         "elections": spark.createDataFrame([], NO_ELECTIONS),
     }
-    steps = [step for step in needed_for(HISTORY, ["offset_history"]) if step.makes not in given]
+    steps = [step for step in needed_for(HISTORY, ["offset_history"]) if step.output not in given]
     history: DataFrame = resolve(steps, given)["offset_history"]
     return history

@@ -22,7 +22,7 @@ from analytics.dump.batches.headers import (
     read_headers,
 )
 from analytics.dump.batches.resync import BatchFinder, Entry
-from analytics.dump.batches.slice_window import Stretch
+from analytics.dump.batches.slice_window import SliceWindow
 from analytics.dump.records.raw_records import PADDING, Batches
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ChainWalk:
     def __post_init__(self) -> None:
         self._window = _WINDOW
         self._raw = bytearray(min(_WINDOW, self.stop - self.start) + PADDING)
-        self._bytes = Stretch(self.source, self.start, self.stop, self.sense)
+        self._bytes = SliceWindow(self.source, self.start, self.stop, self.sense)
         self._finder = BatchFinder(self.source, self.start, self.stop, self.sense)
 
     def run(self) -> None:

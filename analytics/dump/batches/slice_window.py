@@ -30,7 +30,7 @@ _size_at = struct.Struct(">I").unpack_from
 
 
 @dataclass(frozen=True)
-class Stretch:
+class SliceWindow:
     """The bytes of a file from ``start`` to ``stop``, of a log of which ``sense`` is known."""
 
     source: ByteSource

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from analytics.dump.batches.header_columns import Headers
     from analytics.dump.batches.log_bounds import LogSense
     from analytics.dump.batches.walks import CopyLog, SegmentWalk
-    from analytics.dump.copies.surviving_lines import Lines, Stretch
+    from analytics.dump.copies.surviving_lines import LeaderRange, Lines
 
 BELOW_LOG_START = "below_log_start"
 ABOVE_HIGH_WATERMARK = "above_high_watermark"
@@ -159,7 +159,7 @@ def _whole(
 
 
 def _slices_of_stretch(
-    log: CopyLog, stretch: Stretch, ranges: Sequence[Range], split_bytes: int
+    log: CopyLog, stretch: LeaderRange, ranges: Sequence[Range], split_bytes: int
 ) -> list[Slice]:
     slices = []
     for number, walk in enumerate(log.walks):
@@ -173,7 +173,7 @@ def _slices_of_stretch(
     return slices
 
 
-def _positions(headers: Headers, size: int, stretch: Stretch) -> tuple[int, int]:
+def _positions(headers: Headers, size: int, stretch: LeaderRange) -> tuple[int, int]:
     """Return the bytes of a file that belong to a stretch; a batch belongs to its last offset."""
 
     def position(offset: int) -> int:
@@ -188,7 +188,7 @@ def _positions(headers: Headers, size: int, stretch: Stretch) -> tuple[int, int]
 def _piece(
     log: CopyLog,
     walk: SegmentWalk,
-    stretch: Stretch,
+    stretch: LeaderRange,
     inside: Headers,
     ranges: Sequence[Range],
 ) -> Slice:

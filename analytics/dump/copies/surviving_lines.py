@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class LeaderRange:
     """Offsets of a copy, and the line of history they belong to."""
 
     first: int
@@ -51,7 +51,7 @@ class Lines:
 
     copies: tuple[CopyLog, ...]
     leading: str
-    stretches: Mapping[str, tuple[Stretch, ...]]
+    stretches: Mapping[str, tuple[LeaderRange, ...]]
     divergences: tuple[Divergence, ...] = ()
     notes: tuple[Note, ...] = ()
 
@@ -88,7 +88,7 @@ def find_lines(
     partings = _Partings(max_compared_bytes)
     divergences = _divergences(ranked, partings)
     decoded = sorted(ranked, key=lambda log: log.name != prefer_copy)
-    stretches: dict[str, tuple[Stretch, ...]] = {}
+    stretches: dict[str, tuple[LeaderRange, ...]] = {}
     for position, log in enumerate(decoded):
         stretches[log.name] = _stretches(log, decoded[:position], partings, stretches)
     notes = tuple(
@@ -136,21 +136,21 @@ def _stretches(
     log: CopyLog,
     before: Sequence[CopyLog],
     partings: _Partings,
-    known: Mapping[str, tuple[Stretch, ...]],
-) -> tuple[Stretch, ...]:
+    known: Mapping[str, tuple[LeaderRange, ...]],
+) -> tuple[LeaderRange, ...]:
     """Return a copy's stretches: shared with the copy it goes along with longest, then its own."""
     if not before:
-        return (Stretch(0, MAX_OFFSET, ""),)
+        return (LeaderRange(0, MAX_OFFSET, ""),)
     nearest = max(before, key=lambda other: partings.of(log, other).offset)
     leaves_at = partings.of(log, nearest).offset
     if leaves_at >= log.end_offset or not _batches_from(log, leaves_at).any():
         return known[nearest.name]
     shared = [
-        Stretch(each.first, min(each.end, leaves_at), each.line)
+        LeaderRange(each.first, min(each.end, leaves_at), each.line)
         for each in known[nearest.name]
         if each.first < leaves_at
     ]
-    return (*shared, Stretch(leaves_at, MAX_OFFSET, log.name))
+    return (*shared, LeaderRange(leaves_at, MAX_OFFSET, log.name))
 
 
 def _divergences(ranked: Sequence[CopyLog], partings: _Partings) -> tuple[Divergence, ...]:
@@ -192,7 +192,7 @@ def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int)
     )
 
 
-def _with_pieces(divergence: Divergence, stretches: Sequence[Stretch]) -> Divergence:
+def _with_pieces(divergence: Divergence, stretches: Sequence[LeaderRange]) -> Divergence:
     pieces = tuple((each.line, each.first) for each in stretches if each.line)
     return replace(divergence, pieces=pieces)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.dump.batches.walks import CopyLog
-    from analytics.dump.copies.surviving_lines import Stretch
+    from analytics.dump.copies.surviving_lines import LeaderRange
 
 DUPLICATE = "duplicate_copy"
 SUPERSEDED = "superseded_in_leading_copy"
@@ -73,7 +73,7 @@ class LineUnion:
     filled: list[Filled] = field(default_factory=list)
     _added: list[_Added] = field(default_factory=list)
 
-    def add(self, log: CopyLog, stretch: Stretch) -> list[Range]:
+    def add(self, log: CopyLog, stretch: LeaderRange) -> list[Range]:
         """Add a copy's records of a stretch; return what is left out of them, ascending."""
         ranges: list[Range] = []
         if self._added:
@@ -83,7 +83,7 @@ class LineUnion:
         self._added.append(_Added(log, stretch.first, stretch.end))
         return ranges
 
-    def _units(self, log: CopyLog, stretch: Stretch) -> _Units:
+    def _units(self, log: CopyLog, stretch: LeaderRange) -> _Units:
         headers = log.headers
         inside = (headers.last_offset >= stretch.first) & (headers.base_offset < stretch.end)
         rows = np.flatnonzero(inside)

@@ -72,7 +72,7 @@ class GroupTask(NamedTuple):
 
 
 @dataclass
-class Seen:
+class InspectionFindings:
     """What tasks found.
 
     Attributes:
@@ -89,7 +89,7 @@ class Seen:
     divergences: list[Divergence] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
-    def add(self, other: Seen) -> None:
+    def add(self, other: InspectionFindings) -> None:
         """Take in what another task found."""
         self.files += other.files
         self.sample = self.sample.add(other.sample)
@@ -108,7 +108,7 @@ class Study:
     """
 
     surveys: tuple[PartitionSurvey, ...]
-    seen: Seen
+    seen: InspectionFindings
 
 
 def _silent(size: int) -> None:
@@ -132,7 +132,7 @@ def study(
     """
     groups = partitions_by_key(copies, options)
     tasks = _tasks(groups.values(), copies, options, check_crc=check_crc)
-    seen = Seen()
+    seen = InspectionFindings()
     for task, found in zip(tasks, _results(tasks), strict=True):
         seen.add(found)
         report(task.size)
@@ -189,7 +189,7 @@ def _files(
         yield partition, segment, sense, number % every == 0
 
 
-def _results(tasks: Sequence[FileTask | GroupTask]) -> Iterator[Seen]:
+def _results(tasks: Sequence[FileTask | GroupTask]) -> Iterator[InspectionFindings]:
     processors = min(_processors(), len(tasks))
     if processors < 2 or sum(task.size for task in tasks) < _FOR_PROCESSES:
         yield from map(_do, tasks)
@@ -207,7 +207,9 @@ def _results(tasks: Sequence[FileTask | GroupTask]) -> Iterator[Seen]:
         yield from map(_do, tasks[done:])
 
 
-def _in_processes(tasks: Sequence[FileTask | GroupTask], processors: int) -> Iterator[Seen]:
+def _in_processes(
+    tasks: Sequence[FileTask | GroupTask], processors: int
+) -> Iterator[InspectionFindings]:
     import multiprocessing  # noqa: PLC0415 - costs time
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - likewise
 
@@ -223,20 +225,20 @@ def _processors() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _do(task: FileTask | GroupTask) -> Seen:
+def _do(task: FileTask | GroupTask) -> InspectionFindings:
     return _do_files(task) if isinstance(task, FileTask) else _do_group(task)
 
 
-def _do_files(task: FileTask) -> Seen:
-    seen = Seen()
+def _do_files(task: FileTask) -> InspectionFindings:
+    seen = InspectionFindings()
     for partition, segment, sense, sampled in task.files:
         walk = walk_segment(segment, sense, check_crc=task.check_crc, may_map=task.may_map)
         _note(seen, partition, walk, sampled=sampled)
     return seen
 
 
-def _do_group(task: GroupTask) -> Seen:
-    seen = Seen()
+def _do_group(task: GroupTask) -> InspectionFindings:
+    seen = InspectionFindings()
     logs = [walk_copy(each, check_crc=task.check_crc, may_map=task.may_map) for each in task.group]
     lines = find_lines(logs, task.prefer_copy, task.node_ids, _COMPARED_BYTES)
     seen.leading[logs[0].partition.key] = lines.leading
@@ -252,7 +254,9 @@ def _is_sampled(log: CopyLog, number: int) -> bool:
     return number % (len(log.walks) // _MOST_SAMPLED + 1) == 0
 
 
-def _note(seen: Seen, partition: PartitionCopy, walk: SegmentWalk, *, sampled: bool) -> None:
+def _note(
+    seen: InspectionFindings, partition: PartitionCopy, walk: SegmentWalk, *, sampled: bool
+) -> None:
     tally = SegmentTally(walk.segment)
     for part in walk.parts:
         tally.add(part)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from analytics.replay.graph import Step
+from analytics.replay.graph import TableStep
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
@@ -80,7 +80,7 @@ def _kept(decoded: Decoded) -> DataFrame:
     return coordinator_log(decoded).localCheckpoint()
 
 
-COORDINATOR_LOG = Step("coordinator_log", _kept, ("cut",))
+COORDINATOR_LOG = TableStep("coordinator_log", _kept, ("cut",))
 """What both the state and the history of groups are made of."""
 
 

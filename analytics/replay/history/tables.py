@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from analytics.replay.graph import Step
+from analytics.replay.graph import TableStep
 from analytics.replay.groups.coordinator_log import COORDINATOR_LOG
 from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.gathered_coordinators import coordinator_table, coordinators
@@ -60,33 +60,33 @@ _DEPENDENCIES = (
 _EVENTS = ("of_groups", "of_offsets", "of_share_state", "of_dependencies")
 
 
-def _one_of(made: str, name: str) -> Step:
-    return Step(name, itemgetter(name), (made,))
+def _one_of(made: str, name: str) -> TableStep:
+    return TableStep(name, itemgetter(name), (made,))
 
 
 HISTORY = (
     COORDINATOR_LOG,
-    Step("group_rows", gathered_groups, ("coordinator_log", "cut")),
-    Step("named_topics", named_topics, ("topics",)),
-    Step("topic_names", topic_names, ("named_topics",)),
-    Step("of_groups", made_of_groups, ("group_rows", "topic_names", "rules", "coverage")),
-    Step("owned", owned, ("group_rows", "topic_names", "rules")),
-    Step("load_faults", load_faults, ("group_rows", "cut", "rules")),
-    Step("removals", removals, ("cut", "commits", "topics", "rules", "coverage")),
-    Step("around_offsets", _around_offsets, ("of_groups", "removals")),
-    Step("of_topics", _of_topics, ("topics", "elections")),
-    Step("commits", commit_frames, ("cut",)),
-    Step("of_offsets", made_of_offsets, _OF_OFFSETS),
+    TableStep("group_rows", gathered_groups, ("coordinator_log", "cut")),
+    TableStep("named_topics", named_topics, ("topics",)),
+    TableStep("topic_names", topic_names, ("named_topics",)),
+    TableStep("of_groups", made_of_groups, ("group_rows", "topic_names", "rules", "coverage")),
+    TableStep("owned", owned, ("group_rows", "topic_names", "rules")),
+    TableStep("load_faults", load_faults, ("group_rows", "cut", "rules")),
+    TableStep("removals", removals, ("cut", "commits", "topics", "rules", "coverage")),
+    TableStep("around_offsets", _around_offsets, ("of_groups", "removals")),
+    TableStep("of_topics", _of_topics, ("topics", "elections")),
+    TableStep("commits", commit_frames, ("cut",)),
+    TableStep("of_offsets", made_of_offsets, _OF_OFFSETS),
     _one_of("of_offsets", "offset_history"),
     _one_of("of_groups", "group_epochs"),
     _one_of("of_groups", "membership_changes"),
     _one_of("of_groups", "assignment_history"),
-    Step("elections", _elections, ("metadata", "topics")),
-    Step("coordinators", coordinators, ("cut", "coordinator_log", "elections")),
-    Step("coordinator_epochs", coordinator_table, ("coordinators", "coordinator_log")),
-    Step("of_share_state", made_of_share_state, ("cut", "topic_names")),
+    TableStep("elections", _elections, ("metadata", "topics")),
+    TableStep("coordinators", coordinators, ("cut", "coordinator_log", "elections")),
+    TableStep("coordinator_epochs", coordinator_table, ("coordinators", "coordinator_log")),
+    TableStep("of_share_state", made_of_share_state, ("cut", "topic_names")),
     _one_of("of_share_state", "share_partition_epochs"),
-    Step("of_dependencies", dependency_events, _DEPENDENCIES),
-    Step("group_events", group_events, _EVENTS),
+    TableStep("of_dependencies", dependency_events, _DEPENDENCIES),
+    TableStep("group_events", group_events, _EVENTS),
 )
 """Besides these it takes what `STATE` makes."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from analytics.replay.graph import Step
+from analytics.replay.graph import TableStep
 from jobs.runs.evaluated import Evaluation, evaluate
 from jobs.runs.replay.whole_groups import frame_of
 
@@ -25,7 +25,9 @@ def held_in_epochs(console: Console, state: Replayed, **options: Any) -> pl.Data
         GroupscopeError: Spark is not what it has to be.
     """
     options = {**options, "out": None}
-    wanted = Evaluation((Step("held_in_epochs", numbered, ("owned",)),), ("held_in_epochs",), {})
+    wanted = Evaluation(
+        (TableStep("held_in_epochs", numbered, ("owned",)),), ("held_in_epochs",), {}
+    )
     return frame_of(evaluate(console, state, wanted, **options)["held_in_epochs"])
 
 

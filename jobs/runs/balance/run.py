@@ -13,7 +13,7 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.balance.tables import NEEDS, NEEDS_OF_HISTORY, tables_ever, tables_now
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups
 from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
@@ -147,7 +147,7 @@ def _untold(balance: pa.Table) -> list[str]:
 
 def _gaps(state: Replayed, asked: AskedGroups, *, through_history: bool) -> dict[str, str]:
     """Return the groups of which the dump lacks records that may matter, with why."""
-    untold = Untold(state)
+    untold = GroupCompleteness(state)
     found: dict[str, str] = {}
     for group in asked.found["group_id"].to_pylist():
         gaps = untold.gaps_of(group)

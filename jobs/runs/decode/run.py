@@ -64,12 +64,12 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     value_encoding: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
-    and_no_more: bool = False,
+    decode_only: bool = False,
 ) -> DecodeResult:
     """Decode INPUTs into the workspace `out`.
 
     `keep_below_log_start` is for asking about an instant before the end, when what was deleted
-    since was still the broker's. `and_no_more` says that Spark gets nothing else to do: then its
+    since was still the broker's. `decode_only` says that Spark gets nothing else to do: then its
     JVM only hands out tasks, however large the dump is.
 
     Raises:
@@ -97,7 +97,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     try:
         settings = Settings(staging.location, Selection(groups, exclude_groups, data_topics))
         planned = plan(found, options)
-        small = not found.raw_rows and (and_no_more or is_small_dump(planned.slices))
+        small = not found.raw_rows and (decode_only or is_small_dump(planned.slices))
         with spark_session(console, master=master, conf=conf, small=small) as spark:
             decoding = decode_dump(
                 spark,

@@ -14,7 +14,7 @@ from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError, InputUnreadableError
 from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 from reports.describe.against import AROUND, Comparison, compare
 from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of
 from reports.describe.refused import refused_by_kafka
@@ -97,7 +97,7 @@ def _untold(groups: Collection[str], replayed: Replayed) -> dict[str, str]:
     """Return why groups that only the file has may be in what the dump lacks."""
     if not groups:
         return {}
-    untold = Untold(replayed)
+    untold = GroupCompleteness(replayed)
     found = {group: untold.of_group(group) for group in sorted(groups)}
     return {
         group: f"cannot tell: {why.removeprefix(f'{group}: ')}"

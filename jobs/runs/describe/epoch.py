@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.limits.group_selection import AskedGroups
 from reports.describe.source import Source
 
@@ -48,7 +48,7 @@ def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[Asked
     there = {row["group_id"] for row in rows}
     names += sorted(there - set(names))
     names += [each for each in wanted if not is_name(each) and not names_wanted(there, (each,))]
-    untold = Untold(replayed)
+    untold = GroupCompleteness(replayed)
     found: list[Row] = []
     cannot_tell: list[str] = []
     missing: dict[str, str] = {}

@@ -11,7 +11,7 @@ from analytics.evaluate.share.share_lag import with_share_lag
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.lag.end_offsets import end_offsets_at
 from jobs.runs.limits.coordinators import coordinators
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.replay.records_at import records_at
 from reports.describe.source import Source, only_groups, without_untold
 
@@ -84,7 +84,7 @@ def lost_offsets(replayed: Replayed, groups: pa.Table) -> dict[str, str]:
         replayed: At the instant asked about.
         groups: Rows of the table `groups`.
     """
-    untold = Untold(replayed)
+    untold = GroupCompleteness(replayed)
     if not untold.losses:
         return {}
     found = {name: untold.lost_offsets(name) for name in groups["group_id"].to_pylist()}

@@ -18,7 +18,7 @@ from analytics.evaluate.diff.share_partitions import changed_share_partitions
 from analytics.replay.dump.followed_lines import lines_said
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.diff.compared_states import Side, two_states
-from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, Untold
+from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
 from jobs.runs.limits.group_selection import CANNOT_TELL, DONE, NOT_THERE
 from jobs.runs.limits.incomplete_groups import (
     SHARE_TOPIC,
@@ -134,7 +134,7 @@ def _names(state: Replayed) -> list[str]:
 
 def _untold(state: Replayed, console: Console, word: str) -> list[str]:
     """Return what a state does not tell of the groups asked for."""
-    untold = Untold(state)
+    untold = GroupCompleteness(state)
     names = _names(state)
     found = [reason for name in names if (reason := untold.of_group(name))]
     if not state.tables.selection.groups:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from jobs.runs.diff.run import NEEDS as DIFF
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.replay.records_at import records_at
 from jobs.runs.restore.state import NEEDS as RESTORED
 from reports.quantities import ranges
@@ -98,7 +98,7 @@ def others_of(
         groups: Those that are told themselves.
         verdicts: Of all groups, in the time.
     """
-    untold = Untold(state)
+    untold = GroupCompleteness(state)
     homes = {untold.home(group) for group in groups}
     found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for each in verdicts:

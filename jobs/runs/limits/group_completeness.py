@@ -68,7 +68,7 @@ class GroupGaps:
 
 
 @dataclass(frozen=True)
-class Untold:
+class GroupCompleteness:
     """What cannot be told about groups from what was replayed.
 
     `gaps_of(group)` is what a command asks that judges a group: it says why its offsets, its

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.limits.refused_partitions import refused_partitions
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def asked_groups(
     if group_type is not None:
         wanted = CLASSIC_TYPES if group_type == "classic" else (group_type,)
         found = found.filter(pc.is_in(found["group_type"], pa.array(wanted)))
-    untold = Untold(replayed)
+    untold = GroupCompleteness(replayed)
     names = [each for each in replayed.tables.selection.groups if is_name(each)]
     unknown = {name: reason for name in names if (reason := untold.of_group(name))}
     cannot_tell = [*unknown.values()]
@@ -124,7 +124,7 @@ def asked_groups(
     )
 
 
-def _gap(untold: Untold, group: str, *, with_offsets: bool) -> str | None:
+def _gap(untold: GroupCompleteness, group: str, *, with_offsets: bool) -> str | None:
     """Return what cannot be told of a group that is there.
 
     Of all groups together it is said once which records their partitions lack.

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.diff.paired import UNTOLD
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed
@@ -26,7 +26,7 @@ def untold_groups(state: Replayed, groups: pa.Table, others: pa.Table) -> dict[s
         others: That of the state it is compared with: whether a group that is only there was here
             too is asked.
     """
-    untold = Untold(state)
+    untold = GroupCompleteness(state)
     incomplete = groups.filter(pc.invert(groups["complete"]))
     found = {
         str(name): str(why)

@@ -14,7 +14,7 @@ from analytics.replay.dump.written_instants import EPOCH, BeforeEnd
 from analytics.replay.dump.written_instants import shown as iso
 from analytics.workspace import Workspace
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups
 from jobs.runs.rebalances.tables import NEEDS, made_tables
 from jobs.runs.replay.kept_evaluations import keep_evaluations
@@ -115,7 +115,7 @@ def _with_gaps(asked: AskedGroups, state: Replayed) -> AskedGroups:
     """
     if not state.tables.selection.groups:
         return asked
-    untold = Untold(state)
+    untold = GroupCompleteness(state)
     gaps = [untold.gaps_of(group).history for group in asked.found["group_id"].to_pylist()]
     told = dict.fromkeys([*asked.cannot_tell, *(each for each in gaps if each is not None)])
     return replace(asked, cannot_tell=tuple(told))

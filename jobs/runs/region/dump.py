@@ -20,7 +20,7 @@ from analytics.replay.log.losses_at import cleaned_until, leading
 from analytics.tables.stored_tables import StoredTables
 from jobs.checkpoints.initial_offsets import read_initial_offsets
 from jobs.runs.lag.end_offsets import end_offsets_at
-from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, Untold
+from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
 from jobs.runs.replay.answered_instant import instant_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def dumped_groups(state: Replayed, checkpoints: Sequence[Checkpoint], wanted: Wa
         GroupscopeError: A side file is not what it has to be.
     """
     groups = sorted({each.key.group_id for each in checkpoints if each.key.group_id is not None})
-    untold = Untold(state)
+    untold = GroupCompleteness(state)
     members = _members(state)
     return Dumped(
         _evidence(state, checkpoints, groups, untold),
@@ -55,7 +55,10 @@ def dumped_groups(state: Replayed, checkpoints: Sequence[Checkpoint], wanted: Wa
 
 
 def _evidence(
-    state: Replayed, checkpoints: Sequence[Checkpoint], groups: Sequence[str], untold: Untold
+    state: Replayed,
+    checkpoints: Sequence[Checkpoint],
+    groups: Sequence[str],
+    untold: GroupCompleteness,
 ) -> dict[str, Evidence]:
     wanted = {
         (each.key.group_id, *partition, offset)
@@ -98,7 +101,7 @@ def _members(state: Replayed) -> dict[str, dict[str, Member]]:
 def _present(
     state: Replayed,
     groups: Sequence[str],
-    untold: Untold,
+    untold: GroupCompleteness,
     members: Mapping[str, Mapping[str, Member]],
     wanted: Wanted,
 ) -> dict[str, Present]:

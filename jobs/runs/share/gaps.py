@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from analytics.dump.inspection.losses import lacks
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.losses_at import leading
-from jobs.runs.limits.group_completeness import Untold
+from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.limits.internal_topics import ends_of, losses_of, partition_count
 from jobs.runs.share.records import STATE_TOPIC
 
@@ -45,7 +45,7 @@ def with_untold_claims(shares: pa.Table, state: Replayed) -> pa.Table:
         state: Says the instant, and what the dump lacks of groups.
     """
     orphans = shares.filter(pc.equal(shares["phase"], ORPHAN))
-    untold = Untold(state)
+    untold = GroupCompleteness(state)
     reasons = {
         group: reason
         for group in pc.unique(orphans["group_id"]).to_pylist()

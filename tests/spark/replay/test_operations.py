@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.classic.dataframe import DataFrame
 
-from analytics.replay.graph import Step, resolve
+from analytics.replay.graph import TableStep, resolve
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.coverage import WHOLE
@@ -68,12 +68,12 @@ def test_no_table_takes_more_operations_than_before(
 
     monkeypatch.setattr(DataFrame, "__new__", counted)
 
-    def named(step: Step) -> Step:
+    def named(step: TableStep) -> TableStep:
         def by(*of: Any) -> Any:
-            running[0] = step.makes
-            return step.by(*of)
+            running[0] = step.output
+            return step.function(*of)
 
-        return replace(step, by=by)
+        return replace(step, function=by)
 
     resolve([named(step) for step in dict.fromkeys((*STATE, *HISTORY))], given)
     grown = [

@@ -13,7 +13,7 @@ import pytest
 
 from analytics.decode.selection import Selection
 from jobs.cli.console import Console
-from jobs.runs.limits.group_completeness import Untold, home_of, partitions_that_fit
+from jobs.runs.limits.group_completeness import GroupCompleteness, home_of, partitions_that_fit
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups
 from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import OFFSETS, group, write_workspace
@@ -137,8 +137,8 @@ def test_all_groups_cannot_be_told_where_records_of_any_partition_are_lost(lossy
 
 def test_why_offsets_membership_and_history_cannot_be_told(lossy: Path) -> None:
     with replayed(Console(quiet=True), inputs=[str(lossy)]) as state:
-        gaps = Untold(state).gaps_of("my-group")
-        assert Untold(state).gaps_of("group").reasons == []
+        gaps = GroupCompleteness(state).gaps_of("my-group")
+        assert GroupCompleteness(state).gaps_of("group").reasons == []
     assert gaps.membership == "my-group: the last records"
     assert gaps.offsets is not None
     assert "its offsets may be missing or replaced" in gaps.offsets
@@ -154,7 +154,7 @@ def test_losses_behind_the_instant_do_not_matter(lossy: Path, end: int, *, is_to
     manifest["replay"]["as_of"] = {"time": None, "offsets": {f"{OFFSETS}-12": end}}
     (lossy / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     with replayed(Console(quiet=True), inputs=[str(lossy)]) as state:
-        assert (Untold(state).gaps_of("my-group").offsets is None) is is_told
+        assert (GroupCompleteness(state).gaps_of("my-group").offsets is None) is is_told
 
 
 def test_a_dump_without_the_offsets_topic_tells_of_no_group(tmp_path: Path) -> None:

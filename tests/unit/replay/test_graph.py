@@ -6,28 +6,28 @@ import threading
 
 import pytest
 
-from analytics.replay.graph import Step, needed_for, resolve
+from analytics.replay.graph import TableStep, needed_for, resolve
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
 def test_a_step_takes_what_others_made_in_whatever_order_they_are_named(at_once: int) -> None:
     steps = [
-        Step("sum", lambda doubled, one: doubled + one, ("doubled", "one")),
-        Step("doubled", lambda one: one * 2, ("one",)),
+        TableStep("sum", lambda doubled, one: doubled + one, ("doubled", "one")),
+        TableStep("doubled", lambda one: one * 2, ("one",)),
     ]
     assert resolve(steps, {"one": 1}, at_once=at_once) == {"doubled": 2, "sum": 3}
 
 
 def test_every_step_runs_once() -> None:
     runs: list[str] = []
-    steps = [Step(name, lambda name=name: runs.append(name), ()) for name in "abc"]
+    steps = [TableStep(name, lambda name=name: runs.append(name), ()) for name in "abc"]
     resolve(steps, {}, at_once=2)
     assert sorted(runs) == ["a", "b", "c"]
 
 
 def test_steps_that_do_not_need_each_other_run_side_by_side() -> None:
     both_there = threading.Barrier(2, timeout=30)
-    steps = [Step(name, both_there.wait, ()) for name in "ab"]
+    steps = [TableStep(name, both_there.wait, ()) for name in "ab"]
     assert sorted(resolve(steps, {}, at_once=2).values()) == [0, 1]
 
 
@@ -36,16 +36,19 @@ def test_an_error_of_a_step_is_that_of_the_whole() -> None:
         raise LookupError("no such table")
 
     with pytest.raises(LookupError, match="no such table"):
-        resolve([Step("a", fails, ()), Step("b", lambda a: a, ("a",))], {}, at_once=2)
+        resolve([TableStep("a", fails, ()), TableStep("b", lambda a: a, ("a",))], {}, at_once=2)
 
 
 def test_what_nothing_makes_is_named() -> None:
     with pytest.raises(ValueError, match="nothing makes nowhere"):
-        resolve([Step("a", lambda: 1, ()), Step("b", lambda nowhere: nowhere, ("nowhere",))], {})
+        resolve(
+            [TableStep("a", lambda: 1, ()), TableStep("b", lambda nowhere: nowhere, ("nowhere",))],
+            {},
+        )
 
 
 def test_only_what_a_name_is_made_of_is_needed_for_it() -> None:
     of = {"a": (), "b": ("a", "given"), "c": ("b",), "d": ("a",)}
-    steps = [Step(name, lambda *_: None, each) for name, each in of.items()]
-    assert [step.makes for step in needed_for(steps, ["c"])] == ["a", "b", "c"]
-    assert [step.makes for step in needed_for(steps, ["d", "nobody"])] == ["a", "d"]
+    steps = [TableStep(name, lambda *_: None, each) for name, each in of.items()]
+    assert [step.output for step in needed_for(steps, ["c"])] == ["a", "b", "c"]
+    assert [step.output for step in needed_for(steps, ["d", "nobody"])] == ["a", "d"]
