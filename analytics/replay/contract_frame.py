@@ -17,6 +17,7 @@ _TYPES: Final[dict[str, pl.DataType]] = {
     "boolean": pl.Boolean(),
     "timestamp": pl.Datetime("us", "UTC"),
     "array<string>": pl.List(pl.String()),
+    "array<int>": pl.List(pl.Int32()),
 }
 
 

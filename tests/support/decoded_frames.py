@@ -1,4 +1,4 @@
-"""Decoded tables as DataFrames: from rows that name a few columns only, or from a dump."""
+"""Decoded tables as frames of polars: from rows that name a few columns only, or from a dump."""
 
 from __future__ import annotations
 
@@ -7,42 +7,41 @@ import tempfile
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.decode.source import table_schema
 from analytics.decode.tasks import Settings, packed, run_task
 from analytics.dump.copies.plan import PlanOptions, plan
+from analytics.replay.log.arrow_rows import polars_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
 
-
-def frame_of(spark: SparkSession, table: str, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+def frame_of(table: str, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows of a decoded table; what a row does not name is null."""
-    return spark.createDataFrame(pa.Table.from_pylist(list(rows), table_schema(table)))
+    return polars_rows(pa.Table.from_pylist(list(rows), table_schema(table)))
 
 
 def frames_of(
-    spark: SparkSession, rows: Mapping[str, Iterable[Mapping[str, Any]]], tables: Iterable[str]
-) -> dict[str, DataFrame]:
+    rows: Mapping[str, Iterable[Mapping[str, Any]]], tables: Iterable[str]
+) -> dict[str, pl.DataFrame]:
     """Several decoded tables; those without rows are empty."""
-    return {table: frame_of(spark, table, rows.get(table, [])) for table in tables}
+    return {table: frame_of(table, rows.get(table, [])) for table in tables}
 
 
-def frames_of_dump(
-    spark: SparkSession, log_dir: Path, topic: str, tables: Iterable[str]
-) -> dict[str, DataFrame]:
+def frames_of_dump(log_dir: Path, topic: str, tables: Iterable[str]) -> dict[str, pl.DataFrame]:
     """Decoded tables of one topic of one copy, decoded in this process and kept in memory."""
-    found = tables_of_dump(log_dir, topic, tables)
-    return {table: spark.createDataFrame(rows) for table, rows in found.items()}
+    return {
+        table: polars_rows(rows) for table, rows in tables_of_dump(log_dir, topic, tables).items()
+    }
 
 
 def tables_of_dump(log_dir: Path, topic: str, tables: Iterable[str]) -> dict[str, pa.Table]:
-    """The same as Arrow has them, without Spark."""
+    """The same as Arrow has them."""
     slices = plan([str(log_dir)], PlanOptions(topics=frozenset({topic}))).slices
     parts: dict[str, list[pa.Table]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as staging:

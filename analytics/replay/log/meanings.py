@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
@@ -27,3 +28,14 @@ def present(number: pl.Expr, absent: int = -1) -> pl.Expr:
 def uuid(value: pl.Expr) -> pl.Expr:
     """Return an id of 22 characters, null where it is zero."""
     return pl.when(value != ZERO_UUID).then(value)
+
+
+def text(value: pl.Expr) -> pl.Expr:
+    """Return a text, null where it is empty."""
+    return pl.when(value != "").then(value)
+
+
+def word(number: pl.Expr, words: Mapping[int, str], otherwise: str) -> pl.Expr:
+    """Return the word for a stored number; null stays null."""
+    said = number.replace_strict(words, default=otherwise, return_dtype=pl.String)
+    return pl.when(number.is_not_null()).then(said)
