@@ -15,7 +15,7 @@ import polars as pl
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.removals.lost_records import of_partition
+from analytics.replay.log.losses import of_partition
 
 COMPACTED = "history before that was compacted"
 LOST = "records before that are lost"

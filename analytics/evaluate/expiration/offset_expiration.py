@@ -16,9 +16,9 @@ from analytics.evaluate.expiration.expiry import (
 )
 from analytics.evaluate.expiration.offset_log import OffsetLog, with_transactions
 from analytics.evaluate.expiration.retention import Retention, with_retention
+from analytics.replay.log.losses import of_partition
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.effective_commits import COMMIT
-from analytics.replay.removals.lost_records import of_partition
 from analytics.replay.spans.conditions import (
     AT_THE_END,
     STREAMS_GROUP,

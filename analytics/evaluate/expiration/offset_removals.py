@@ -28,8 +28,8 @@ from analytics.evaluate.expiration.removal_verdicts import (
 )
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import lost_between, what_is_lost
 from analytics.replay.metadata.coordinator_starts import STARTS
-from analytics.replay.removals.lost_records import lost_between, what_is_lost
 from analytics.replay.removals.removal_causes import (
     EXPIRATION,
     LOW,

@@ -9,7 +9,7 @@ import polars as pl
 from analytics.evaluate.quotients import divided
 from analytics.evaluate.rebalances.storms import CHURN, missing_since_first, top_clients
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.lost_between import lost_between
+from analytics.replay.log.losses import lost_between
 
 if TYPE_CHECKING:
     from datetime import datetime

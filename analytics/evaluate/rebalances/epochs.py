@@ -12,7 +12,7 @@ from analytics.evaluate.quotients import divided
 from analytics.evaluate.rebalances.storms import CHURN
 from analytics.replay.groups.group_records import CLASSIC
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.lost_between import lost_between
+from analytics.replay.log.losses import lost_between
 
 _GROUP = ("coordinator_partition", "group_id")
 _LIFE = (*_GROUP, "life")

@@ -7,8 +7,8 @@ import polars as pl
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.group_records import CURRENT, TARGET
 from analytics.replay.groups.item_kinds import PENDING
-from analytics.replay.history.uncompacted_from import uncompacted_from
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import uncompacted_from
 
 ASSIGNED = (CURRENT, TARGET, PENDING)
 

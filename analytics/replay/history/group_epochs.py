@@ -19,8 +19,8 @@ from analytics.replay.groups.group_records import (
 from analytics.replay.history.assignor_votes import with_preferred_assignor
 from analytics.replay.history.epoch_counts import COUNTS, EPOCH_KEY, epoch_counts
 from analytics.replay.history.neighbours import ROW
-from analytics.replay.history.uncompacted_from import born_from, uncompacted_from
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import born_from, uncompacted_from
 from analytics.replay.log.rules import ReplayRules
 
 _LIFE = (*GROUP_KEY, "life")

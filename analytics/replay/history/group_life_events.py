@@ -15,8 +15,8 @@ from analytics.replay.history.membership_changes import (
     SUBSCRIPTION_CHANGED,
 )
 from analytics.replay.history.neighbours import LAST, ROW, at, last_before
-from analytics.replay.history.uncompacted_from import born_from, lost_until
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import born_from, lost_until
 
 OF_CHANGE = {
     JOINED: "member_joined",

@@ -17,8 +17,8 @@ import polars as pl
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY
 from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
-from analytics.replay.history.uncompacted_from import born_from, lost_until
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import born_from, lost_until
 
 JOINED, LEFT, RESTARTED, FENCED = "joined", "left", "restarted", "fenced"
 SUBSCRIPTION_CHANGED, ASSIGNMENT_CHANGED = "subscription_changed", "assignment_changed"

@@ -1,82 +1,124 @@
-"""Whether a lost record may lie at a place in an internal partition: conditions on rows."""
+"""Whether a lost record may lie at a place in an internal partition: expressions of polars.
+
+Rows have the partition of the coordinator's log as `coordinator_partition`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.dump.inspection.losses import Loss, lacks
+from analytics.replay.log.coverage import Coverage
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark.sql import Column, DataFrame
-
-    from analytics.replay.log.coverage import Coverage
-
-T = TypeVar("T")
-
-HOME = "coordinator_partition"
-_MOST_RANGES = 32
+HOME: Final = "coordinator_partition"
+NEVER: Final = 2**63 - 1
+"""Behind every offset."""
+_MOST_RANGES: Final = 32
 """So many losses of a partition are looked at one by one; more are taken together."""
 
 
-def with_missing(rows: DataFrame, missing: Column) -> DataFrame:
-    """Add `complete` and `missing`, the reason in words; null or empty is complete."""
-    return rows.withColumn("missing", F.when(missing != "", missing)).withColumn(
-        "complete", F.col("missing").isNull()
+def with_missing(rows: pl.DataFrame, missing: pl.Expr) -> pl.DataFrame:
+    """Add `missing`, the reason in words, and `complete`; null or empty is complete."""
+    return rows.with_columns(missing=pl.when(missing != "").then(missing)).with_columns(
+        complete=pl.col("missing").is_null()
     )
 
 
-def may_be_superseded(coverage: Coverage, record: Column) -> Column:
+def may_be_superseded(coverage: Coverage, record: pl.Expr) -> pl.Expr:
     """Return why what a record says may not hold any more, null where it does.
 
     No lost record can have changed it where the record lies after all losses of its partition:
     neither a later commit or tombstone of the same key nor the marker of a transaction.
 
     Args:
-        coverage: What the dump holds; rows have `coordinator_partition`.
+        coverage: What the dump holds.
         record: Offset of the record.
     """
     lost = coverage.losses_of_topic(CONSUMER_OFFSETS)
     last = {number: max(each.end for each in losses) for number, losses in lost.items()}
-    text = F.concat(F.lit("a lost record may have changed it: "), _said(lost))
-    return F.when(record < _number(last), text)
+    text = pl.lit("a lost record may have changed it: ") + what_is_lost(coverage)
+    return pl.when(record < of_partition(last)).then(text)
 
 
-def uncompacted_from(coverage: Coverage) -> Column:
-    """Return the offset from which on not even compaction took a record; 0 where it took none."""
-    shown = {
-        number: start
-        for (topic, number), start in coverage.shown_from.items()
-        if topic == CONSUMER_OFFSETS
-    }
-    return F.coalesce(_number(shown), F.lit(0))
-
-
-def lost_between(coverage: Coverage, after: Column, before: Column) -> Column:
+def lost_between(coverage: Coverage, after: pl.Expr, before: pl.Expr) -> pl.Expr:
     """Return what the partition lacks where a lost record may lie between two offsets, else null.
 
     Args:
-        coverage: What the dump holds; rows have `coordinator_partition`.
+        coverage: What the dump holds.
         after: Offset of the earlier record; -1 where there is none.
         before: Offset of the later one.
     """
+    hits = [
+        (pl.col(HOME) == number) & (first < before) & (pl.lit(end, pl.Int64) > after + 1)
+        for number, losses in coverage.losses_of_topic(CONSUMER_OFFSETS).items()
+        for first, end in _ranges(losses)
+    ]
+    if not hits:
+        return pl.lit(None, pl.String)
+    return pl.when(pl.any_horizontal(hits)).then(what_is_lost(coverage))
+
+
+def what_is_lost(coverage: Coverage) -> pl.Expr:
+    """Return in words what a row's partition lacks; null where that is nothing."""
     lost = coverage.losses_of_topic(CONSUMER_OFFSETS)
-    if not lost:
-        return F.lit(None).cast("string")
-    ranges = {number: _ranges(losses) for number, losses in lost.items()}
-    listed = ", ".join(
-        "array(" + ", ".join(f"struct({a}L AS a, {b}L AS b)" for a, b in ranges[number]) + ")"
-        if number in ranges
-        else "CAST(NULL AS array<struct<a: bigint, b: bigint>>)"
-        for number in range(max(ranges) + 1)
+    said = {number: lacks(CONSUMER_OFFSETS, number, losses) for number, losses in lost.items()}
+    return pl.col(HOME).replace_strict(
+        pl.Series(list(said), dtype=pl.Int32),
+        pl.Series(list(said.values()), dtype=pl.String),
+        default=None,
+        return_dtype=pl.String,
     )
-    here = F.get(F.expr(f"array({listed})"), F.col(HOME))
-    hit = F.exists(here, lambda loss: (loss["a"] < before) & (loss["b"] > after + 1))
-    return F.when(F.coalesce(hit, F.lit(col=False)), _said(lost))
+
+
+def uncompacted_from(coverage: Coverage, topic: str = CONSUMER_OFFSETS) -> pl.Expr:
+    """Return the first offset behind all that compaction or a loss took; 0 where nothing is gone.
+
+    Args:
+        coverage: What the dump holds.
+        topic: The internal topic whose partition `coordinator_partition` is.
+    """
+    return _starts(coverage.shown_from, topic)
+
+
+def lost_until(coverage: Coverage) -> pl.Expr:
+    """Return the first offset behind all losses; 0 where nothing was lost. Compaction is no loss.
+
+    Args:
+        coverage: What the dump holds.
+    """
+    return _starts(coverage.complete_from)
+
+
+def born_from(coverage: Coverage) -> pl.Expr:
+    """Return the first offset where what has no earlier record had none; 0 where none is gone.
+
+    The cleaner leaves the last record of every key. Where anything else took records, or nothing
+    tells how far the cleaner has been, no first record is sure to be the first: `NEVER`.
+
+    Args:
+        coverage: What the dump holds.
+    """
+    return _starts({key: coverage.cleaned_until.get(key, NEVER) for key in coverage.shown_from})
+
+
+def of_partition(told: Mapping[int, int], kind: pl.DataType | None = None) -> pl.Expr:
+    """Return the number of a row's `coordinator_partition`; null where it has none."""
+    return _looked_up(told, None, kind or pl.Int64())
+
+
+def _starts(offsets: Mapping[tuple[str, int], int], topic: str = CONSUMER_OFFSETS) -> pl.Expr:
+    of_topic = {number: start for (name, number), start in offsets.items() if name == topic}
+    return _looked_up(of_topic, 0, pl.Int64())
+
+
+def _looked_up(told: Mapping[int, int], default: int | None, kind: pl.DataType) -> pl.Expr:
+    numbers = pl.Series(list(told), dtype=pl.Int32)
+    found = pl.Series(list(told.values()), dtype=kind)
+    return pl.col(HOME).replace_strict(numbers, found, default=default, return_dtype=kind)
 
 
 def _ranges(losses: Sequence[Loss]) -> list[tuple[int, int]]:
@@ -84,21 +126,3 @@ def _ranges(losses: Sequence[Loss]) -> list[tuple[int, int]]:
     if len(ranges) <= _MOST_RANGES:
         return ranges
     return [*ranges[: _MOST_RANGES - 1], (ranges[_MOST_RANGES - 1][0], ranges[-1][1])]
-
-
-def _number(of_partition: Mapping[int, int]) -> Column:
-    if not of_partition:
-        return F.lit(None).cast("bigint")
-    listed = F.array(*(F.lit(each) for each in _listed(of_partition)))
-    return F.get(listed.cast("array<bigint>"), F.col(HOME))
-
-
-def _said(lost: Mapping[int, Sequence[Loss]]) -> Column:
-    if not lost:
-        return F.lit(None).cast("string")
-    words = {number: lacks(CONSUMER_OFFSETS, number, losses) for number, losses in lost.items()}
-    return F.get(F.array(*(F.lit(each) for each in _listed(words))), F.col(HOME))
-
-
-def _listed(of_partition: Mapping[int, T]) -> list[T | None]:
-    return [of_partition.get(number) for number in range(max(of_partition) + 1)]

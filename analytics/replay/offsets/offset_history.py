@@ -16,7 +16,7 @@ from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.group_records import CLASSIC
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.lost_between import lost_between
+from analytics.replay.log.losses import lost_between
 from analytics.replay.log.meanings import instant, present, uuid
 from analytics.replay.log.undecided_commits import (
     MAY_BE_ABORTED,
