@@ -1,44 +1,68 @@
-"""Which partition of an internal topic a key belongs to."""
+"""Which partition of an internal topic a key belongs to: ``Utils.abs(hashCode) mod partitions``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F
+import numpy as np
+import polars as pl
+
+from analytics.assignors.java_order import string_hash
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from numpy.typing import NDArray
 
-_32_BITS = 0xFFFF_FFFF
-_SIGN = 0x8000_0000
+_ALL: Final = 1 << 32
+_LEAST: Final = 1 << 31
+"""What the least hash would be without its sign: it has no positive counterpart and counts as 0."""
+_OF_TWO_UNITS: Final = r"[\x{10000}-\x{10FFFF}]"
+"""Letters that UTF-16 needs two code units for."""
 
 
-def internal_partition(key: Column, partitions: int) -> Column:
-    """Return the partition that Kafka's coordinators choose: ``abs(hashCode) mod partitions``.
-
-    The hash is Java's over UTF-16 code units, and its least value, which has no positive
-    counterpart, counts as 0 (``Utils.abs``). Meant for distinct keys: it takes a while per letter.
+def home_of(key: str, partitions: int) -> int:
+    """Return the partition that Kafka's coordinators choose for one key.
 
     Args:
-        key: A group id; for share state `share_key`.
+        key: A group id; for share state what `share_key` returns.
         partitions: How many partitions the internal topic has.
     """
-    units = F.encode(key, "UTF-16BE")
-    hashed = F.aggregate(
-        F.sequence(F.lit(1), F.length(units) - 1, F.lit(2)),
-        F.lit(0).cast("bigint"),
-        lambda total, place: (total * 31 + _unit(units, place)).bitwiseAND(F.lit(_32_BITS)),
-    )
-    signed = F.when(hashed >= _SIGN, hashed - (_32_BITS + 1)).otherwise(hashed)
-    positive = F.when(signed == -_SIGN, F.lit(0)).otherwise(F.abs(signed))
-    # The sequence would count down where there is nothing to count.
-    return F.when(key == "", F.lit(0)).otherwise(positive % partitions).cast("int")
+    unsigned = string_hash(key)
+    positive = min(unsigned, _ALL - unsigned)
+    return 0 if positive == _LEAST else positive % partitions
 
 
-def share_key(group: Column, topic_id: Column, partition: Column) -> Column:
+def internal_partition(key: pl.Expr, partitions: int) -> pl.Expr:
+    """Return the same for a column of keys, int; null where there is none."""
+    return key.map_batches(lambda keys: _homes(keys, partitions), return_dtype=pl.Int32)
+
+
+def share_key(group: pl.Expr, topic_id: pl.Expr, partition: pl.Expr) -> pl.Expr:
     """Return what share state is hashed by (``SharePartitionKey.asCoordinatorKey``)."""
-    return F.concat_ws(":", group, topic_id, partition.cast("string"))
+    return pl.format("{}:{}:{}", group, topic_id, partition)
 
 
-def _unit(units: Column, place: Column) -> Column:
-    return F.conv(F.hex(F.substring(units, place, F.lit(2))), 16, 10).cast("bigint")
+def _homes(keys: pl.Series, partitions: int) -> pl.Series:
+    distinct = keys.drop_nulls().unique()
+    unsigned = _string_hashes(distinct).astype(np.int64)
+    positive = np.minimum(unsigned, _ALL - unsigned)
+    homes = pl.Series(np.where(positive == _LEAST, 0, positive) % partitions, dtype=pl.Int32)
+    return keys.replace_strict(distinct, homes, default=None, return_dtype=pl.Int32)
+
+
+def _string_hashes(texts: pl.Series) -> NDArray[np.uint32]:
+    """Return `String.hashCode` of each, unsigned.
+
+    That is the sum of its UTF-16 code units, each times 31 to the power of how many follow; the
+    numbers overflow as Java's do.
+    """
+    lengths = (texts.str.len_chars() + texts.str.count_matches(_OF_TWO_UNITS)).to_numpy()
+    ends = np.cumsum(lengths, dtype=np.int64)
+    units = np.frombuffer("".join(texts.to_list()).encode("utf-16-le"), "<u2").astype(np.uint32)
+    powers = np.full(int(lengths.max(initial=0)) + 1, 31, np.uint32)
+    powers[0] = 1
+    powers = np.cumprod(powers, dtype=np.uint32)
+    follow = np.repeat(ends, lengths) - 1 - np.arange(units.size)
+    sums = np.zeros(units.size + 1, np.uint32)
+    np.cumsum(units * powers[follow], dtype=np.uint32, out=sums[1:])
+    hashes: NDArray[np.uint32] = sums[ends] - sums[ends - lengths]
+    return hashes

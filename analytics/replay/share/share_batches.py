@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-from pyspark.sql import functions as F
-
-from analytics.replay.contract import as_table
-from analytics.replay.log.stored_values import word
-from analytics.replay.share.share_partitions import topic_names
+from analytics.replay.contract_frame import contract_frame
+from analytics.replay.log.meanings import word
+from analytics.replay.share.share_partitions import KEY, topic_names
 from analytics.replay.share.share_records import (
     ACKNOWLEDGED,
     ACQUIRED,
@@ -16,9 +14,6 @@ from analytics.replay.share.share_records import (
     ARCHIVING,
     AVAILABLE,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 STATE_NAMES = {
     AVAILABLE: "AVAILABLE",
@@ -31,15 +26,15 @@ STATE_NAMES = {
 UNKNOWN = "UNKNOWN"
 
 
-def share_batches(states: DataFrame, topics: DataFrame) -> DataFrame:
+def share_batches(states: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """Return the table `share_batches`.
 
     Args:
         states: Of `share_states`.
         topics: The table `topics` at the instant, for names.
     """
-    rows = states.select("group_id", "topic_id", "partition", F.inline("batches"))
-    named = rows.join(topic_names(topics), "topic_id", "left").withColumn(
-        "delivery_state_name", word(F.col("delivery_state"), STATE_NAMES, UNKNOWN)
-    )
-    return as_table(named, "share_batches")
+    held = states.filter(pl.col("batches").list.len() > 0)
+    rows = held.select(*KEY, "batches").explode("batches").unnest("batches")
+    named = rows.join(topic_names(topics), on="topic_id", how="left", maintain_order="left")
+    state = word(pl.col("delivery_state"), STATE_NAMES, UNKNOWN)
+    return contract_frame(named.with_columns(delivery_state_name=state), "share_batches")

@@ -82,13 +82,8 @@ def _numbers(records: pa.Table, name: str, null: int = -1) -> NDArray[np.int64]:
 def _dense_keys(records: pa.Table) -> NDArray[np.int64]:
     """Return a number for each distinct key, below the number of records."""
     dense = np.zeros(records.num_rows, np.int64)
-    base = records.column("base")
-    by_key = pc.is_null(base)
-    columns = [records.column(KEY[0]), pc.fill_null(base, -1)]
-    if pc.any(by_key).as_py():
-        columns += [pc.if_else(by_key, records.column(name), None) for name in KEY[1:]]
-    for column in columns:
-        encoded = pc.dictionary_encode(_one(column), null_encoding="encode")
+    for name in KEY:
+        encoded = pc.dictionary_encode(_one(records.column(name)), null_encoding="encode")
         codes = encoded.indices.to_numpy().astype(np.int64)
         both = pc.dictionary_encode(pa.array(dense * len(encoded.dictionary) + codes))
         dense = both.indices.to_numpy().astype(np.int64)
@@ -199,8 +194,8 @@ def _states(
         "archiving_count": counts[:, ARCHIVING],
         "archived_count": counts[:, ARCHIVED],
         "max_delivery_count": _max_delivery_count(ranges, head.size),
-        "updates_since_snapshot": _told(records, "updates", living, updates),
-        "epoch_mismatches": _told(records, "mismatches", living, mismatches),
+        "updates_since_snapshot": updates,
+        "epoch_mismatches": mismatches,
         "create_timestamp": _times(records, "create_timestamp", head, has_snapshot),
         "write_timestamp": _times(records, "write_timestamp", head, has_snapshot),
         "fault": pa.array(_FAULTS[_faults(ranges, start, inverted)], pa.string()),
@@ -214,17 +209,6 @@ def _states(
         for array, field in zip(arrays, STATES, strict=True)
     ]
     return pa.Table.from_arrays(typed, schema=STATES)
-
-
-def _told(
-    records: pa.Table, name: str, living: _Living, counted: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return what a record tells of its key, where one does, else what was counted."""
-    told = _numbers(records, name)[living.row]
-    rows = np.flatnonzero(told >= 0)
-    numbers = counted.copy()
-    numbers[living.key[rows]] = told[rows]
-    return numbers
 
 
 def _or_null(values: NDArray[np.int64]) -> pa.Array:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.contract import as_table
+from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE
+from analytics.replay.contract_frame import contract_frame
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.internal_partitions import internal_partition, share_key
-from analytics.replay.log.losses import HOME, may_be_superseded
+from analytics.replay.log.losses import HOME, may_be_superseded, with_missing
 from analytics.replay.share.share_claims import (
     DELETING,
     INITIALIZED,
@@ -21,132 +22,130 @@ from analytics.replay.share.share_claims import (
     pictured_groups,
 )
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from analytics.replay.log.as_of import Decoded
-
-KEY = ("group_id", "topic_id", "partition")
-OFFSETS_TOPIC, STATE_TOPIC = "__consumer_offsets", "__share_group_state"
+KEY: Final = ("group_id", "topic_id", "partition")
 
 
 def share_partitions(
-    states: DataFrame, decoded: Decoded, topics: DataFrame, coverage: Coverage = WHOLE
-) -> DataFrame:
+    states: pl.DataFrame, claims: pl.DataFrame, topics: pl.DataFrame, coverage: Coverage = WHOLE
+) -> pl.DataFrame:
     """Return the table `share_partitions`.
 
     Args:
-        states: Of `share_states`, from the same decoded tables.
-        decoded: Decoded tables, cut at the instant.
+        states: Of `share_states`, all of them.
+        claims: Of `claims_of`, all of them.
         topics: The table `topics` at the instant, for names.
         coverage: What the dump holds.
     """
-    deleting = deleted_topics(decoded).withColumn("is_deleting", F.expr("true"))
-    early = early_groups(decoded).withColumn("is_early", F.expr("true"))
+    deleting = deleted_topics(claims).with_columns(is_deleting=True)
+    early = early_groups(claims).with_columns(is_early=True)
     rows = (
-        states.join(claimed_partitions(decoded), list(KEY), "full")
-        .join(deleting, ["group_id", "topic_id"], "left")
-        .join(early, "group_id", "left")
-        .join(_lost_claims(states, decoded, coverage), "group_id", "left")
-        .join(topic_names(topics), "topic_id", "left")
+        states.drop("batches")
+        .join(claimed_partitions(claims), on=KEY, how="full", coalesce=True)
+        .join(deleting, on=["group_id", "topic_id"], how="left")
+        .join(early, on="group_id", how="left")
+        .join(_lost_claims(states, claims, coverage), on="group_id", how="left")
+        .join(topic_names(topics), on="topic_id", how="left")
+        .with_columns(phase=_phase(coverage))
     )
-    rows = rows.withColumn("phase", _phase(coverage))
-    missing = F.concat_ws("; ", *_missing(coverage))
-    rows = rows.withColumn("complete", missing == "")
-    return as_table(rows.withColumn("missing", F.when(missing != "", missing)), "share_partitions")
+    missing = pl.concat_str(_missing(coverage), separator="; ", ignore_nulls=True)
+    return contract_frame(with_missing(rows, missing), "share_partitions")
 
 
-def topic_names(topics: DataFrame) -> DataFrame:
+def topic_names(topics: pl.DataFrame) -> pl.DataFrame:
     """Return `topic_id`, once each, with its `topic` and whether it `is_gone`."""
     return (
-        topics.where("topic_id is not null")
-        .groupBy("topic_id")
-        .agg(F.min("topic").alias("topic"), F.max("deleted_at").isNotNull().alias("is_gone"))
+        topics.filter(pl.col("topic_id").is_not_null())
+        .group_by("topic_id")
+        .agg(pl.col("topic").min(), pl.col("deleted_at").is_not_null().any().alias("is_gone"))
     )
 
 
-def _phase(coverage: Coverage) -> Column:
+def _phase(coverage: Coverage) -> pl.Expr:
     """Return who claims a share partition; where a claim may be lost it is not called an orphan."""
-    early = F.col("is_early_layout") & F.col("is_early") & ~F.coalesce("is_gone", F.expr("false"))
+    is_gone = pl.col("is_gone").fill_null(value=False)
+    early = pl.col("is_early_layout") & pl.col("is_early") & ~is_gone
+    is_lost = _home_of_group(coverage).is_not_null() | pl.col("lost_claims").is_not_null()
     return (
-        F.when(F.col("is_deleting"), DELETING)
-        .when(F.col("claim").isNotNull(), F.col("claim"))
-        .when(early, INITIALIZED)
-        .when(_home_of_group(coverage).isNotNull() | F.col("lost_claims").isNotNull(), UNKNOWN)
-        .otherwise(ORPHAN)
+        pl.when("is_deleting")
+        .then(pl.lit(DELETING))
+        .when(pl.col("claim").is_not_null())
+        .then("claim")
+        .when(early)
+        .then(pl.lit(INITIALIZED))
+        .when(is_lost)
+        .then(pl.lit(UNKNOWN))
+        .otherwise(pl.lit(ORPHAN))
     )
 
 
-def _lost_claims(states: DataFrame, decoded: Decoded, coverage: Coverage) -> DataFrame:
+def _lost_claims(states: pl.DataFrame, claims: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     """Return `group_id` and `lost_claims`: why what it claims may have been lost, null where not.
 
     A group's picture that lies behind all losses tells all that it claims.
     """
-    groups = states.select("group_id").distinct()
-    count = coverage.partitions.get(OFFSETS_TOPIC)
-    if count is None or not coverage.losses_of_topic(OFFSETS_TOPIC):
-        return groups.withColumn("lost_claims", F.lit(None).cast("string"))
-    lost = may_be_superseded(coverage, F.coalesce("pictured_at", F.lit(-1)))
+    groups = states.select("group_id").unique()
+    count = coverage.partitions.get(CONSUMER_OFFSETS)
+    if count is None or not coverage.losses_of_topic(CONSUMER_OFFSETS):
+        return groups.with_columns(lost_claims=pl.lit(None, pl.String))
+    lost = may_be_superseded(coverage, pl.col("pictured_at").fill_null(-1))
     return (
-        groups.withColumn(HOME, internal_partition(F.col("group_id"), count))
-        .join(pictured_groups(decoded), "group_id", "left")
-        .select("group_id", F.concat(F.lit("who claims it: "), lost).alias("lost_claims"))
+        groups.with_columns(internal_partition(pl.col("group_id"), count).alias(HOME))
+        .join(pictured_groups(claims), on="group_id", how="left")
+        .select("group_id", (pl.lit("who claims it: ") + lost).alias("lost_claims"))
     )
 
 
-def _missing(coverage: Coverage) -> list[Column]:
+def _missing(coverage: Coverage) -> list[pl.Expr]:
     """Return what the dump lacks, each null where nothing is lacking."""
-    has_state = F.col("coordinator_partition").isNotNull()
-    needs_state = ~has_state & (F.col("phase") == INITIALIZED)
-    return [
-        F.when(
-            has_state & ~F.col("has_snapshot"),
-            "the snapshot that its updates build on is not in the dump",
+    has_state = pl.col("coordinator_partition").is_not_null()
+    needs_state = ~has_state & (pl.col("phase") == INITIALIZED)
+    no_state = pl.lit("no record of its state is in the dump")
+    reasons = (
+        (
+            has_state & ~pl.col("has_snapshot"),
+            pl.lit("the snapshot that its updates build on is not in the dump"),
         ),
-        F.when(
-            F.col("epoch_mismatches") > 0,
-            "updates of it build on a snapshot that is not in the dump",
+        (
+            pl.col("epoch_mismatches") > 0,
+            pl.lit("updates of it build on a snapshot that is not in the dump"),
         ),
-        F.when(
-            F.col("base_offset") < _complete_from(coverage),
-            "records between its snapshot and its last update are not in the dump",
+        (
+            pl.col("base_offset") < _complete_from(coverage),
+            pl.lit("records between its snapshot and its last update are not in the dump"),
         ),
-        F.when(
-            needs_state,
-            F.coalesce(_home_of_state(coverage), F.lit("no record of its state is in the dump")),
-        ),
-        F.when(has_state & F.col("claim").isNull(), _home_of_group(coverage)),
-        F.when(has_state & (F.col("phase") == UNKNOWN), F.col("lost_claims")),
-    ]
+        (needs_state, pl.coalesce(_home_of_state(coverage), no_state)),
+        (has_state & pl.col("claim").is_null(), _home_of_group(coverage)),
+        (has_state & (pl.col("phase") == UNKNOWN), pl.col("lost_claims")),
+    )
+    return [pl.when(is_lacking).then(words) for is_lacking, words in reasons]
 
 
-def _complete_from(coverage: Coverage) -> Column:
+def _complete_from(coverage: Coverage) -> pl.Expr:
     """Return the offset from which the partition that holds the state is whole."""
     offsets = {
         partition: offset
         for (topic, partition), offset in coverage.complete_from.items()
-        if topic == STATE_TOPIC
+        if topic == SHARE_GROUP_STATE
     }
-    listed = F.array(*(F.lit(offsets.get(each)) for each in range(max(offsets, default=-1) + 1)))
-    return F.coalesce(F.get(listed.cast("array<bigint>"), F.col("coordinator_partition")), F.lit(0))
+    held_in = pl.col("coordinator_partition")
+    return held_in.replace_strict(offsets, default=0, return_dtype=pl.Int64)
 
 
-def _home_of_state(coverage: Coverage) -> Column:
-    key = share_key(*(F.col(name) for name in KEY))
-    return _absent(coverage, STATE_TOPIC, key, "its state belongs to")
+def _home_of_state(coverage: Coverage) -> pl.Expr:
+    key = share_key(*(pl.col(name) for name in KEY))
+    return _absent(coverage, SHARE_GROUP_STATE, key, "its state belongs to")
 
 
-def _home_of_group(coverage: Coverage) -> Column:
-    return _absent(coverage, OFFSETS_TOPIC, F.col("group_id"), "what the group claims belongs to")
+def _home_of_group(coverage: Coverage) -> pl.Expr:
+    key = pl.col("group_id")
+    return _absent(coverage, CONSUMER_OFFSETS, key, "what the group claims belongs to")
 
 
-def _absent(coverage: Coverage, topic: str, key: Column, what: str) -> Column:
+def _absent(coverage: Coverage, topic: str, key: pl.Expr, what: str) -> pl.Expr:
     """Return in words that the dump has no copy of a key's partition; null where it has one."""
     absent = coverage.absent.get(topic, frozenset())
     if not absent or topic not in coverage.partitions:
-        return F.lit(None).cast("string")
+        return pl.lit(None, pl.String)
     home = internal_partition(key, coverage.partitions[topic])
-    words = F.concat(
-        F.lit(f"{what} {topic}-"), home.cast("string"), F.lit(", of which this dump has no copy")
-    )
-    return F.when(home.isin(sorted(absent)), words)
+    words = pl.format(f"{what} {topic}-{{}}, of which this dump has no copy", home)
+    return pl.when(home.is_in(sorted(absent))).then(words)

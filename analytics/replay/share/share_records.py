@@ -41,13 +41,6 @@ RECORDS = pa.schema(
         ("create_timestamp", pa.int64()),
         ("write_timestamp", pa.int64()),
         ("state_batches", BATCHES),
-        # Offset of the snapshot before it; of a snapshot its own. A record that has it may leave
-        # its key to the snapshot. Null: the key tells.
-        ("base", pa.int64()),
-        # Of one record of a key, where others are left out because their ranges lie below what was
-        # cut away later: how many updates there are, and how many name another snapshot's epoch.
-        ("updates", pa.int64()),
-        ("mismatches", pa.int64()),
     ]
 )
 STATES = pa.schema(
