@@ -27,19 +27,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from analytics.decode.tables import (
-    CONTROL_MARKERS,
-    LABEL,
-    UNDECODED,
-    decoded_schema,
-    schema_of_dump,
-    spark_schema,
-)
+from analytics.decode.tables import LABEL, schema_of_dump, table_schema
 from analytics.decode.tasks import Settings, SliceReport, decode_slice, packed
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.model import Slice
-from schemas import all_record_types
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -57,22 +49,6 @@ class SlicePartition(InputPartition):
     def __init__(self, slices: list[Slice]) -> None:
         super().__init__(slices[0].segment.name)
         self.slices = slices
-
-
-def table_schema(table: str) -> pa.Schema:
-    """Arrow schema of a decoded table, with plain strings.
-
-    Raises:
-        ValueError: There is no such table.
-    """
-    other = {"control_markers": CONTROL_MARKERS, "undecoded": UNDECODED}
-    if table in other:
-        return spark_schema(other[table])
-    for kind in all_record_types().values():
-        if kind.table == table and kind.read == "decode":
-            return spark_schema(decoded_schema(kind))
-    message = f'there is no decoded table "{table}"'
-    raise ValueError(message)
 
 
 class KafkaDump(DataSource):

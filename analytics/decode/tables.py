@@ -112,6 +112,22 @@ def spark_schema(schema: pa.Schema) -> pa.Schema:
     )
 
 
+def table_schema(table: str) -> pa.Schema:
+    """Arrow schema of a decoded table, with plain strings.
+
+    Raises:
+        ValueError: There is no such table.
+    """
+    other = {"control_markers": CONTROL_MARKERS, "undecoded": UNDECODED}
+    if table in other:
+        return spark_schema(other[table])
+    for kind in all_record_types().values():
+        if kind.table == table and kind.read == "decode":
+            return spark_schema(decoded_schema(kind))
+    message = f'there is no decoded table "{table}"'
+    raise ValueError(message)
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where raw records come from; archived rows have neither copy nor segment nor batches."""

@@ -6,16 +6,16 @@ dump lacks is never silently complete: rows say it in `complete` and `missing`.
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 from analytics.decode.run.decoding import decode_dump
 from analytics.decode.run.publication import published
-from analytics.decode.run.workload import QUERIES_BY_SIZE, is_small_workspace
+from analytics.decode.run.workload import is_small_workspace
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
@@ -66,9 +66,8 @@ class Dump:
             )
         self.said = tuple(self._found.said)
         self._work = tempfile.mkdtemp(prefix="groupscope-", dir=work)
-        self._close = weakref.finalize(self, shutil.rmtree, self._work, ignore_errors=True)
         # A DataFrame may still read what an unnamed dump wrote: it goes when Python ends.
-        _OPEN.append(self)
+        atexit.register(self.close)
         self._decoded: dict[bool, Workspace] = {}
 
     def __enter__(self) -> Self:
@@ -79,7 +78,8 @@ class Dump:
 
     def close(self) -> None:
         """Remove what was written for this dump; its DataFrames cannot be read any more."""
-        self._close()
+        atexit.unregister(self.close)
+        shutil.rmtree(self._work, ignore_errors=True)
 
     def replay(
         self,
@@ -116,13 +116,11 @@ class Dump:
         instant = AsOf(ends or {}, time_ms)
         lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
         work = ReplayWork(instant, release, (), {}, tables, lines, assumed_of(manifest, assume))
-        if is_small_workspace(manifest):
-            for name, (small, _) in QUERIES_BY_SIZE.items():
-                session.conf.set(name, small)
         manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in work.assumed)
         folder = tempfile.mkdtemp(prefix="state-", dir=self._work)
         staging = Workspace(folder).prepare()
-        parts = replay_workspace(session, source, staging, work, manifest)
+        on = None if is_small_workspace(manifest) else session
+        parts = replay_workspace(source, staging, work, manifest, on)
         manifest["replay"] = {**work.said(parts), DECODED_IN: absolute(source)}
         manifest.pop(EVALUATIONS, None)
         staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
@@ -148,9 +146,6 @@ class Dump:
             published(staging, self._found, planned, decoding, settings, options)
             self._decoded[is_end] = Workspace(folder)
         return self._decoded[is_end]
-
-
-_OPEN: list[Dump] = []
 
 
 def open_dump(*inputs: str, work: str | None = None) -> Dump:

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from analytics.decode.run.workload import is_small_workspace
+import pyarrow as pa
+
 from analytics.decode.selection import Selection
+from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
+from analytics.library.replay_tables import Keep, replay_here, sorted_rows
+from analytics.library.replay_tasks import replay_on_spark
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import lines_said
 from analytics.replay.dump.written_instants import as_of_said
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
-from analytics.replay.log.as_of import above_log_starts
 from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
-from analytics.replay.state import replay_tables
-from analytics.tables.decoded_frames import decoded_frames
-from analytics.tables.selected_frames import selected_frames
-from analytics.tables.staged_tables import staged_file, write_rows
-from analytics.tables.stored_tables import folder_of
-from analytics.tables.table_frames import table_frame
-from analytics.tables.written_tables import collected, write_frame
+from analytics.replay.state import replay_given
+from analytics.tables.buckets import MOST_ROWS
+from analytics.tables.record_reader import RecordReader
+from analytics.tables.staged_tables import write_rows
+from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import HISTORY
-from schemas import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from analytics.replay.log.lines import FollowedLine
     from analytics.workspace import Part, Staging, Workspace
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 NamedTopic = tuple[str, str, int | None]
 """Topic, id, and how many partitions, as a person gave them."""
 DIVERGENCES = "divergences"
-AT_ONCE = 3
-"""Tables made at the same time: planning one is work for a single core of this machine."""
 _OF_NAMES = ("groups", "exclude_groups", "data_topics")
 
 
@@ -71,22 +70,19 @@ class ReplayWork:
         steps = [*STATE_TABLES, *HISTORY_TABLES]
         return steps if self.needs is None else needed_for(steps, self.needs)
 
-    def records(
-        self, spark: SparkSession, frames: Mapping[str, DataFrame]
-    ) -> Mapping[str, DataFrame]:
-        """Return the decoded tables as far as they are wanted."""
+    def reader(self, source: Workspace) -> RecordReader:
+        """Return what reads the decoded tables of a workspace as far as they are wanted."""
         if not any(self.filters.values()):
-            return frames
-        return selected_frames(
-            spark,
-            frames,
-            Selection(*(self.filters[name] for name in _OF_NAMES)),
-            self.filters["topics"],
-            self.filters["partitions"],
-        )
+            return RecordReader(source, self.lines)
+        selection = Selection(*(tuple(self.filters[name]) for name in _OF_NAMES))
+        within = self.filters["topics"], self.filters["partitions"]
+        return RecordReader(source, self.lines, selection, *within)
 
     def said(self, parts: Iterable[Part]) -> dict[str, Any]:
         """Return the section `replay` of the manifest."""
+        rows: Counter[str] = Counter()
+        for part in parts:
+            rows[part.table.rpartition("/")[2]] += part.rows
         return {
             "as_of": as_of_said(self.instant.timestamp_ms, self.instant.offsets),
             "lines": lines_said(self.lines),
@@ -94,54 +90,56 @@ class ReplayWork:
             "assumed": list(self.assumed),
             "topic_ids": [list(each) for each in self.side_file],
             "filters": {name: list(each) for name, each in self.filters.items() if each},
-            "rows": {part.table.rpartition("/")[2]: part.rows for part in parts},
+            "rows": dict(rows),
         }
 
 
 def replay_workspace(
-    spark: SparkSession,
     source: Workspace,
     staging: Staging,
     wanted: ReplayWork,
     manifest: Mapping[str, Any],
+    spark: SparkSession | None = None,
 ) -> list[Part]:
     """Make the tables that are wanted in a staging folder and return them, in order.
 
     Args:
-        spark: The session.
         source: The workspace with the decoded tables.
         staging: Where the tables go.
         wanted: What is made.
         manifest: Of the workspace, with `with_archived_losses`.
+        spark: The session whose tasks do it; None where all is looked at in one go, here.
     """
-    parts: list[Part] = []
-    is_small = is_small_workspace(manifest)
-
-    def write(name: str, frame: DataFrame) -> DataFrame:
-        # What is made of little is little: it is brought here, for which Spark writes no file.
-        part = (
-            write_rows(staging, name, collected(frame, name))
-            if is_small
-            else write_frame(staging, name, frame)
-        )
-        parts.append(part)
-        return table_frame(spark, staging.workspace, staged_file(staging, name), table(name))
-
-    replay_tables(
-        above_log_starts(
-            wanted.records(spark, decoded_frames(spark, source, wanted.lines)),
-            log_starts(manifest) if wanted.instant.is_end else {},
-        ),
-        wanted.instant,
+    reader = wanted.reader(source)
+    starts = log_starts(manifest) if wanted.instant.is_end else {}
+    cut = cut_of(reader, wanted.instant, starts)
+    given = replay_given(
         replay_rules(wanted.release),
-        steps=wanted.steps,
-        coverage=coverage_of(manifest, wanted.instant, source, wanted.lines, wanted.assumed),
-        other_topics=[topics_beside(spark, manifest, wanted.side_file)],
-        keep=write,
-        at_once=AT_ONCE,
+        coverage_of(manifest, wanted.instant, source, wanted.lines, wanted.assumed),
+        [topics_beside(manifest, wanted.side_file)],
+        None if spark is None else timeless_partitions(reader),
     )
-    # The folder of history is replaced, and decoding has put a table there.
-    diverged = table_frame(spark, source, folder_of(DIVERGENCES), table(DIVERGENCES))
-    write(DIVERGENCES, diverged)
+    kept: dict[str, list[pa.Table]] = {}
+
+    def keep(name: str, rows: pa.Table) -> None:
+        kept.setdefault(name, []).append(rows)
+
+    parts: list[Part] = []
+    if spark is None:
+        replay_here(wanted.steps, given, cut, keep)
+    else:
+        place, laid = staging.location, buckets_of(reader, MOST_ROWS)
+        parts += replay_on_spark(spark, wanted.steps, given, cut, laid, place, keep)
+    _keep_divergences(source, keep)
+    written = {part.table for part in parts}
+    for name, rows in sorted(kept.items()):
+        whole = sorted_rows(pa.concat_tables(rows), name)
+        if whole.num_rows or folder_of(name) not in written:
+            parts.append(write_rows(staging, name, whole))
     # Tables are done in any order; state comes before history.
     return sorted(parts, key=lambda part: (part.table.startswith(HISTORY), part.table))
+
+
+def _keep_divergences(source: Workspace, keep: Keep) -> None:
+    """Keep what decoding has put into the folder of history, which is replaced."""
+    keep(DIVERGENCES, StoredTables(source).read(DIVERGENCES))

@@ -1,7 +1,8 @@
 """Tables made of tables: every step runs as soon as what it is made of is there, several at once.
 
-Planning a query keeps one core busy and running a small one hardly any, so tables that do not need
-each other are made side by side.
+Most steps are made of the records of some groups, bucket after bucket; some once, of what all
+buckets gave. So a replay takes passes over the buckets: a pass makes what a step that is made once
+takes from all of them, and the next one what takes that. Without steps in between there is one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, Final
+
+from schemas import tables
+
+_BEFORE_ALL: Final = -1
 
 
 @dataclass(frozen=True)
@@ -20,11 +26,92 @@ class TableStep:
         output: Its name.
         function: What makes it; takes what `inputs` names, in that order.
         inputs: Names of what is given, or of what other steps make.
+        once: It is made once for all buckets. Of what steps make of each bucket it takes a list.
+        part_of: The table that its rows belong to, where that is not what `output` names.
     """
 
     output: str
     function: Callable[..., Any]
     inputs: tuple[str, ...]
+    once: bool = False
+    part_of: str | None = None
+
+    @property
+    def table(self) -> str | None:
+        """The table that it makes, or rows of; None where it makes something between."""
+        return self.part_of or (self.output if self.output in tables() else None)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one pass over the buckets makes.
+
+    Attributes:
+        of_buckets: Steps for each bucket.
+        gathered: What of it steps that are made once take, in this pass or later.
+        written: What of it are rows of tables.
+        once: Steps after all buckets.
+    """
+
+    of_buckets: tuple[TableStep, ...]
+    gathered: frozenset[str]
+    written: frozenset[str]
+    once: tuple[TableStep, ...]
+
+
+def passes(steps: Sequence[TableStep]) -> list[Pass]:
+    """Lay steps out in passes.
+
+    Args:
+        steps: Those that are needed, in any order.
+    """
+    makers = {step.output: step for step in steps}
+
+    @cache
+    def number(name: str) -> int:
+        """Return in which pass something is there for the first time."""
+        step = makers.get(name)
+        before = [number(each) for each in step.inputs] if step else []
+        if step is None or step.once:
+            return max(before, default=_BEFORE_ALL)
+        after = [
+            number(each) + 1 if each in makers and makers[each].once else number(each)
+            for each in step.inputs
+        ]
+        return max(0, max(after, default=0))
+
+    of_buckets = {name for name, step in makers.items() if not step.once}
+    taken = {each for step in steps if step.once for each in step.inputs} & of_buckets
+    written = {name for name in of_buckets if makers[name].table}
+    numbers = [number(name) for name in taken | written]
+    last = max(numbers, default=_BEFORE_ALL)
+    found = []
+    for at in range(_BEFORE_ALL, last + 1):
+        gathered = {name for name in taken if number(name) == at}
+        # Tables can wait for the last pass, which has most of what they are made of anyway.
+        tables_now = written if at == last else set[str]()
+        needed = _needed(makers, gathered | tables_now)
+        found.append(
+            Pass(
+                tuple(step for step in steps if step.output in needed),
+                frozenset(gathered),
+                frozenset(tables_now),
+                tuple(step for step in steps if step.once and number(step.output) == at),
+            )
+        )
+    return found
+
+
+def _needed(makers: Mapping[str, TableStep], names: Iterable[str]) -> set[str]:
+    """Return what has to be made of a bucket for what is named."""
+    found = set[str]()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in makers and not makers[name].once and name not in found:
+            found.add(name)
+            waiting += makers[name].inputs
+    return found
 
 
 def resolve(
@@ -67,10 +154,11 @@ def resolve(
 
 
 def needed_for(steps: Sequence[TableStep], names: Iterable[str]) -> list[TableStep]:
-    """Return the steps that make what is named, and all that these are made of, in their order."""
+    """Return the steps that make the tables named, and all that these are made of, in order."""
     makers = {step.output: step for step in steps}
+    wanted = set(names)
     needed: set[str] = set()
-    waiting = [name for name in names if name in makers]
+    waiting = [step.output for step in steps if step.table in wanted or step.output in wanted]
     while waiting:
         name = waiting.pop()
         if name not in needed:

@@ -1,50 +1,82 @@
-"""All tables of a replay: what each is made of, and each computed once."""
+"""The state tables: what each is made of.
+
+Steps take what is given (`replay_given`) and what other steps make. `cut` are the decoded tables of
+groups and share partitions of a bucket, `whole` those of the metadata and the transaction log.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.graph import TableStep, resolve
-from analytics.replay.groups.coordinator_log import COORDINATOR_LOG
+import polars as pl
+
+from analytics.replay.graph import TableStep
+from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.state import folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
-from analytics.replay.log.as_of import Decoded, cut_all
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.instants import AsOf
-from analytics.replay.log.rules import ReplayRules
+from analytics.replay.log.transaction_owners import transaction_owners
 from analytics.replay.metadata.configs import configs
-from analytics.replay.metadata.metadata_log import metadata_log
+from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
 from analytics.replay.metadata.partition_leaders import partition_leaders
-from analytics.replay.metadata.topics import topics
+from analytics.replay.metadata.topics import named_in_records, topics
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
+from analytics.replay.offsets.outlived_removals import last_epochs, merged_epochs
 from analytics.replay.share.share_batches import share_batches
+from analytics.replay.share.share_claims import claims_of, merged_claims
 from analytics.replay.share.share_partitions import share_partitions
 from analytics.replay.share.share_state import share_states
-from schemas import tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.coverage import Coverage
+    from analytics.replay.log.rules import ReplayRules
 
-Keep = Callable[[str, "DataFrame"], "DataFrame"]
-"""Takes a table's name and rows, and returns the rows as they were kept (written, or cached)."""
+COORDINATOR_LOG = TableStep("coordinator_log", coordinator_log, ("cut",))
+"""What both the state and the history of groups are made of."""
 
 
-def _share_states(cut: Decoded, rules: ReplayRules) -> DataFrame:
-    return share_states(cut, rules.share_epoch_without_snapshot).localCheckpoint()
+def _topics(
+    metadata: MetadataLog, others: Sequence[pl.DataFrame], named: Sequence[pl.DataFrame]
+) -> pl.DataFrame:
+    return topics(metadata, others, pl.concat(named).unique())
 
+
+def _owners(whole: Decoded) -> pl.DataFrame:
+    return transaction_owners(whole["transaction_log"])
+
+
+def _share_states(cut: Decoded, rules: ReplayRules) -> pl.DataFrame:
+    return share_states(cut, rules.share_epoch_without_snapshot)
+
+
+def _share_partitions(
+    states: Sequence[pl.DataFrame], claims: Sequence[Any], topics: pl.DataFrame, coverage: Coverage
+) -> pl.DataFrame:
+    return share_partitions(pl.concat(states), merged_claims(claims), topics, coverage)
+
+
+def _share_batches(states: Sequence[pl.DataFrame], topics: pl.DataFrame) -> pl.DataFrame:
+    return share_batches(pl.concat(states), topics)
+
+
+_OF_OFFSETS = ("cut", "rules", "groups_gone", "coverage")
 
 STATE = (
-    TableStep("metadata", metadata_log, ("cut",)),
+    TableStep("metadata", metadata_log, ("whole",), once=True),
+    TableStep("owners", _owners, ("whole",), once=True),
     COORDINATOR_LOG,
     TableStep("group_state", folded_groups, ("coordinator_log", "cut", "rules")),
-    TableStep("topics", topics, ("metadata", "other_topics")),
     TableStep("groups_gone", groups_gone, ("group_state",)),
-    TableStep("pending_offsets", pending_offsets, ("cut", "rules", "groups_gone", "coverage")),
+    TableStep("named_in_records", named_in_records, ("cut",)),
+    TableStep("topics", _topics, ("metadata", "other_topics", "named_in_records"), once=True),
+    TableStep("epochs_here", last_epochs, ("cut", "rules")),
+    TableStep("last_epochs", merged_epochs, ("epochs_here",), once=True),
+    TableStep("pending_offsets", pending_offsets, (*_OF_OFFSETS, "owners", "last_epochs")),
     TableStep(
         "committed_offsets",
         committed_offsets,
-        ("cut", "rules", "groups_gone", "coverage", "pending_offsets"),
+        (*_OF_OFFSETS, "pending_offsets", "last_epochs"),
     ),
     TableStep(
         "groups", groups, ("group_state", "committed_offsets", "pending_offsets", "coverage")
@@ -52,53 +84,38 @@ STATE = (
     TableStep("assignments", assignments, ("group_state", "topics")),
     TableStep("members", members, ("group_state",)),
     TableStep("share_states", _share_states, ("cut", "rules")),
-    TableStep("share_partitions", share_partitions, ("share_states", "cut", "topics", "coverage")),
-    TableStep("share_batches", share_batches, ("share_states", "topics")),
-    TableStep("partition_leaders", partition_leaders, ("metadata",)),
-    TableStep("configs", configs, ("metadata",)),
+    TableStep("claims", claims_of, ("cut",)),
+    TableStep(
+        "share_partitions",
+        _share_partitions,
+        ("share_states", "claims", "topics", "coverage"),
+        once=True,
+    ),
+    TableStep("share_batches", _share_batches, ("share_states", "topics"), once=True),
+    TableStep("partition_leaders", partition_leaders, ("metadata",), once=True),
+    TableStep("configs", configs, ("metadata",), once=True),
 )
 """The state tables, and what several of them are made of."""
 
 
-def replay_tables(  # noqa: PLR0913 - what tables are made of
-    decoded: Decoded,
-    as_of: AsOf,
+def replay_given(
     rules: ReplayRules,
-    *,
-    steps: Sequence[TableStep] = STATE,
-    coverage: Coverage = WHOLE,
-    other_topics: Sequence[DataFrame] = (),
-    keep: Keep = lambda _, frame: frame,
-    at_once: int = 1,
-) -> dict[str, DataFrame]:
-    """Return every table of a replay by name.
+    coverage: Coverage,
+    other_topics: Sequence[pl.DataFrame] = (),
+    timeless: Sequence[int] | None = None,
+) -> Mapping[str, Any]:
+    """Return what the steps of a replay take besides records.
 
     Args:
-        decoded: The decoded tables, whole.
-        as_of: The instant.
         rules: Of the release.
-        steps: What is made.
         coverage: What the dump holds.
         other_topics: Sources of names besides the records, as `topics` takes them.
-        keep: Called for each table as soon as it is defined.
-        at_once: How many tables are made at the same time.
+        timeless: The partitions in which a tombstone has no time; None where all records are in one
+            bucket, which tells.
     """
-    given = {
-        "cut": cut_all(decoded, as_of),
+    return {
         "rules": rules,
         "coverage": coverage,
         "other_topics": other_topics,
+        "timeless": timeless,
     }
-    made = resolve([_keeping(step, keep) for step in steps], given, at_once=at_once)
-    return {name: made[name] for name in made.keys() & tables().keys()}
-
-
-def _keeping(step: TableStep, keep: Keep) -> TableStep:
-    """Return the step, with its table kept where it makes one."""
-    if step.output not in tables():
-        return step
-
-    def kept(*of: Any) -> DataFrame:  # noqa: ANN401 - as the step takes it
-        return keep(step.output, step.function(*of))
-
-    return TableStep(step.output, kept, step.inputs)

@@ -50,6 +50,6 @@ def decode(console: Console, /, out: str | None, output_format: str, **options: 
 
     limit = options.pop("max_undecoded")
     with workspace_folder(out, console) as folder:
-        result = decode_into(folder, console, **options, decode_only=True)
+        result = decode_into(folder, console, **options)
     click.echo(shown(result.manifest, output_format))
     return result.exit_code(limit)

@@ -138,9 +138,12 @@ class _Kept:
     def session(
         self, console: Console, master: str | None, conf: Mapping[str, str], *, small: bool
     ) -> SparkSession:
-        """Return the session that runs, or another where it is set up in another way."""
+        """Return the session that runs, or another where it is set up in another way.
+
+        What is small can be done on any.
+        """
         asked = (master, dict(conf), small)
-        if self._running is None or self._running[0] != asked:
+        if self._running is None or self._running[0] not in (asked, (master, dict(conf), False)):
             self.stop()
             session = self._stack.enter_context(_session(console, master, conf, small=small))
             self._running = asked, session

@@ -24,10 +24,10 @@ QUERIES_BY_SIZE = {
 """Settings of queries for a few megabytes, and on one machine for all else."""
 
 SMALL_BYTES = 16 * 1024 * 1024
-"""What of segments is decoded and replayed in less time than compiling the queries would take."""
+"""What of segments is decoded in less time than compiling the queries would take."""
 
-SMALL_RECORDS = 150_000
-"""The same in records: about what such segments hold."""
+SMALL_RECORDS = 300_000
+"""So many records are replayed in one go, in the process that asks."""
 
 
 def is_small_dump(slices: Iterable[Slice]) -> bool:
@@ -36,6 +36,6 @@ def is_small_dump(slices: Iterable[Slice]) -> bool:
 
 
 def is_small_workspace(manifest: Mapping[str, Any]) -> bool:
-    """Whether the decoded tables of a workspace hold few records."""
+    """Whether the records of a workspace are replayed in one go, for which no Spark is needed."""
     records: int = sum(kind["records"] for kind in manifest["record_types"])
     return records <= SMALL_RECORDS

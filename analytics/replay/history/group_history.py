@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import polars as pl
 
@@ -12,7 +13,7 @@ from analytics.replay.history.assignment_intervals import assignment_intervals, 
 from analytics.replay.history.group_epochs import group_epochs
 from analytics.replay.history.group_incarnations import group_incarnations
 from analytics.replay.history.group_life_events import group_life_events, member_events
-from analytics.replay.history.load_faults import load_faults
+from analytics.replay.history.load_faults import TOPICS, load_faults
 from analytics.replay.history.membership_changes import membership_changes
 from analytics.replay.history.ownership import (
     MOMENTS,
@@ -22,9 +23,11 @@ from analytics.replay.history.ownership import (
     source_topics,
 )
 from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.record_position import IN_DUMP
 from analytics.replay.log.rules import ReplayRules
 
 Frames = Mapping[str, pl.DataFrame]
+_OF_UNDECODED: Final = ("topic", "offset", "timestamp", "reason", "detail", *IN_DUMP)
 
 OF_GROUPS: Mapping[str, pl.Schema] = {
     **{
@@ -71,16 +74,30 @@ def group_history(
     }
 
 
-def intervals_of(rows: Frames, names: pl.DataFrame, rules: ReplayRules) -> dict[str, pl.DataFrame]:
-    """Return `owned`: of `assignment_intervals`; takes what `group_history` does."""
+def intervals_of(rows: Frames, names: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+    """Return what members held, of `assignment_intervals`; takes what `group_history` does."""
     steps = _steps(rows, rules)
-    return {"owned": assignment_intervals(steps, held_items(steps, names))}
+    return assignment_intervals(steps, held_items(steps, names))
 
 
-def faults_of(rows: Frames, rules: ReplayRules) -> dict[str, pl.DataFrame]:
-    """Return the table `load_faults`; takes what `group_history` does, and `undecoded`."""
-    steps = _steps(rows, rules)
-    return {"load_faults": load_faults(steps, rows["commits"], rows["undecoded"], rules)}
+def faults_of(rows: Frames, decoded: Frames, rules: ReplayRules) -> pl.DataFrame:
+    """Return the table `load_faults`.
+
+    Args:
+        rows: As `group_history` takes them.
+        decoded: Has `undecoded`.
+        rules: Of the release.
+    """
+    undecoded = (
+        decoded["undecoded"]
+        .filter(pl.col("topic").is_in(TOPICS))
+        .select(
+            pl.col("partition").alias("coordinator_partition"),
+            pl.lit(None, pl.String).alias("group_id"),
+            *_OF_UNDECODED,
+        )
+    )
+    return load_faults(_steps(rows, rules), rows["commits"], undecoded, rules)
 
 
 def _steps(rows: Frames, rules: ReplayRules) -> pl.DataFrame:

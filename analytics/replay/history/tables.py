@@ -1,92 +1,204 @@
-"""The history tables: what each is made of (`replay_tables` makes them beside the state)."""
+"""The history tables: what each is made of, besides what `STATE` makes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import polars as pl
+
+from analytics.replay.contract_frame import contract_frame
 from analytics.replay.graph import TableStep
-from analytics.replay.groups.coordinator_log import COORDINATOR_LOG
-from analytics.replay.history.data_partitions import births, elections, losses
-from analytics.replay.history.gathered_coordinators import coordinator_table, coordinators
-from analytics.replay.history.gathered_dependencies import dependency_events
-from analytics.replay.history.gathered_groups import (
-    gathered_groups,
-    load_faults,
-    made_of_groups,
-    owned,
+from analytics.replay.groups.group_records import GROUP_KEY
+from analytics.replay.history.coordinator_epochs import (
+    INTERNAL,
+    coordinator_epochs,
+    epochs_seen,
+    merged_epochs,
 )
-from analytics.replay.history.gathered_share import made_of_share_state
-from analytics.replay.history.group_events import group_events
+from analytics.replay.history.data_partitions import births, elections, losses
+from analytics.replay.history.dependency_events import (
+    config_events,
+    coordinator_events,
+    told_of_settings,
+    told_of_topics,
+    topic_changes,
+    topic_events,
+)
+from analytics.replay.history.group_history import faults_of, group_history
+from analytics.replay.history.group_records_in_time import group_records_in_time
+from analytics.replay.history.share_events import share_events
+from analytics.replay.history.share_partition_epochs import share_partition_epochs
 from analytics.replay.history.topic_names import named_topics, topic_names
-from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.offsets.commit_groups import commit_frames, made_of_offsets
-from analytics.replay.offsets.offset_history import OfTopics
-from analytics.replay.offsets.removal_frames import removals
+from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
+from analytics.replay.offsets.effective_commits import ended_commits
+from analytics.replay.offsets.offset_events import events_of_offsets, transaction_events
+from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_history
+from analytics.replay.removals.causes_in_history import CAUSES, causes_in_history, removed_and_times
+from analytics.replay.share.share_record_rows import archives, share_record_rows
+from analytics.replay.state import COORDINATOR_LOG
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Collection
 
+    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.coverage import Coverage
+    from analytics.replay.log.rules import ReplayRules
     from analytics.replay.metadata.metadata_log import MetadataLog
 
-
-def _elections(metadata: MetadataLog, topics: DataFrame) -> DataFrame:
-    return elections(metadata, topics).localCheckpoint()
-
-
-def _around_offsets(
-    of_groups: Mapping[str, DataFrame], removals: DataFrame
-) -> dict[str, DataFrame]:
-    return {
-        "moments": of_groups["moments"],
-        "owners": of_groups["owners"],
-        "removals": removals,
-    }
+Frames = Mapping[str, pl.DataFrame]
+_MARKERS: Final = "control_markers"
 
 
-def _of_topics(topics: DataFrame, elected: DataFrame) -> OfTopics:
-    return OfTopics(polars_rows(births(topics).toArrow()), polars_rows(losses(elected).toArrow()))
+def _ended(cut: Decoded, rules: ReplayRules) -> pl.DataFrame:
+    return ended_commits(commit_rows(cut["offset_commit"]), marker_rows(cut[_MARKERS]), rules)
 
 
-_OF_OFFSETS = ("commits", "around_offsets", "of_topics", "rules", "coverage")
-_DEPENDENCIES = (
-    "metadata",
-    "named_topics",
-    "coordinators",
-    "offset_history",
-    "assignment_history",
-)
-_EVENTS = ("of_groups", "of_offsets", "of_share_state", "of_dependencies")
+def _removed(
+    ended: pl.DataFrame, cut: Decoded, rules: ReplayRules, timeless: Collection[int] | None
+) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    if not ended["is_tombstone"].any():
+        return None
+    return removed_and_times(ended, cut, rules, timeless)
 
 
-def _one_of(made: str, name: str) -> TableStep:
-    return TableStep(name, itemgetter(name), (made,))
+def _removals(
+    removed: Sequence[tuple[pl.DataFrame, pl.DataFrame] | None],
+    topics: pl.DataFrame,
+    metadata: MetadataLog,
+    rules: ReplayRules,
+    coverage: Coverage,
+) -> pl.DataFrame:
+    found = [each for each in removed if each is not None]
+    if not found:
+        return pl.DataFrame(schema=CAUSES)
+    gone, said = (pl.concat(each) for each in zip(*found, strict=True))
+    present = coverage.data_topics
+    log = metadata.begins
+    return causes_in_history(gone, said, topics, log, rules, present=present, coverage=coverage)
 
+
+def _of_topics(topics: pl.DataFrame, elected: pl.DataFrame) -> OfTopics:
+    return OfTopics(births(topics), losses(elected))
+
+
+def _offset_history(
+    ended: pl.DataFrame,
+    of_groups: Frames,
+    removals: pl.DataFrame,
+    topics: OfTopics,
+    rules: ReplayRules,
+    coverage: Coverage,
+) -> pl.DataFrame:
+    rows = OfGroups(ended, of_groups["moments"], of_groups["owners"], removals)
+    return offset_history(rows, topics, rules, coverage)
+
+
+def _transaction_events(ended: pl.DataFrame, cut: Decoded) -> pl.DataFrame:
+    return transaction_events(ended, marker_rows(cut[_MARKERS]))
+
+
+def _epochs_here(cut: Decoded, log: pl.DataFrame, part: int) -> pl.DataFrame:
+    """A partition's markers are in all buckets that have some of it, and are counted in one."""
+    markers = cut[_MARKERS]
+    counted = {_MARKERS: markers if part == 0 else markers.clear()}
+    return epochs_seen(ChainMap(counted, cut), log)
+
+
+def _coordinators(
+    whole: Decoded, here: Sequence[pl.DataFrame], elected: pl.DataFrame
+) -> pl.DataFrame:
+    led = elected.filter(pl.col("topic").is_in(INTERNAL))
+    return coordinator_epochs(merged_epochs([epochs_seen(whole, None), *here]), led)
+
+
+def _coordinator_epochs(coordinators: pl.DataFrame) -> pl.DataFrame:
+    return contract_frame(coordinators, "coordinator_epochs")
+
+
+def _share_partition_epochs(cut: Decoded, names: pl.DataFrame) -> pl.DataFrame:
+    return share_partition_epochs(share_record_rows(cut), names)
+
+
+def _share_events(epochs: pl.DataFrame, cut: Decoded, names: pl.DataFrame) -> pl.DataFrame:
+    return share_events(epochs, archives(cut), names)
+
+
+def _seen(offsets: pl.DataFrame, assigned: pl.DataFrame) -> pl.DataFrame:
+    """Return `GROUP_KEY`, `topic` and `seen_at`: from where on a group has to do with a topic."""
+    return pl.concat(
+        frame.group_by(*GROUP_KEY, "topic").agg(pl.col(offset).min().alias("seen_at"))
+        for frame, offset in ((offsets, "record_offset"), (assigned, "from_offset"))
+    )
+
+
+def _uses(seen: pl.DataFrame) -> pl.DataFrame:
+    return seen.select("group_id", "topic").unique()
+
+
+def _events_of_topics(
+    uses: Sequence[pl.DataFrame], metadata: MetadataLog, topics: pl.DataFrame
+) -> pl.DataFrame:
+    # A group is its name here, whatever partition its records are in.
+    pairs = pl.concat(uses).unique()
+    changes = topic_changes(told_of_topics(metadata), topics)
+    settings = told_of_settings(metadata)
+    return pl.concat([topic_events(pairs, changes), config_events(pairs, settings)])
+
+
+def _of_groups(name: str) -> TableStep:
+    return TableStep(name, itemgetter(name), ("of_groups",))
+
+
+_EVENTS: Final = "group_events"
+_OF_RECORDS: Final = ("records_in_time", "topic_names", "rules", "coverage")
 
 HISTORY = (
     COORDINATOR_LOG,
-    TableStep("group_rows", gathered_groups, ("coordinator_log", "cut")),
-    TableStep("named_topics", named_topics, ("topics",)),
-    TableStep("topic_names", topic_names, ("named_topics",)),
-    TableStep("of_groups", made_of_groups, ("group_rows", "topic_names", "rules", "coverage")),
-    TableStep("owned", owned, ("group_rows", "topic_names", "rules")),
-    TableStep("load_faults", load_faults, ("group_rows", "cut", "rules")),
-    TableStep("removals", removals, ("cut", "commits", "topics", "rules", "coverage")),
-    TableStep("around_offsets", _around_offsets, ("of_groups", "removals")),
-    TableStep("of_topics", _of_topics, ("topics", "elections")),
-    TableStep("commits", commit_frames, ("cut",)),
-    TableStep("of_offsets", made_of_offsets, _OF_OFFSETS),
-    _one_of("of_offsets", "offset_history"),
-    _one_of("of_groups", "group_epochs"),
-    _one_of("of_groups", "membership_changes"),
-    _one_of("of_groups", "assignment_history"),
-    TableStep("elections", _elections, ("metadata", "topics")),
-    TableStep("coordinators", coordinators, ("cut", "coordinator_log", "elections")),
-    TableStep("coordinator_epochs", coordinator_table, ("coordinators", "coordinator_log")),
-    TableStep("of_share_state", made_of_share_state, ("cut", "topic_names")),
-    _one_of("of_share_state", "share_partition_epochs"),
-    TableStep("of_dependencies", dependency_events, _DEPENDENCIES),
-    TableStep("group_events", group_events, _EVENTS),
+    TableStep("named_topics", named_topics, ("topics",), once=True),
+    TableStep("topic_names", topic_names, ("named_topics",), once=True),
+    TableStep("elections", elections, ("metadata", "topics"), once=True),
+    TableStep("records_in_time", group_records_in_time, ("coordinator_log", "cut")),
+    TableStep("of_groups", group_history, _OF_RECORDS),
+    _of_groups("group_epochs"),
+    _of_groups("membership_changes"),
+    _of_groups("assignment_history"),
+    TableStep("events_of_groups", itemgetter("events"), ("of_groups",), part_of=_EVENTS),
+    TableStep("load_faults", faults_of, ("records_in_time", "cut", "rules")),
+    TableStep("ended", _ended, ("cut", "rules")),
+    TableStep("removed", _removed, ("ended", "cut", "rules", "timeless")),
+    TableStep(
+        "removals", _removals, ("removed", "topics", "metadata", "rules", "coverage"), once=True
+    ),
+    TableStep("of_topics", _of_topics, ("topics", "elections"), once=True),
+    TableStep(
+        "offset_history",
+        _offset_history,
+        ("ended", "of_groups", "removals", "of_topics", "rules", "coverage"),
+    ),
+    TableStep("events_of_offsets", events_of_offsets, ("offset_history",), part_of=_EVENTS),
+    TableStep("transaction_events", _transaction_events, ("ended", "cut"), part_of=_EVENTS),
+    TableStep("epochs_seen", _epochs_here, ("cut", "coordinator_log", "part")),
+    TableStep("coordinators", _coordinators, ("whole", "epochs_seen", "elections"), once=True),
+    TableStep("coordinator_epochs", _coordinator_epochs, ("coordinators",), once=True),
+    TableStep("share_partition_epochs", _share_partition_epochs, ("cut", "topic_names")),
+    TableStep(
+        "share_events",
+        _share_events,
+        ("share_partition_epochs", "cut", "topic_names"),
+        part_of=_EVENTS,
+    ),
+    TableStep("seen", _seen, ("offset_history", "assignment_history")),
+    TableStep("coordinator_events", coordinator_events, ("seen", "coordinators"), part_of=_EVENTS),
+    TableStep("uses", _uses, ("seen",)),
+    TableStep(
+        "events_of_topics",
+        _events_of_topics,
+        ("uses", "metadata", "named_topics"),
+        once=True,
+        part_of=_EVENTS,
+    ),
 )
-"""Besides these it takes what `STATE` makes."""
+"""The history tables, and what several of them are made of."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.run.decoding import decode_dump
 from analytics.decode.run.publication import published
-from analytics.decode.run.workload import is_small_dump
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
@@ -64,13 +63,11 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     value_encoding: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
-    decode_only: bool = False,
 ) -> DecodeResult:
     """Decode INPUTs into the workspace `out`.
 
     `keep_below_log_start` is for asking about an instant before the end, when what was deleted
-    since was still the broker's. `decode_only` says that Spark gets nothing else to do: then its
-    JVM only hands out tasks, however large the dump is.
+    since was still the broker's.
 
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
@@ -97,7 +94,8 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     try:
         settings = Settings(staging.location, Selection(groups, exclude_groups, data_topics))
         planned = plan(found, options)
-        small = not found.raw_rows and (decode_only or is_small_dump(planned.slices))
+        # Of logs the JVM only hands out tasks, however large the dump is.
+        small = not found.raw_rows
         with spark_session(console, master=master, conf=conf, small=small) as spark:
             decoding = decode_dump(
                 spark,

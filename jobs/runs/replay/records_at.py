@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from analytics.tables.record_reader import from_offset
 from analytics.tables.stored_tables import reading
 from analytics.workspace import DECODED, DIVERGED
 
@@ -82,13 +83,3 @@ def _read(
         where = each if where is None else where & each
     with reading(path):
         return records.to_table(columns=columns, filter=where)
-
-
-def from_offset(topic: str, partition: int, first: int, end: int | None = None) -> pc.Expression:
-    """Return whether a record lies in a partition, from an offset on, below another."""
-    here = (
-        (pc.field("topic") == topic)
-        & (pc.field("partition") == partition)
-        & (pc.field("offset") >= first)
-    )
-    return here if end is None else here & (pc.field("offset") < end)

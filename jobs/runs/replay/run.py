@@ -28,12 +28,12 @@ from jobs.cli import assumptions
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.runs.decode.run import DONE, DecodeResult, decode_into
 from jobs.runs.replay.followed_lines import sentences
-from jobs.spark.progress import progress
 from jobs.spark.session import one_session, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.workspace import Part, Staging
     from jobs.cli.console import Console
 
 _OF_NAMES = ("groups", "exclude_groups", "data_topics")
@@ -109,21 +109,39 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
         console.say(each)
     staging = Workspace(out).prepare()
     try:
-        small = is_small_workspace(manifest)
-        with spark_session(console, master=master, conf=conf, small=small) as spark:
-            with progress(spark, console, "replaying"):
-                parts = replay_workspace(spark, source, staging, wanted, manifest)
-            manifest["replay"] = wanted.said(parts)
-            if result is None:
-                manifest["replay"][DECODED_IN] = absolute(source)
-            # What was evaluated is of another instant.
-            manifest.pop(EVALUATIONS, None)
-            staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
+        if is_small_workspace(manifest):
+            parts = replay_workspace(source, staging, wanted, manifest)
+        else:
+            parts = _on_spark(source, staging, wanted, manifest, console, master, conf)
+        manifest["replay"] = wanted.said(parts)
+        if result is None:
+            manifest["replay"][DECODED_IN] = absolute(source)
+        # What was evaluated is of another instant.
+        manifest.pop(EVALUATIONS, None)
+        staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
         raise
     return ReplayResult(manifest, result.exit_code(None) if result else DONE)
+
+
+def _on_spark(
+    source: Workspace,
+    staging: Staging,
+    wanted: ReplayWork,
+    manifest: Mapping[str, Any],
+    console: Console,
+    master: str | None,
+    conf: Mapping[str, str] | None,
+) -> list[Part]:
+    from jobs.spark.progress import progress  # noqa: PLC0415 - heavy, as Spark is
+
+    with (
+        spark_session(console, master=master, conf=conf, small=True) as spark,
+        progress(spark, console, "replaying"),
+    ):
+        return replay_workspace(source, staging, wanted, manifest, spark)
 
 
 def _decoded(

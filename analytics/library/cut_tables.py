@@ -1,0 +1,139 @@
+"""The decoded tables that a replay is made of: read when they are asked for, cut at the instant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+import pyarrow.compute as pc
+
+from analytics.decode.chunks import CONTROL_TABLE, UNDECODED_TABLE
+from analytics.dump.files.model import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+)
+from analytics.replay.log.as_of import above_log_starts, cut_all
+from analytics.replay.log.timeless import timeless_ends
+from analytics.tables.buckets import Bucket, buckets
+from schemas import record_types
+
+if TYPE_CHECKING:
+    from analytics.replay.log.instants import AsOf
+    from analytics.tables.record_reader import RecordReader
+
+IN_BUCKETS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
+"""Topics whose records are looked at bucket by bucket; the others are small, and read whole."""
+_WHOLE: Final = (CLUSTER_METADATA, TRANSACTION_STATE)
+_WITHOUT_TIME: Final = ("offset_commit", "group_metadata")
+
+
+def tables_of(topics: Sequence[str]) -> frozenset[str]:
+    """Return the decoded tables of internal topics."""
+    return frozenset(
+        kind.table
+        for topic in topics
+        for kind in record_types(topic).values()
+        if kind.read == "decode"
+    )
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a replay reads.
+
+    Attributes:
+        reader: Reads what is wanted.
+        as_of: The instant.
+        log_starts: Where logs start whose deleted records are there nevertheless.
+        timeless: From where on records without a time are later than the instant.
+    """
+
+    reader: RecordReader
+    as_of: AsOf
+    log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    timeless: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def whole(self) -> CutTables:
+        """Return the decoded tables of the metadata log and of transactions."""
+        return CutTables(self, tables_of(_WHOLE) | {CONTROL_TABLE, UNDECODED_TABLE}, _WHOLE)
+
+    def of(self, bucket: Bucket | None) -> CutTables:
+        """Return the decoded tables of a bucket; None is one that has everything."""
+        names = tables_of(IN_BUCKETS) | {CONTROL_TABLE, UNDECODED_TABLE}
+        return CutTables(self, names, IN_BUCKETS, bucket)
+
+
+class CutTables(Mapping[str, pl.DataFrame]):
+    """Decoded tables by name; those of other topics have no rows."""
+
+    def __init__(
+        self,
+        cut: Cut,
+        names: frozenset[str],
+        topics: Sequence[str],
+        bucket: Bucket | None = None,
+    ) -> None:
+        self._cut, self._names, self._topics, self._bucket = cut, names, topics, bucket
+        self._read: dict[str, pl.DataFrame] = {}
+        self._lock = Lock()
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        with self._lock:
+            if name not in self._read:
+                self._read[name] = self._rows(name)
+            return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(tables_of((*IN_BUCKETS, *_WHOLE)) | {CONTROL_TABLE, UNDECODED_TABLE}))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _rows(self, name: str) -> pl.DataFrame:
+        cut, reader = self._cut, self._cut.reader
+        bucket = self._bucket
+        is_elsewhere = bucket is not None and not bucket.is_first and name == UNDECODED_TABLE
+        if name not in self._names or is_elsewhere:
+            return reader.empty(name)
+        found = reader.table(name, bucket)
+        if name in (CONTROL_TABLE, UNDECODED_TABLE):
+            found = found.filter(pl.col("topic").is_in(self._topics))
+        kept = above_log_starts({name: found}, cut.log_starts)
+        return cut_all(kept, cut.as_of, timeless=cut.timeless)[name]
+
+
+def cut_of(reader: RecordReader, as_of: AsOf, log_starts: Mapping[tuple[str, int], int]) -> Cut:
+    """Return what a replay at an instant reads."""
+    ends: Mapping[tuple[str, int], int] = {}
+    if as_of.timestamp_ms is not None and reader.count(_WITHOUT_TIME, _has_no_time()):
+        # Hardly any dump has records without a time, and statistics of files say so.
+        decoded = {name: reader.table(name) for name in _WITHOUT_TIME}
+        ends = timeless_ends(decoded, as_of)
+    return Cut(reader, as_of, log_starts, ends)
+
+
+def timeless_partitions(reader: RecordReader) -> list[int]:
+    """Return the partitions of the offsets topic in which a tombstone has no time."""
+    found = reader.table_where("offset_commit", ["partition"], _has_no_time() & _IS_TOMBSTONE)
+    return sorted(found["partition"].unique().to_list())
+
+
+def buckets_of(reader: RecordReader, most: int) -> list[Bucket]:
+    """Lay all records of groups and share partitions into buckets."""
+    return [
+        bucket
+        for topic in IN_BUCKETS
+        for bucket in buckets(topic, reader.counts(sorted(tables_of((topic,)))), most)
+    ]
+
+
+_IS_TOMBSTONE: Final = pc.field("is_tombstone")
+
+
+def _has_no_time() -> pc.Expression:
+    return pc.field("timestamp").is_null()

@@ -1,0 +1,92 @@
+"""The tables of a replay, made in passes over buckets of records: here, or in tasks on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from analytics.library.cut_tables import Cut
+from analytics.replay.contract_frame import contract_frame
+from analytics.replay.graph import Pass, TableStep, passes, resolve
+from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.tables.buckets import Bucket
+from schemas import table
+
+CUT, WHOLE, PART = "cut", "whole", "part"
+"""What steps are given of the records: see `analytics.replay.state`."""
+
+Keep = Callable[[str, pa.Table], None]
+"""Takes rows of a table and its name; several times where several steps make it."""
+
+
+@dataclass
+class Made:
+    """What of a replay is there so far.
+
+    Attributes:
+        once: What was given, and what steps made once, by name.
+        gathered: By name what a step made of each bucket.
+    """
+
+    once: dict[str, Any]
+    gathered: dict[str, list[Any]] = field(default_factory=dict)
+
+    def add(self, steps: Sequence[TableStep], keep: Keep, at_once: int) -> None:
+        """Run steps that are made once, and keep what of it is tables."""
+        found = resolve(steps, {**self.once, **self.gathered}, at_once=at_once)
+        self.once |= found
+        keep_tables(steps, found, keep)
+
+
+def replay_here(steps: Sequence[TableStep], given: Mapping[str, Any], cut: Cut, keep: Keep) -> None:
+    """Make tables of a dump whose records are looked at in one go.
+
+    Args:
+        steps: What is made.
+        given: Of `replay_given`.
+        cut: What is read.
+        keep: Called with each table.
+    """
+    made = Made({**given, WHOLE: cut.whole()})
+    here = of_bucket(cut, None)
+    for each in passes(steps):
+        todo = [step for step in each.of_buckets if step.output not in here]
+        found = resolve(todo, {**made.once, **here}, at_once=_AT_ONCE)
+        here |= found
+        made.gathered |= {name: [here[name]] for name in each.gathered}
+        written = [step for step in each.of_buckets if step.output in each.written]
+        keep_tables(written, here, keep)
+        made.add(each.once, keep, _AT_ONCE)
+
+
+def of_bucket(cut: Cut, bucket: Bucket | None) -> dict[str, Any]:
+    """Return what steps are given of a bucket; None is one that has everything."""
+    return {CUT: cut.of(bucket), PART: bucket.part if bucket else 0}
+
+
+def keep_tables(steps: Iterable[TableStep], made: Mapping[str, Any], keep: Keep) -> None:
+    """Keep what steps made of tables."""
+    for step in steps:
+        if step.table is not None:
+            keep(step.table, _rows(made[step.output], step.table))
+
+
+def written_steps(of: Pass) -> list[TableStep]:
+    """Return the steps of a pass that make rows of tables of each bucket."""
+    return [step for step in of.of_buckets if step.output in of.written]
+
+
+def _rows(made: pl.DataFrame, name: str) -> pa.Table:
+    return sorted_rows(arrow_rows(contract_frame(made, name)), name)
+
+
+def sorted_rows(rows: pa.Table, name: str) -> pa.Table:
+    """Return rows in the order of the table's key: equal rows give equal files."""
+    return rows.sort_by([(column, "ascending") for column in table(name).key])
+
+
+_AT_ONCE = 2

@@ -1,0 +1,166 @@
+"""A replay in tasks on Spark: each reads a bucket of records, and writes what is made of it.
+
+What all tasks take, and what each gives back besides parts of tables, goes through the staging
+folder: it can be larger than what Spark sends along with tasks.
+"""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from analytics.library.replay_tables import (
+    WHOLE,
+    Keep,
+    Made,
+    keep_tables,
+    of_bucket,
+    written_steps,
+)
+from analytics.replay.graph import Pass, TableStep, passes, resolve
+from analytics.spark_worker import on_worker
+from analytics.tables.stored_tables import folder_of
+from analytics.workspace import Part, open_location
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from analytics.library.cut_tables import Cut
+    from analytics.tables.buckets import Bucket
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a task did: the parts of tables that it wrote, and where the rest is."""
+
+    number: int
+    parts: list[Part]
+    gathered: str | None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the tasks of a pass share.
+
+    Attributes:
+        work: The pass.
+        made: What steps are given, and what was made once.
+        cut: What is read; its workspace is named by `source`.
+        source: Location of the workspace with the decoded tables.
+    """
+
+    work: Pass
+    made: Mapping[str, Any]
+    cut: Cut
+    buckets: Sequence[Bucket]
+    staging: str
+
+
+def replay_on_spark(
+    spark: SparkSession,
+    steps: Sequence[TableStep],
+    given: Mapping[str, Any],
+    cut: Cut,
+    buckets: Sequence[Bucket],
+    staging: str,
+    keep: Keep,
+) -> list[Part]:
+    """Make tables of a dump of any size.
+
+    Args:
+        spark: The session.
+        steps: What is made.
+        given: Of `replay_given`.
+        cut: What is read.
+        buckets: All records, in parts that fit into memory.
+        staging: The folder in which tasks write, as its URI or path; all machines see it.
+        keep: Called with each table that is made once.
+
+    Returns:
+        The parts of tables that tasks wrote, in the order of buckets.
+    """
+    made = Made({**given, WHOLE: cut.whole()})
+    parts: list[Part] = []
+    for each in passes(steps):
+        if each.of_buckets:
+            reports = _run(spark, Shared(each, _needed(each, made), cut, buckets, staging))
+            parts += [part for report in reports for part in report.parts]
+            for name in each.gathered:
+                made.gathered[name] = []
+            for report in reports:
+                for name, value in _taken(report).items():
+                    made.gathered[name].append(value)
+        made.add(each.once, keep, 1)
+    return parts
+
+
+def _needed(work: Pass, made: Made) -> dict[str, Any]:
+    names = {name for step in work.of_buckets for name in step.inputs}
+    return {name: value for name, value in made.once.items() if name in names}
+
+
+def _run(spark: SparkSession, shared: Shared) -> list[Report]:
+    place = _put(shared.staging, shared)
+    count = len(shared.buckets)
+
+    @on_worker
+    def run(numbers: Iterable[int]) -> Iterator[Report]:
+        for number in numbers:
+            yield run_bucket(place, number)
+
+    numbers = spark.sparkContext.parallelize(range(count), count)
+    reports = numbers.mapPartitions(run).collect()
+    return sorted(reports, key=lambda report: report.number)
+
+
+def run_bucket(place: str, number: int) -> Report:
+    """Make what a pass makes of one bucket."""
+    shared: Shared = _get(place)
+    here = of_bucket(shared.cut, shared.buckets[number])
+    work = shared.work
+    here |= resolve(work.of_buckets, {**shared.made, **here})
+    parts: list[Part] = []
+
+    def keep(name: str, rows: pa.Table) -> None:
+        if rows.num_rows:
+            parts.append(_written(shared.staging, name, rows))
+
+    keep_tables(written_steps(work), here, keep)
+    gathered = {name: here[name] for name in work.gathered}
+    return Report(number, parts, _put(shared.staging, gathered) if gathered else None)
+
+
+def _written(staging: str, name: str, rows: pa.Table) -> Part:
+    filesystem, root = open_location(staging)
+    folder = f"{root}/{name}"
+    filesystem.create_dir(folder, recursive=True)
+    path = f"{folder}/{uuid.uuid4().hex}.parquet"
+    pq.write_table(rows, path, filesystem=filesystem)
+    return Part(folder_of(name), path, rows.num_rows)
+
+
+def _taken(report: Report) -> dict[str, Any]:
+    found: dict[str, Any] = _get(report.gathered) if report.gathered else {}
+    return found
+
+
+def _put(staging: str, value: object) -> str:
+    """Write a value beside the tables, where all machines see it."""
+    place = f"{staging}/between-{uuid.uuid4().hex}"
+    filesystem, path = open_location(place)
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(pickle.dumps(value))
+    return place
+
+
+def _get(place: str) -> Any:  # noqa: ANN401 - whatever was put there
+    filesystem, path = open_location(place)
+    with filesystem.open_input_stream(path) as stream:
+        return pickle.loads(stream.read())  # noqa: S301 - a task of ours wrote it

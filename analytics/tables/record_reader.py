@@ -1,0 +1,264 @@
+"""Decoded records of a workspace as frames of polars, as far as they are wanted.
+
+They are those of the lines that are followed at the instant, of the groups and topics that are
+asked for; `analytics.replay.log.as_of` cuts them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import and_
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from analytics.decode.chunks import UNDECODED_TABLE
+from analytics.decode.selection import Selection, is_name, names_wanted
+from analytics.decode.tables import table_schema
+from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE
+from analytics.tables.stored_tables import EVERYTHING, reading
+from analytics.workspace import DECODED, DIVERGED, Workspace
+from schemas import record_types
+
+if TYPE_CHECKING:
+    from analytics.replay.log.lines import FollowedLine
+    from analytics.tables.buckets import Bucket
+
+_GROUPS: Final = ("group", "group_id")
+_TOPICS: Final = ("topic",)
+_WITH_GROUPS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
+_A_FEW_AHEAD: Final = {"batch_readahead": 4, "fragment_readahead": 1}
+_OF_RECORDS: Final = ("unknown_tags", "record_bytes")
+"""What only `decode` makes something of."""
+_SEED: Final = 1
+
+
+@dataclass(frozen=True)
+class RecordReader:
+    """Reads the decoded records of a workspace.
+
+    Attributes:
+        source: The workspace with the decoded tables.
+        lines: Followed instead of those that survived.
+        selection: Of groups, and of topics that offsets are committed for.
+        topics: Internal topics that are read; empty is all.
+        partitions: Their partitions; empty is all.
+    """
+
+    source: Workspace
+    lines: Sequence[FollowedLine] = ()
+    selection: Selection = EVERYTHING
+    topics: Sequence[str] = ()
+    partitions: Sequence[int] = ()
+
+    def table(self, name: str, bucket: Bucket | None = None) -> pl.DataFrame:
+        """Read a decoded table with all columns that are about what it says.
+
+        Args:
+            name: The table ("offset_commit").
+            bucket: Of which records; None is all.
+
+        Raises:
+            WorkspaceError: A file is damaged.
+        """
+        names = _read_of(table_schema(name))
+        wanted = [*self._wanted(name), *_in_bucket(bucket)]
+        part = _of_part(name, bucket)
+        found = [self.empty(name)]
+        for where, conditions in self._on_lines(name):
+            with reading(self.source.location):
+                every = [*wanted, *conditions]
+                scanned = where.scanner(
+                    columns=names, filter=reduce(and_, every) if every else None, **_A_FEW_AHEAD
+                )
+                if part is None:
+                    found.append(_frame(scanned.to_table()))
+                else:
+                    found += [
+                        _frame(pa.Table.from_batches([each])).filter(part)
+                        for each in scanned.to_batches()
+                        if each.num_rows
+                    ]
+        return pl.concat(found)
+
+    def empty(self, name: str) -> pl.DataFrame:
+        """Return a decoded table without rows."""
+        schema = table_schema(name)
+        return _frame(schema.empty_table().select(_read_of(schema)))
+
+    def rows(
+        self,
+        name: str,
+        fields: Mapping[str, str],
+        topic: str,
+        partitions: Collection[int] | None = None,
+    ) -> pl.DataFrame:
+        """Read fields of a decoded table.
+
+        Args:
+            name: The table ("offset_commit").
+            fields: What is read, by column: ``value.offset``; with `PLACE` it can be cut.
+            topic: The internal topic that is read: of markers there are several.
+            partitions: Those that are read; None is all.
+
+        Returns:
+            The columns.
+
+        Raises:
+            WorkspaceError: A file is damaged.
+        """
+        wanted = [pc.field("topic") == topic, *self._wanted(name)]
+        if partitions is not None:
+            wanted.append(pc.field("partition").isin(sorted(partitions)))
+        columns = {column: pc.field(*field.split(".")) for column, field in fields.items()}
+        found = []
+        for where, conditions in self._on_lines(name):
+            with reading(self.source.location):
+                every = reduce(and_, [*wanted, *conditions])
+                scanned = where.scanner(columns=columns, filter=every, **_A_FEW_AHEAD)
+                found.append(_frame(scanned.to_table()))
+        return pl.concat(found)
+
+    def table_where(self, name: str, columns: Sequence[str], where: pc.Expression) -> pl.DataFrame:
+        """Read columns of the records that fulfil a condition; statistics of files are heeded."""
+        found = [self.empty(name).select(columns)]
+        for each, conditions in self._on_lines(name):
+            with reading(self.source.location):
+                every = reduce(and_, [where, *conditions])
+                found.append(_frame(each.to_table(columns=list(columns), filter=every)))
+        return pl.concat(found)
+
+    def counts(self, names: Iterable[str]) -> dict[int, int]:
+        """Return how many records of decoded tables each partition has, wanted or not."""
+        found: Counter[int] = Counter()
+        for name in names:
+            for where, _ in self._on_lines(name):
+                for batch in where.to_batches(columns=["partition"], **_A_FEW_AHEAD):
+                    for row in pc.value_counts(batch["partition"]).to_pylist():
+                        found[row["values"]] += row["counts"]
+        return dict(found)
+
+    def count(self, names: Iterable[str], where: pc.Expression | None = None) -> int:
+        """Return how many records the files of decoded tables hold, those that fulfil a condition.
+
+        Without one none is read; with one statistics are heeded.
+        """
+        return sum(
+            each.count_rows(filter=where) for name in names for each, _ in self._on_lines(name)
+        )
+
+    def _on_lines(self, name: str) -> Iterator[tuple[ds.Dataset, Sequence[pc.Expression]]]:
+        """Yield where records are: what survived, and of a line that is followed what that has."""
+        lines = self.lines
+        left = [~from_offset(each.topic, each.partition, each.diverges_at) for each in lines]
+        if name == UNDECODED_TABLE:
+            # Damaged bytes between batches have no offset; they stay with the line that survived.
+            left = [pc.field("offset").is_null() | each for each in left]
+        surviving = self._dataset(f"{DECODED}/{name}", name)
+        yield surviving or ds.dataset(table_schema(name).empty_table()), left
+        for line in lines:
+            for piece in line.pieces:
+                other = self._dataset(f"{DIVERGED}/{piece.copy}/{DECODED}/{name}", name)
+                if other is not None:
+                    yield other, [from_offset(line.topic, line.partition, piece.first, piece.end)]
+
+    def _dataset(self, folder: str, name: str) -> ds.Dataset | None:
+        source = self.source
+        path = source.path(folder)
+        if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+            return None
+        with reading(path):
+            return ds.dataset(
+                path, schema=table_schema(name), filesystem=source.filesystem, format="parquet"
+            )
+
+    def _wanted(self, name: str) -> Iterator[pc.Expression]:
+        """Yield which records of a table are of the groups and topics that are asked for."""
+        if self.topics:
+            yield pc.field("topic").isin(pa.array(self.topics, pa.string()))
+        if self.partitions:
+            yield pc.field("partition").isin(pa.array(self.partitions, pa.int32()))
+        if self._groups is not None and name in _keys(_GROUPS):
+            yield pc.field("key", _keys(_GROUPS)[name]).isin(self._groups)
+        if self._topics is not None and name in _keys(_TOPICS):
+            yield pc.field("key", _keys(_TOPICS)[name]).isin(self._topics)
+
+    @cached_property
+    def _groups(self) -> pa.Array | None:
+        selection = self.selection
+        return self._names(_GROUPS, selection.groups, selection.exclude_groups)
+
+    @cached_property
+    def _topics(self) -> pa.Array | None:
+        return self._names(_TOPICS, self.replayed.tables.selection.topics, ())
+
+    def _names(
+        self, fields: Sequence[str], include: Sequence[str], exclude: Sequence[str]
+    ) -> pa.Array | None:
+        """Return the names that are wanted; None where all are."""
+        if not (include or exclude):
+            return None
+        if include and all(is_name(each) for each in (*include, *exclude)):
+            return pa.array([each for each in include if each not in exclude], pa.string())
+        # Patterns are Python's: each distinct name is matched once.
+        every: set[str] = set()
+        for name, column in _keys(fields).items():
+            for where, _ in self._on_lines(name):
+                names = {"name": pc.field("key", column)}
+                for batch in where.to_batches(columns=names, **_A_FEW_AHEAD):
+                    every.update(pc.unique(batch["name"]).to_pylist())
+        return pa.array(sorted(names_wanted(every, include, exclude, every)), pa.string())
+
+
+def _keys(fields: Sequence[str]) -> dict[str, str]:
+    """Return by decoded table the field of its key that is one of these."""
+    return {
+        kind.table: field.column
+        for topic in _WITH_GROUPS
+        for kind in record_types(topic).values()
+        for field in kind.key.fields
+        if field.column in fields and kind.read == "decode"
+    }
+
+
+def _read_of(schema: pa.Schema) -> list[str]:
+    return [each for each in schema.names if each not in _OF_RECORDS]
+
+
+def _in_bucket(bucket: Bucket | None) -> Iterator[pc.Expression]:
+    """Yield which records may be in a bucket: those of its partitions."""
+    if bucket is not None:
+        named = pc.field("partition").isin(pa.array(bucket.partitions, pa.int32()))
+        yield (pc.field("topic") == bucket.topic) & (~named if bucket.is_rest else named)
+
+
+def _of_part(name: str, bucket: Bucket | None) -> pl.Expr | None:
+    """Return which of these are of the bucket's part of the keys; None where all are."""
+    key = _keys(_GROUPS).get(name)
+    if bucket is None or bucket.parts == 1 or key is None:
+        return None
+    apart = pl.col("key") if bucket.topic == SHARE_GROUP_STATE else pl.col("key").struct.field(key)
+    return apart.hash(_SEED) % bucket.parts == bucket.part
+
+
+def _frame(rows: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def from_offset(topic: str, partition: int, first: int, end: int | None = None) -> pc.Expression:
+    """Return whether a record lies in a partition, from an offset on, below another."""
+    here = (
+        (pc.field("topic") == topic)
+        & (pc.field("partition") == partition)
+        & (pc.field("offset") >= first)
+    )
+    return here if end is None else here & (pc.field("offset") < end)
