@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from analytics.decode.values import UNKNOWN_TAGS_TYPE
 from analytics.wire.arrow import struct_type
+from schemas import all_record_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

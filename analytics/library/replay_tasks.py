@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,9 +50,10 @@ class Shared:
 
     Attributes:
         work: The pass.
-        made: What steps are given, and what was made once.
-        cut: What is read; its workspace is named by `source`.
-        source: Location of the workspace with the decoded tables.
+        made: What its steps are given, and what was made once.
+        cut: What is read.
+        buckets: All records, in parts that fit into memory.
+        staging: Where tasks write.
     """
 
     work: Pass
@@ -62,8 +63,12 @@ class Shared:
     staging: str
 
 
-def replay_on_spark(
-    spark: SparkSession,
+Run = Callable[[str, int], list[Report]]
+"""Runs `run_bucket` of a place for so many buckets, in any order, anywhere."""
+
+
+def replay_in_tasks(
+    run: Run,
     steps: Sequence[TableStep],
     given: Mapping[str, Any],
     cut: Cut,
@@ -74,7 +79,7 @@ def replay_on_spark(
     """Make tables of a dump of any size.
 
     Args:
-        spark: The session.
+        run: Runs the tasks.
         steps: What is made.
         given: Of `replay_given`.
         cut: What is read.
@@ -89,7 +94,8 @@ def replay_on_spark(
     parts: list[Part] = []
     for each in passes(steps):
         if each.of_buckets:
-            reports = _run(spark, Shared(each, _needed(each, made), cut, buckets, staging))
+            place = _put(staging, Shared(each, _needed(each, made), cut, buckets, staging))
+            reports = sorted(run(place, len(buckets)), key=lambda report: report.number)
             parts += [part for report in reports for part in report.parts]
             for name in each.gathered:
                 made.gathered[name] = []
@@ -105,18 +111,20 @@ def _needed(work: Pass, made: Made) -> dict[str, Any]:
     return {name: value for name, value in made.once.items() if name in names}
 
 
-def _run(spark: SparkSession, shared: Shared) -> list[Report]:
-    place = _put(shared.staging, shared)
-    count = len(shared.buckets)
+def on_spark(spark: SparkSession) -> Run:
+    """Return what runs each bucket in a task of Spark's."""
 
-    @on_worker
-    def run(numbers: Iterable[int]) -> Iterator[Report]:
-        for number in numbers:
-            yield run_bucket(place, number)
+    def run(place: str, count: int) -> list[Report]:
+        @on_worker
+        def task(numbers: Iterable[int]) -> Iterator[Report]:
+            for number in numbers:
+                yield run_bucket(place, number)
 
-    numbers = spark.sparkContext.parallelize(range(count), count)
-    reports = numbers.mapPartitions(run).collect()
-    return sorted(reports, key=lambda report: report.number)
+        numbers = spark.sparkContext.parallelize(range(count), count)
+        reports: list[Report] = numbers.mapPartitions(task).collect()
+        return reports
+
+    return run
 
 
 def run_bucket(place: str, number: int) -> Report:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from analytics.decode.selection import Selection
 from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.library.replay_tables import Keep, replay_here, sorted_rows
-from analytics.library.replay_tasks import replay_on_spark
+from analytics.library.replay_tasks import on_spark, replay_in_tasks
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import lines_said
 from analytics.replay.dump.written_instants import as_of_said
@@ -128,8 +128,9 @@ def replay_workspace(
     if spark is None:
         replay_here(wanted.steps, given, cut, keep)
     else:
-        place, laid = staging.location, buckets_of(reader, MOST_ROWS)
-        parts += replay_on_spark(spark, wanted.steps, given, cut, laid, place, keep)
+        laid = buckets_of(reader.prepared(), MOST_ROWS)
+        run = on_spark(spark)
+        parts += replay_in_tasks(run, wanted.steps, given, cut, laid, staging.location, keep)
     _keep_divergences(source, keep)
     written = {part.table for part in parts}
     for name, rows in sorted(kept.items()):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import polars as pl
 import pyarrow as pa
@@ -87,6 +87,11 @@ class RecordReader:
                         if each.num_rows
                     ]
         return pl.concat(found)
+
+    def prepared(self) -> Self:
+        """Match patterns to the names there are now: once, and not wherever this is sent."""
+        _ = self._groups, self._topics
+        return self
 
     def empty(self, name: str) -> pl.DataFrame:
         """Return a decoded table without rows."""
@@ -197,7 +202,7 @@ class RecordReader:
 
     @cached_property
     def _topics(self) -> pa.Array | None:
-        return self._names(_TOPICS, self.replayed.tables.selection.topics, ())
+        return self._names(_TOPICS, self.selection.topics, ())
 
     def _names(
         self, fields: Sequence[str], include: Sequence[str], exclude: Sequence[str]

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from analytics.replay.graph import TableStep, needed_for, resolve
+from analytics.replay.graph import TableStep, needed_for, passes, resolve
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -52,3 +52,54 @@ def test_only_what_a_name_is_made_of_is_needed_for_it() -> None:
     steps = [TableStep(name, lambda *_: None, each) for name, each in of.items()]
     assert [step.output for step in needed_for(steps, ["c"])] == ["a", "b", "c"]
     assert [step.output for step in needed_for(steps, ["d", "nobody"])] == ["a", "d"]
+
+
+def _laid(*steps: TableStep) -> list[tuple[list[str], set[str], set[str], list[str]]]:
+    return [
+        (
+            [step.output for step in each.of_buckets],
+            set(each.gathered),
+            set(each.written),
+            [step.output for step in each.once],
+        )
+        for each in passes(steps)
+    ]
+
+
+def test_without_anything_made_once_there_is_one_pass() -> None:
+    log = TableStep("log", len, ("cut",))
+    members = TableStep("members", len, ("log",))
+    assert _laid(log, members) == [
+        ([], set(), set(), []),
+        (["log", "members"], set(), {"members"}, []),
+    ]
+
+
+def test_what_needs_no_bucket_is_made_before_the_first_pass() -> None:
+    metadata = TableStep("metadata", len, ("whole",), once=True)
+    members = TableStep("members", len, ("cut", "metadata"))
+    assert _laid(metadata, members) == [
+        ([], set(), set(), ["metadata"]),
+        (["members"], set(), {"members"}, []),
+    ]
+
+
+def test_what_is_made_of_all_buckets_is_there_for_the_next_pass() -> None:
+    named = TableStep("named", len, ("cut",))
+    topics = TableStep("topics", len, ("named",), once=True)
+    log = TableStep("log", len, ("cut",))
+    assigned = TableStep("assignments", len, ("log", "topics"))
+    members = TableStep("members", len, ("log",))
+    assert _laid(named, topics, log, assigned, members)[1:] == [
+        (["named"], {"named"}, set(), ["topics"]),
+        # The other table waits for the pass that makes the log anyway.
+        (["log", "assignments", "members"], set(), {"assignments", "members"}, []),
+    ]
+
+
+def test_rows_of_one_table_may_be_made_by_several_steps() -> None:
+    seen = TableStep("seen", len, ("cut",), part_of="group_events")
+    later = TableStep("later", len, ("seen",), once=True, part_of="group_events")
+    (_, of_buckets) = _laid(seen, later)
+    assert of_buckets == (["seen"], {"seen"}, {"seen"}, ["later"])
+    assert needed_for([seen, later], ["group_events"]) == [seen, later]

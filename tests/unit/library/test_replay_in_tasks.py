@@ -1,0 +1,85 @@
+"""A replay bucket after bucket is the replay of everything in one go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.dump.inspection.archived_losses import with_archived_losses
+from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
+from analytics.library.replay_tables import replay_here, sorted_rows
+from analytics.library.replay_tasks import Report, replay_in_tasks, run_bucket
+from analytics.library.replay_work import ReplayWork
+from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
+from analytics.replay.dump.followed_lines import followed_lines
+from analytics.replay.dump.written_instants import moment
+from analytics.replay.log.instants import AsOf
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.state import replay_given
+from tests.support.decoded_here import decoded_here
+
+if TYPE_CHECKING:
+    from analytics.workspace import Workspace
+
+FEW = 40
+BEFORE_THE_ELECTION = 1763716710000
+
+
+@pytest.fixture(scope="module")
+def decoded(failover_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return decoded_here([str(failover_dump)], tmp_path_factory.mktemp("decoded"))
+
+
+def _one_by_one(place: str, count: int) -> list[Report]:
+    return [run_bucket(place, number) for number in reversed(range(count))]
+
+
+@pytest.mark.parametrize("time_ms", [None, BEFORE_THE_ELECTION])
+def test_buckets_tell_what_all_records_at_once_tell(
+    decoded: Workspace, tmp_path: Path, time_ms: int | None
+) -> None:
+    manifest = with_archived_losses(decoded.manifest(), is_whole=False)
+    instant = AsOf({}, time_ms)
+    lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
+    work = ReplayWork(instant, "4.3", (), {}, None, lines)
+    reader = work.reader(decoded)
+    cut = cut_of(reader, instant, log_starts(manifest) if instant.is_end else {})
+    coverage = coverage_of(manifest, instant, decoded, lines)
+    beside = [topics_beside(manifest, ())]
+    at_once: dict[str, list[pa.Table]] = {}
+    replay_here(
+        work.steps,
+        replay_given(replay_rules("4.3"), coverage, beside),
+        cut,
+        lambda name, rows: at_once.setdefault(name, []).append(rows),
+    )
+    in_parts: dict[str, list[pa.Table]] = {}
+    laid = buckets_of(reader, FEW)
+    assert any(bucket.parts > 1 for bucket in laid)
+    parts = replay_in_tasks(
+        _one_by_one,
+        work.steps,
+        replay_given(replay_rules("4.3"), coverage, beside, timeless_partitions(reader)),
+        cut,
+        laid,
+        str(tmp_path),
+        lambda name, rows: in_parts.setdefault(name, []).append(rows),
+    )
+    for part in parts:
+        name = part.table.rpartition("/")[2]
+        in_parts.setdefault(name, []).append(pq.read_table(part.path, partitioning=None))
+    assert len(at_once) > 15
+    for name, rows in at_once.items():
+        expected, found = _in_order(rows, name), _in_order(in_parts.get(name, []), name)
+        assert found == expected, name
+
+
+def _in_order(rows: list[pa.Table], name: str) -> list[dict[str, Any]]:
+    if not rows:
+        return []
+    told: list[dict[str, Any]] = sorted_rows(pa.concat_tables(rows), name).to_pylist()
+    return sorted(told, key=str)
