@@ -17,7 +17,8 @@ from analytics.evaluate.balance.partition_counts import (
 )
 from analytics.evaluate.balance.subscriptions import resolved_expressions, subtopologies
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
-from analytics.evaluate.balance.topic_sizes import AROUND, TOLD_BY, topic_sizes
+from analytics.evaluate.balance.topic_sizes import TOLD_BY, topic_sizes
+from analytics.replay.metadata.metadata_log import AROUND
 from jobs.runs.balance.held import numbered
 from schemas.evaluation_rules import balance_rules
 from tests.support.contract_rows import rows_of

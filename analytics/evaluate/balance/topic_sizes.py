@@ -7,13 +7,11 @@ from collections.abc import Mapping
 import polars as pl
 
 from analytics.evaluate.balance.partition_counts import METADATA_LOG
-from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning, visible
+from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.spans.intervals import TIME
 
 TOLD_BY = ("topic_record", "remove_topic_record", "partition_record")
-"""Tables of the metadata log that are looked at with their values, and"""
-AROUND = tuple(dict.fromkeys((*FIRST_TABLES, *TRANSACTIONS)))
-"""those without: all with `topic`, `offset`, `timestamp` and `segment`."""
+"""Tables of the metadata log that are looked at with their values, beside `AROUND`."""
 
 SIZES = pl.Schema(
     {
@@ -31,7 +29,7 @@ def topic_sizes(decoded: Mapping[str, pl.DataFrame], counts: pl.DataFrame) -> pl
     """Return the partition counts of topics over time, as the metadata log tells them.
 
     Args:
-        decoded: `TOLD_BY` and `AROUND`, cut at the instant.
+        decoded: `TOLD_BY` and `AROUND` of `metadata_log`, cut at the instant.
         counts: `partition_counts`: of one time, where no log of the metadata tells more.
 
     Returns:
@@ -44,8 +42,8 @@ def topic_sizes(decoded: Mapping[str, pl.DataFrame], counts: pl.DataFrame) -> pl
 
 def _told(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     value = pl.col("value").struct
-    begins = beginning(decoded)
-    topics, removals, partitions = (visible(decoded, name, begins) for name in TOLD_BY)
+    log = metadata_log(decoded)
+    topics, removals, partitions = (log.visible(name) for name in TOLD_BY)
     names = topics.select(value.field("topic_id"), value.field("name").alias("topic"))
     ends = removals.select(value.field("topic_id"), pl.col("since").alias("removed"))
     added = (

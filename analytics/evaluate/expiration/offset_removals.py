@@ -51,7 +51,7 @@ from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
-    from analytics.replay.metadata.visible_records import Beginning
+    from analytics.replay.metadata.log_beginning import Beginning
 
 OFFSET_DELETE_SINCE: Final = ("2.4-3.9", "current")
 

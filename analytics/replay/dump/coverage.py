@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from analytics.dump.files.model import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, NO_TRANSACTIONS, archived
 from analytics.replay.dump.written_instants import moment
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
-from analytics.replay.metadata.topic_sources import PARTITION_METADATA
+from analytics.replay.metadata.topic_sources import PARTITION_METADATA, SIDE_FILE
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    from pyspark.sql import DataFrame, SparkSession
 
     from analytics.replay.log.instants import AsOf
     from analytics.replay.log.lines import FollowedLine
@@ -117,10 +117,8 @@ def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
 
 
 def topics_beside(
-    spark: SparkSession,
-    manifest: Mapping[str, Any],
-    side_file: Iterable[tuple[str, str, int | None]],
-) -> DataFrame:
+    manifest: Mapping[str, Any], side_file: Iterable[tuple[str, str, int | None]]
+) -> pl.DataFrame:
     """Return topic ids that no record tells: of partition directories, and of a side file.
 
     Returns:
@@ -132,7 +130,5 @@ def topics_beside(
         if each.get("topic_id")
     }
     rows = [(topic, topic_id, None, PARTITION_METADATA) for topic, topic_id in sorted(named)]
-    return spark.createDataFrame(
-        [*rows, *((*each, "side_file") for each in side_file)],
-        "topic string, topic_id string, partitions int, source string",
-    )
+    schema = {"topic": str, "topic_id": str, "partitions": pl.Int32, "source": str}
+    return pl.DataFrame([*rows, *((*each, SIDE_FILE) for each in side_file)], schema, orient="row")

@@ -6,18 +6,90 @@ tells.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
 import polars as pl
 
-KEY = ("topic", "partition", "leader_epoch")
+from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from analytics.replay.log.record_position import IN_DUMP, POSITION
+
+if TYPE_CHECKING:
+    from analytics.replay.log.as_of import Decoded
+
+KEY: Final = ("topic", "partition", "leader_epoch")
+INTERNAL: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE)
+TABLES: Final = (
+    "offset_commit",
+    "control_markers",
+    "share_snapshot",
+    "share_update",
+    "transaction_log",
+)
+"""What has records of these besides the log of groups."""
+
+
+def epochs_seen(decoded: Decoded, log: pl.DataFrame) -> pl.DataFrame:
+    """Return what some records tell of leader epochs.
+
+    Args:
+        decoded: `TABLES`, of any records.
+        log: Of `coordinator_log`, of those that are about groups.
+
+    Returns:
+        `KEY`, `from_offset`, `from_timestamp`, `last_offset`, `last_timestamp`, `records` and
+        `place` (struct of `IN_DUMP`) of the first.
+    """
+    about_groups = log.select(
+        pl.lit(CONSUMER_OFFSETS).alias("topic"),
+        pl.col("coordinator_partition").alias("partition"),
+        *(pl.col("position").struct.field(name) for name in POSITION),
+        "offset",
+        "timestamp",
+    )
+    # One after the other: what is seen in each is little.
+    return merged_epochs(
+        _seen(each) for each in (about_groups, *(decoded[name] for name in TABLES))
+    )
+
+
+def merged_epochs(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return as `epochs_seen` what several parts of the records tell together."""
+    return (
+        pl.concat(frames)
+        .group_by(KEY)
+        .agg(
+            pl.col("from_offset").min(),
+            pl.col("last_offset").max(),
+            pl.col("from_timestamp", "place").get(pl.col("from_offset").arg_min()),
+            pl.col("last_timestamp").get(pl.col("last_offset").arg_max()),
+            pl.col("records").sum(),
+        )
+    )
+
+
+def _seen(records: pl.DataFrame) -> pl.DataFrame:
+    first, last = pl.col("offset").arg_min(), pl.col("offset").arg_max()
+    return (
+        records.filter(pl.col("topic").is_in(INTERNAL) & pl.col("leader_epoch").is_not_null())
+        .group_by(KEY)
+        .agg(
+            pl.col("offset").min().alias("from_offset"),
+            pl.col("offset").max().alias("last_offset"),
+            pl.col("timestamp").get(first).alias("from_timestamp"),
+            pl.col("timestamp").get(last).alias("last_timestamp"),
+            pl.len().cast(pl.Int64).alias("records"),
+            pl.struct(pl.col(name).get(first) for name in IN_DUMP).alias("place"),
+        )
+    )
 
 
 def coordinator_epochs(found: pl.DataFrame, elected: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of the table `coordinator_epochs`, and where each epoch's first record is.
 
     Args:
-        found: Of what is in the dump of each leader epoch: `KEY`, `from_offset`, `from_timestamp`,
-            `last_offset`, `last_timestamp`, `records`, and `place` of the first.
-        elected: `KEY`, `leader`, `unclean` and `since` of elections, up to the same instant.
+        found: Of `epochs_seen`, of all records.
+        elected: Of `elections`, up to the same instant.
 
     Returns:
         The table's columns and `place` (struct of `IN_DUMP`).

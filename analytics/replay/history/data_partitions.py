@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.log.stored_values import present
-from analytics.replay.metadata.partition_leaders import RECOVERING, partition_steps
+from analytics.replay.log.meanings import present
+from analytics.replay.metadata.partition_leaders import KEY, RECOVERING, partition_steps
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
     from analytics.replay.metadata.metadata_log import MetadataLog
 
-NOBODY = -1
+NOBODY: Final = -1
 
 
-def births(topics: DataFrame) -> DataFrame:
+def births(topics: pl.DataFrame) -> pl.DataFrame:
     """Return `topic` and `born_at`: when topics of that name were created, as far as is known."""
-    born = topics.where("created_at is not null")
-    return born.select("topic", F.col("created_at").alias("born_at"))
+    return topics.select("topic", pl.col("created_at").alias("born_at")).drop_nulls("born_at")
 
 
-def elections(log: MetadataLog, topics: DataFrame) -> DataFrame:
+def elections(log: MetadataLog, topics: pl.DataFrame) -> pl.DataFrame:
     """Return every election of a leader (``PartitionRegistration.merge``).
 
     Args:
@@ -34,67 +30,64 @@ def elections(log: MetadataLog, topics: DataFrame) -> DataFrame:
     Returns:
         `topic`, `topic_id`, `partition`, `leader_epoch`, `leader` (null: nobody), `unclean`
         (boolean: elected from outside the ISR), `takes_over` (boolean: another broker led before),
-        `since` and `at` (bigint: the place in the order of the metadata log's events).
+        `since` and `at` (bigint: the place in the order of the metadata log's events), in the order
+        of the last.
     """
-    order = Window.partitionBy("topic_id", "partition").orderBy("at")
-    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    before = order.rowsBetween(Window.unboundedPreceding, -1)
-    leads = F.when(F.col("leader") != NOBODY, F.col("leader"))
-    names = (
-        topics.where("topic_id is not null").groupBy("topic_id").agg(F.max("topic").alias("topic"))
-    )
-    were = ("recovery", "isr", "elr")
+
+    def before(name: str) -> pl.Expr:
+        return pl.col(name).forward_fill().shift(1).over(KEY)
+
+    leader = present(pl.col("leader"), NOBODY)
+    names = topics.drop_nulls("topic_id").group_by("topic_id").agg(pl.col("topic").max())
+    # Registrations name a leader too, but are no further one.
+    nth = (~pl.col("is_base")).cum_sum().over(KEY).cast(pl.Int32)
     return (
         partition_steps(log)
-        .withColumns(
-            {f"{each}_before": F.last(each, ignorenulls=True).over(before) for each in were}
+        .sort("at")
+        .with_columns(before(name).alias(f"{name}_before") for name in ("recovery", "isr", "elr"))
+        .filter(pl.col("leader").is_not_null())
+        .with_columns(
+            (pl.col("base_epoch").forward_fill().over(KEY) + nth).alias("leader_epoch"),
+            leader.alias("leads"),
         )
-        .where("leader is not null")
-        .withColumn("base", F.last("base_epoch", ignorenulls=True).over(so_far))
-        .withColumn("life", F.sum(F.col("is_base").cast("int")).over(so_far))
-        .withColumn("led_before", F.last(leads, ignorenulls=True).over(before))
-        .withColumn("nth", F.row_number().over(order) - F.col("life"))
-        .join(F.broadcast(names), "topic_id")
+        .with_columns(before("leads").alias("led_before"))
+        .join(names, on="topic_id", maintain_order="left")
         .select(
-            "topic",
-            "topic_id",
-            "partition",
-            (F.col("base") + F.col("nth")).alias("leader_epoch"),
-            present(F.col("leader"), NOBODY).alias("leader"),
+            *("topic", "topic_id", "partition", "leader_epoch"),
+            leader.alias("leader"),
             _is_unclean().alias("unclean"),
-            F.coalesce(F.col("leader") != F.col("led_before"), F.lit(col=False)).alias(
-                "takes_over"
-            ),
-            "since",
-            "at",
+            (pl.col("leader") != pl.col("led_before")).fill_null(value=False).alias("takes_over"),
+            *("since", "at"),
         )
     )
 
 
-def _is_unclean() -> Column:
+def _is_unclean() -> pl.Expr:
     """Return whether a leader was elected from outside the ISR.
 
     The record says so by putting the leader into recovery. Where it was in recovery already
     another such election says nothing: the leader was neither in sync nor eligible, and is alone in
     sync. With new replicas that is a reassignment coming to its end.
     """
-    nobody = F.array().cast("array<int>")
-    outside = ~F.array_contains(F.coalesce("isr_before", nobody), F.col("leader")) & (
-        ~F.array_contains(F.coalesce("elr_before", nobody), F.col("leader"))
+    leader = pl.col("leader")
+    inside = pl.any_horizontal(
+        pl.col(name).list.contains(leader).fill_null(value=False)
+        for name in ("isr_before", "elr_before")
     )
     again = (
-        (F.col("recovery_before") == RECOVERING)
-        & (F.col("leader") != NOBODY)
-        & outside
-        & (F.col("isr") == F.array("leader"))
-        & F.col("replicas").isNull()
-        & ~F.col("is_base")
+        (pl.col("recovery_before") == RECOVERING)
+        & (leader != NOBODY)
+        & ~inside
+        & (pl.col("isr").list.len() == 1)
+        & (pl.col("isr").list.first() == leader)
+        & pl.col("replicas").is_null()
+        & ~pl.col("is_base")
     )
-    told = F.coalesce(F.col("recovery") == RECOVERING, again)
-    return F.coalesce(told, F.lit(col=False))
+    told = pl.col("recovery") == RECOVERING
+    return pl.coalesce(told, again).fill_null(value=False)
 
 
-def losses(elected: DataFrame) -> DataFrame:
+def losses(elected: pl.DataFrame) -> pl.DataFrame:
     """Return when unclean elections may have cost records.
 
     A broker that leads again after having been down, with nobody in its place meanwhile, has what
@@ -106,5 +99,5 @@ def losses(elected: DataFrame) -> DataFrame:
     Returns:
         `topic`, `partition`, `elected_at`.
     """
-    costly = elected.where("unclean and takes_over")
-    return costly.select("topic", "partition", F.col("since").alias("elected_at"))
+    costly = elected.filter(pl.col("unclean") & pl.col("takes_over"))
+    return costly.select("topic", "partition", pl.col("since").alias("elected_at"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from analytics.replay.history.event_frames import (
@@ -11,10 +13,13 @@ from analytics.replay.history.event_frames import (
     with_word,
     words,
 )
-from schemas.config_values import RESOURCE_TYPES, harmless_settings
+from analytics.replay.log.meanings import word
+from analytics.replay.metadata.configs import OTHER, RESOURCES, harmless_name
 
-RESOURCES = {2: "topic", 32: "group"}
-"""Whose settings a group depends on."""
+if TYPE_CHECKING:
+    from analytics.replay.metadata.metadata_log import MetadataLog
+
+_PLACE = ("since", "metadata_offset", "position")
 _HOME = "coordinator_partition"
 
 
@@ -47,6 +52,35 @@ def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.Dat
         detail.alias("detail"),
     )
     return event_rows(told, OFFSETS)
+
+
+def told_of_topics(log: MetadataLog) -> pl.DataFrame:
+    """Return what `topic_changes` takes of a metadata log."""
+    records = (
+        (log.told("topic_record"), "topic_created"),
+        (log.told("remove_topic_record"), "topic_deleted"),
+        (log.visible("partition_record"), None),
+    )
+    return pl.concat(
+        frame.select(
+            pl.col("value").struct.field("topic_id"),
+            pl.lit(event, pl.String).alias("event"),
+            *_PLACE,
+        )
+        for frame, event in records
+    )
+
+
+def told_of_settings(log: MetadataLog) -> pl.DataFrame:
+    """Return what `config_events` takes of a metadata log."""
+    value = pl.col("value").struct
+    return log.told("config_record").select(
+        value.field("resource_type"),
+        value.field("resource_name").alias("resource"),
+        value.field("name"),
+        value.field("value"),
+        *_PLACE,
+    )
 
 
 def topic_changes(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
@@ -111,8 +145,7 @@ def config_events(uses: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         said: Of config records: `resource_type` (as stored), `resource`, `name`, `value`, `since`,
             `metadata_offset` and `position`.
     """
-    known = pl.col("resource_type").replace_strict(RESOURCES, default=None, return_dtype=pl.String)
-    kept = said.with_columns(known.alias("resource_type"))
+    kept = said.with_columns(word(pl.col("resource_type"), RESOURCES, OTHER))
     of_topics = uses.filter(pl.col("topic").is_not_null()).select(
         "group_id", pl.lit("topic").alias("resource_type"), pl.col("topic").alias("resource")
     )
@@ -123,7 +156,7 @@ def config_events(uses: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
     shown = (
         pl.when(pl.col("value").is_null())
         .then(pl.lit("unset"))
-        .when(_is_harmless())
+        .when(harmless_name())
         .then(with_word("set to ", pl.col("value")))
         .otherwise(pl.lit("changed, its value withheld"))
     )
@@ -133,14 +166,6 @@ def config_events(uses: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         words(pl.col("name"), " ", shown).alias("detail"),
     )
     return _of_metadata(rows)
-
-
-def _is_harmless() -> pl.Expr:
-    """Return whether the value of the setting may be shown."""
-    return pl.any_horizontal(
-        (pl.col("resource_type") == each) & pl.col("name").str.contains(harmless_settings(each))
-        for each in RESOURCE_TYPES
-    )
 
 
 def _of_metadata(rows: pl.DataFrame) -> pl.DataFrame:

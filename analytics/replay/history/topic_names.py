@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
-from analytics.replay.log.group_buckets import from_spark
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-
-def named_topics(topics: DataFrame) -> pl.DataFrame:
+def named_topics(topics: pl.DataFrame) -> pl.DataFrame:
     """Return `topic_id` and `topic`, each pair once, of the table `topics`."""
-    return from_spark(topics.select("topic_id", "topic")).drop_nulls("topic_id").unique()
+    return topics.select("topic_id", "topic").drop_nulls("topic_id").unique()
 
 
 def topic_names(named: pl.DataFrame) -> pl.DataFrame:

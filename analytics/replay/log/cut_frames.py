@@ -12,7 +12,7 @@ import polars as pl
 
 from analytics.dump.files.model import CLUSTER_METADATA
 from analytics.replay.log.instants import AsOf
-from analytics.replay.metadata.visible_records import snapshot_end
+from analytics.replay.metadata.log_beginning import snapshot_end
 
 PLACE: Final = {
     "_topic": "topic",

@@ -2,74 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.contract import as_table
-from analytics.replay.log.stored_values import word
-from analytics.replay.metadata.metadata_log import MetadataLog
+from analytics.replay.contract_frame import contract_frame
+from analytics.replay.log.meanings import word
 from schemas.config_values import RESOURCE_TYPES, harmless_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
-RESOURCES = {2: "topic", 4: "broker", 32: "group"}
-OTHER = "other"
-KEY = ("resource_type", "resource", "name")
+RESOURCES: Final = {2: "topic", 4: "broker", 32: "group"}
+OTHER: Final = "other"
+KEY: Final = ("resource_type", "resource", "name")
 
 
-def configs(log: MetadataLog) -> DataFrame:
+def configs(log: MetadataLog) -> pl.DataFrame:
     """Return the table `configs` as of the instant of a metadata log.
 
     Values that may be secrets are withheld.
     """
-    value = F.col("value")
+    value = pl.col("value").struct
     said = log.visible("config_record").select(
-        word(value["resource_type"], RESOURCES, OTHER).alias("resource_type"),
-        value["resource_name"].alias("resource"),
-        value["name"].alias("name"),
-        value["value"].alias("value"),
+        word(value.field("resource_type"), RESOURCES, OTHER).alias("resource_type"),
+        value.field("resource_name").alias("resource"),
+        value.field("name").alias("name"),
+        value.field("value").alias("value"),
         "since",
         "at",
     )
     # A null value unsets the key.
     latest = (
-        said.where(F.col("resource_type") != OTHER)
-        .groupBy(*KEY)
-        .agg(F.max_by(F.struct("value", "since", "at"), "at").alias("last"))
-        .select(*KEY, "last.*")
-        .where("value is not null")
+        said.filter(pl.col("resource_type") != OTHER)
+        .sort("at")
+        .group_by(KEY, maintain_order=True)
+        .last()
+        .drop_nulls("value")
     )
-    living = latest.join(_removed_topics(log), ["resource_type", "resource"], "left").where(
-        F.col("removed_at").isNull() | (F.col("removed_at") < F.col("at"))
+    living = latest.join(_removed_topics(log), on=("resource_type", "resource"), how="left").filter(
+        pl.col("removed_at").is_null() | (pl.col("removed_at") < pl.col("at"))
     )
-    kept = F.when(harmless_name(), F.col("value"))
-    return as_table(
-        living.withColumn("value", kept).withColumn("source", F.lit("metadata_log")), "configs"
+    kept = pl.when(harmless_name()).then("value").alias("value")
+    return contract_frame(
+        living.with_columns(kept, pl.lit("metadata_log").alias("source")), "configs"
     )
 
 
-def _removed_topics(log: MetadataLog) -> DataFrame:
+def _removed_topics(log: MetadataLog) -> pl.DataFrame:
     """Return when each name last lost its topic, and with it all of its settings."""
+    value = pl.col("value").struct
     named = log.visible("topic_record").select(
-        F.col("value.topic_id").alias("topic_id"), F.col("value.name").alias("resource")
+        value.field("topic_id"), value.field("name").alias("resource")
     )
-    removed = log.visible("remove_topic_record").select(
-        F.col("value.topic_id").alias("topic_id"), "at"
-    )
+    removed = log.visible("remove_topic_record").select(value.field("topic_id"), "at")
     return (
-        named.join(removed, "topic_id", "inner")
-        .groupBy("resource")
-        .agg(F.max("at").alias("removed_at"))
-        .withColumn("resource_type", F.lit("topic"))
+        named.join(removed, on="topic_id")
+        .group_by("resource")
+        .agg(pl.col("at").max().alias("removed_at"))
+        .with_columns(pl.lit("topic").alias("resource_type"))
     )
 
 
-def harmless_name() -> Column:
+def harmless_name() -> pl.Expr:
     """Return whether the setting that `resource_type` and `name` tell may be shown."""
-    harmless = F.lit(col=False)
-    for each in RESOURCE_TYPES:
-        named = F.col("name").rlike(harmless_settings(each))
-        harmless = F.when(F.col("resource_type") == each, named).otherwise(harmless)
-    return harmless
+    return pl.any_horizontal(
+        (pl.col("resource_type") == each) & pl.col("name").str.contains(harmless_settings(each))
+        for each in RESOURCE_TYPES
+    )

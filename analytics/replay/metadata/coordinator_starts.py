@@ -4,22 +4,22 @@ A broker that is killed and back before another one is elected goes on with its 
 that it registers with another incarnation tells (``ClusterControlManager.registerBroker``). What it
 kept in memory is gone all the same, and its cleanups begin anew.
 
-Takes decoded tables by name as frames of polars, cut at an instant; gives `STARTS`.
+Takes the metadata log at an instant; gives `STARTS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
-from analytics.replay.metadata.visible_records import visible
+from analytics.replay.history.data_partitions import elections
+from analytics.replay.metadata.partition_leaders import KEY, STEP_TABLES
 from analytics.replay.spans.intervals import TIME
 
 if TYPE_CHECKING:
-    from analytics.replay.metadata.visible_records import Beginning
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
 STARTS: Final = pl.Schema(
     {
@@ -36,23 +36,19 @@ STARTS: Final = pl.Schema(
 broker started again within the epoch), `idle_since` (until when the leader before had led; null
 where that is not known) and `broker_starts` (when that broker started, at any time)."""
 
-TABLES: Final = ("partition_record", "partition_change_record", "register_broker_record")
-NOBODY, UNCHANGED_LEADER = -1, -2
-_PLACE: Final = ["topic_id", "partition"]
+TABLES: Final = (*STEP_TABLES, "register_broker_record")
+"""Tables of the metadata log that are looked at with their values."""
 
 
-def coordinator_starts(
-    decoded: Mapping[str, pl.DataFrame], begins: Beginning, topics: pl.DataFrame
-) -> pl.DataFrame:
+def coordinator_starts(log: MetadataLog, topics: pl.DataFrame) -> pl.DataFrame:
     """Return `STARTS`: every beginning of a coordinator of offsets that the metadata log tells.
 
     Args:
-        decoded: Has `TABLES`, and what `visible` takes.
-        begins: How the metadata log begins.
+        log: The metadata log at an instant, with `TABLES`.
         topics: The state table `topics`.
     """
-    led = _reigns(_elections(decoded, begins, topics))
-    brokers = _broker_starts(decoded, begins)
+    led = _reigns(elections(log, topics).filter(pl.col("topic") == CONSUMER_OFFSETS))
+    brokers = _broker_starts(log)
     listed = brokers.sort("at", "since").group_by("leader", maintain_order=True)
     told = led.join(
         listed.agg(pl.col("since").alias("broker_starts")),
@@ -78,63 +74,30 @@ def coordinator_starts(
     )
 
 
-def _elections(
-    decoded: Mapping[str, pl.DataFrame], begins: Beginning, topics: pl.DataFrame
-) -> pl.DataFrame:
-    """Return every election of a leader of the offsets topic (``PartitionRegistration.merge``).
-
-    Returns:
-        `topic_id`, `partition`, `leader_epoch`, `leader` (null: nobody), `since`, `at`, in the
-        order of the last.
-    """
-    ids = topics.filter((pl.col("topic") == CONSUMER_OFFSETS) & pl.col("topic_id").is_not_null())
-    value = pl.col("value").struct
-    steps = pl.concat(
-        [
-            visible(decoded, name, begins).select(
-                value.field("topic_id").alias("topic_id"),
-                value.field("partition_id").alias("partition"),
-                *("at", "since"),
-                value.field("leader").alias("leader"),
-                (value.field("leader_epoch") if is_base else pl.lit(None, pl.Int32)).alias("base"),
-                pl.lit(value=is_base).alias("is_base"),
-            )
-            for name, is_base in (("partition_record", True), ("partition_change_record", False))
-        ]
-    )
-    named = steps.filter(pl.col("leader").is_not_null() & (pl.col("leader") != UNCHANGED_LEADER))
-    named = named.join(ids.select("topic_id").unique(), on="topic_id", how="semi").sort("at")
-    nth = (~pl.col("is_base")).cum_sum().over(_PLACE)
-    return named.with_columns(
-        (pl.col("base").forward_fill().over(_PLACE) + nth).alias("leader_epoch"),
-        pl.when(pl.col("leader") != NOBODY).then("leader").alias("leader"),
-    )
-
-
 def _reigns(elected: pl.DataFrame) -> pl.DataFrame:
     """Add to elections of somebody `until` (bigint: when the next one was) and `idle_since`."""
 
     def before(name: str) -> pl.Expr:
-        return pl.col(name).shift(1).over(_PLACE)
+        return pl.col(name).shift(1).over(KEY)
 
     nobody_since = pl.when(before("leader").is_null()).then(before("since"))
     return elected.with_columns(
         pl.col("partition").alias("coordinator_partition"),
-        pl.col("at").shift(-1).over(_PLACE).alias("until"),
+        pl.col("at").shift(-1).over(KEY).alias("until"),
         pl.when(before("at").is_not_null())
         .then(pl.coalesce(nobody_since, "since"))
         .alias("idle_since"),
     ).filter(pl.col("leader").is_not_null())
 
 
-def _broker_starts(decoded: Mapping[str, pl.DataFrame], begins: Beginning) -> pl.DataFrame:
+def _broker_starts(log: MetadataLog) -> pl.DataFrame:
     """Return `leader`, `at` and `since` where brokers registered with another incarnation.
 
     What a snapshot holds tells an incarnation, not when it began.
     """
     value = pl.col("value").struct
     said = (
-        visible(decoded, "register_broker_record", begins)
+        log.visible("register_broker_record")
         .select(
             value.field("broker_id").alias("leader"),
             value.field("incarnation_id").alias("incarnation"),

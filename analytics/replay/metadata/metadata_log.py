@@ -8,27 +8,24 @@ what it is applied to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.log.as_of import Decoded, snapshot_end
+from analytics.replay.log.meanings import TIME
 from analytics.replay.log.record_position import POSITION
-from analytics.replay.union import union_all
+from analytics.replay.metadata.log_beginning import FIRST_TABLES, Beginning, beginning, snapshot_end
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from analytics.replay.log.as_of import Decoded
 
-TOPIC = "__cluster_metadata"
-
-FIRST_TABLES = (
-    "control_markers",
-    "begin_transaction_record",
-    "feature_level_record",
-    "register_broker_record",
-)
-"""Of what is found at the very start of any log: leader change, bootstrap, features, brokers."""
+TRANSACTIONS: Final = {
+    "begin_transaction_record": None,
+    "end_transaction_record": True,
+    "abort_transaction_record": False,
+}
+AROUND: Final = tuple(dict.fromkeys((*FIRST_TABLES, *TRANSACTIONS)))
+"""Tables that tell which records are in force, by `topic`, `offset`, `timestamp` and `segment`."""
 
 
 @dataclass(frozen=True)
@@ -37,119 +34,74 @@ class MetadataLog:
 
     Attributes:
         decoded: The tables.
-        base_end: The end offset of the snapshot to begin with, if the log has to.
-        hidden: Transactions that are not visible: `begun_at`, `over_at` (null while open); None
-            where there are none, which saves each table a join.
+        begins: From where on the log tells.
+        hidden: Transactions that are not visible: where each begins, and where it is over (None
+            while open).
     """
 
     decoded: Decoded
-    base_end: int | None
-    hidden: DataFrame | None
+    begins: Beginning
+    hidden: tuple[tuple[int, int | None], ...]
 
-    def visible(self, name: str) -> DataFrame:
+    def visible(self, name: str) -> pl.DataFrame:
         """Return the records of a metadata table ("topic_record") that are in force.
 
         Returns:
             `at` (bigint: the record's place in the order of events), `since` (timestamp),
-            `metadata_offset` and `position` (struct of `POSITION`; these three null for what a
-            snapshot holds), `value`.
+            `metadata_offset` and `position` (struct of `POSITION`, where the table has these; all
+            three null for what a snapshot holds), `value`.
         """
-        end = snapshot_end()
-        tail = end.isNull() & (F.col("offset") >= (self.base_end or 0))
-        return self._chosen(name, tail if self.base_end is None else tail | (end == self.base_end))
+        end, base_end = snapshot_end(), self.begins.base_end
+        tail = end.is_null() & (pl.col("offset") >= (base_end or 0))
+        return self._chosen(name, tail if base_end is None else tail | (end == base_end))
 
-    def told(self, name: str) -> DataFrame:
+    def told(self, name: str) -> pl.DataFrame:
         """Return what the log itself tells, also before the snapshot to begin with.
 
         Returns:
             The columns of `visible`. Snapshots say what there is, only the log when it came to be;
             files of it are kept until all of their records lie before the oldest snapshot.
         """
-        return self._chosen(name, snapshot_end().isNull())
+        return self._chosen(name, snapshot_end().is_null())
 
-    def _chosen(self, name: str, chosen: Column) -> DataFrame:
-        records = self.decoded[name].where(chosen)
-        is_log = snapshot_end().isNull()
-        if self.hidden is not None:
-            inside = (F.col("offset") > F.col("begun_at")) & (
-                F.col("over_at").isNull() | (F.col("offset") < F.col("over_at"))
-            )
-            records = records.join(F.broadcast(self.hidden), is_log & inside, "left_anti")
-        place = F.when(is_log, F.col("offset"))
-        last_of_snapshot = None if self.base_end is None else self.base_end - 1
-        return records.select(
-            F.coalesce(place, F.lit(last_of_snapshot).cast("bigint")).alias("at"),
-            F.when(is_log, F.col("timestamp")).alias("since"),
-            place.alias("metadata_offset"),
-            F.when(is_log, F.struct(*POSITION)).alias("position"),
-            "value",
-        )
+    def _chosen(self, name: str, chosen: pl.Expr) -> pl.DataFrame:
+        records, is_log = self.decoded[name].filter(chosen), snapshot_end().is_null()
+        for begun_at, over_at in self.hidden:
+            inside = pl.col("offset") > begun_at
+            if over_at is not None:
+                inside &= pl.col("offset") < over_at
+            records = records.filter(~(is_log & inside))
+        base_end = self.begins.base_end
+        of_snapshot = pl.lit(None if base_end is None else base_end - 1, pl.Int64)
+        columns = {
+            "at": pl.when(is_log).then("offset").otherwise(of_snapshot),
+            "since": pl.when(is_log).then(pl.col("timestamp").cast(TIME)),
+            "metadata_offset": pl.when(is_log).then("offset"),
+        }
+        if set(POSITION) <= set(records.columns):
+            columns["position"] = pl.when(is_log).then(pl.struct(POSITION))
+        return records.select(**columns, value="value")
 
 
 def metadata_log(decoded: Decoded) -> MetadataLog:
     """Decide which records of the metadata log are in force.
 
-    Many tables are made from the result, so it is computed here and now.
-
     Args:
-        decoded: Cut at an instant.
+        decoded: Cut at an instant, of the whole log: `AROUND`, and what is asked for later.
     """
-    hidden = _transactions(decoded).where(~F.coalesce("is_ended", F.lit(col=False)))
-    hidden = hidden.select("begun_at", "over_at").localCheckpoint()
-    return MetadataLog(decoded, _base_end(decoded), None if hidden.isEmpty() else hidden)
-
-
-def _base_end(decoded: Decoded) -> int | None:
-    """Return the end offset of the snapshot to begin with, if the log has to."""
-    (beginning,) = _beginning(decoded).collect()
-    base_end: int | None = beginning["oldest"] if beginning["is_cut"] else None
-    return base_end
-
-
-def _beginning(decoded: Decoded) -> DataFrame:
-    """Return one row: how the log at hand begins.
-
-    Returns:
-        `tells` (boolean: there is a log), `is_cut` (boolean: not from its start on), `oldest` (end
-        offset of the oldest snapshot) and `first_at` (timestamp of the first record).
-    """
-    columns = ("offset", "segment", "timestamp")
-    markers, *others = (decoded[name] for name in FIRST_TABLES)
-    of_log = (markers.where(F.col("topic") == TOPIC), *others)
-    first = union_all(each.select(*columns) for each in of_log)
-    end = snapshot_end()
-    is_log = end.isNull()
-    # An end offset of zero is that of a bootstrap file, which is no state of the log.
-    is_snapshot = end > 0
-    log_start = F.min(F.when(is_log, F.col("offset")))
-    return first.agg(
-        (F.count(F.lit(1)) > 0).alias("tells"),
-        (F.coalesce(log_start, F.lit(1)) > 0).alias("is_cut"),
-        F.min(F.when(is_snapshot, end)).alias("oldest"),
-        F.min(F.when(is_log | is_snapshot, F.col("timestamp"))).alias("first_at"),
-    )
-
-
-def _transactions(decoded: Decoded) -> DataFrame:
-    """Return metadata transactions: `begun_at`, `over_at` and `is_ended` (null while open)."""
-    steps = (
-        _step(decoded, "begin_transaction_record", is_ended=None)
-        .unionByName(_step(decoded, "end_transaction_record", is_ended=True))
-        .unionByName(_step(decoded, "abort_transaction_record", is_ended=False))
-    )
-    # One transaction at a time: the step after a beginning is its end. They are few.
-    order = Window.partitionBy(F.lit(0)).orderBy("offset")
-    return (
-        steps.withColumn("over_at", F.lead("offset").over(order))
-        .withColumn("outcome", F.lead("is_ended").over(order))
-        .where("is_ended is null")
-        .select(F.col("offset").alias("begun_at"), "over_at", F.col("outcome").alias("is_ended"))
-    )
-
-
-def _step(decoded: Decoded, name: str, *, is_ended: bool | None) -> DataFrame:
-    return (
+    steps = pl.concat(
         decoded[name]
-        .where(snapshot_end().isNull())
-        .select("offset", F.lit(is_ended).cast("boolean").alias("is_ended"))
+        .filter(snapshot_end().is_null())
+        .select("offset", pl.lit(is_ended, pl.Boolean).alias("is_ended"))
+        for name, is_ended in TRANSACTIONS.items()
+    ).sort("offset")
+    # One transaction at a time: the step after a beginning is its end. They are few.
+    hidden = steps.select(
+        pl.col("offset"),
+        pl.col("offset").shift(-1).alias("over_at"),
+        pl.col("is_ended").is_null().alias("begins"),
+        pl.col("is_ended").shift(-1).fill_null(value=False).alias("takes_effect"),
+    ).filter(pl.col("begins") & ~pl.col("takes_effect"))
+    return MetadataLog(
+        decoded, beginning(decoded), tuple(hidden.select("offset", "over_at").iter_rows())
     )

@@ -6,61 +6,58 @@ every change that names a leader, even the same one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.contract import as_table
-from analytics.replay.log.stored_values import present
-from analytics.replay.metadata.metadata_log import MetadataLog
+from analytics.replay.contract_frame import contract_frame
+from analytics.replay.log.meanings import present
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
-UNCHANGED_LEADER = -2
-UNCHANGED_RECOVERY = -1
-RECOVERING = 1
+UNCHANGED_LEADER: Final = -2
+UNCHANGED_RECOVERY: Final = -1
+RECOVERING: Final = 1
 """LeaderRecoveryState: the leader was elected from outside the ISR."""
 
-KEY = ("topic_id", "partition")
+KEY: Final = ("topic_id", "partition")
+STEP_TABLES: Final = (
+    "topic_record",
+    "remove_topic_record",
+    "partition_record",
+    "partition_change_record",
+    "clear_elr_record",
+)
+"""What `partition_steps` reads."""
+_NONE: Final = pl.lit([], pl.List(pl.Int32))
 
 
-def partition_leaders(log: MetadataLog) -> DataFrame:
+def partition_leaders(log: MetadataLog) -> pl.DataFrame:
     """Return the table `partition_leaders` as of the instant of a metadata log."""
-    steps = partition_steps(log)
-    base = steps.where("is_base").groupBy(*KEY).agg(F.max("at").alias("base_at"))
+    steps, is_named = partition_steps(log), pl.col("leader").is_not_null()
+    base = steps.filter("is_base").group_by(KEY).agg(pl.col("at").max().alias("base_at"))
     merged = (
-        steps.join(base, list(KEY), "inner")
-        .where(F.col("at") >= F.col("base_at"))
-        .groupBy(*KEY)
+        steps.join(base, on=KEY)
+        .filter(pl.col("at") >= pl.col("base_at"))
+        .sort("at")
+        .group_by(KEY)
         .agg(
-            _latest("leader"),
-            _latest("recovery"),
-            _latest("isr"),
-            _latest("elr"),
-            F.max("base_epoch").alias("base_epoch"),
-            F.count(F.when(~F.col("is_base"), F.col("leader"))).alias("elections"),
-            F.max_by("since", F.when(F.col("leader").isNotNull(), F.col("at"))).alias("since"),
-            F.max_by("metadata_offset", F.when(F.col("leader").isNotNull(), F.col("at"))).alias(
-                "metadata_offset"
-            ),
+            pl.col("leader", "recovery", "isr", "elr").drop_nulls().last(),
+            pl.col("base_epoch").max(),
+            (is_named & ~pl.col("is_base")).sum().alias("elections"),
+            pl.col("since", "metadata_offset").filter(is_named).last(),
         )
     )
-    rows = merged.join(_living_topics(log), "topic_id", "inner").select(
-        "topic",
-        "partition",
-        present(F.col("leader")).alias("leader"),
-        (F.col("base_epoch") + F.col("elections")).alias("leader_epoch"),
-        "isr",
-        "elr",
-        (F.col("recovery") == RECOVERING).alias("unclean"),
-        "since",
-        "metadata_offset",
+    rows = merged.join(_living_topics(log), on="topic_id").with_columns(
+        present(pl.col("leader")).alias("leader"),
+        (pl.col("base_epoch") + pl.col("elections")).alias("leader_epoch"),
+        (pl.col("recovery") == RECOVERING).alias("unclean"),
     )
-    return as_table(rows, "partition_leaders")
+    return contract_frame(rows, "partition_leaders")
 
 
-def partition_steps(log: MetadataLog) -> DataFrame:
+def partition_steps(log: MetadataLog) -> pl.DataFrame:
     """Return registrations, changes and clearings of partitions (``PartitionRegistration.merge``).
 
     Args:
@@ -72,61 +69,52 @@ def partition_steps(log: MetadataLog) -> DataFrame:
         `recovery`, `isr`, `elr`, `replicas`: null where unchanged, and the last one in
         registrations.
     """
-    order = ("at", "since", "metadata_offset")
-    value = F.col("value")
+    value = pl.col("value").struct
+    what = (
+        value.field("topic_id"),
+        value.field("partition_id").alias("partition"),
+        *("at", "since", "metadata_offset"),
+    )
+    leader, recovery = value.field("leader"), value.field("leader_recovery_state")
+    isr, elr = value.field("isr"), value.field("eligible_leader_replicas").alias("elr")
     whole = log.visible("partition_record").select(
-        value["topic_id"].alias("topic_id"),
-        value["partition_id"].alias("partition"),
-        *order,
-        F.lit(col=True).alias("is_base"),
-        value["leader"].alias("leader"),
-        value["leader_epoch"].alias("base_epoch"),
-        value["leader_recovery_state"].alias("recovery"),
-        value["isr"].alias("isr"),
-        F.coalesce(value["eligible_leader_replicas"], _none()).alias("elr"),
+        *what,
+        pl.lit(value=True).alias("is_base"),
+        leader,
+        value.field("leader_epoch").alias("base_epoch"),
+        recovery.alias("recovery"),
+        isr,
+        elr.fill_null(_NONE),
     )
     changes = log.visible("partition_change_record").select(
-        value["topic_id"].alias("topic_id"),
-        value["partition_id"].alias("partition"),
-        *order,
-        F.lit(col=False).alias("is_base"),
-        present(value["leader"], UNCHANGED_LEADER).alias("leader"),
-        F.lit(None).cast("int").alias("base_epoch"),
-        present(value["leader_recovery_state"], UNCHANGED_RECOVERY).alias("recovery"),
-        value["isr"].alias("isr"),
-        value["eligible_leader_replicas"].alias("elr"),
-        value["replicas"].alias("replicas"),
+        *what,
+        pl.lit(value=False).alias("is_base"),
+        present(leader, UNCHANGED_LEADER).alias("leader"),
+        present(recovery, UNCHANGED_RECOVERY).alias("recovery"),
+        isr,
+        elr,
+        value.field("replicas"),
     )
-    cleared = _clearings(log, whole)
-    return changes.unionByName(whole, allowMissingColumns=True).unionByName(
-        cleared, allowMissingColumns=True
-    )
+    return pl.concat([changes, whole, _clearings(log, whole)], how="diagonal")
 
 
-def _clearings(log: MetadataLog, registered: DataFrame) -> DataFrame:
+def _clearings(log: MetadataLog, registered: pl.DataFrame) -> pl.DataFrame:
     """Return ClearElr records for each partition they empty the list of; no name means all."""
     cleared = log.visible("clear_elr_record").select(
-        F.col("value.topic_name").alias("cleared"), "at"
+        pl.col("value").struct.field("topic_name").alias("topic"), "at"
     )
-    named = registered.select(*KEY).distinct().join(_living_topics(log), "topic_id", "inner")
-    every = (F.col("cleared") == "") | (F.col("cleared") == F.col("topic"))
-    return named.join(F.broadcast(cleared), every, "inner").select(
-        *KEY, "at", F.lit(col=False).alias("is_base"), _none().alias("elr")
+    named = registered.select(KEY).unique().join(_living_topics(log), on="topic_id")
+    of_all = cleared.filter(pl.col("topic") == "").select("at")
+    met = [named.join(cleared, on="topic"), named.join(of_all, how="cross")]
+    return pl.concat(met).select(
+        *KEY, "at", pl.lit(value=False).alias("is_base"), _NONE.alias("elr")
     )
 
 
-def _living_topics(log: MetadataLog) -> DataFrame:
+def _living_topics(log: MetadataLog) -> pl.DataFrame:
+    value = pl.col("value").struct
     named = log.visible("topic_record").select(
-        F.col("value.topic_id").alias("topic_id"), F.col("value.name").alias("topic")
+        value.field("topic_id"), value.field("name").alias("topic")
     )
-    removed = log.visible("remove_topic_record").select(F.col("value.topic_id").alias("topic_id"))
-    return named.join(removed, "topic_id", "left_anti")
-
-
-def _latest(column: str) -> Column:
-    """Return the last value that a step gave."""
-    return F.max_by(column, F.when(F.col(column).isNotNull(), F.col("at"))).alias(column)
-
-
-def _none() -> Column:
-    return F.array().cast("array<int>")
+    removed = log.visible("remove_topic_record").select(value.field("topic_id"))
+    return named.join(removed, on="topic_id", how="anti")

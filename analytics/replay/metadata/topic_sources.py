@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 METADATA_LOG, PARTITION_METADATA = "metadata_log", "partition_metadata"
-SOURCES = (METADATA_LOG, PARTITION_METADATA, "side_file", "record")
+SIDE_FILE, RECORD = "side_file", "record"
+SOURCES = (METADATA_LOG, PARTITION_METADATA, SIDE_FILE, RECORD)
 """Best first."""

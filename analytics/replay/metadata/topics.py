@@ -3,100 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.contract import as_table
-from analytics.replay.log.as_of import Decoded
-from analytics.replay.log.stored_values import uuid
-from analytics.replay.metadata.metadata_log import MetadataLog
-from analytics.replay.metadata.topic_sources import METADATA_LOG, SOURCES
-from analytics.replay.union import union_all
+from analytics.replay.contract_frame import contract_frame
+from analytics.replay.log.meanings import uuid
+from analytics.replay.metadata.topic_sources import METADATA_LOG, RECORD, SOURCES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.metadata.metadata_log import MetadataLog
 
-UNKNOWN_NAME = "<UNKNOWN>"
+UNKNOWN_NAME: Final = "<UNKNOWN>"
 """What a broker writes into share state metadata for an id that it cannot name."""
 
+NAMING: Final = (
+    ("consumer_group_partition_metadata", "topics"),
+    ("share_group_partition_metadata", "topics"),
+    ("share_group_state_partition_metadata", "initializing_topics"),
+    ("share_group_state_partition_metadata", "initialized_topics"),
+    ("share_group_state_partition_metadata", "deleting_topics"),
+)
+"""Lists, by table, that have names and ids side by side."""
 
-def topics(log: MetadataLog, others: Sequence[DataFrame] = ()) -> DataFrame:
+
+def topics(log: MetadataLog, others: Sequence[pl.DataFrame], named: pl.DataFrame) -> pl.DataFrame:
     """Return the table `topics`.
 
     Args:
-        log: MetadataLog tables, cut at an instant.
+        log: The metadata log at an instant.
         others: Further sources: `topic`, `topic_id` (null where not known), `partitions` (null
             where not known) and `source`.
+        named: Of `named_in_records`, of all records.
     """
-    told = union_all(
-        (_from_metadata_log(log), *others, _from_records(log.decoded)), missing_as_null=True
-    )
+    of_records = named.unique().with_columns(pl.lit(RECORD).alias("source"))
+    told = pl.concat([_from_metadata_log(log), *others, of_records], how="diagonal")
     removed = log.told("remove_topic_record").select(
-        F.col("value.topic_id").alias("topic_id"), F.col("since").alias("deleted_at")
+        pl.col("value").struct.field("topic_id"), pl.col("since").alias("deleted_at")
     )
-    rank = F.array_position(F.array(*map(F.lit, SOURCES)), F.col("source"))
-    ids = told.where("topic_id is not null")
+    ids = told.filter(pl.col("topic_id").is_not_null())
     # A name without an id adds nothing where some source gives it one.
-    bare = told.where("topic_id is null").join(ids.select("topic"), "topic", "left_anti")
-    said = F.struct("created_at", "source")
+    bare = told.filter(pl.col("topic_id").is_null()).join(ids, on="topic", how="anti")
     # A lesser source is asked only for a number of partitions that no better one has.
-    counts = F.when(F.col("partitions").isNotNull(), rank)
     best = (
-        ids.unionByName(bare)
-        .groupBy("topic", "topic_id")
+        pl.concat([ids, bare])
+        .sort(pl.col("source").cast(pl.Enum(SOURCES)), maintain_order=True)
+        .group_by("topic", "topic_id")
         .agg(
-            F.min_by(said, rank).alias("said"),
-            F.min_by("partitions", counts).alias("partitions"),
+            pl.col("created_at", "source").first(),
+            pl.col("partitions").drop_nulls().first(),
         )
     )
-    rows = best.join(F.broadcast(removed), "topic_id", "left")
-    return as_table(
-        rows.select("topic", "topic_id", "partitions", "said.*", "deleted_at"), "topics"
-    )
+    return contract_frame(best.join(removed, on="topic_id", how="left"), "topics")
 
 
-def _from_metadata_log(log: MetadataLog) -> DataFrame:
+def named_in_records(decoded: Decoded) -> pl.DataFrame:
+    """Return `topic` and `topic_id` that records of groups carry side by side, each pair once.
+
+    Args:
+        decoded: Of any records: `offset_commit` and the tables of `NAMING`.
+    """
+    name, topic_id = (pl.element().struct.field(each) for each in ("topic_name", "topic_id"))
+    pairs = [
+        decoded["offset_commit"]
+        .select(pl.col("value").struct.field("topic_id"), pl.col("key").struct.field("topic"))
+        .drop_nulls("topic_id")
+        .select("topic", "topic_id")
+        .unique()
+    ]
+    for table, column in NAMING:
+        listed = pl.col("value").struct.field(column)
+        pairs.append(
+            decoded[table]
+            .select(listed.list.eval(name).alias("topic"), listed.list.eval(topic_id))
+            .rename({column: "topic_id"})
+            .explode("topic", "topic_id")
+            .unique()
+        )
+    is_one = (pl.col("topic") != UNKNOWN_NAME) & uuid(pl.col("topic_id")).is_not_null()
+    return pl.concat(pairs).filter(is_one).unique()
+
+
+def _from_metadata_log(log: MetadataLog) -> pl.DataFrame:
+    value = pl.col("value").struct
     created = (
-        log.visible("topic_record")
-        .unionByName(log.told("topic_record"))
-        .groupBy(
-            F.col("value.name").alias("topic"),
-            F.col("value.topic_id").alias("topic_id"),
-        )
-        .agg(F.min("since").alias("created_at"))
+        _said(log, "topic_record")
+        .group_by(value.field("name").alias("topic"), value.field("topic_id"))
+        .agg(pl.col("since").min().alias("created_at"))
     )
     counted = (
-        log.visible("partition_record")
-        .unionByName(log.told("partition_record"))
-        .groupBy(F.col("value.topic_id").alias("topic_id"))
-        .agg(F.count_distinct(F.col("value.partition_id")).cast("int").alias("partitions"))
+        _said(log, "partition_record")
+        .group_by(value.field("topic_id"))
+        .agg(value.field("partition_id").n_unique().cast(pl.Int32).alias("partitions"))
     )
-    return created.join(counted, "topic_id", "left").withColumn("source", F.lit(METADATA_LOG))
+    return created.join(counted, on="topic_id", how="left").with_columns(
+        pl.lit(METADATA_LOG).alias("source")
+    )
 
 
-def _from_records(decoded: Decoded) -> DataFrame:
-    """Return names and ids that records of groups carry side by side."""
-    commits = decoded["offset_commit"].select(
-        F.col("key.topic").alias("topic"), F.col("value.topic_id").alias("topic_id")
-    )
-    state = decoded["share_group_state_partition_metadata"]
-    lists = (
-        (decoded["consumer_group_partition_metadata"], "topics"),
-        (decoded["share_group_partition_metadata"], "topics"),
-        (state, "initializing_topics"),
-        (state, "initialized_topics"),
-        (state, "deleting_topics"),
-    )
-    named = [
-        frame.select(F.explode(f"value.{column}").alias("named")).select(
-            F.col("named.topic_name").alias("topic"), F.col("named.topic_id").alias("topic_id")
-        )
-        for frame, column in lists
-    ]
-    pairs = union_all((commits, *named))
-    return (
-        pairs.where((F.col("topic") != UNKNOWN_NAME) & uuid(F.col("topic_id")).isNotNull())
-        .distinct()
-        .withColumn("source", F.lit("record"))
-    )
+def _said(log: MetadataLog, name: str) -> pl.DataFrame:
+    return pl.concat([log.visible(name), log.told(name)])

@@ -34,7 +34,7 @@ from analytics.replay.spans.group_spans import group_spans, protection_spans
 if TYPE_CHECKING:
     from analytics.replay.log.coverage import Coverage
     from analytics.replay.log.rules import ReplayRules
-    from analytics.replay.metadata.visible_records import Beginning
+    from analytics.replay.metadata.log_beginning import Beginning
 
 _KEPT = ("position", "at", "removed_topic_id", "removed_position", "removed_at")
 REMOVED: Final = pl.Schema(

@@ -11,7 +11,7 @@ from analytics.replay.metadata.topic_sources import METADATA_LOG, PARTITION_META
 from schemas import ZERO_UUID
 
 if TYPE_CHECKING:
-    from analytics.replay.metadata.visible_records import Beginning
+    from analytics.replay.metadata.log_beginning import Beginning
 
 
 def with_topic_absence(

@@ -18,8 +18,9 @@ from analytics.evaluate.balance.partition_counts import (
 )
 from analytics.evaluate.balance.subscriptions import resolved_expressions, subtopologies
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
-from analytics.evaluate.balance.topic_sizes import AROUND, TOLD_BY, topic_sizes
+from analytics.evaluate.balance.topic_sizes import TOLD_BY, topic_sizes
 from analytics.evaluate.contract_table import table_of
+from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.replay.counted_records import CountedRecords
 from jobs.runs.replay.whole_groups import frame_of, group_buckets

@@ -18,7 +18,7 @@ from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.cut_frames import PLACE, cut, timeless_ends
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
-from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning
+from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
 from analytics.workspace import Workspace
 from jobs.runs.replay.cut_records import CutRecords
@@ -62,13 +62,12 @@ def expiration_evaluated(
     coverage = coverage_of(
         state.manifest, records.instant, state.source, state.lines, assumed_in(state.manifest)
     )
-    metadata = records.of_metadata()
-    begins = beginning(metadata)
+    metadata = metadata_log(records.of_metadata())
     known = Known(
         _frame(tables.read("committed_offsets", committed)),
         _frame(tables.read("groups", ["group_id", "group_type", "complete", "missing"])),
-        Cluster(topics, begins, coverage.data_topics, coverage),
-        coordinator_starts(metadata, begins, topics),
+        Cluster(topics, metadata.begins, coverage.data_topics, coverage),
+        coordinator_starts(metadata, topics),
         replay_rules(state.release),
     )
     made = expiration_tables(question, known, records.lots())
@@ -99,7 +98,7 @@ class _Records:
     def of_metadata(self) -> dict[str, pl.DataFrame]:
         """Return the records of the metadata log that are looked at."""
         found = {}
-        for name in dict.fromkeys((*FIRST_TABLES, *TRANSACTIONS, *TABLES)):
+        for name in dict.fromkeys((*AROUND, *TABLES)):
             fields = [*_OF_METADATA, *(["value"] if name in TABLES else [])]
             rows = self._read(name, {each: each for each in fields}, CLUSTER_METADATA)
             found[name] = self._cut(rows, {})

@@ -15,7 +15,7 @@ import pytest
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
 from analytics.replay.metadata.coordinator_starts import TABLES as OF_STARTS
 from analytics.replay.metadata.coordinator_starts import coordinator_starts
-from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning
+from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from tests.support.decoded_frames import tables_of_dump
 from tests.support.expiration_logs import TABLES, Around, Row, log_of, removals_in, state_of
 from tests.support.removed_by_brokers import predictions, read_removals, sweeps_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parents[3] / "data"
 OFFSETS = "__consumer_offsets"
 METADATA = "__cluster_metadata"
-OF_METADATA = {*FIRST_TABLES, *OF_STARTS, *TRANSACTIONS, "topic_record", "remove_topic_record"}
+OF_METADATA = {*AROUND, *OF_STARTS}
 AFTER_ALL_MS = 1_800_000_000_000
 MINUTE = 60_000
 
@@ -95,11 +95,11 @@ def judged(dump: Dump) -> list[Row]:
     broker = DATA / dump.folder / "broker-1"
     told = tables_of_dump(broker, METADATA, OF_METADATA)
     metadata = {name: pl.DataFrame(pl.from_arrow(rows)) for name, rows in told.items()}
-    begins, topics = beginning(metadata), topics_told(metadata)
-    around = Around(topics, begins, coordinator_starts(metadata, begins, topics), dump.topics_there)
+    log, topics = metadata_log(metadata), topics_told(metadata)
+    around = Around(topics, log.begins, coordinator_starts(log, topics), dump.topics_there)
     before = "pre-2.1" if dump.era == "2.4-3.9" else None
-    log = log_of(tables_of_dump(broker, OFFSETS, TABLES), dump.release, dump.era, before)
-    return removals_in(log, retention(dump), AFTER_ALL_MS, around)
+    offsets = log_of(tables_of_dump(broker, OFFSETS, TABLES), dump.release, dump.era, before)
+    return removals_in(offsets, retention(dump), AFTER_ALL_MS, around)
 
 
 def topics_told(metadata: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
-from analytics.replay.metadata.visible_records import FIRST_TABLES, TRANSACTIONS, beginning
+from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from tests.support.expiration_logs import Row, frame_of, state_of
 from tests.support.metadata_records import NEW, OLD, change, partition, topic
 
@@ -50,11 +50,11 @@ def test_a_broker_that_starts_again_while_it_leads_begins_anew() -> None:
     for offset, ((name, value), _) in enumerate(STEPS):
         place = {"topic": "__cluster_metadata", "offset": offset, "segment": segment}
         rows.setdefault(name, []).append({**place, "timestamp": at(offset), "value": value})
-    names = {*TABLES, *FIRST_TABLES, *TRANSACTIONS}
+    names = {*TABLES, *AROUND}
     decoded = {name: frame_of(name, rows.get(name, ())) for name in names}
     topics = [("__consumer_offsets", NEW), ("orders", OLD)]
     known = state_of("topics", [{"topic": name, "topic_id": each} for name, each in topics])
-    starts = coordinator_starts(decoded, beginning(decoded), known).sort("started_at")
+    starts = coordinator_starts(metadata_log(decoded), known).sort("started_at")
     found = [Row(each) for each in starts.iter_rows(named=True)]
     assert [(row.started_at, (row.leader_epoch, row.leader, row.is_restart)) for row in found] == [
         (at(minute), told) for minute, (_, told) in enumerate(STEPS) if told

@@ -7,8 +7,9 @@ replayed from the oldest snapshot and the records behind it has to be what the l
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 import pytest
 
 from analytics.replay.log.as_of import cut_all
@@ -16,16 +17,13 @@ from analytics.replay.log.instants import AsOf
 from analytics.replay.metadata.configs import configs
 from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.partition_leaders import partition_leaders
-from analytics.replay.metadata.topics import topics
+from analytics.replay.metadata.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of_dump
 from tests.support.dump_log import read_dump_log
 from tests.support.metadata_records import TABLES
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 METADATA = "__cluster_metadata"
-DUMP = Path(__file__).parents[2] / "data" / "dumps" / "kafka-4.4.0-random"
+DUMP = Path(__file__).parents[3] / "data" / "dumps" / "kafka-4.4.0-random"
 PRINTED = DUMP / "tools" / "dump-log" / "broker-1" / f"{METADATA}-0"
 RESOURCES = {2: "topic", 4: "broker", 32: "group"}
 OLDEST, *LATER = (int(each.name[:20]) for each in sorted(PRINTED.glob("*.checkpoint.txt.gz")))
@@ -43,8 +41,8 @@ def printed(end: int) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def decoded(spark: SparkSession) -> dict[str, DataFrame]:
-    return frames_of_dump(spark, DUMP / "broker-1", METADATA, TABLES)
+def decoded() -> dict[str, pl.DataFrame]:
+    return frames_of_dump(DUMP / "broker-1", METADATA, TABLES)
 
 
 def test_the_dump_is_of_a_log_that_snapshots_cut() -> None:
@@ -54,22 +52,26 @@ def test_the_dump_is_of_a_log_that_snapshots_cut() -> None:
 
 @pytest.mark.parametrize("end", LATER)
 def test_the_log_replayed_to_a_snapshot_is_that_snapshot(
-    decoded: dict[str, DataFrame], end: int
+    decoded: dict[str, pl.DataFrame], end: int
 ) -> None:
     log = metadata_log(cut_all(decoded, AsOf({(METADATA, 0): end})))
     told = printed(end)
     names = {each["topicId"]: each["name"] for each in told["TOPIC_RECORD"]}
-    living = topics(log).where("deleted_at is null").collect()
-    assert {(row.topic_id, row.topic) for row in living} == set(names.items())
+    living = topics(log, (), named_in_records(log.decoded)).filter(pl.col("deleted_at").is_null())
+    living = living.to_dicts()
+    assert {(row["topic_id"], row["topic"]) for row in living} == set(names.items())
     assert {
-        (row.resource_type, row.resource, row.name): row.value for row in configs(log).collect()
+        row[:3]: row[3]
+        for row in configs(log).select("resource_type", "resource", "name", "value").iter_rows()
     } == {
         (RESOURCES[each["resourceType"]], each["resourceName"], each["name"]): each["value"]
         for each in told["CONFIG_RECORD"]
     }
     assert {
-        (row.topic, row.partition): (row.leader, row.leader_epoch, row.isr, row.unclean)
-        for row in partition_leaders(log).collect()
+        (row["topic"], row["partition"]): tuple(
+            row[name] for name in ("leader", "leader_epoch", "isr", "unclean")
+        )
+        for row in partition_leaders(log).iter_rows(named=True)
     } == {
         (names[each["topicId"]], each["partitionId"]): (
             each["leader"],
@@ -79,13 +81,13 @@ def test_the_log_replayed_to_a_snapshot_is_that_snapshot(
         )
         for each in told["PARTITION_RECORD"]
     }
-    counted = {row.topic: row.partitions for row in living}
+    counted = {row["topic"]: row["partitions"] for row in living}
     of_each = [names[each["topicId"]] for each in told["PARTITION_RECORD"]]
     assert counted == {name: of_each.count(name) for name in names.values()}
 
 
 def test_before_the_oldest_snapshot_the_log_does_not_know_its_topics(
-    decoded: dict[str, DataFrame],
+    decoded: dict[str, pl.DataFrame],
 ) -> None:
     before = metadata_log(cut_all(decoded, AsOf({(METADATA, 0): OLDEST - 1})))
-    assert partition_leaders(before).count() < len(printed(OLDEST)["PARTITION_RECORD"])
+    assert partition_leaders(before).height < len(printed(OLDEST)["PARTITION_RECORD"])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analytics.replay.history.data_partitions import elections
 from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.metadata.topics import topics
+from analytics.replay.metadata.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, TABLES, change, partition, topic
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CLEAN, UNCLEAN = False, True
 STEPS: list[tuple[tuple[str, dict[str, Any]], tuple[int | None, bool] | None]] = [
@@ -34,15 +31,14 @@ STEPS: list[tuple[tuple[str, dict[str, Any]], tuple[int | None, bool] | None]] =
 ]
 
 
-def test_a_leader_from_outside_the_isr_is_told_also_while_the_last_one_recovers(
-    spark: SparkSession,
-) -> None:
+def test_a_leader_from_outside_the_isr_is_told_also_while_the_last_one_recovers() -> None:
     rows: dict[str, list[dict[str, Any]]] = {}
     segment = "__cluster_metadata-0/00000000000000000000.log"
     for offset, ((name, value), _) in enumerate(STEPS):
         place = {"topic": "__cluster_metadata", "offset": offset, "segment": segment}
         rows.setdefault(name, []).append({**place, "value": value})
-    log = metadata_log(frames_of(spark, rows, TABLES))
-    found = elections(log, topics(log)).orderBy("leader_epoch").collect()
-    assert [(row.leader, row.unclean) for row in found] == [told for _, told in STEPS if told]
-    assert [row.leader_epoch for row in found] == list(range(len(found)))
+    log = metadata_log(frames_of(rows, TABLES))
+    known = topics(log, (), named_in_records(log.decoded))
+    found = elections(log, known).sort("leader_epoch")
+    assert found.select("leader", "unclean").rows() == [told for _, told in STEPS if told]
+    assert found["leader_epoch"].to_list() == list(range(len(found)))

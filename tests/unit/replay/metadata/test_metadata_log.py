@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 import pytest
 
 from analytics.replay.metadata.configs import configs
 from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
 from analytics.replay.metadata.partition_leaders import partition_leaders
-from analytics.replay.metadata.topics import topics
+from analytics.replay.metadata.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
 
 GHOST = "6bQYs6Z9T1ayNK9_zQO6Gw"
 SECRET = "listener.name.x.ssl.keystore.password"
@@ -52,30 +50,34 @@ SNAPSHOT = "__cluster_metadata-0/00000000000000000020-0000000001.checkpoint"
 
 
 @pytest.fixture(scope="module")
-def log(spark: SparkSession) -> MetadataLog:
+def log() -> MetadataLog:
     rows: dict[str, list[dict[str, Any]]] = {}
     for offset, (name, value) in enumerate(LOG):
         place = {"topic": "__cluster_metadata", "partition": 0, "offset": offset}
         segment = "__cluster_metadata-0/00000000000000000000.log"
         rows.setdefault(name, []).append({**place, "segment": segment, "value": value})
-    return metadata_log(frames_of(spark, rows, TABLES))
+    return metadata_log(frames_of(rows, TABLES))
+
+
+def topics_of(log: MetadataLog, *others: pl.DataFrame) -> list[dict[str, Any]]:
+    return topics(log, others, named_in_records(log.decoded)).to_dicts()
 
 
 def test_each_life_of_a_name_is_a_topic_and_aborted_ones_never_were(log: MetadataLog) -> None:
-    found = {(row.topic, row.topic_id, row.partitions) for row in topics(log).collect()}
+    found = {(row["topic"], row["topic_id"], row["partitions"]) for row in topics_of(log)}
     assert found == {("t", OLD, 1), ("t", NEW, 2)}
 
 
 def test_a_lesser_source_tells_how_many_partitions_where_no_better_one_does(
-    log: MetadataLog, spark: SparkSession
+    log: MetadataLog,
 ) -> None:
-    columns = "topic string, topic_id string, partitions int, source string"
+    columns = {"topic": str, "topic_id": str, "partitions": pl.Int32, "source": str}
     directories = [("t", NEW, None, "partition_metadata"), ("u", GHOST, None, "partition_metadata")]
     named = [("t", NEW, 9, "side_file"), ("u", GHOST, 3, "side_file"), ("v", None, 4, "side_file")]
-    others = [spark.createDataFrame(rows, columns) for rows in (directories, named)]
+    others = [pl.DataFrame(rows, columns, orient="row") for rows in (directories, named)]
     found = {
-        (row.topic, row.topic_id): (row.partitions, row.source)
-        for row in topics(log, others).collect()
+        (row["topic"], row["topic_id"]): (row["partitions"], row["source"])
+        for row in topics_of(log, *others)
     }
     assert found == {
         ("t", OLD): (1, "metadata_log"),
@@ -85,9 +87,7 @@ def test_a_lesser_source_tells_how_many_partitions_where_no_better_one_does(
     }
 
 
-def test_records_before_the_oldest_snapshot_tell_when_topics_came_and_went(
-    spark: SparkSession,
-) -> None:
+def test_records_before_the_oldest_snapshot_tell_when_topics_came_and_went() -> None:
     place = {"topic": "__cluster_metadata", "partition": 0}
 
     def logged(offset: int, **value: str) -> dict[str, Any]:
@@ -114,25 +114,26 @@ def test_records_before_the_oldest_snapshot_tell_when_topics_came_and_went(
         ],
     }
     found = {
-        row.topic: (
-            row.created_at and row.created_at.second,
-            row.deleted_at and row.deleted_at.second,
+        row["topic"]: (
+            row["created_at"] and row["created_at"].second,
+            row["deleted_at"] and row["deleted_at"].second,
         )
-        for row in topics(metadata_log(frames_of(spark, rows, TABLES))).collect()
+        for row in topics_of(metadata_log(frames_of(rows, TABLES)))
     }
     assert found == {"t": (11, None), "older": (None, None), "gone": (None, 12)}
 
 
 def test_changes_are_merged_into_registrations(log: MetadataLog) -> None:
-    def told(row: Row) -> tuple[object, ...]:
-        return row.partition, row.leader, row.leader_epoch, row.isr, row.unclean
-
-    found = sorted(told(row) for row in partition_leaders(log).collect())
+    told = partition_leaders(log).select("partition", "leader", "leader_epoch", "isr", "unclean")
+    found = sorted(told.iter_rows())
     assert found == [(0, 2, 1, [2], True), (1, 2, 0, [1, 2], False)]
 
 
 def test_settings_go_with_their_topic_and_secrets_are_withheld(log: MetadataLog) -> None:
-    found = {(row.resource_type, row.name): row.value for row in configs(log).collect()}
+    found = {
+        (kind, name): value
+        for kind, name, value in configs(log).select("resource_type", "name", "value").iter_rows()
+    }
     assert found == {
         ("topic", "segment.ms"): "2",
         ("broker", SECRET): None,
