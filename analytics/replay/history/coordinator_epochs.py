@@ -29,28 +29,29 @@ TABLES: Final = (
 """What has records of these besides the log of groups."""
 
 
-def epochs_seen(decoded: Decoded, log: pl.DataFrame) -> pl.DataFrame:
+def epochs_seen(decoded: Decoded, log: pl.DataFrame | None) -> pl.DataFrame:
     """Return what some records tell of leader epochs.
 
     Args:
-        decoded: `TABLES`, of any records.
-        log: Of `coordinator_log`, of those that are about groups.
+        decoded: Of any records, one at least of `TABLES`.
+        log: Of `coordinator_log`, of those that are about groups; None where none are meant.
 
     Returns:
         `KEY`, `from_offset`, `from_timestamp`, `last_offset`, `last_timestamp`, `records` and
         `place` (struct of `IN_DUMP`) of the first.
     """
-    about_groups = log.select(
-        pl.lit(CONSUMER_OFFSETS).alias("topic"),
-        pl.col("coordinator_partition").alias("partition"),
-        *(pl.col("position").struct.field(name) for name in POSITION),
-        "offset",
-        "timestamp",
-    )
     # One after the other: what is seen in each is little.
-    return merged_epochs(
-        _seen(each) for each in (about_groups, *(decoded[name] for name in TABLES))
-    )
+    seen = [_seen(decoded[name]) for name in TABLES if name in decoded]
+    if log is not None:
+        about_groups = log.select(
+            pl.lit(CONSUMER_OFFSETS).alias("topic"),
+            pl.col("coordinator_partition").alias("partition"),
+            *(pl.col("position").struct.field(name) for name in POSITION),
+            "offset",
+            "timestamp",
+        )
+        seen.append(_seen(about_groups))
+    return merged_epochs(seen)
 
 
 def merged_epochs(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
