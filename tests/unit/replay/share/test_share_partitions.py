@@ -1,24 +1,25 @@
-"""Share partitions and their batches, replayed on Spark from decoded tables at an instant."""
+"""Share partitions and their batches, replayed from decoded tables at an instant."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import functions as F
 
 from analytics.dump.inspection.losses import Loss
+from analytics.replay.contract_frame import contract_schema
 from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.instants import AsOf
 from analytics.replay.share.share_batches import share_batches
+from analytics.replay.share.share_claims import claims_of
 from analytics.replay.share.share_partitions import share_partitions
 from analytics.replay.share.share_state import share_states
 from schemas import table
@@ -27,12 +28,9 @@ from tests.support.cuts import Cut, cuts_of, read_state
 from tests.support.decoded_frames import frames_of, frames_of_dump, without_log_start
 from tests.support.share_histories import TOPIC, decoded_rows, expected_states, random_history
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 STATE_TABLES = ("share_snapshot", "share_update")
 GROUP_TABLES = ("share_group_state_partition_metadata", "share_group_metadata")
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 DUMPS = ROOT / "tests" / "data" / "dumps"
 EXAMPLE = ROOT / "examples" / "kafka-4.3.1-failover"
 
@@ -43,7 +41,7 @@ Rows = Mapping[str, Iterable[Mapping[str, Any]]]
 # --- against the slow coordinator ----------------------------------------------------------------
 
 
-def check_histories(spark: SparkSession, seed: int, histories: int) -> None:
+def check_histories(seed: int, histories: int) -> None:
     """Replay many histories, each its own internal partition and as of an end of its own."""
     chance = random.Random(seed)
     records, ends = [], {}
@@ -55,15 +53,17 @@ def check_histories(spark: SparkSession, seed: int, histories: int) -> None:
             ends[partition] = chance.randrange(last + 2)
     expected = expected_states(records, ends)
     chance.shuffle(records)
-    decoded = frames_of(spark, decoded_rows(records), STATE_TABLES)
+    decoded = frames_of(decoded_rows(records), STATE_TABLES)
     as_of = AsOf({(TOPIC, partition): end for partition, end in ends.items()})
     found = {}
-    for row in share_states(cut_all(decoded, as_of)).collect():
-        values = row.asDict()
-        values["batches"] = tuple(CutBatch(*each) for each in row.batches)
+    for row in share_states(cut_all(decoded, as_of)).iter_rows(named=True):
+        values = row["asDict"]()
+        values["batches"] = tuple(CutBatch(**each) for each in row["batches"])
         for name in ("create_timestamp", "write_timestamp"):
             values[name] = milliseconds(values[name])
-        found[row.coordinator_partition, (row.group_id, row.topic_id, row.partition)] = values
+        found[
+            row["coordinator_partition"], (row["group_id"], row["topic_id"], row["partition"])
+        ] = values
     assert found.keys() == expected.keys()
     for place, told in expected.items():
         assert {name: found[place][name] for name in told} == told, place
@@ -73,19 +73,17 @@ def milliseconds(at: datetime | None) -> int | None:
     return None if at is None else round(at.astimezone(UTC).timestamp() * 1000)
 
 
-@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2)
 @given(seed=st.integers(0, 1 << 32))
-def test_random_histories_at_random_instants_equal_the_reference(
-    spark: SparkSession, seed: int
-) -> None:
-    check_histories(spark, seed, 300)
+def test_random_histories_at_random_instants_equal_the_reference(seed: int) -> None:
+    check_histories(seed, 300)
 
 
 @pytest.mark.long
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10)
 @given(seed=st.integers(0, 1 << 32))
-def test_ten_thousand_random_histories_equal_the_reference(spark: SparkSession, seed: int) -> None:
-    check_histories(spark, seed, 1000)
+def test_ten_thousand_random_histories_equal_the_reference(seed: int) -> None:
+    check_histories(seed, 1000)
 
 
 # --- against real brokers ------------------------------------------------------------------------
@@ -107,13 +105,13 @@ def marked(*case: str) -> Any:
 
 @pytest.mark.parametrize("name", [marked(name) for name in BYTES])
 def test_at_every_cut_the_state_is_that_of_the_broker_that_loaded_it(
-    spark: SparkSession, name: str, tmp_path: Path
+    name: str, tmp_path: Path
 ) -> None:
     cuts = cuts_of(DUMPS / name)
     assert cuts
     for copy in sorted({cut.copy for cut in cuts}):
         log_dir = without_log_start(BYTES[name] / copy, TOPIC, tmp_path)
-        decoded = frames_of_dump(spark, log_dir, TOPIC, STATE_TABLES)
+        decoded = frames_of_dump(log_dir, TOPIC, STATE_TABLES)
         of_copy = [cut for cut in cuts if cut.copy == copy]
         found = states_at(decoded, of_copy)
         for number, cut in enumerate(of_copy):
@@ -124,20 +122,20 @@ def test_at_every_cut_the_state_is_that_of_the_broker_that_loaded_it(
 FAR_APART = 1000
 
 
-def states_at(decoded: Mapping[str, DataFrame], cuts: list[Cut]) -> dict[tuple[int, Key], Any]:
+def states_at(decoded: Mapping[str, pl.DataFrame], cuts: list[Cut]) -> dict[tuple[int, Key], Any]:
     """Replay all cuts in one go, moving the internal partitions of each out of the others' way."""
     frames = []
     for number, cut in enumerate(cuts):
         at_cut = cut_all(decoded, AsOf({(TOPIC, each): 0 for each in range(50)} | cut.end_offsets))
-        moved = F.col("partition") + number * FAR_APART
-        frames.append({each: at_cut[each].withColumn("partition", moved) for each in at_cut})
-    together = {
-        each: reduce(lambda one, other: one.unionByName(other), (frame[each] for frame in frames))
-        for each in decoded
-    }
+        moved = pl.col("partition") + number * FAR_APART
+        frames.append({each: at_cut[each].with_columns(moved) for each in at_cut})
+    together = {each: pl.concat(frame[each] for frame in frames) for each in decoded}
     return {
-        (row.coordinator_partition // FAR_APART, (row.group_id, row.topic_id, row.partition)): row
-        for row in share_states(together).collect()
+        (
+            row["coordinator_partition"] // FAR_APART,
+            (row["group_id"], row["topic_id"], row["partition"]),
+        ): row
+        for row in share_states(together).to_dicts()
     }
 
 
@@ -156,15 +154,15 @@ def told_of(found: Mapping[Key, Any], state: BrokerState) -> tuple[CutShareParti
                 asked.topic,
                 asked.partition,
                 exists=row is not None,
-                state_epoch=asked.state_epoch if row is None else row.state_epoch,
-                start_offset=asked.start_offset if row is None else row.start_offset,
+                state_epoch=asked.state_epoch if row is None else row["state_epoch"],
+                start_offset=asked.start_offset if row is None else row["start_offset"],
                 leader_epoch=(
                     asked.leader_epoch
                     if row is None or asked.leader_epoch is None
-                    else row.leader_epoch
+                    else row["leader_epoch"]
                 ),
                 lag=asked.lag,
-                batches=() if row is None else tuple(CutBatch(*each) for each in row.batches),
+                batches=() if row is None else tuple(CutBatch(**each) for each in row["batches"]),
             )
         )
     return tuple(told)
@@ -183,35 +181,32 @@ def told_of(found: Mapping[Key, Any], state: BrokerState) -> tuple[CutShareParti
     ],
 )
 def test_at_the_end_the_state_is_what_the_running_broker_said_last(
-    spark: SparkSession, name: str, copy: str, state: str
+    name: str, copy: str, state: str
 ) -> None:
-    decoded = frames_of_dump(spark, BYTES[name] / copy, TOPIC, STATE_TABLES)
+    decoded = frames_of_dump(BYTES[name] / copy, TOPIC, STATE_TABLES)
     said = read_state(DUMPS / name / "tools" / f"{state}.json.gz")
-    rows = share_states(decoded).collect()
-    found = {(row.group_id, row.topic_id, row.partition): row for row in rows}
+    rows = share_states(decoded).to_dicts()
+    found = {(row["group_id"], row["topic_id"], row["partition"]): row for row in rows}
     assert told_of(found, said) == said.share_partitions
-    assert not [row for row in rows if row.fault or row.epoch_mismatches or not row.has_snapshot]
+    assert not [
+        row for row in rows if row["fault"] or row["epoch_mismatches"] or not row["has_snapshot"]
+    ]
 
 
-def test_a_cut_amid_pruned_records_is_replayed_but_said_to_be_incomplete(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_cut_amid_pruned_records_is_replayed_but_said_to_be_incomplete(tmp_path: Path) -> None:
     """Below the log start lie updates whose snapshots are gone with their segments."""
     log_dir = without_log_start(BYTES["kafka-4.2.1-share"] / "broker-1", TOPIC, tmp_path)
-    decoded = frames_of_dump(spark, log_dir, TOPIC, STATE_TABLES) | frames_of(
-        spark, {}, GROUP_TABLES
-    )
+    decoded = frames_of_dump(log_dir, TOPIC, STATE_TABLES) | frames_of({}, GROUP_TABLES)
     (cut,) = (each for each in cuts_of(DUMPS / "kafka-4.2.1-share") if each.name == "broker-1-03")
     at_cut = cut_all(decoded, AsOf(cut.end_offsets))
-    states = share_states(at_cut)
-    rows = share_partitions(states, at_cut, topics_of(spark)).collect()
-    without = [row for row in rows if not row.complete]
+    rows = share_partitions(share_states(at_cut), claims_of(at_cut), topics_of()).to_dicts()
+    without = [row for row in rows if not row["complete"]]
     assert without
-    assert {row.missing for row in without} == {
+    assert {row["missing"] for row in without} == {
         "the snapshot that its updates build on is not in the dump"
     }
-    assert {row.state_epoch for row in without} == {0}
-    assert all(row.create_timestamp is None for row in without)
+    assert {row["state_epoch"] for row in without} == {0}
+    assert all(row["create_timestamp"] is None for row in without)
 
 
 # --- the tables ----------------------------------------------------------------------------------
@@ -220,12 +215,10 @@ GROUPS_TOPIC = "__consumer_offsets"
 SECOND = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def topics_of(spark: SparkSession, **names: str) -> DataFrame:
+def topics_of(**names: str) -> pl.DataFrame:
     """The table of topics: ids by name."""
     rows = [(name, topic_id, 3, None, None, "metadata_log") for name, topic_id in names.items()]
-    columns = table("topics").columns
-    ddl = ", ".join(f"{column.name} {column.type}" for column in columns)
-    return spark.createDataFrame(rows, ddl)
+    return pl.DataFrame(rows, contract_schema("topics"), orient="row")
 
 
 def record(topic: str, offset: int, key: Mapping[str, Any], value: Any, **other: Any) -> Any:
@@ -282,19 +275,18 @@ def picture(offset: int, group: str, **claims: Mapping[str, list[int]]) -> Any:
 
 
 def replayed(
-    spark: SparkSession,
     rows: Rows,
     coverage: Coverage = WHOLE,
     topics: Mapping[str, str] | None = None,
 ) -> dict[Key, Any]:
     """The table of share partitions by key."""
-    decoded = frames_of(spark, rows, (*STATE_TABLES, *GROUP_TABLES))
+    decoded = frames_of(rows, (*STATE_TABLES, *GROUP_TABLES))
     found = share_partitions(
-        share_states(decoded), decoded, topics_of(spark, **(topics or {})), coverage
+        share_states(decoded), claims_of(decoded), topics_of(**(topics or {})), coverage
     )
     assert found.columns == [column.name for column in table("share_partitions").columns]
-    rows_found = found.collect()
-    by_key = {(row.group_id, row.topic_id, row.partition): row for row in rows_found}
+    rows_found = found.to_dicts()
+    by_key = {(row["group_id"], row["topic_id"], row["partition"]): row for row in rows_found}
     assert len(by_key) == len(rows_found), "one row a key"
     return by_key
 
@@ -303,9 +295,8 @@ ORDERS = ("shop", "orders-id", 0)
 RANGES = ((10, 10, 2, 1), (11, 13, 0, 2), (14, 20, 4, 5), (22, 22, 3, 5))
 
 
-def test_a_row_sums_up_the_ranges(spark: SparkSession) -> None:
+def test_a_row_sums_up_the_ranges() -> None:
     row = replayed(
-        spark,
         {
             "share_snapshot": [snapshot(7, ORDERS, *RANGES)],
             "share_update": [update(9, ORDERS)],
@@ -314,7 +305,7 @@ def test_a_row_sums_up_the_ranges(spark: SparkSession) -> None:
             ],
         },
         topics={"orders": "orders-id"},
-    )[ORDERS].asDict()
+    )[ORDERS]
     assert row | {"create_timestamp": None, "write_timestamp": None} == {
         "group_id": "shop",
         "topic_id": "orders-id",
@@ -345,20 +336,21 @@ def test_a_row_sums_up_the_ranges(spark: SparkSession) -> None:
     assert milliseconds(row["write_timestamp"]) == 1_700_000_001_000
 
 
-def test_batches_are_one_row_a_range_with_kafkas_words(spark: SparkSession) -> None:
+def test_batches_are_one_row_a_range_with_kafkas_words() -> None:
     decoded = frames_of(
-        spark, {"share_snapshot": [snapshot(7, ORDERS, *RANGES, (30, 31, 7, 1))]}, STATE_TABLES
+        {"share_snapshot": [snapshot(7, ORDERS, *RANGES, (30, 31, 7, 1))]}, STATE_TABLES
     )
-    found = share_batches(share_states(decoded), topics_of(spark, orders="orders-id"))
+    found = share_batches(share_states(decoded), topics_of(orders="orders-id"))
     assert found.columns == [column.name for column in table("share_batches").columns]
-    rows = sorted(found.collect())
-    assert {(row.group_id, row.topic, row.topic_id, row.partition) for row in rows} == {
+    rows = found.sort("first_offset").to_dicts()
+    assert {(row["group_id"], row["topic"], row["topic_id"], row["partition"]) for row in rows} == {
         ("shop", "orders", "orders-id", 0)
     }
     assert [
-        (row.first_offset, row.last_offset, row.delivery_state, row.delivery_count) for row in rows
+        (row["first_offset"], row["last_offset"], row["delivery_state"], row["delivery_count"])
+        for row in rows
     ] == [*RANGES, (30, 31, 7, 1)]
-    assert [row.delivery_state_name for row in rows] == [
+    assert [row["delivery_state_name"] for row in rows] == [
         "ACKNOWLEDGED",
         "AVAILABLE",
         "ARCHIVED",
@@ -367,9 +359,8 @@ def test_batches_are_one_row_a_range_with_kafkas_words(spark: SparkSession) -> N
     ]
 
 
-def test_the_phase_is_what_the_last_picture_of_the_group_says(spark: SparkSession) -> None:
+def test_the_phase_is_what_the_last_picture_of_the_group_says() -> None:
     found = replayed(
-        spark,
         {
             "share_snapshot": [
                 snapshot(0, ("shop", "a", 0)),
@@ -387,7 +378,7 @@ def test_the_phase_is_what_the_last_picture_of_the_group_says(spark: SparkSessio
             ],
         },
     )
-    assert {key: (row.phase, row.complete) for key, row in found.items()} == {
+    assert {key: (row["phase"], row["complete"]) for key, row in found.items()} == {
         ("shop", "a", 0): ("initialized", True),
         ("shop", "a", 1): ("orphan", True),
         ("shop", "a", 2): ("initializing", True),
@@ -396,11 +387,8 @@ def test_the_phase_is_what_the_last_picture_of_the_group_says(spark: SparkSessio
     }
 
 
-def test_a_share_partition_that_is_only_claimed_has_a_row_without_state(
-    spark: SparkSession,
-) -> None:
+def test_a_share_partition_that_is_only_claimed_has_a_row_without_state() -> None:
     found = replayed(
-        spark,
         {
             "share_group_state_partition_metadata": [
                 picture(2, "shop", initialized={"a": [0]}, initializing={"a": [1]})
@@ -408,20 +396,17 @@ def test_a_share_partition_that_is_only_claimed_has_a_row_without_state(
         },
     )
     initialized, initializing = found["shop", "a", 0], found["shop", "a", 1]
-    assert initialized.start_offset is None
-    assert initialized.available_count is None
-    assert initialized.record_offset is None
-    assert initialized.missing == "no record of its state is in the dump"
-    assert initializing.complete
+    assert initialized["start_offset"] is None
+    assert initialized["available_count"] is None
+    assert initialized["record_offset"] is None
+    assert initialized["missing"] == "no record of its state is in the dump"
+    assert initializing["complete"]
 
 
-def test_under_4_0_which_writes_no_pictures_a_living_group_claims_its_state(
-    spark: SparkSession,
-) -> None:
+def test_under_4_0_which_writes_no_pictures_a_living_group_claims_its_state() -> None:
     early = {"value_layout": "4.0"}
     group = {"epoch": 1, "metadata_hash": None}
     found = replayed(
-        spark,
         {
             "share_snapshot": [
                 snapshot(0, ("lives", "a", 0), **early),
@@ -436,17 +421,16 @@ def test_under_4_0_which_writes_no_pictures_a_living_group_claims_its_state(
             ],
         },
     )
-    assert {key[0]: row.phase for key, row in found.items()} == {
+    assert {key[0]: row["phase"] for key, row in found.items()} == {
         "lives": "initialized",
         "deleted": "orphan",
         "newer": "orphan",
     }
 
 
-def test_what_the_dump_lacks_is_said(spark: SparkSession) -> None:
+def test_what_the_dump_lacks_is_said() -> None:
     claimed = {"a": [0, 1, 2, 3]}
     found = replayed(
-        spark,
         {
             "share_snapshot": [snapshot(10, ("shop", "a", 0)), snapshot(30, ("shop", "a", 1))],
             "share_update": [
@@ -457,13 +441,13 @@ def test_what_the_dump_lacks_is_said(spark: SparkSession) -> None:
         },
         Coverage({(TOPIC, 0): 20}, {TOPIC: 50}, {TOPIC: frozenset(range(1, 50))}),
     )
-    assert {key[2]: row.missing for key, row in found.items()} == {
+    assert {key[2]: row["missing"] for key, row in found.items()} == {
         0: "records between its snapshot and its last update are not in the dump",
         1: "updates of it build on a snapshot that is not in the dump",
         2: "the snapshot that its updates build on is not in the dump",
         3: "its state belongs to __share_group_state-18, of which this dump has no copy",
     }
-    assert not any(row.complete for row in found.values())
+    assert not any(row["complete"] for row in found.values())
 
 
 HOME_OF_MINE = (GROUPS_TOPIC, 12)
@@ -480,16 +464,16 @@ DAMAGED = Coverage({HOME_OF_MINE: 8}, {GROUPS_TOPIC: 50}, losses=LOSSES)
     ],
 )
 def test_state_is_no_orphan_where_what_claims_it_may_be_lost(
-    spark: SparkSession, coverage: Coverage, missing: str
+    coverage: Coverage, missing: str
 ) -> None:
     snapshots = [snapshot(0, ("my-group", "a", 0)), snapshot(1, ("gruppe-ä", "a", 0))]
-    found = replayed(spark, {"share_snapshot": snapshots}, coverage)
+    found = replayed({"share_snapshot": snapshots}, coverage)
     mine, other = found["my-group", "a", 0], found["gruppe-ä", "a", 0]
-    assert (mine.phase, mine.complete) == ("unknown", False)
-    assert mine.missing.startswith(missing)
-    assert (other.phase, other.complete) == ("orphan", True)
+    assert (mine["phase"], mine["complete"]) == ("unknown", False)
+    assert mine["missing"].startswith(missing)
+    assert (other["phase"], other["complete"]) == ("orphan", True)
 
 
-def test_a_topic_without_a_known_name_has_none(spark: SparkSession) -> None:
-    found = replayed(spark, {"share_snapshot": [snapshot(0, ORDERS)]}, topics={"other": "x"})
-    assert found[ORDERS].topic is None
+def test_a_topic_without_a_known_name_has_none() -> None:
+    found = replayed({"share_snapshot": [snapshot(0, ORDERS)]}, topics={"other": "x"})
+    assert found[ORDERS]["topic"] is None
