@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from analytics.replay.log.as_of import Decoded
 
 INITIALIZED, INITIALIZING, DELETING, ORPHAN = "initialized", "initializing", "deleting", "orphan"
@@ -35,8 +37,7 @@ def claims_of(decoded: Decoded) -> pl.DataFrame:
     """Return what whole groups claim; the columns are `CLAIMS`.
 
     `initialized` and `initializing` are of partitions, `deleting` is of topics. `pictured` has
-    the offset of the last record of a group's picture, be it a tombstone. Claims of several
-    buckets of groups, one behind the other, are the claims of all.
+    the offset of the last record of a group's picture, be it a tombstone.
     """
     pictures, living = _last_records(decoded[_PICTURES]), _last_records(decoded[_METADATA])
     told = pictures.filter(~pl.col("is_tombstone")).unnest("value")
@@ -54,6 +55,11 @@ def claims_of(decoded: Decoded) -> pl.DataFrame:
         )
         for frame in rows
     )
+
+
+def merged_claims(claims: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return the claims of all groups, from those of buckets of whole groups."""
+    return pl.concat(claims)
 
 
 def claimed_partitions(claims: pl.DataFrame) -> pl.DataFrame:

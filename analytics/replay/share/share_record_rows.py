@@ -36,7 +36,7 @@ def share_record_rows(decoded: Decoded) -> pl.DataFrame:
     )
 
 
-def share_archives(decoded: Decoded) -> pl.DataFrame:
+def archives(decoded: Decoded) -> pl.DataFrame:
     """Return updates that archive records, as `share_events` takes them: `archived` has ranges."""
     is_archived = pl.element().struct.field("delivery_state") == ARCHIVED
     ranges = pl.col("value").struct.field("state_batches")
