@@ -7,7 +7,7 @@ workspace once that was replayed.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.command import GROUPSCOPE, run_command
@@ -44,16 +44,38 @@ def run(data: Data) -> list[Report]:
 
 def _of_bundled(data: Data) -> Report:
     workspace = _replayed(BUNDLED, data.folder / "bundled")
-    contestants = [
-        _decoding(BUNDLED, data.folder),
+    asked = [
         *(
             _asking(name, BUNDLED, options, data.folder)
             for name, (options, _, _) in _OF_THE_DUMP.items()
         ),
         *(_asking(name, workspace, options) for name, (options, _, _) in _OF_THE_WORKSPACE.items()),
     ]
-    times = interleaved(contestants, data.rounds)
-    report = Report(f"Commands on {size_of(BUNDLED) / 1e6:,.1f} MB, whole processes")
+    wanted = {
+        name: (most, aim) for name, (_, most, aim) in (_OF_THE_DUMP | _OF_THE_WORKSPACE).items()
+    }
+    return _beside_decode(BUNDLED, asked, wanted, data)
+
+
+def _at_scale(dump: Path, data: Data) -> Report:
+    workspace = _replayed(dump, data.folder / "large")
+    asked = [
+        _asking("replay", dump, (), data.folder),
+        *(_asking(name, workspace, options) for name, options in _AT_SCALE.items()),
+    ]
+    wanted = dict.fromkeys(_AT_SCALE, (_QUESTION_AT_SCALE, None))
+    return _beside_decode(dump, asked, {"replay": (_REPLAY_AT_SCALE, None), **wanted}, data)
+
+
+def _beside_decode(
+    dump: Path,
+    asked: Sequence[Contestant],
+    wanted: Mapping[str, tuple[float, float | None]],
+    data: Data,
+) -> Report:
+    """Time commands beside `decode`; by name the most times that it takes, and what is hoped."""
+    times = interleaved([_asking("decode", dump, (), data.folder), *asked], data.rounds)
+    report = Report(f"Commands on {size_of(dump) / 1e6:,.1f} MB, whole processes")
     report.figures = [
         Figure(
             f"{name}, of the time of decode",
@@ -61,28 +83,7 @@ def _of_bundled(data: Data) -> Report:
             at_most=most,
             aim=aim,
         )
-        for name, (_, most, aim) in (_OF_THE_DUMP | _OF_THE_WORKSPACE).items()
-    ]
-    report.add_times(times)
-    return report
-
-
-def _at_scale(dump: Path, data: Data) -> Report:
-    workspace = _replayed(dump, data.folder / "large")
-    contestants = [
-        _decoding(dump, data.folder),
-        _asking("replay", dump, (), data.folder),
-        *(_asking(name, workspace, options) for name, options in _AT_SCALE.items()),
-    ]
-    times = interleaved(contestants, data.rounds)
-    report = Report(f"Commands on {size_of(dump) / 1e6:,.1f} MB, whole processes")
-    report.figures = [
-        Figure(
-            f"{name}, of the time of decode",
-            ratio(times[name].wall, times["decode"].wall),
-            at_most=_REPLAY_AT_SCALE if name == "replay" else _QUESTION_AT_SCALE,
-        )
-        for name in ("replay", *_AT_SCALE)
+        for name, (most, aim) in wanted.items()
     ]
     report.add_times(times)
     return report
@@ -91,10 +92,6 @@ def _at_scale(dump: Path, data: Data) -> Report:
 def _replayed(dump: Path, out: Path) -> Path:
     run_command([str(GROUPSCOPE), "replay", str(dump), "--out", str(out)], codes=_ENDED)
     return out
-
-
-def _decoding(dump: Path, folder: Path) -> Contestant:
-    return _asking("decode", dump, (), folder)
 
 
 def _asking(

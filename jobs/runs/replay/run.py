@@ -26,7 +26,6 @@ from analytics.tables.decoded_workspace import (
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
 from jobs.cli import assumptions
 from jobs.cli.topic_ids import read_topic_ids
-from jobs.runs.decode.run import DONE, DecodeResult, decode_into
 from jobs.runs.replay.followed_lines import sentences
 from jobs.spark.session import one_session, spark_session
 
@@ -35,8 +34,10 @@ if TYPE_CHECKING:
 
     from analytics.workspace import Part, Staging
     from jobs.cli.console import Console
+    from jobs.runs.decode.run import DecodeResult
 
 _OF_NAMES = ("groups", "exclude_groups", "data_topics")
+_DONE = 0
 _FILTERS = (*_OF_NAMES, "topics", "partitions")
 
 
@@ -123,7 +124,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
         raise
-    return ReplayResult(manifest, result.exit_code(None) if result else DONE)
+    return ReplayResult(manifest, result.exit_code(None) if result else _DONE)
 
 
 def _on_spark(
@@ -162,5 +163,8 @@ def _decoded(
         given = Workspace(found.workspaces[0])
         refuse_without_records(given)
         return decoded_workspace(given), None
+    # Heavy, as Spark is: what is decoded already is replayed without.
+    from jobs.runs.decode.run import decode_into  # noqa: PLC0415
+
     result = decode_into(out, console, inputs=inputs, master=master, conf=conf, **selection)
     return Workspace(out), result
