@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from analytics.replay.log.coverage import Coverage
 from tests.support.told_offset_history import told_offset_history
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 OFFSETS = "__consumer_offsets"
 LOST_UNTIL = 10
@@ -47,23 +46,26 @@ def records() -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def test_behind_a_loss_only_what_is_written_there_says_what_the_group_was(
-    spark: SparkSession,
-) -> None:
+def steps_back(history: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    back = history.filter(pl.col("advance") < 0)
+    return {each["group_id"]: each for each in back.iter_rows(named=True)}
+
+
+def test_behind_a_loss_only_what_is_written_there_says_what_the_group_was() -> None:
     lost = {
         (OFFSETS, partition): LOST_UNTIL
         for partition, (_, is_lost) in enumerate(LOGS.values())
         if is_lost
     }
     coverage = Coverage(complete_from=lost, shown_from=lost)
-    history = told_offset_history(spark, records(), "4.3", coverage)
-    back = {each.group_id: each for each in history.where("advance < 0").collect()}
+    history = told_offset_history(records(), "4.3", coverage)
+    back = steps_back(history)
     assert back.keys() == LOGS.keys()
-    causes = {name: each.cause for name, each in back.items()}
+    causes = {name: each["cause"] for name, each in back.items()}
     assert causes == {
         name: "committed_while_empty" if name in EXPLAINED else "unknown" for name in LOGS
     }
-    origins = {name: each.origin for name, each in back.items()}
+    origins = {name: each["origin"] for name, each in back.items()}
     assert origins == {name: "admin_or_simple" if name in EXPLAINED else "unknown" for name in LOGS}
 
 
@@ -78,9 +80,7 @@ COMPACTED = {
 }
 
 
-def test_compaction_leaves_what_a_classic_group_was_but_not_what_followed_a_tombstone(
-    spark: SparkSession,
-) -> None:
+def test_compaction_leaves_what_a_classic_group_was_but_not_what_followed_a_tombstone() -> None:
     """A broker of 4.1.2 converted a group; of the consumer group in between nothing was left."""
     found: dict[str, list[dict[str, Any]]] = {"offset_commit": []}
     for partition, (name, (table, changed, _, _)) in enumerate(COMPACTED.items()):
@@ -92,9 +92,9 @@ def test_compaction_leaves_what_a_classic_group_was_but_not_what_followed_a_tomb
             of = {"group": name, "topic": "t", "partition": 0}
             found["offset_commit"].append(row(partition, offset, of, {"offset": committed}))
     shown = {(OFFSETS, at): until for at, (_, _, until, _) in enumerate(COMPACTED.values())}
-    history = told_offset_history(spark, found, "4.3", Coverage(shown_from=shown))
-    back = {each.group_id: each for each in history.where("advance < 0").collect()}
-    assert {name: back[name].origin for name in COMPACTED} == {
+    history = told_offset_history(found, "4.3", Coverage(shown_from=shown))
+    back = steps_back(history)
+    assert {name: back[name]["origin"] for name in COMPACTED} == {
         name: "admin_or_simple" if is_told else "unknown"
         for name, (*_, is_told) in COMPACTED.items()
     }
