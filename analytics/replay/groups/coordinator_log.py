@@ -8,272 +8,161 @@ group holds the items of all its members, the records of other groups those of o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.replay.graph import TableStep
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
-    CONSUMER,
     CURRENT,
     GROUP,
+    GROUP_KEY,
     KINDS,
     MEMBER,
     MEMBER_ROLES,
     STREAMS,
-    TARGET,
     TOPOLOGY,
     Kind,
 )
-from analytics.replay.groups.item_kinds import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
 from analytics.replay.groups.member_details import DETAILS, details, is_unread
-from analytics.replay.log.as_of import Decoded
+from analytics.replay.groups.record_items import (
+    ABOUT,
+    ITEM,
+    ROW,
+    about_member,
+    members_of_classic,
+    record_items,
+)
+from analytics.replay.log.meanings import TIME, text
 from analytics.replay.log.record_position import POSITION
-from analytics.replay.log.stored_values import text
-from analytics.replay.union import union_all
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from analytics.replay.log.as_of import Decoded
 
-NO_PARTITION = -1
-ROLES = ("active", "standby", "warmup")
-ABOUT = "struct<group_instance_id:string,client_id:string,client_host:string>"
-ITEMS = (
-    "array<struct<member_id:string,kind:string,role:string,subtopology_id:string,topic:string,"
-    f"topic_id:string,partitions:array<int>,about:{ABOUT}>>"
-)
-SAID = {
-    "epoch": "int",
-    "member_state": "int",
-    "previous_epoch": "int",
-    "protocol": "string",
-    "leader": "string",
-    "protocol_type": "string",
-    "state_ms": "bigint",
-    "unread": "int",
-    "validated_epoch": "int",
-    "members": DETAILS,
+SAID: Final = {
+    "epoch": pl.Int32(),
+    "member_state": pl.Int32(),
+    "previous_epoch": pl.Int32(),
+    "protocol": pl.String(),
+    "leader": pl.String(),
+    "protocol_type": pl.String(),
+    "state_ms": pl.Int64(),
+    "unread": pl.Int32(),
+    "validated_epoch": pl.Int32(),
+    "members": pl.List(DETAILS),
     "about": ABOUT,
-    "items": ITEMS,
+    "items": pl.List(ITEM),
 }
 """What a record may say; null where it does not."""
+LOG: Final = pl.Schema(
+    {
+        GROUP_KEY[0]: pl.Int32(),
+        GROUP_KEY[1]: pl.String(),
+        "kind": pl.Int32(),
+        "family": pl.String(),
+        "role": pl.String(),
+        "creates": pl.Boolean(),
+        "record_type": pl.Int16(),
+        "member_id": pl.String(),
+        "offset": pl.Int64(),
+        "timestamp": TIME,
+        "batch": pl.Int64(),
+        "batch_offset": pl.Int64(),
+        "is_tombstone": pl.Boolean(),
+        "position": pl.Struct(
+            dict(zip(POSITION, (pl.Int32(), pl.String(), pl.String(), pl.Int64()), strict=True))
+        ),
+        **SAID,
+    }
+)
 
 
-def coordinator_log(decoded: Decoded) -> DataFrame:
+def coordinator_log(decoded: Decoded) -> pl.DataFrame:
     """Gather the records of all groups with what they say.
 
     Returns:
-        `coordinator_partition`, `group_id`, `kind` (int: its place in `KINDS`), `family`, `role`,
-        `creates`, `record_type`,
-        `member_id`, `offset`, `timestamp`, `batch` (tells which records were written together),
-        `batch_offset`, `is_tombstone`, `position` (a struct of `POSITION`) and the columns of
-        `SAID`.
+        `LOG`: `coordinator_partition`, `group_id`, `kind` (its place in `KINDS`), `family`, `role`,
+        `creates`, `record_type`, `member_id`, `offset`, `timestamp`, `batch` (tells which records
+        were written together), `batch_offset`, `is_tombstone`, `position` (a struct of `POSITION`)
+        and the columns of `SAID`.
     """
-    return union_all(
-        _told(decoded[name], number, kind) for number, (name, kind) in enumerate(KINDS.items())
-    )
+    told = [_told(decoded[name], number, kind) for number, (name, kind) in enumerate(KINDS.items())]
+    return pl.concat([LOG.to_frame(), *told], how="diagonal")
 
 
-def _kept(decoded: Decoded) -> DataFrame:
-    return coordinator_log(decoded).localCheckpoint()
-
-
-COORDINATOR_LOG = TableStep("coordinator_log", _kept, ("cut",))
+COORDINATOR_LOG = TableStep("coordinator_log", coordinator_log, ("cut",))
 """What both the state and the history of groups are made of."""
 
 
-def _told(records: DataFrame, number: int, kind: Kind) -> DataFrame:
-    said = _said(kind)
-    group = "key.group" if kind.family == CLASSIC else "key.group_id"
-    member = F.col("key.member_id") if kind.role in MEMBER_ROLES else F.lit(None)
-    return records.select(
-        F.col("partition").alias("coordinator_partition"),
-        F.col(group).alias("group_id"),
-        F.lit(number).alias("kind"),
-        F.lit(kind.family).alias("family"),
-        F.lit(kind.role).alias("role"),
-        F.lit(kind.creates).alias("creates"),
+def _told(records: pl.DataFrame, number: int, kind: Kind) -> pl.DataFrame:
+    records = records.with_row_index(ROW)
+    key = pl.col("key").struct
+    told = records.select(
+        ROW,
+        pl.col("partition").alias(GROUP_KEY[0]),
+        key.field("group" if kind.family == CLASSIC else "group_id").alias(GROUP_KEY[1]),
+        pl.lit(number, pl.Int32()).alias("kind"),
+        pl.lit(kind.family).alias("family"),
+        pl.lit(kind.role).alias("role"),
+        pl.lit(kind.creates).alias("creates"),
         "record_type",
-        member.cast("string").alias("member_id"),
         "offset",
         "timestamp",
         # Archived rows do not name their batch; what was written together has one time.
-        F.coalesce("batch_offset", -F.unix_micros("timestamp"), "offset").alias("batch"),
+        pl.coalesce("batch_offset", -pl.col("timestamp").dt.epoch("us"), "offset").alias("batch"),
         "batch_offset",
         "is_tombstone",
-        F.struct(*POSITION).alias("position"),
-        *(said.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in SAID.items()),
+        pl.struct(POSITION).alias("position"),
+        *(each.cast(LOG[name]).alias(name) for name, each in _said(kind).items()),
     )
+    return _with_lists(told, records, kind).drop(ROW)
 
 
-def _said(kind: Kind) -> dict[str, Column]:
-    value = F.col("value")
-    if kind.role == GROUP:
-        return _classic_group() if kind.family == CLASSIC else _group(kind)
-    if kind.role == MEMBER:
-        return _member(kind)
-    if kind.role == CURRENT:
-        return {
-            "epoch": value["member_epoch"],
-            "previous_epoch": value["previous_member_epoch"],
-            "member_state": value["state"],
-            "items": _when_valued(F.concat(F.array(_there()), *_current(kind))),
-        }
-    if kind.role == TARGET:
-        return {"items": _when_valued(F.concat(*_target(kind)))}
-    numbers = {ASSIGNMENT_EPOCH: "assignment_epoch", TOPOLOGY: "epoch"}
-    return {"epoch": value[numbers[kind.role]]} if kind.role in numbers else {}
-
-
-def _classic_group() -> dict[str, Column]:
-    value = F.col("value")
-    return {
-        "epoch": value["generation"],
-        "protocol": text(value["protocol"]),
-        "leader": text(value["leader"]),
-        "protocol_type": text(value["protocol_type"]),
-        "state_ms": value["current_state_timestamp"],
-        "members": details(CLASSIC),
-        "unread": F.size(F.filter(value["members"], is_unread)),
-        "items": F.flatten(F.transform(value["members"], _classic_items)),
+def _said(kind: Kind) -> dict[str, pl.Expr]:
+    """Return what records of a kind say besides lists."""
+    value, key = pl.col("value").struct, pl.col("key").struct
+    said = {"member_id": key.field("member_id")} if kind.role in MEMBER_ROLES else {}
+    epochs = {
+        GROUP: "generation" if kind.family == CLASSIC else "epoch",
+        ASSIGNMENT_EPOCH: "assignment_epoch",
+        TOPOLOGY: "epoch",
+        CURRENT: "member_epoch",
     }
-
-
-def _group(kind: Kind) -> dict[str, Column]:
-    value = F.col("value")
-    said = {"epoch": value["epoch"]}
-    if kind.family == STREAMS:
-        said["validated_epoch"] = value["validated_topology_epoch"]
+    if kind.role in epochs:
+        said["epoch"] = value.field(epochs[kind.role])
+    if kind.role == GROUP and kind.family == CLASSIC:
+        said |= {name: text(value.field(name)) for name in ("protocol", "leader", "protocol_type")}
+        said["state_ms"] = value.field("current_state_timestamp")
+    elif kind.role == GROUP and kind.family == STREAMS:
+        said["validated_epoch"] = value.field("validated_topology_epoch")
+    elif kind.role == CURRENT:
+        said["previous_epoch"] = value.field("previous_member_epoch")
+        said["member_state"] = value.field("state")
+    elif kind.role == MEMBER:
+        said["about"] = about_member(kind)
     return said
 
 
-def _member(kind: Kind) -> dict[str, Column]:
-    value = F.col("value")
-    if kind.family == STREAMS:
-        names, regex, instance = F.lit(None), F.lit(""), value["instance_id"]
+def _with_lists(told: pl.DataFrame, records: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+    """Add to records what they list: nothing where they hold nothing, null where they cannot."""
+    if kind.family == CLASSIC:
+        holds = pl.col("value").struct.field("members").is_not_null()
+        members = members_of_classic(records)
+        unread = members.group_by(ROW).agg(is_unread().sum().cast(SAID["unread"]).alias("unread"))
+        held = {"members": details(records, members, kind), "unread": unread}
+    elif kind.role in MEMBER_ROLES:
+        holds, members, held = ~pl.col("is_tombstone"), pl.DataFrame(), {}
+        if kind.role == MEMBER:
+            held["members"] = details(records, members, kind)
     else:
-        names, regex = value["subscribed_topic_names"], F.lit("")
-        instance = F.lit(None)
-        if "consumer" in kind.family:
-            regex, instance = value["subscribed_topic_regex"], value["instance_id"]
-    about = F.struct(
-        instance.cast("string").alias("group_instance_id"),
-        value["client_id"].alias("client_id"),
-        value["client_host"].alias("client_host"),
-    )
-    subscribed = _subscribed(F.lit(None).cast("string"), names, regex, F.lit(None).cast(ABOUT))
-    return {
-        "about": F.when(~F.col("is_tombstone"), about),
-        "members": details(kind.family),
-        "items": _when_valued(F.array(_there(), subscribed, *_named(kind))),
-    }
-
-
-def _classic_items(member: Column) -> Column:
-    """Return the items of one member in a snapshot of a classic group."""
-    who = member["member_id"]
-    about = F.struct(
-        member["group_instance_id"].alias("group_instance_id"),
-        member["client_id"].alias("client_id"),
-        member["client_host"].alias("client_host"),
-    )
-    topics = member["subscription_decoded"]["topics"]
-    given = F.transform(
-        F.coalesce(
-            member["assignment_decoded"]["assigned_partitions"],
-            F.array().cast("array<struct<topic:string,partitions:array<int>>>"),
-        ),
-        lambda each: _item(
-            CURRENT, each["partitions"], member_id=who, topic=each["topic"], about=about
-        ),
-    )
-    return F.concat(
-        F.array(
-            _item(PRESENCE, F.array(F.lit(NO_PARTITION)), member_id=who, about=about),
-            _subscribed(who, topics, F.lit(""), about),
-        ),
-        given,
-    )
-
-
-def _there() -> Column:
-    return _item(PRESENCE, F.array(F.lit(NO_PARTITION)))
-
-
-def _subscribed(who: Column, topics: Column, regex: Column, about: Column) -> Column:
-    """Return a subscription as an item: its words stand where a topic's name does."""
-    names = F.coalesce(topics.cast("array<string>"), F.array().cast("array<string>"))
-    words = F.concat_ws(" ", F.concat_ws(",", F.array_sort(names)), F.coalesce(regex, F.lit("")))
-    return _item(
-        SUBSCRIPTION, F.array(F.lit(NO_PARTITION)), member_id=who, topic=words, about=about
-    )
-
-
-def _named(kind: Kind) -> list[Column]:
-    """Return the assignor that a member of a consumer group names, or none, as an item."""
-    if kind.family != CONSUMER:
-        return []
-    name = text(F.col("value.server_assignor"))
-    nowhere = F.array().cast("array<int>")
-    partitions = F.when(name.isNull(), nowhere).otherwise(F.array(F.lit(NO_PARTITION)))
-    return [_item(ASSIGNOR, partitions, topic=name)]
-
-
-def _current(kind: Kind) -> list[Column]:
-    if kind.family == STREAMS:
-        return [
-            *_tasks(CURRENT, "_tasks"),
-            *_tasks(PENDING, "_tasks_pending_revocation"),
-        ]
-    lists = [_partitions(CURRENT, F.col("value.assigned_partitions"))]
-    if kind.family == "consumer":
-        lists.append(_partitions(PENDING, F.col("value.partitions_pending_revocation")))
-    return lists
-
-
-def _target(kind: Kind) -> list[Column]:
-    if kind.family == STREAMS:
-        return _tasks(TARGET, "_tasks")
-    return [_partitions(TARGET, F.col("value.topic_partitions"))]
-
-
-def _partitions(kind: str, topics: Column) -> Column:
-    items = F.transform(
-        topics, lambda each: _item(kind, each["partitions"], topic_id=each["topic_id"])
-    )
-    return F.coalesce(items, F.array().cast(ITEMS))
-
-
-def _tasks(kind: str, suffix: str) -> list[Column]:
-    return [_tasks_in_role(kind, role, F.col(f"value.{role}{suffix}")) for role in ROLES]
-
-
-def _tasks_in_role(kind: str, role: str, tasks: Column) -> Column:
-    items = F.transform(
-        tasks,
-        lambda each: _item(
-            kind, each["partitions"], role=role, subtopology_id=each["subtopology_id"]
-        ),
-    )
-    return F.coalesce(items, F.array().cast(ITEMS))
-
-
-def _item(
-    kind: str, partitions: Column, about: Column | None = None, **which: Column | str
-) -> Column:
-    names = ("role", "subtopology_id", "topic", "topic_id")
-    given = {name: F.lit(each) if isinstance(each, str) else each for name, each in which.items()}
-    nothing = F.lit(None).cast("string")
-    return F.struct(
-        given.get("member_id", nothing).alias("member_id"),
-        F.lit(kind).alias("kind"),
-        *(given.get(name, nothing).cast("string").alias(name) for name in names),
-        partitions.alias("partitions"),
-        (F.lit(None).cast(ABOUT) if about is None else about).alias("about"),
-    )
-
-
-def _when_valued(items: Column) -> Column:
-    return F.when(~F.col("is_tombstone"), items)
+        return told
+    held["items"] = record_items(records, members, kind)
+    there = records.select(holds.alias("holds")).to_series()
+    for name, each in held.items():
+        nothing = pl.lit(0 if name == "unread" else [], dtype=SAID[name])
+        told = told.join(each, ROW, "left", maintain_order="left").with_columns(
+            pl.when(there).then(pl.col(name).fill_null(nothing))
+        )
+    return told

@@ -1,27 +1,26 @@
-"""The fold of group records on Spark: each partition of ``__consumer_offsets`` is one log."""
+"""The fold of group records as frames: each partition of ``__consumer_offsets`` is one log."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-import pyspark.sql.functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
+import polars as pl
+import pyarrow as pa
 
 from analytics.replay.groups.columns import COMMIT, RECORDS, STATE
-from analytics.replay.groups.fold import group_state
+from analytics.replay.groups.fold import AT_ONCE, group_state
 from analytics.replay.groups.group_records import GROUP, GROUP_KEY
-from analytics.replay.log.latest import later
-from analytics.spark_worker import on_worker
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.latest import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
-
     from analytics.replay.log.as_of import Decoded
     from analytics.replay.log.rules import ReplayRules
+
+_KINDS: Final = ("a_group", "a_member", "an_assignment")
 
 
 @dataclass(frozen=True)
@@ -35,40 +34,37 @@ class GroupState:
             make a group, before 4.0.
     """
 
-    rows: DataFrame
-    committed: DataFrame | None
+    rows: pl.DataFrame
+    committed: pl.DataFrame | None
 
-    def told(self, what: str) -> DataFrame:
+    def told(self, what: str) -> pl.DataFrame:
         """Return the rows of one kind: `GROUP_KEY` and the columns of ``what``."""
-        return self.rows.where(F.col(what).isNotNull()).select(*GROUP_KEY, f"{what}.*")
+        return self.rows.filter(pl.col(what).is_not_null()).select(*GROUP_KEY, what).unnest(what)
 
 
-def folded_groups(log: DataFrame, decoded: Decoded, rules: ReplayRules) -> GroupState:
-    """Fold the records about groups; several tables are made of it, so it is kept.
+def folded_groups(log: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> GroupState:
+    """Fold the records about groups.
 
     Args:
         log: Of `coordinator_log`, cut at an instant.
-        decoded: The decoded tables, cut likewise.
+        decoded: The decoded tables, cut likewise, of the same groups.
         rules: Of the release.
     """
-    records, committed = log.select("*", "position.leader_epoch").select(*RECORDS.names), None
+    records = log.with_columns(pl.col("position").struct.field("leader_epoch")).select(
+        RECORDS.names
+    )
+    committed = None
     if rules.groups_end_by_tombstones:
-        committed = _committed(decoded["offset_commit"], log).localCheckpoint()
-        made = committed.withColumn("kind", F.lit(COMMIT)).withColumn(
-            "is_tombstone", F.lit(col=False)
+        committed = _committed(decoded["offset_commit"], log)
+        made = committed.with_columns(
+            kind=pl.lit(COMMIT, pl.Int32()), is_tombstone=pl.lit(value=False)
         )
-        records = records.unionByName(made, allowMissingColumns=True)
-
-    @on_worker
-    def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from group_state(batches, rules)
-
-    in_order = records.repartition(GROUP_KEY[0]).sortWithinPartitions(GROUP_KEY[0], "offset")
-    rows = in_order.mapInArrow(fold, from_arrow_schema(STATE)).localCheckpoint()
-    return GroupState(rows, committed)
+        records = pl.concat([records, made], how="diagonal")
+    rows = pa.Table.from_batches(group_state(_in_order(records), rules), STATE)
+    return GroupState(polars_rows(rows), committed)
 
 
-def groups_gone(state: GroupState) -> DataFrame | None:
+def groups_gone(state: GroupState) -> pl.DataFrame | None:
     """Return the groups whose offsets outlive them: nothing is answered for them.
 
     The tombstone of a group leaves its offsets in memory (``OffsetMetadataManager``), where
@@ -78,27 +74,34 @@ def groups_gone(state: GroupState) -> DataFrame | None:
     """
     if state.committed is None:
         return None
-    return state.rows.where(
-        "a_group is null and a_member is null and an_assignment is null"
-    ).select(*GROUP_KEY)
+    return state.rows.filter(pl.all_horizontal(pl.col(_KINDS).is_null())).select(GROUP_KEY)
 
 
-def _committed(commits: DataFrame, log: DataFrame) -> DataFrame:
+def _in_order(records: pl.DataFrame) -> Iterator[pa.RecordBatch]:
+    """Yield rows of `RECORDS` partition after partition; only some lie there as Arrow at a time."""
+    order = records.select(pl.arg_sort_by(GROUP_KEY[0], "offset")).to_series()
+    for start in range(0, len(order), AT_ONCE):
+        yield from arrow_rows(records[order.slice(start, AT_ONCE)]).combine_chunks().to_batches()
+
+
+def _committed(commits: pl.DataFrame, log: pl.DataFrame) -> pl.DataFrame:
     """Return the first commit of each group since a tombstone of a group, of any type."""
     removed = (
-        log.where((F.col("role") == GROUP) & F.col("is_tombstone"))
-        .groupBy(*GROUP_KEY)
-        .agg(F.max("offset").alias("removed_at"))
+        log.filter((pl.col("role") == GROUP) & pl.col("is_tombstone"))
+        .group_by(GROUP_KEY)
+        .agg(removed_at=pl.col("offset").max())
     )
     return (
-        commits.where("not is_tombstone")
+        commits.lazy()
+        .filter(~pl.col("is_tombstone"))
         .select(
-            F.col("partition").alias("coordinator_partition"),
-            F.col("key.group").alias("group_id"),
+            pl.col("partition").alias(GROUP_KEY[0]),
+            pl.col("key").struct.field("group").alias(GROUP_KEY[1]),
             "offset",
         )
-        .join(F.broadcast(removed), list(GROUP_KEY), "left")
-        .where(later(F.col("offset"), F.col("removed_at")))
-        .groupBy(*GROUP_KEY)
-        .agg(F.min("offset").alias("offset"))
+        .join(removed.lazy(), GROUP_KEY, "left")
+        .filter(pl.col("offset") > pl.col("removed_at").fill_null(NEVER))
+        .group_by(GROUP_KEY)
+        .agg(pl.col("offset").min())
+        .collect()
     )

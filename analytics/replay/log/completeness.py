@@ -8,29 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.losses import may_be_superseded, with_missing
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from analytics.replay.log.coverage import Coverage
 
 NO_GROUP_RECORD = "the group's own record is not in the dump"
 
 
-def with_completeness(rows: DataFrame, coverage: Coverage) -> DataFrame:
+def with_completeness(rows: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     """Add `complete` and `missing` to groups.
 
     Args:
         rows: Has `coordinator_partition`, `group_type`, `record_offset` and `known_from`.
         coverage: What the dump holds.
     """
+    unnamed = pl.col("record_offset").is_null() & (pl.col("group_type") != "simple")
+    without_record = pl.when(unnamed).then(pl.lit(NO_GROUP_RECORD))
     # The record at `known_from` is there; those behind it may not be.
-    lost = may_be_superseded(coverage, F.col("known_from") + 1)
-    return with_missing(rows, F.concat_ws("; ", _without_record(), lost))
-
-
-def _without_record() -> Column:
-    unnamed = F.col("record_offset").isNull() & (F.col("group_type") != "simple")
-    return F.when(unnamed, NO_GROUP_RECORD)
+    lost = may_be_superseded(coverage, pl.col("known_from") + 1)
+    missing = pl.concat_str(without_record, lost, separator="; ", ignore_nulls=True)
+    return with_missing(rows, missing)
