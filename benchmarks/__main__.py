@@ -28,7 +28,6 @@ BENCHMARKS = (
     *(
         "offsets_replay",
         "share_replay",
-        "small_replay",
         "usage",
         "asking",
         "assignors",

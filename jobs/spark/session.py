@@ -19,13 +19,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analytics.decode.run.workload import QUERIES_BY_SIZE
 from analytics.libraries_later import release_libraries
 from analytics.spark_worker import OWN
 from jobs.cli.console import Console
 from jobs.cli.errors import EnvironmentUnfitError
 from jobs.spark.java import java_problem
-from jobs.spark.jvm_calls import send_less
 from jobs.spark.jvm_options import jvm_options
 from jobs.spark.machine import heap_megabytes
 
@@ -54,17 +52,9 @@ LOCALLY = {
 }
 """What suits one process on one machine: no port for others."""
 
-BY_SIZE = {
-    **QUERIES_BY_SIZE,
-    # What each operator of each task takes, and zeroes, before it has seen a row; 64 MB by default.
-    "spark.buffer.pageSize": ("1m", "16m"),
-}
-"""What suits a few megabytes on one machine, where planning a query costs more than running it, and
-what suits all else there: also Spark's own defaults are named, because a JVM remembers the
-settings of its first session."""
-
-LEAVES = "spark.sql.leafNodeDefaultParallelism"
-"""Tasks that hand over the rows of each table that is held as values; by default one a core."""
+PAGES = {True: "1m", False: "16m"}
+"""What each operator of each task takes, and zeroes, before it has seen a row; 64 MB by default.
+Of logs, which need no query, it is little."""
 
 CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
 """Where `class_archive` keeps Spark's classes; a JVM that it does not suit leaves it alone."""
@@ -95,7 +85,7 @@ def spark_session(
         console: Where its start is told; `verbose` lets Spark's own words through.
         master: Spark master; None for `local[*]`. Under spark-submit what it gave wins.
         conf: Settings of the person who called, stronger than ours.
-        small: The work is done in seconds; on one machine Spark is set up for that.
+        small: Spark only hands out tasks; on one machine it is set up for that.
 
     Raises:
         EnvironmentUnfitError: No Java that Spark runs on, or Spark did not start.
@@ -182,11 +172,6 @@ def _session(
         )
         session = _started(settings, submitted=submitted, stack=stack, console=console)
         stack.callback(_stop, session)
-        is_local = settings["spark.master"].startswith("local")
-        if small and is_local and not submitted and session.conf.get(LEAVES, None) is None:
-            # Set on the session: of the JVM's settings the next one, of any size, would inherit it,
-            # and what all cores are is Spark's to find out.
-            session.conf.set(LEAVES, "1")
         yield session
 
 
@@ -203,7 +188,7 @@ def _settings(
     settings = {"spark.app.name": "groupscope", "spark.master": master, **ALWAYS}
     jvm = []
     if not submitted and master.startswith("local"):
-        settings |= {name: values[0 if small else 1] for name, values in BY_SIZE.items()}
+        settings["spark.buffer.pageSize"] = PAGES[small]
         # Workers would take the first python3 of PATH, which need not have groupscope in it.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         settings |= LOCALLY | _sockets()
@@ -259,10 +244,7 @@ def _started(
             for key, value in settings.items():
                 if not submitted or not spark_conf.contains(key):
                     spark_conf.set(key, value)
-            session = SparkSession.builder.config(conf=spark_conf).getOrCreate()
-            if not submitted and settings["spark.master"].startswith("local"):
-                send_less(session)
-            return session
+            return SparkSession.builder.config(conf=spark_conf).getOrCreate()
     except Py4JJavaError as error:
         reason = str(error.java_exception.getMessage()).partition("\n")[0]
         raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         ("spark.sql.python.filterPushdown.enabled", "true"),
         ("spark.ui.enabled", "false"),
         ("spark.driver.host", "127.0.0.1"),
-        ("spark.sql.leafNodeDefaultParallelism", "1"),
     ],
 )
 def test_what_tables_rely_on_is_set(spark: SparkSession, setting: str, value: str) -> None:
