@@ -57,13 +57,11 @@ def check_histories(seed: int, histories: int) -> None:
     as_of = AsOf({(TOPIC, partition): end for partition, end in ends.items()})
     found = {}
     for row in share_states(cut_all(decoded, as_of)).iter_rows(named=True):
-        values = row["asDict"]()
-        values["batches"] = tuple(CutBatch(**each) for each in row["batches"])
+        key = row["group_id"], row["topic_id"], row["partition"]
+        row["batches"] = tuple(CutBatch(**each) for each in row["batches"])
         for name in ("create_timestamp", "write_timestamp"):
-            values[name] = milliseconds(values[name])
-        found[
-            row["coordinator_partition"], (row["group_id"], row["topic_id"], row["partition"])
-        ] = values
+            row[name] = milliseconds(row[name])
+        found[row["coordinator_partition"], key] = row
     assert found.keys() == expected.keys()
     for place, told in expected.items():
         assert {name: found[place][name] for name in told} == told, place
