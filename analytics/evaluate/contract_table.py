@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import polars as pl
 import pyarrow as pa
 
 from schemas import table
@@ -33,23 +32,6 @@ def table_of(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
             for each in table(name).columns
         }
     )
-
-
-def table_of_frame(name: str, frame: pl.DataFrame) -> pa.Table:
-    """Return a frame as a table.
-
-    Args:
-        name: Of the table ("rebalances").
-        frame: Has a column for each of the contract's, under its name.
-    """
-    types = pa.schema([(each.name, ARROW_TYPES[each.type]) for each in table(name).columns])
-    return frame.select(types.names).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(types)
-
-
-def in_key_order(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of a table's contract, rows sorted by its key; nulls last."""
-    columns = [each.name for each in table(name).columns]
-    return frame.select(columns).sort(table(name).key, nulls_last=True, maintain_order=True)
 
 
 def _column(values: list[Any], type_: pa.DataType) -> pa.Array:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
-from analytics.evaluate.contract_table import in_key_order
+from analytics.evaluate.contract_columns import in_key_order
 from analytics.evaluate.expiration.observed_history import ObservedHistory
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
 from analytics.evaluate.expiration.offset_log import GroupRecords, OffsetLog, offset_log

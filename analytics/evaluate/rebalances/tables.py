@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.evaluate.contract_table import in_key_order
+from analytics.evaluate.contract_columns import in_key_order
 from analytics.evaluate.rebalances.causes import causes
 from analytics.evaluate.rebalances.churn import group_churn
 from analytics.evaluate.rebalances.epochs import rebalances

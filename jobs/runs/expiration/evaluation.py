@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.dump.files.model import CLUSTER_METADATA, CONSUMER_OFFSETS
-from analytics.evaluate.contract_table import table_of_frame
+from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.expiration.offset_log import GroupRecords
 from analytics.evaluate.expiration.offset_removals import Cluster
 from analytics.evaluate.expiration.tables import ExpirationQuestion, Known, expiration_tables

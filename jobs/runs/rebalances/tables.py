@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.contract_table import table_of_frame
+from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.rebalances.epochs import stored_again
 from analytics.evaluate.rebalances.stalled_members import last_progress, static_owners
 from analytics.evaluate.rebalances.tables import AskedTime, rebalance_tables

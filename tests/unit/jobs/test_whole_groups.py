@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from analytics.decode.selection import Selection
-from analytics.evaluate.contract_table import table_of_frame
+from analytics.evaluate.contract_columns import table_of_frame
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
