@@ -1,0 +1,135 @@
+"""What befell what a group depends on: its coordinator, its topics and settings of both."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+
+from analytics.replay.history.dependency_events import (
+    config_events,
+    coordinator_events,
+    told_of_settings,
+    told_of_topics,
+    topic_changes,
+    topic_events,
+)
+from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
+from tests.support.decoded_frames import frames_of
+from tests.support.metadata_records import NEW, OLD, TABLES, partition, topic
+
+OFFSETS, METADATA = "__consumer_offsets", "__cluster_metadata"
+PLACE = {"copy": "broker-1", "segment": f"{OFFSETS}-0/0.log", "batch_position": 0}
+SECRET = "sasl.jaas.config"
+
+
+def at(second: int) -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=second)
+
+
+def setting(kind: int, resource: str, name: str, value: str | None) -> tuple[str, dict[str, Any]]:
+    said = {"resource_type": kind, "resource_name": resource, "name": name, "value": value}
+    return "config_record", said
+
+
+def log_of(steps: list[tuple[str, dict[str, Any]] | None]) -> MetadataLog:
+    """A metadata log; steps follow each other by a second, and None makes the next one wait."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    second = 0
+    for offset, step in enumerate(steps):
+        if step is None:
+            second += 1
+            continue
+        place = {"topic": METADATA, "partition": 0, "offset": offset, "timestamp": at(second)}
+        place |= {"segment": "__cluster_metadata-0/00000000000000000000.log", "leader_epoch": 4}
+        rows.setdefault(step[0], []).append({**place, "value": step[1]})
+    return metadata_log(frames_of(rows, TABLES))
+
+
+def told(events: pl.DataFrame) -> list[tuple[object, ...]]:
+    names = ("group_id", "event", "subject", "detail", "at", "record_offset")
+    return events.sort("record_offset", "group_id").select(names).rows()
+
+
+LOG = log_of(
+    [
+        topic("orders", OLD),
+        partition(OLD, 0, 1),
+        partition(OLD, 1, 1),
+        None,
+        partition(OLD, 2, 1),
+        ("remove_topic_record", {"topic_id": OLD}),
+        None,
+        topic("orders", NEW),
+        partition(NEW, 0, 1),
+        topic("other", "6bQYs6Z9T1ayNK9_zQO6Gw"),
+        setting(2, "orders", "retention.ms", "5"),
+        setting(2, "orders", SECRET, "hunter2"),
+        setting(2, "other", "retention.ms", "6"),
+        setting(32, "g", "consumer.session.timeout.ms", "7"),
+        setting(32, "g", "consumer.session.timeout.ms", None),
+        setting(4, "1", "offsets.retention.minutes", "8"),
+    ]
+)
+
+
+def test_topics_come_go_and_grow_for_the_groups_that_use_them() -> None:
+    named = pl.DataFrame({"topic_id": [OLD, NEW], "topic": ["orders", "orders"]})
+    uses = pl.DataFrame({"group_id": ["g", "h"], "topic": ["orders", "elsewhere"]})
+    events = topic_events(uses, topic_changes(told_of_topics(LOG), named))
+    # Partitions that are created with the topic make it no larger.
+    assert told(events) == [
+        ("g", "topic_created", "orders", f"id {OLD}", at(0), 0),
+        ("g", "topic_grown", "orders", f"id {OLD}; 3 partitions", at(1), 4),
+        ("g", "topic_deleted", "orders", f"id {OLD}", at(1), 5),
+        ("g", "topic_created", "orders", f"id {NEW}", at(2), 7),
+    ]
+    assert set(events["log"]) == {METADATA}
+    assert set(events["leader_epoch"]) == {4}
+
+
+def test_settings_of_a_group_and_of_its_topics_concern_it_and_secrets_are_withheld() -> None:
+    uses = pl.DataFrame({"group_id": ["g", "h"], "topic": ["orders", None]})
+    events = config_events(uses, told_of_settings(LOG))
+    timeout = "consumer.session.timeout.ms"
+    assert told(events) == [
+        ("g", "config_changed", "topic orders", "retention.ms set to 5", at(2), 10),
+        ("g", "config_changed", "topic orders", f"{SECRET} changed, its value withheld", at(2), 11),
+        ("g", "config_changed", "group g", f"{timeout} set to 7", at(2), 13),
+        ("g", "config_changed", "group g", f"{timeout} unset", at(2), 14),
+    ]
+
+
+def test_another_coordinator_is_told_to_groups_that_were_there_before() -> None:
+    def epoch(of: str, number: int, leader: int | None, first: int) -> dict[str, Any]:
+        about = {"topic": of, "partition": 0, "leader_epoch": number, "leader": leader}
+        about |= {"unclean": number == 2, "from_offset": first, "from_timestamp": at(first)}
+        return {**about, "place": PLACE}
+
+    epochs = [epoch(OFFSETS, 0, 1, 0), epoch(OFFSETS, 2, 2, 50), epoch(OFFSETS, 3, None, 90)]
+    others = [epoch("__share_group_state", 0, 1, 0), epoch("__share_group_state", 1, 2, 9)]
+    seen = [
+        {"coordinator_partition": 0, "group_id": "old", "seen_at": 20},
+        {"coordinator_partition": 0, "group_id": "old", "seen_at": 60},
+        {"coordinator_partition": 0, "group_id": "young", "seen_at": 50},
+        {"coordinator_partition": 1, "group_id": "elsewhere", "seen_at": 0},
+    ]
+    schema = {"coordinator_partition": pl.Int32, "group_id": pl.String, "seen_at": pl.Int64}
+    found = coordinator_events(
+        pl.DataFrame(seen, schema),
+        pl.DataFrame([*epochs, *others], schema_overrides={"partition": pl.Int32}),
+    )
+    last = "before it broker 2"
+    assert told(found) == [
+        (
+            "old",
+            "coordinator_changed",
+            "leader epoch 2",
+            "broker 2; before it broker 1; unclean election",
+            at(50),
+            50,
+        ),
+        ("old", "coordinator_changed", "leader epoch 3", last, at(90), 90),
+        ("young", "coordinator_changed", "leader epoch 3", last, at(90), 90),
+    ]
