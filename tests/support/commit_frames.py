@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from analytics.decode.source import table_schema
+from analytics.decode.tables import table_schema
+from analytics.replay.history.ownership import MOMENTS, OWNERS
 from analytics.replay.log.meanings import TIME
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import ended_commits
-from analytics.replay.offsets.offset_changes import MOMENTS, OWNERS
 from analytics.replay.offsets.offset_history import OfTopics
 from tests.support.reference_offset_history import TOPIC, Log
 

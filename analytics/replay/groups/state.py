@@ -12,7 +12,7 @@ from analytics.replay.groups.columns import COMMIT, RECORDS, STATE
 from analytics.replay.groups.fold import AT_ONCE, group_state
 from analytics.replay.groups.group_records import GROUP, GROUP_KEY
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
-from analytics.replay.log.latest import NEVER
+from analytics.replay.log.record_position import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,28 +10,28 @@ after that may or may not be in force.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.dump.inspection.archived_losses import UNDECIDED
-from analytics.replay.history.shown_from import shown_from
-from analytics.replay.log.latest import last_offsets, later
-from analytics.replay.log.losses import HOME, lost_between
-from analytics.replay.log.stored_values import uuid
+from analytics.replay.log.losses import HOME, lost_between, uncompacted_from
+from analytics.replay.log.meanings import uuid
+from analytics.replay.offsets.commit_rows import KEY, commit_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
+    from analytics.replay.log.as_of import Decoded
     from analytics.replay.log.coverage import Coverage
     from analytics.replay.log.rules import ReplayRules
 
-KEY = (HOME, "group_id", "topic", "partition")
-UNKNOWN = "unknown"
+UNKNOWN: Final = "unknown"
+MAY_BE_ABORTED: Final = f"{UNDECIDED}: this commit may never have taken effect"
+MAY_HAVE_BEEN_ABORTED: Final = (
+    f"{UNDECIDED}: the commit before this change may never have taken effect"
+)
 
 
-def is_undecided(coverage: Coverage, topic_id: Column, *, is_commit: Column) -> Column:
+def is_undecided(coverage: Coverage, topic_id: pl.Expr, *, is_commit: pl.Expr) -> pl.Expr:
     """Return whether nothing tells if a commit was in a transaction.
 
     Args:
@@ -39,100 +39,89 @@ def is_undecided(coverage: Coverage, topic_id: Column, *, is_commit: Column) -> 
         topic_id: The topic's id in the commit's value, null or zero where there is none.
         is_commit: Whether the row is a commit, not a tombstone.
     """
-    if not coverage.undecided:
-        return F.lit(col=False)
-    is_archived = F.col(HOME).isin(*sorted(coverage.undecided))
-    return is_archived & is_commit & uuid(topic_id).isNull()
+    return _is_archived(coverage) & is_commit & uuid(topic_id).is_null()
 
 
 def with_range(
-    committed: DataFrame, commits: DataFrame, rules: ReplayRules, coverage: Coverage
-) -> DataFrame:
+    committed: pl.DataFrame, decoded: Decoded, rules: ReplayRules, coverage: Coverage
+) -> pl.DataFrame:
     """Add `undecided` to commits in force: what else may be in force, in words; null if certain.
 
     The `via` of such a commit is `unknown`.
 
     Args:
         committed: The last commit of each key (`KEY`, `via`).
-        commits: The decoded table `offset_commit`, cut at the instant.
+        decoded: Decoded tables of the same groups, cut at the instant.
         rules: Of the release.
         coverage: What the dump holds.
     """
     if not coverage.undecided:
-        return committed.withColumn("undecided", F.lit(None).cast("string"))
-    told = committed.join(_ranges(commits, rules, coverage), list(KEY), "left")
-    via = F.when(F.col("undecided").isNull(), F.col("via")).otherwise(UNKNOWN)
-    return told.withColumn("via", via)
+        return committed.with_columns(undecided=pl.lit(None, pl.String))
+    commits = commit_rows(decoded["offset_commit"])
+    told = committed.join(_ranges(commits, rules, coverage), on=KEY, how="left")
+    via = pl.when(pl.col("undecided").is_null()).then("via").otherwise(pl.lit(UNKNOWN))
+    return told.with_columns(via.alias("via"))
 
 
-def removed_for_now(commits: DataFrame, coverage: Coverage) -> DataFrame:
-    """Return keys whose last record is a tombstone, behind which a commit may be in force again.
+def removed_for_now(commits: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Return the last commit of keys whose last record is a tombstone: it may be in force again.
 
     Up to 3.9 a tombstone leaves what is pending, which takes effect with a marker behind it. Where
     no offset behind the tombstone is without a row, there is no such marker.
 
     Args:
-        commits: `KEY`, `offset`, `is_tombstone`.
+        commits: `KEY`, `record_offset`, `is_tombstone` and whatever else.
         coverage: What the dump holds.
-
-    Returns:
-        `KEY` and the `record_offset` of the last commit.
     """
-    last = last_offsets(commits.where(F.col(HOME).isin(*sorted(coverage.undecided))), KEY)
-    may_be = F.col("last_value").isNotNull() & later(F.col("last_tombstone"), F.col("last_value"))
-    return last.where(may_be & (F.col("last_tombstone") < shown_from(coverage))).select(
-        *KEY, F.col("last_value").alias("record_offset")
+    archived = commits.filter(_is_archived(coverage)).sort("record_offset")
+    is_tombstone = pl.col("is_tombstone")
+    committed, removed = (
+        archived.filter(kind).unique(KEY, keep="last", maintain_order=True)
+        for kind in (~is_tombstone, is_tombstone)
     )
+    removed_at = pl.col("removed_at")
+    may_be = (removed_at > pl.col("record_offset")) & (removed_at < uncompacted_from(coverage))
+    places = removed.select(*KEY, removed_at="record_offset")
+    return committed.join(places, on=KEY).filter(may_be).drop("removed_at")
 
 
-def _ranges(commits: DataFrame, rules: ReplayRules, coverage: Coverage) -> DataFrame:
-    undecided = is_undecided(coverage, F.col("topic_id"), is_commit=~F.col("is_tombstone"))
-    rows = (
-        commits.where(F.col("partition").isin(*sorted(coverage.undecided)))
-        .select(
-            F.col("partition").alias(HOME),
-            F.col("key.group").alias("group_id"),
-            F.col("key.topic").alias("topic"),
-            F.col("key.partition").alias("partition"),
-            "offset",
-            "is_tombstone",
-            F.col("value.offset").alias("committed"),
-            F.col("value.topic_id").alias("topic_id"),
-        )
-        .withColumn("undecided", undecided)
-    )
-    is_certain = ~F.col("undecided")
+def _is_archived(coverage: Coverage) -> pl.Expr:
+    return pl.col(HOME).is_in(sorted(coverage.undecided))
+
+
+def _ranges(commits: pl.DataFrame, rules: ReplayRules, coverage: Coverage) -> pl.DataFrame:
+    """Return `KEY` and `undecided`, where there are commits that may or may not be in force."""
+    is_tombstone, offset = pl.col("is_tombstone"), pl.col("record_offset")
+    undecided = is_undecided(coverage, pl.col("topic_id"), is_commit=~is_tombstone)
+    rows = commits.filter(_is_archived(coverage)).with_columns(undecided.alias("undecided"))
+    is_certain = ~pl.col("undecided")
     if not rules.tombstones_remove_everything:
         # A tombstone ends nothing for sure while a marker may follow it.
-        is_certain &= ~F.col("is_tombstone") | (F.col("offset") >= shown_from(coverage))
-    certain = F.when(is_certain, F.struct("offset", "committed"))
-    last = F.max(certain).over(Window.partitionBy(*KEY))
-    open_ones = (
-        rows.withColumn("last", last)
-        .where("undecided")
-        .where(F.col("last").isNull() | (F.col("offset") > F.col("last.offset")))
+        is_certain &= ~is_tombstone | (offset >= uncompacted_from(coverage))
+    last = (
+        rows.filter(is_certain)
+        .sort("record_offset")
+        .unique(KEY, keep="last", maintain_order=True)
+        .select(*KEY, offset.alias("last"), pl.col("committed_offset").alias("last_committed"))
     )
-    found = open_ones.groupBy(*KEY).agg(
-        F.count_distinct("committed").alias("values"),
-        F.min("committed").alias("least"),
-        F.max("committed").alias("most"),
-        F.min("offset").alias("first"),
-        F.first("last").alias("last"),
+    committed = pl.col("committed_offset")
+    found = (
+        rows.filter("undecided")
+        .join(last, on=KEY, how="left")
+        .filter(pl.col("last").is_null() | (offset > pl.col("last")))
+        .group_by(KEY)
+        .agg(
+            committed.n_unique().alias("values"),
+            committed.min().alias("least"),
+            committed.max().alias("most"),
+            offset.min().alias("first"),
+            pl.col("last", "last_committed").first(),
+        )
     )
-    is_lost = lost_between(coverage, F.coalesce("last.offset", F.lit(-1)), F.col("first"))
-    before = F.coalesce(F.col("last.committed").cast("string"), F.lit("none"))
-    otherwise = F.when(is_lost.isNull(), before).otherwise(
-        F.concat(before, F.lit(", or one that is not in the rows"))
-    )
-    one = F.col("values") == 1
-    several = F.concat(
-        F.lit("any of "),
-        F.col("values").cast("string"),
-        F.lit(" offsets from "),
-        F.col("least").cast("string"),
-        F.lit(" to "),
-        F.col("most").cast("string"),
-    )
-    what = F.when(one, F.col("most").cast("string")).otherwise(several)
-    words = F.concat(F.lit(f"{UNDECIDED}: it may be "), what, F.lit(", or "), otherwise)
+    is_lost = lost_between(coverage, pl.col("last").fill_null(-1), pl.col("first"))
+    lost = pl.when(is_lost.is_not_null()).then(pl.lit(", or one that is not in the rows"))
+    before = pl.col("last_committed").cast(pl.String).fill_null("none")
+    several = pl.format("any of {} offsets from {} to {}", "values", "least", "most")
+    what = pl.when(pl.col("values") == 1).then(pl.col("most").cast(pl.String)).otherwise(several)
+    words = pl.format(f"{UNDECIDED}: it may be {{}}, or {{}}{{}}", what, before, lost.fill_null(""))
     return found.select(*KEY, words.alias("undecided"))

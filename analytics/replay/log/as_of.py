@@ -1,45 +1,47 @@
-"""Decoded tables cut at the instant asked about."""
+"""Decoded records cut at the instant asked about, as frames of polars."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
+from analytics.dump.files.model import CLUSTER_METADATA
 from analytics.replay.log.instants import AsOf
 from analytics.replay.log.timeless import timeless_ends
-from schemas import record_types
+from analytics.replay.metadata.log_beginning import snapshot_end
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-Decoded = Mapping[str, "DataFrame"]
+Decoded = Mapping[str, pl.DataFrame]
 """Decoded tables by name; every one that the schemas declare is there, possibly without rows."""
 
-METADATA_TOPIC = "__cluster_metadata"
-_SNAPSHOT = r"(\d{20})-\d{10}\.checkpoint$"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Ends = Mapping[tuple[str, int], int]
+"""An offset by topic and partition."""
+
+_OWN: Final = ("topic", "partition", "offset", "timestamp")
+_PREFIX: Final = "_"
+PLACE: Final = {_PREFIX + name: name for name in _OWN}
+"""Where and when a record was written, where its own columns have such names, too: the columns, and
+of which field of a decoded record each is."""
 
 
-def cut_all(decoded: Decoded, as_of: AsOf) -> dict[str, DataFrame]:
+def cut_all(decoded: Decoded, as_of: AsOf, *, timeless: Ends | None = None) -> Decoded:
     """Cut every decoded table.
 
     A snapshot of the metadata log counts as a whole where all that it stands for counts.
+
+    Args:
+        decoded: Tables by name.
+        as_of: The instant.
+        timeless: Of `timeless_ends`, of whole partitions; None where `decoded` has them.
     """
-    metadata = {kind.table for kind in record_types(METADATA_TOPIC).values()}
-    ends = {} if as_of.timestamp_ms is None else timeless_ends(decoded, _moment(as_of.timestamp_ms))
-    place = F.coalesce(snapshot_end() - 1, F.col("offset"))
-    return {
-        name: _kept(frame, as_of, place if name in metadata else F.col("offset"), ends)
-        for name, frame in decoded.items()
-    }
+    if as_of.is_end:
+        return decoded
+    ends = timeless_ends(decoded, as_of) if timeless is None else timeless
+    return {name: _kept(frame, as_of, ends) for name, frame in decoded.items()}
 
 
-def above_log_starts(
-    decoded: Decoded, log_starts: Mapping[tuple[str, int], int]
-) -> dict[str, DataFrame]:
+def above_log_starts(decoded: Decoded, log_starts: Ends) -> Decoded:
     """Leave out records that were deleted before the end of the dump (``DeleteRecords``).
 
     Args:
@@ -47,46 +49,68 @@ def above_log_starts(
         log_starts: The log start offset by topic and partition, where it is not the first offset.
     """
     if not log_starts:
-        return dict(decoded)
-    start = F.coalesce(_looked_up(log_starts), F.lit(0))
-    return {name: frame.where(F.col("offset") >= start) for name, frame in decoded.items()}
+        return decoded
+    return {name: _above(frame, log_starts) for name, frame in decoded.items()}
 
 
-def snapshot_end() -> Column:
-    """Return the end offset of the snapshot a record of the metadata log lies in, else null."""
-    end = F.regexp_extract("segment", _SNAPSHOT, 1)
-    return F.when(end != "", end.cast("bigint"))
+def cut(
+    records: pl.DataFrame, as_of: AsOf, *, log_starts: Ends, timeless_ends: Ends
+) -> pl.DataFrame:
+    """Keep the records that count, without `PLACE`.
+
+    Args:
+        records: Has `PLACE`; of the metadata log also `segment`.
+        as_of: The instant.
+        log_starts: Where logs start whose deleted records are there nevertheless.
+        timeless_ends: From where on records without a time are later than the instant.
+    """
+    above = _above(records, log_starts, _PREFIX)
+    return _kept(above, as_of, timeless_ends, _PREFIX).drop(list(PLACE))
 
 
-def _moment(milliseconds: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=milliseconds)
+def _above(records: pl.DataFrame, log_starts: Ends, prefix: str = "") -> pl.DataFrame:
+    if not log_starts:
+        return records
+    start = _looked_up(log_starts, prefix)
+    return records.filter(start.is_null() | (pl.col(f"{prefix}offset") >= start))
 
 
-def _kept(
-    frame: DataFrame, as_of: AsOf, offset: Column, timeless: Mapping[tuple[str, int], int]
-) -> DataFrame:
+def _kept(records: pl.DataFrame, as_of: AsOf, timeless: Ends, prefix: str = "") -> pl.DataFrame:
+    topic, offset = pl.col(f"{prefix}topic"), pl.col(f"{prefix}offset")
     if as_of.offsets:
-        frame = frame.where(_below_end(as_of.offsets, offset))
+        place = offset
+        if (
+            "segment" in records.columns
+            and records.select((topic == CLUSTER_METADATA).any()).item()
+        ):
+            of_snapshot = pl.when(topic == CLUSTER_METADATA).then(snapshot_end() - 1)
+            place = pl.coalesce(of_snapshot, offset)
+        records = records.filter(_is_below(as_of.offsets, place, prefix))
     if as_of.timestamp_ms is not None:
-        last = F.lit(_moment(as_of.timestamp_ms))
-        is_timeless = F.col("timestamp").isNull()
-        if timeless:
-            is_timeless &= _below_end(timeless, offset)
-        frame = frame.where(is_timeless | (F.col("timestamp") <= last))
-    return frame
+        time = pl.col(f"{prefix}timestamp")
+        is_in_time = time.dt.epoch("us") <= as_of.timestamp_ms * 1000
+        records = records.filter(
+            pl.when(time.is_null()).then(_is_below(timeless, offset, prefix)).otherwise(is_in_time)
+        )
+    return records
 
 
-def _below_end(offsets: Mapping[tuple[str, int], int], offset: Column) -> Column:
-    end = _looked_up(offsets)
-    return end.isNull() | (offset < end)
+def _is_below(ends: Ends, place: pl.Expr, prefix: str) -> pl.Expr:
+    if not ends:
+        return pl.lit(value=True)
+    end = _looked_up(ends, prefix)
+    return end.is_null() | (place < end)
 
 
-def _looked_up(offsets: Mapping[tuple[str, int], int]) -> Column:
-    """Look an offset up in one array a topic: a chain of conditions would be slow per record."""
-    end: Column = F.lit(None).cast("bigint")
+def _looked_up(offsets: Ends, prefix: str) -> pl.Expr:
+    found = pl.lit(None, pl.Int64)
     for topic in sorted({topic for topic, _ in offsets}):
-        ends = {partition: end for (name, partition), end in offsets.items() if name == topic}
-        listed = F.array(*(F.lit(ends.get(each)) for each in range(max(ends) + 1)))
-        here = F.get(listed.cast("array<bigint>"), F.col("partition"))
-        end = F.when(F.col("topic") == topic, here).otherwise(end)
-    return end
+        of_topic = {partition: at for (name, partition), at in offsets.items() if name == topic}
+        here = pl.col(f"{prefix}partition").replace_strict(
+            pl.Series(list(of_topic), dtype=pl.Int32),
+            pl.Series(list(of_topic.values()), dtype=pl.Int64),
+            default=None,
+            return_dtype=pl.Int64,
+        )
+        found = pl.when(pl.col(f"{prefix}topic") == topic).then(here).otherwise(found)
+    return found

@@ -6,3 +6,6 @@ IN_DUMP = ("copy", "segment", "batch_position")
 """What finds a record again."""
 POSITION = ("leader_epoch", *IN_DUMP)
 """The same with the epoch of the leader that appended it."""
+
+NEVER = -1
+"""An offset before any record."""

@@ -7,59 +7,49 @@ behind a record of a later time is later itself. A commit says its own time in i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-if TYPE_CHECKING:
-    from datetime import datetime
+from analytics.replay.log.instants import AsOf
 
-    from pyspark.sql import DataFrame
-
-_COMMITS, _GROUPS = "offset_commit", "group_metadata"
+COMMITS, GROUPS = "offset_commit", "group_metadata"
 """What releases wrote that knew message format 0."""
+_PLACE: Final = ("topic", "partition", "offset", "timestamp")
 
 
-def timeless_ends(decoded: Mapping[str, DataFrame], last: datetime) -> dict[tuple[str, int], int]:
+def timeless_ends(decoded: Mapping[str, pl.DataFrame], as_of: AsOf) -> dict[tuple[str, int], int]:
     """Return from which offset on records without a time are later than an instant.
 
     Args:
-        decoded: Decoded tables.
-        last: The instant.
+        decoded: Decoded tables of whole partitions; of each at least where and when its records
+            were written, of commits their `value`, too.
+        as_of: The instant.
 
     Returns:
         By topic and partition, of partitions with such records of which any is surely later.
     """
-    if any(name not in decoded for name in (_COMMITS, _GROUPS)) or not _has_timeless(decoded):
+    if as_of.timestamp_ms is None or not {COMMITS, GROUPS} <= decoded.keys():
         return {}
-    committed = F.col("value.commit_timestamp")
-    of_commit = F.when(committed > 0, F.timestamp_millis(committed))
-    told = decoded[_COMMITS].select(
-        "topic", "partition", "offset", "timestamp", F.coalesce("timestamp", of_commit).alias("at")
+    commits, groups = decoded[COMMITS], decoded[GROUPS]
+    # Hardly any dump has one.
+    if not any(each["timestamp"].null_count() for each in (commits, groups)):
+        return {}
+    said = pl.col("value").struct.field("commit_timestamp")
+    told = pl.concat(
+        [
+            commits.select(*_PLACE, pl.when(said > 0).then(said).alias("said")),
+            groups.select(*_PLACE, pl.lit(None, pl.Int64).alias("said")),
+        ]
     )
-    groups = decoded[_GROUPS].select(
-        "topic", "partition", "offset", "timestamp", F.col("timestamp").alias("at")
-    )
-    rows = (
-        told.unionByName(groups)
-        .groupBy("topic", "partition")
+    at = pl.coalesce(pl.col("timestamp").dt.epoch("ms"), "said")
+    ends = (
+        told.group_by("topic", "partition")
         .agg(
-            F.max(F.col("timestamp").isNull()).alias("has_timeless"),
-            F.min(F.when(F.col("at") > F.lit(last), F.col("offset"))).alias("end"),
+            pl.col("timestamp").is_null().any().alias("has_timeless"),
+            pl.col("offset").filter(at > as_of.timestamp_ms).min().alias("end"),
         )
-        .where("has_timeless and end is not null")
-        .collect()
+        .filter(pl.col("has_timeless") & pl.col("end").is_not_null())
     )
-    return {(row["topic"], row["partition"]): row["end"] for row in rows}
-
-
-def _has_timeless(decoded: Mapping[str, DataFrame]) -> bool:
-    """Return whether any record has no time.
-
-    Hardly any dump has one, and Parquet's statistics say so without a row being read.
-    """
-    commits, groups = (
-        decoded[name].where(F.col("timestamp").isNull()).select("offset").limit(1)
-        for name in (_COMMITS, _GROUPS)
-    )
-    return not commits.unionByName(groups).isEmpty()
+    rows = ends.select("topic", "partition", "end").iter_rows()
+    return {(topic, partition): end for topic, partition, end in rows}

@@ -6,17 +6,14 @@ marker never ended, so nothing is decided about what it left pending.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.log.latest import last_offsets, later, records_at
-from analytics.replay.log.stored_values import word
+from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.replay.log.meanings import word
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-STATES = {
+STATES: Final = {
     0: "Empty",
     1: "Ongoing",
     2: "PrepareCommit",
@@ -26,88 +23,82 @@ STATES = {
     6: "Dead",
     7: "PrepareEpochFence",
 }
-DECISIONS = {"PrepareCommit": "commit", "PrepareAbort": "abort"}
-ONGOING = "Ongoing"
-UNKNOWN_STATE = "Unknown"
-_OFFSETS = "__consumer_offsets"
+DECISIONS: Final = {"PrepareCommit": "commit", "PrepareAbort": "abort"}
+ONGOING: Final = "Ongoing"
+UNKNOWN_STATE: Final = "Unknown"
+_NAMED: Final = ("previous_producer_id", "next_producer_id", "producer_id")
 
 
-def with_owner(pending: DataFrame, transaction_log: DataFrame) -> DataFrame:
+def with_owner(pending: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     """Add the transaction that the log knows of its producer to each pending commit.
 
     Args:
         pending: Has `coordinator_partition`, `producer_id`, `producer_epoch` and
             `commit_timestamp`.
-        transaction_log: The decoded table, cut at the same instant.
+        owners: Of `transaction_owners`, at the same instant.
 
     Returns:
         The commits with `transactional_id`, `transaction_state`, `decided` (string) and `is_open`
         (boolean: the log has the transaction of this commit, and not its end).
     """
-    owners = _owners(transaction_log)
-    named = pending.join(owners, "producer_id", "left")
-    state = F.col("transaction_state")
-    decision = F.lit(None).cast("string")
-    for prepared, outcome in DECISIONS.items():
-        decision = F.when(state == prepared, outcome).otherwise(decision)
+    named = pending.join(owners, on="producer_id", how="left")
+    state, epoch = pl.col("transaction_state"), pl.col("producer_epoch")
+    takes_part = pl.col("owner_homes").list.contains(pl.col("coordinator_partition"))
     # An epoch below the commit's is that of an earlier transaction.
-    decided = F.when((F.col("owner_epoch") >= F.col("producer_epoch")) & _takes_part(), decision)
+    is_decided = (pl.col("owner_epoch") >= epoch) & takes_part
+    decision = state.replace_strict(DECISIONS, default=None, return_dtype=pl.String)
+    decided = pl.when(is_decided).then(decision)
     # With the same epoch an earlier transaction may have ended before this one began.
-    began = F.col("owner_began_ms") <= F.unix_millis("commit_timestamp")
-    is_ongoing = (state == ONGOING) & (F.col("owner_epoch") == F.col("producer_epoch"))
-    is_open = decided.isNotNull() | (is_ongoing & _takes_part() & began)
-    return named.withColumns({"decided": decided, "is_open": F.coalesce(is_open, F.lit(col=False))})
-
-
-def _takes_part() -> Column:
-    """Whether the pending commit's coordinator partition is one of the transaction's."""
-    return F.exists(
-        "owner_partitions",
-        lambda each: (
-            (each["topic"] == _OFFSETS)
-            & F.array_contains(each["partition_ids"], F.col("coordinator_partition"))
-        ),
+    began = pl.col("owner_began_ms") <= pl.col("commit_timestamp").dt.epoch("ms")
+    is_ongoing = (state == ONGOING) & (pl.col("owner_epoch") == epoch) & takes_part & began
+    return named.with_columns(
+        decided.alias("decided"),
+        (decided.is_not_null() | is_ongoing.fill_null(value=False)).alias("is_open"),
     )
 
 
-def _owners(transaction_log: DataFrame) -> DataFrame:
+def transaction_owners(transaction_log: pl.DataFrame) -> pl.DataFrame:
     """Return the last word of the log on each producer id.
 
     A producer id that was rotated away is named by the record that did it; where several ids are
     named for one producer id, the one whose current producer it is counts, then the newest record.
+
+    Args:
+        transaction_log: The decoded table, cut at an instant.
+
+    Returns:
+        `producer_id`, `transactional_id`, `transaction_state`, `owner_epoch`, `owner_homes` (the
+        partitions of `__consumer_offsets` that take part) and `owner_began_ms`.
     """
-    log = transaction_log.withColumn("transactional_id", F.col("key.transactional_id"))
-    key = ("partition", "transactional_id")
-    living = last_offsets(log, key).where(later(F.col("last_value"), F.col("last_tombstone")))
-    places = living.select(
-        F.col("partition").alias("coordinator_partition"),
-        F.col("last_value").alias("record_offset"),
+    value = pl.col("value").struct
+    last = (
+        transaction_log.with_columns(pl.col("key").struct.field("transactional_id"))
+        .sort("offset")
+        .unique(["partition", "transactional_id"], keep="last", maintain_order=True)
+        .filter(~pl.col("is_tombstone"))
     )
-    said = records_at(log, places).select(
+    said = last.select(
         "transactional_id",
-        F.col("timestamp").alias("said_at"),
-        word(F.col("value.transaction_status"), STATES, UNKNOWN_STATE).alias("transaction_state"),
-        F.col("value.producer_epoch").alias("owner_epoch"),
-        F.col("value.transaction_partitions").alias("owner_partitions"),
-        F.col("value.transaction_start_timestamp_ms").alias("owner_began_ms"),
-        F.explode(
-            F.array(
-                *(
-                    F.struct(F.col(f"value.{name}").alias("producer_id"), F.lit(rank).alias("rank"))
-                    for rank, name in enumerate(
-                        ("previous_producer_id", "next_producer_id", "producer_id")
-                    )
-                )
-            )
-        ).alias("named"),
+        pl.col("timestamp").alias("said_at"),
+        word(value.field("transaction_status"), STATES, UNKNOWN_STATE).alias("transaction_state"),
+        value.field("producer_epoch").alias("owner_epoch"),
+        _homes(value.field("transaction_partitions")).alias("owner_homes"),
+        value.field("transaction_start_timestamp_ms").alias("owner_began_ms"),
+        *(value.field(name) for name in _NAMED),
     )
-    answer = ("transactional_id", "transaction_state")
-    owned = ("owner_epoch", "owner_partitions", "owner_began_ms")
-    newest = F.struct("named.rank", "said_at", "transactional_id")
-    best = F.max_by(F.struct(*answer, *owned), newest).alias("owner")
+    named = pl.concat(
+        said.drop(_NAMED).with_columns(said[name].alias("producer_id"), pl.lit(rank).alias("rank"))
+        for rank, name in enumerate(_NAMED)
+    )
     return (
-        said.where(F.col("named.producer_id") >= 0)
-        .groupBy(F.col("named.producer_id").alias("producer_id"))
-        .agg(best)
-        .select("producer_id", "owner.*")
+        named.filter(pl.col("producer_id") >= 0)
+        .sort("rank", "said_at", "transactional_id", nulls_last=False)
+        .unique("producer_id", keep="last", maintain_order=True)
+        .drop("rank", "said_at")
     )
+
+
+def _homes(partitions: pl.Expr) -> pl.Expr:
+    of_offsets = pl.element().struct.field("topic") == CONSUMER_OFFSETS
+    ids = pl.element().filter(of_offsets).struct.field("partition_ids")
+    return partitions.list.eval(ids.explode())

@@ -6,6 +6,7 @@ and `MARKERS`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import polars as pl
@@ -60,9 +61,9 @@ MARKER_FIELDS: Final = {name: field for name, (field, _) in _MARKERS.items()}
 """By column the field of the decoded table that it is."""
 
 
-def commit_rows(decoded: pl.DataFrame) -> pl.DataFrame:
-    """Return `COMMITS` of the decoded table `offset_commit`."""
-    return decoded.select(_column(name, *told) for name, told in _COMMITS.items())
+def commit_rows(decoded: pl.DataFrame, columns: Iterable[str] = COMMITS) -> pl.DataFrame:
+    """Return `COMMITS`, or some of these columns, of the decoded table `offset_commit`."""
+    return decoded.select(_column(name, *_COMMITS[name]) for name in columns)
 
 
 def marker_rows(decoded: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.replay.log.record_position import NEVER
 from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 COMMIT, ABORT = "COMMIT", "ABORT"
 COMMITTED, REMOVED = "commit", "tombstone"
 NO_PRODUCER: Final = -1
-NEVER: Final = -1
-"""An offset before any record."""
 
 ENDED: Final = pl.Schema(
     {
@@ -71,20 +70,23 @@ def ended_commits(commits: pl.DataFrame, markers: pl.DataFrame, rules: ReplayRul
     Returns:
         `ENDED`, as far as there are such commits, in any order.
     """
-    waits = _waits(rules) & ~pl.col("is_tombstone")
-    told = commits.with_columns(waits.alias("waits"))
+    waiting = waits(rules) & ~pl.col("is_tombstone")
+    told = commits.with_columns(waiting.alias("waits"))
     ends = markers.filter(pl.col("outcome").is_in([COMMIT, ABORT])).select(
         "coordinator_partition", "producer_id", "end_offset", "end_at", "outcome"
     )
-    waiting = told.filter("waits").sort("record_offset")
-    ended = waiting.join_asof(
-        ends.sort("end_offset"),
-        left_on="record_offset",
-        right_on="end_offset",
-        by=["coordinator_partition", "producer_id"],
-        strategy="forward",
-        coalesce=False,
-        check_sortedness=False,
+    ended = (
+        told.filter("waits")
+        .sort("record_offset")
+        .join_asof(
+            ends.sort("end_offset"),
+            left_on="record_offset",
+            right_on="end_offset",
+            by=["coordinator_partition", "producer_id"],
+            strategy="forward",
+            coalesce=False,
+            check_sortedness=False,
+        )
     )
     return pl.concat([told.filter(~pl.col("waits")), ended], how="diagonal")
 
@@ -204,8 +206,8 @@ def _takes_effect(rules: ReplayRules) -> pl.Expr:
     return is_tombstone | is_newest
 
 
-def _waits(rules: ReplayRules) -> pl.Expr:
-    """Whether a record is of a transaction (archived rows do not say, and do not wait)."""
+def waits(rules: ReplayRules) -> pl.Expr:
+    """Return whether a record is of a transaction (archived rows do not say, and do not wait)."""
     if rules.pending_by == "transactional_bit":
         return pl.col("is_transactional").fill_null(value=False)
     return pl.col("producer_id").fill_null(NO_PRODUCER) != NO_PRODUCER

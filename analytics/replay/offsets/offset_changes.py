@@ -5,7 +5,7 @@ Takes rows of whole groups, of any number of partitions; gives `CHANGES`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -29,24 +29,6 @@ COMMIT, TRANSACTION_COMMIT, TRANSACTION_ABORT, DELETE = (
     "transaction_abort",
     "delete",
 )
-MOMENTS: Final = pl.Schema(
-    {
-        **{name: EVENTS[name] for name in GROUP_KEY},
-        "position": pl.Int64(),
-        "group": pl.Struct({"family": pl.String(), "epoch": pl.Int32(), "offset": pl.Int64()}),
-        "joins": pl.Int32(),
-    }
-)
-"""When groups changed their type, epoch or number of members: see `group_moments`."""
-OWNERS: Final = pl.Schema(
-    {
-        **{name: EVENTS[name] for name in KEY},
-        "position": pl.Int64(),
-        "owner": pl.Struct({"member_id": pl.String(), "epoch": pl.Int32()}),
-    }
-)
-"""When partitions of topics got or lost an owner: see `owners`."""
-
 _PREVIOUS = ("committed_offset", "record_offset", "commit_ms", "expire_ms", "topic_id")
 _OWN = [name for name in EVENTS if not name.startswith(("removed_", "next_"))]
 
@@ -58,8 +40,8 @@ def offset_changes(
 
     Args:
         ended: Of `ended_commits`.
-        moments: `MOMENTS`.
-        owners: `OWNERS`.
+        moments: Of `group_moments`.
+        owners: Of `owners`.
         rules: Of the release.
 
     Returns:

@@ -15,14 +15,14 @@ import polars as pl
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.group_records import CLASSIC
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import lost_between
-from analytics.replay.log.meanings import instant, present, uuid
-from analytics.replay.log.undecided_commits import (
+from analytics.replay.log.archived_commits import (
     MAY_BE_ABORTED,
     MAY_HAVE_BEEN_ABORTED,
     is_undecided,
 )
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import lost_between
+from analytics.replay.log.meanings import instant, present, uuid
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.offset_causes import (
     ADMIN_OR_SIMPLE,

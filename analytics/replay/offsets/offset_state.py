@@ -3,48 +3,49 @@
 Of the commits that took effect the one with the greatest record offset is in force, because a
 commit outside transactions overwrites what is there and one that takes effect by a marker does so
 only where its own record is the later one. A tombstone removes what came before it.
+
+Takes decoded tables of whole groups, cut at an instant, with all markers of their partitions.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.contract import as_table
+from analytics.replay.contract_frame import contract_frame
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.archived_commits import removed_for_now, with_range
 from analytics.replay.log.as_of import Decoded
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.latest import (
-    last_offsets,
-    last_record,
-    later,
-    records_among,
-    records_at,
-    value_at,
-)
-from analytics.replay.log.losses import may_be_superseded, uncompacted_from, with_missing
+from analytics.replay.log.losses import HOME, may_be_superseded, uncompacted_from, with_missing
+from analytics.replay.log.meanings import instant, present, uuid
+from analytics.replay.log.record_position import NEVER
 from analytics.replay.log.rules import ReplayRules
-from analytics.replay.log.stored_values import instant, present, uuid
-from analytics.replay.log.transaction_owners import with_owner
-from analytics.replay.log.transactions import with_end
-from analytics.replay.offsets.outlived_removals import with_outlived_removal
+from analytics.replay.log.transaction_owners import transaction_owners, with_owner
+from analytics.replay.offsets.commit_rows import KEY, commit_rows, marker_rows
+from analytics.replay.offsets.effective_commits import (
+    COMMIT,
+    ended_commits,
+    last_of_transactions,
+    waits,
+)
+from analytics.replay.offsets.outlived_removals import TRANSACTION, with_outlived_removal
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-KEY = ("coordinator_partition", "group_id", "topic", "partition")
-NO_PRODUCER = -1
+_TABLE: Final = "offset_commit"
+_NARROW: Final = (*KEY, "record_offset", "is_tombstone", "producer_id", "is_transactional")
+_OFFSET: Final = pl.col("record_offset")
 
 
 def committed_offsets(
     decoded: Decoded,
     rules: ReplayRules,
-    gone: DataFrame | None = None,
+    gone: pl.DataFrame | None = None,
     coverage: Coverage = WHOLE,
-    pending: DataFrame | None = None,
-) -> DataFrame:
-    """Return the table `committed_offsets` of decoded tables that are cut at an instant.
+    pending: pl.DataFrame | None = None,
+    epochs: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Return the table `committed_offsets`.
 
     Args:
         decoded: The decoded tables.
@@ -52,194 +53,176 @@ def committed_offsets(
         gone: What `groups_gone` returns; nothing is answered for these groups.
         coverage: What the dump holds.
         pending: The table `pending_offsets`, of the same.
+        epochs: Of `last_epochs`, of whole partitions; None where `decoded` has them.
     """
-    latest = _in_force(decoded, rules)
+    commits = _commits(decoded)
+    latest = _in_force(commits, decoded, rules)
     if coverage.undecided and not rules.tombstones_remove_everything:
-        latest = latest.unionByName(removed_for_now(_commits(decoded), coverage))
-    latest = _of_groups_there(latest, gone)
-    found = records_among(decoded["offset_commit"], latest.select(KEY[0], "record_offset"))
-    told = with_range(_meaning(found, rules), decoded["offset_commit"], rules, coverage)
-    told = with_outlived_removal(told, decoded, rules, coverage)
+        latest = pl.concat([latest, removed_for_now(commits, coverage)], how="diagonal")
+    found = _meaning(decoded, _of_groups_there(latest, gone), rules)
+    told = with_range(found, decoded, rules, coverage)
+    told = with_outlived_removal(told, decoded, rules, coverage, epochs)
     told = _with_unsettled(told, pending)
-    lost = may_be_superseded(coverage, F.col("record_offset"))
-    return as_table(_with_completeness(told, lost, "unsettled"), "committed_offsets")
+    said = _with_completeness(told, may_be_superseded(coverage, _OFFSET), pl.col("unsettled"))
+    return contract_frame(said, "committed_offsets")
 
 
 def pending_offsets(
     decoded: Decoded,
     rules: ReplayRules,
-    gone: DataFrame | None = None,
+    gone: pl.DataFrame | None = None,
     coverage: Coverage = WHOLE,
-) -> DataFrame:
-    """Return the table `pending_offsets`, of the same as `committed_offsets`."""
-    entries = _of_groups_there(_entries(decoded, rules), gone).where(F.col("end_offset").isNull())
+    owners: pl.DataFrame | None = None,
+    epochs: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Return the table `pending_offsets`; arguments as of `committed_offsets`.
+
+    Args:
+        decoded: The decoded tables.
+        rules: Of the release.
+        gone: Groups without an answer.
+        coverage: What the dump holds.
+        owners: Of `transaction_owners`; None where `decoded` has the transaction log.
+        epochs: Last leader epochs.
+    """
+    commits = _commits(decoded)
+    entries = _entries(commits, decoded, rules).filter(pl.col("end_offset").is_null())
     if rules.tombstones_remove_everything:
-        entries = _outliving_tombstones(entries, decoded, rules, F.col("last_value"))
-    places = entries.select(KEY[0], F.col("last_value").alias("record_offset"))
-    found = _meaning(records_at(decoded["offset_commit"], places), rules)
-    found = found.withColumn("undecided", F.lit(None).cast("string"))
-    found = with_outlived_removal(found, decoded, rules, coverage)
-    found = with_owner(found, decoded["transaction_log"])
-    lost = may_be_superseded(coverage, F.col("record_offset"))
-    return as_table(_with_completeness(found, lost, _may_have_ended(coverage)), "pending_offsets")
+        entries = _outliving_tombstones(entries, commits, rules, _OFFSET)
+    found = _meaning(decoded, _of_groups_there(entries, gone), rules)
+    found = found.with_columns(undecided=pl.lit(None, pl.String))
+    found = with_outlived_removal(found, decoded, rules, coverage, epochs)
+    if owners is None:
+        owners = transaction_owners(decoded["transaction_log"])
+    found = with_owner(found, owners)
+    lost = may_be_superseded(coverage, _OFFSET)
+    said = _with_completeness(found, lost, _may_have_ended(coverage))
+    return contract_frame(said, "pending_offsets")
 
 
-def _of_groups_there(entries: DataFrame, gone: DataFrame | None) -> DataFrame:
-    if gone is None:
-        return entries
-    return entries.join(F.broadcast(gone), ["coordinator_partition", "group_id"], "left_anti")
+def _of_groups_there(entries: pl.DataFrame, gone: pl.DataFrame | None) -> pl.DataFrame:
+    return entries if gone is None else entries.join(gone, on=GROUP_KEY, how="anti")
 
 
-def _in_force(decoded: Decoded, rules: ReplayRules) -> DataFrame:
-    """Commits in force: the key, which no two have, and `record_offset`.
+def _commits(decoded: Decoded) -> pl.DataFrame:
+    """Return `_NARROW` of all commits and tombstones, and the `row` that each is."""
+    return commit_rows(decoded[_TABLE], _NARROW).with_row_index("row")
+
+
+def _in_force(commits: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> pl.DataFrame:
+    """Return the `row` of commits in force with their `KEY`, which no two have.
 
     All in one aggregation of all commits, which is what a replay of offsets costs.
     """
-    nothing = F.lit(None).cast("bigint")
-    by_itself = (
-        _commits(decoded)
-        .where(~_is_pending(rules))
-        .select(
-            *KEY,
-            last_record(F.col("offset"), F.col("is_tombstone")).alias("last"),
-            nothing.alias("by_marker"),
-        )
-    )
-    ended = _entries(decoded, rules).where("is_commit")
+    by_marker = _entries(commits, decoded, rules).filter(pl.col("outcome") == COMMIT)
+    by_itself = _last(commits.filter(~_is_pending(rules)))
+    is_value = ~pl.col("is_tombstone")
     if rules.tombstones_remove_everything:
         # One record after the other, whatever made it count: a tombstone outdoes those before it.
-        of_value = last_record(F.col("last_value"), F.lit(col=False))
-        by_marker = ended.select(*KEY, of_value.alias("last"), nothing.alias("by_marker"))
-    else:
-        # What a tombstone leaves pending takes effect behind it, when the marker comes.
-        left = _outliving_tombstones(ended, decoded, rules, F.col("end_offset"))
-        by_marker = left.select(*KEY, nothing.alias("last"), F.col("last_value").alias("by_marker"))
-    latest = (
-        by_itself.unionByName(by_marker)
-        .groupBy(*KEY)
-        .agg(F.max("last").alias("last"), F.max("by_marker").alias("by_marker"))
-    )
-    record_offset = F.greatest(value_at(F.col("last")), F.col("by_marker"))
-    return latest.select(*KEY, record_offset.alias("record_offset")).where(
-        F.col("record_offset").isNotNull()
+        return _last(pl.concat([by_itself, by_marker], how="diagonal")).filter(is_value)
+    # What a tombstone leaves pending takes effect behind it, when the marker comes.
+    left = _outliving_tombstones(by_marker, commits, rules, pl.col("end_offset"))
+    return _last(pl.concat([by_itself.filter(is_value), left], how="diagonal"))
+
+
+def _last(commits: pl.DataFrame) -> pl.DataFrame:
+    """Return the last record of each `KEY`: its `row`, `record_offset` and `is_tombstone`."""
+    last = _OFFSET.arg_max()
+    return commits.group_by(KEY).agg(
+        pl.col(name).get(last) for name in ("row", "record_offset", "is_tombstone")
     )
 
 
-def _entries(decoded: Decoded, rules: ReplayRules) -> DataFrame:
-    """Pending commits at the end of their transaction, or of the log.
+def _entries(commits: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> pl.DataFrame:
+    """Return pending commits at the end of their transaction, or of the log.
+
+    A tombstone in a transaction takes out what is pending in it.
 
     Returns:
-        The key, `producer_id`, `end_offset`, `is_commit`, `last_value`.
+        `_NARROW`, `row`, `end_offset` and `outcome`.
     """
-    pending = _commits(decoded).where(_is_pending(rules)).drop("is_transactional")
-    ended = with_end(pending, _markers(decoded))
-    last = last_offsets(ended, (*KEY, "producer_id", "end_offset", "is_commit"))
-    return last.where(later(F.col("last_value"), F.col("last_tombstone")))
+    pending = commits.filter(_is_pending(rules))
+    waiting = pending.with_columns(removes="is_tombstone", is_tombstone=pl.lit(value=False))
+    ended = ended_commits(waiting, marker_rows(decoded["control_markers"]), rules)
+    return last_of_transactions(ended).filter(~pl.col("removes"))
 
 
 def _outliving_tombstones(
-    entries: DataFrame, decoded: Decoded, rules: ReplayRules, effect: Column
-) -> DataFrame:
+    entries: pl.DataFrame, commits: pl.DataFrame, rules: ReplayRules, effect: pl.Expr
+) -> pl.DataFrame:
     """Keep entries with an `effect` (an offset) after the last plain tombstone of their key."""
-    plain = _commits(decoded).where(~_is_pending(rules) & F.col("is_tombstone"))
+    if entries.is_empty():
+        return entries
     removed = (
-        plain.join(entries.select(*KEY).distinct(), list(KEY), "left_semi")
-        .groupBy(*KEY)
-        .agg(F.max("offset").alias("removed_at"))
+        commits.filter(pl.col("is_tombstone") & ~_is_pending(rules))
+        .group_by(KEY)
+        .agg(_OFFSET.max().alias("removed_at"))
     )
-    return entries.join(removed, list(KEY), "left").where(later(effect, F.col("removed_at")))
+    told = entries.join(removed, on=KEY, how="left")
+    return told.filter(effect > pl.col("removed_at").fill_null(NEVER))
 
 
-def _is_pending(rules: ReplayRules) -> Column:
-    """Whether a record waits for a marker (archived rows do not say, and do not wait).
-
-    Written as Parquet can filter by it: most files have no such record, and are then not read.
-    """
-    if rules.pending_by == "transactional_bit":
-        waits = F.col("is_transactional").eqNullSafe(F.lit(col=True))
-    else:
-        waits = F.col("producer_id").isNotNull() & (F.col("producer_id") != NO_PRODUCER)
+def _is_pending(rules: ReplayRules) -> pl.Expr:
+    """Whether a record waits for a marker."""
     if rules.tombstones_remove_everything:
-        return waits & ~F.col("is_tombstone")
-    return waits
+        return waits(rules) & ~pl.col("is_tombstone")
+    return waits(rules)
 
 
-def _commits(decoded: Decoded) -> DataFrame:
-    return decoded["offset_commit"].select(
-        F.col("partition").alias("coordinator_partition"),
-        F.col("key.group").alias("group_id"),
-        F.col("key.topic").alias("topic"),
-        F.col("key.partition").alias("partition"),
-        "offset",
-        "is_tombstone",
-        "producer_id",
-        "is_transactional",
-    )
-
-
-def _markers(decoded: Decoded) -> DataFrame:
-    return decoded["control_markers"].where(F.col("topic") == "__consumer_offsets")
-
-
-def _may_have_ended(coverage: Coverage) -> Column:
+def _may_have_ended(coverage: Coverage) -> pl.Expr:
     """Return why a transaction may have ended all the same, null where it has not.
 
     Where the log cleaner has been offsets are missing anyway: they do not show that a marker is
     lost. There only the transaction log tells that the transaction is still open.
     """
-    shown = uncompacted_from(coverage)
     text = "its marker may be missing: the log cleaner has been there, and no transaction log that "
     text += "is in the dump has the transaction open"
-    return F.when(~F.col("is_open") & (F.col("record_offset") < shown), F.lit(text))
+    return pl.when(~pl.col("is_open") & (uncompacted_from(coverage) > _OFFSET)).then(pl.lit(text))
 
 
-def _with_unsettled(offsets: DataFrame, pending: DataFrame | None) -> DataFrame:
+def _with_unsettled(offsets: pl.DataFrame, pending: pl.DataFrame | None) -> pl.DataFrame:
     """Add `unsettled`: the later commit that has replaced this one if its transaction committed."""
     if pending is None:
-        return offsets.withColumn("unsettled", F.lit(None).cast("string"))
+        return offsets.with_columns(unsettled=pl.lit(None, pl.String))
     may_count = (
-        pending.where("not complete")
-        .groupBy(*KEY)
-        .agg(F.max(F.struct("record_offset", "missing")).alias("later"))
+        pending.filter(~pl.col("complete"))
+        .sort("record_offset")
+        .unique(KEY, keep="last", maintain_order=True)
+        .select(*KEY, _OFFSET.alias("later"), pl.col("missing").alias("why"))
     )
-    text = F.concat(
-        F.lit("the commit in record "),
-        F.col("later.record_offset"),
-        F.lit(" may have replaced it: "),
-        F.col("later.missing"),
-    )
-    is_later = F.col("later.record_offset") > F.col("record_offset")
-    return (
-        offsets.join(F.broadcast(may_count), list(KEY), "left")
-        .withColumn("unsettled", F.when(is_later, text))
-        .drop("later")
+    text = pl.format("the commit in record {} may have replaced it: {}", "later", "why")
+    return offsets.join(may_count, on=KEY, how="left").with_columns(
+        unsettled=pl.when(pl.col("later") > _OFFSET).then(text)
     )
 
 
-def _with_completeness(offsets: DataFrame, *lost: Column | str) -> DataFrame:
+def _with_completeness(offsets: pl.DataFrame, *lost: pl.Expr) -> pl.DataFrame:
     """Add `complete` and `missing`: whether no lost record can have changed what a row says.
 
     A commit that a marker made count is judged by its own record, too: behind that, the marker
     that ended its transaction first may be lost.
     """
-    return with_missing(offsets, F.concat_ws("; ", "undecided", "outlived", *lost))
+    why = pl.concat_str("undecided", "outlived", *lost, separator="; ", ignore_nulls=True)
+    return with_missing(offsets, why)
 
 
-def _meaning(found: DataFrame, rules: ReplayRules) -> DataFrame:
-    """Turn stored commits into the columns that committed and pending offsets share."""
+def _meaning(decoded: Decoded, places: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+    """Return what the commits in some rows say: columns that both tables share, by `KEY`."""
+    found = decoded[_TABLE][places["row"]]
+    value = pl.col("value").struct
+    via = pl.when(_is_pending(rules)).then(pl.lit(TRANSACTION)).otherwise(pl.lit("plain"))
     return found.select(
-        F.col("key.group").alias("group_id"),
-        F.col("key.topic").alias("topic"),
-        uuid(F.col("value.topic_id")).alias("topic_id"),
-        F.col("key.partition").alias("partition"),
-        F.col("value.offset").alias("committed_offset"),
-        present(F.col("value.leader_epoch")).alias("committed_leader_epoch"),
-        F.col("value.metadata").alias("metadata"),
-        instant(F.col("value.commit_timestamp")).alias("commit_timestamp"),
-        instant(F.col("value.expire_timestamp")).alias("expire_timestamp"),
-        F.when(_is_pending(rules), "transaction").otherwise("plain").alias("via"),
-        "coordinator_partition",
-        "record_offset",
+        pl.col("partition").alias(HOME),
+        pl.col("key").struct.field("group").alias("group_id"),
+        pl.col("key").struct.field("topic", "partition"),
+        uuid(value.field("topic_id")),
+        value.field("offset").alias("committed_offset"),
+        present(value.field("leader_epoch")).alias("committed_leader_epoch"),
+        value.field("metadata"),
+        instant(value.field("commit_timestamp")).alias("commit_timestamp"),
+        instant(value.field("expire_timestamp")).alias("expire_timestamp"),
+        via.alias("via"),
+        pl.col("offset").alias("record_offset"),
         "leader_epoch",
         "producer_id",
         "producer_epoch",

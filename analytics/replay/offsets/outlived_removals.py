@@ -7,83 +7,90 @@ later has it again (``GroupMetadataManager.loadGroupsAndOffsets``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
+from analytics.replay.log.as_of import Decoded
 from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.losses import HOME
 from analytics.replay.log.rules import ReplayRules
+from analytics.replay.offsets.commit_rows import KEY, commit_rows
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from analytics.replay.log.as_of import Decoded
-
-_KEY = ("coordinator_partition", "group_id", "topic", "partition")
-_WHY = (
-    "a coordinator that has run since offset %d dropped it there with a tombstone; one that loads "
+TRANSACTION: Final = "transaction"
+_WHY: Final = (
+    "a coordinator that has run since offset {} dropped it there with a tombstone; one that loads "
     "the log has it"
 )
+_EPOCHS: Final = pl.Schema({HOME: pl.Int32(), "last_epoch": pl.Int32()})
+
+
+def last_epochs(decoded: Decoded, rules: ReplayRules) -> pl.DataFrame:
+    """Return the last leader epoch that a partition's records tell of, as far as any asks for it.
+
+    Args:
+        decoded: Decoded tables, cut at an instant.
+        rules: Of the release.
+
+    Returns:
+        `coordinator_partition` and `last_epoch`; see `merged_epochs`.
+    """
+    if rules.tombstones_remove_everything:
+        return pl.DataFrame(schema=_EPOCHS)
+    return merged_epochs(
+        decoded[name].select(pl.col("partition").alias(HOME), last_epoch="leader_epoch")
+        for name in ("offset_commit", "group_metadata")
+    )
+
+
+def merged_epochs(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return `last_epochs` of what several buckets tell."""
+    return pl.concat(parts).group_by(HOME).agg(pl.col("last_epoch").max())
 
 
 def with_outlived_removal(
-    rows: DataFrame, decoded: Decoded, rules: ReplayRules, coverage: Coverage
-) -> DataFrame:
+    rows: pl.DataFrame,
+    decoded: Decoded,
+    rules: ReplayRules,
+    coverage: Coverage,
+    epochs: pl.DataFrame | None,
+) -> pl.DataFrame:
     """Add `outlived`: why it depends on the coordinator whether there is such a commit, else null.
 
     A later leader epoch shows that the log was loaded since.
 
     Args:
-        rows: Commits with their key, `record_offset` and `via`.
-        decoded: The decoded tables, cut at an instant.
+        rows: Commits with their `KEY`, `record_offset` and `via`.
+        decoded: Decoded tables of the same groups, cut at an instant.
         rules: Of the release.
         coverage: Whose answer is asked for.
+        epochs: Of `last_epochs`, of whole partitions; None where `decoded` has them.
     """
     if rules.tombstones_remove_everything or not coverage.is_of_running:
-        return rows.withColumn("outlived", F.lit(None).cast("string"))
-    removed = _last_removals(decoded).join(
-        rows.where(F.col("via") == "transaction").select(*_KEY).distinct(), list(_KEY), "left_semi"
-    )
-    told = rows.join(F.broadcast(removed), list(_KEY), "left").join(
-        F.broadcast(_last_epochs(decoded)), "coordinator_partition", "left"
-    )
+        return rows.with_columns(outlived=pl.lit(None, pl.String))
+    if epochs is None:
+        epochs = last_epochs(decoded, rules)
+    removed = _last_removals(decoded, rows.filter(pl.col("via") == TRANSACTION))
+    told = rows.join(removed, on=KEY, how="left").join(epochs, on=HOME, how="left")
     is_open = (
-        (F.col("via") == "transaction")
-        & (F.col("removed_at") > F.col("record_offset"))
-        & ~F.coalesce(F.col("last_epoch") > F.col("removal_epoch"), F.lit(col=False))
+        (pl.col("via") == TRANSACTION)
+        & (pl.col("removed_at") > pl.col("record_offset"))
+        & ~(pl.col("last_epoch") > pl.col("removal_epoch")).fill_null(value=False)
     )
-    why = F.format_string(_WHY, F.col("removed_at"))
-    return told.withColumn("outlived", F.when(is_open, why)).drop(
-        "removed_at", "removal_epoch", "last_epoch"
-    )
+    why = pl.when(is_open).then(pl.format(_WHY, "removed_at"))
+    return told.with_columns(outlived=why).drop("removed_at", "removal_epoch", "last_epoch")
 
 
-def _last_removals(decoded: Decoded) -> DataFrame:
-    plain = ~F.col("is_transactional").eqNullSafe(F.lit(col=True))
+def _last_removals(decoded: Decoded, of: pl.DataFrame) -> pl.DataFrame:
+    """Return `KEY`, `removed_at` and `removal_epoch` of the last tombstone outside transactions."""
+    commits = decoded["offset_commit"]
+    commits = commits.clear() if of.is_empty() else commits
+    plain = ~pl.col("is_transactional").fill_null(value=False)
     return (
-        decoded["offset_commit"]
-        .where(F.col("is_tombstone") & plain)
-        .groupBy(
-            F.col("partition").alias("coordinator_partition"),
-            F.col("key.group").alias("group_id"),
-            F.col("key.topic").alias("topic"),
-            F.col("key.partition").alias("partition"),
-        )
-        .agg(
-            F.max("offset").alias("removed_at"),
-            F.max_by("leader_epoch", "offset").alias("removal_epoch"),
-        )
-    )
-
-
-def _last_epochs(decoded: Decoded) -> DataFrame:
-    epochs = [
-        decoded[name].select(F.col("partition").alias("coordinator_partition"), "leader_epoch")
-        for name in ("offset_commit", "group_metadata")
-    ]
-    return (
-        epochs[0]
-        .unionByName(epochs[1])
-        .groupBy("coordinator_partition")
-        .agg(F.max("leader_epoch").alias("last_epoch"))
+        commit_rows(commits.filter(pl.col("is_tombstone") & plain))
+        .join(of, on=KEY, how="semi")
+        .sort("record_offset")
+        .unique(KEY, keep="last", maintain_order=True)
+        .select(*KEY, removed_at="record_offset", removal_epoch="leader_epoch")
     )

@@ -15,8 +15,9 @@ from analytics.evaluate.expiration.tables import ExpirationQuestion, Known, expi
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts
 from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.cut_frames import PLACE, cut, timeless_ends
+from analytics.replay.log.as_of import PLACE, cut
 from analytics.replay.log.rules import replay_rules
+from analytics.replay.log.timeless import GROUPS, timeless_ends
 from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
@@ -112,7 +113,13 @@ class _Records:
         groups = {name: read(name, _fields(name)) for name in KINDS}
         ends = {}
         if self._is_cut:
-            ends = timeless_ends(commits, groups["group_metadata"], self.instant)
+            own = {field: column for column, field in PLACE.items()}
+            said = pl.struct(commit_timestamp="commit_ms")
+            timed = {
+                _COMMITS: commits.select(**own, value=said),
+                GROUPS: groups[GROUPS].select(**own),
+            }
+            ends = timeless_ends(timed, self.instant)
         return GroupRecords(
             self._cut(commits, ends).cast(COMMITS),
             self._cut(markers, ends).cast(MARKERS),

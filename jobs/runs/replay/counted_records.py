@@ -10,7 +10,8 @@ import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.dump.coverage import log_starts
-from analytics.replay.log.cut_frames import PLACE, cut, timeless_ends
+from analytics.replay.log.as_of import PLACE, cut
+from analytics.replay.log.timeless import COMMITS, GROUPS, timeless_ends
 from jobs.runs.replay.cut_records import CutRecords
 from jobs.runs.replay.replayed_instant import replayed_instant
 
@@ -41,13 +42,14 @@ class CountedRecords:
             WorkspaceError: A file is damaged.
         """
         found = self._source.rows(name, {**fields, **PLACE}, topic)
-        ends = self._timeless_ends if found["_time"].null_count() else {}
+        ends = self._timeless_ends if found["_timestamp"].null_count() else {}
         return cut(found, self._instant, log_starts=self._log_starts, timeless_ends=ends)
 
     @cached_property
     def _timeless_ends(self) -> Mapping[tuple[str, int], int]:
         """From where on records without a time are later: hardly any dump has one."""
-        commit = {"commit_ms": "value.commit_timestamp", **PLACE}
-        commits = self._source.rows("offset_commit", commit, CONSUMER_OFFSETS)
-        groups = self._source.rows("group_metadata", PLACE, CONSUMER_OFFSETS)
-        return timeless_ends(commits, groups, self._instant)
+        names = ("topic", "partition", "offset", "timestamp", "value")
+        fields = {name: name for name in names}
+        read = self._source.rows
+        whole = {each: read(each, fields, CONSUMER_OFFSETS) for each in (COMMITS, GROUPS)}
+        return timeless_ends(whole, self._instant)
