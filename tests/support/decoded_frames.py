@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import defaultdict
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -31,6 +32,11 @@ def frames_of(
 ) -> dict[str, pl.DataFrame]:
     """Several decoded tables; those without rows are empty."""
     return {table: frame_of(table, rows.get(table, [])) for table in tables}
+
+
+def named_rows(frame: pl.DataFrame) -> list[SimpleNamespace]:
+    """Rows with a column's value as what has its name."""
+    return [SimpleNamespace(**row) for row in frame.iter_rows(named=True)]
 
 
 def frames_of_dump(log_dir: Path, topic: str, tables: Iterable[str]) -> dict[str, pl.DataFrame]:

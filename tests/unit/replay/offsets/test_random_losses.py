@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from random import Random
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,9 @@ from analytics.dump.inspection.losses import OPEN_END, Loss, merged
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
-from tests.support.decoded_frames import frames_of
+from tests.support.decoded_frames import frames_of, named_rows
 from tests.support.reference_offset_history import OFFSETS, Change, Log, random_log
 from tests.support.told_offset_history import told_offset_history
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
 
 LOGS, ACTS = 250, 30
 TABLES = ("offset_commit", "control_markers", "transaction_log")
@@ -70,12 +68,12 @@ def damaged(release: str) -> Damaged:
     return Damaged(release)
 
 
-def agrees(row: Row, truth: Change) -> bool:
+def agrees(row: SimpleNamespace, truth: Change) -> bool:
     """Whether a complete row is right, and nothing it says besides is made up."""
     named = ("event", "committed_offset", "previous_offset", "record_offset")
     origin = "unknown" if truth.event == "delete" else truth.origin
     return (
-        all(row[name] == getattr(truth, name) for name in named)
+        all(getattr(row, name) == getattr(truth, name) for name in named)
         and row.origin in {origin, "unknown"}
         and row.member_id in {truth.member_id, None}
         and row.epoch in {truth.epoch, None}
@@ -84,9 +82,9 @@ def agrees(row: Row, truth: Change) -> bool:
 
 
 def test_a_complete_change_is_the_truth_and_an_incomplete_one_says_nothing_of_before(
-    spark: SparkSession, damaged: Damaged, release: str
+    damaged: Damaged, release: str
 ) -> None:
-    rows = told_offset_history(spark, damaged.rows, release, damaged.coverage).collect()
+    rows = named_rows(told_offset_history(damaged.rows, release, damaged.coverage))
     assert {row.complete for row in rows} == {True, False}
     for row in rows:
         log = damaged.by_group[row.group_id]
@@ -100,11 +98,11 @@ def test_a_complete_change_is_the_truth_and_an_incomplete_one_says_nothing_of_be
 
 
 def test_a_complete_offset_is_in_force_and_one_that_is_not_shown_may_be_lost(
-    spark: SparkSession, damaged: Damaged, release: str
+    damaged: Damaged, release: str
 ) -> None:
-    decoded, rules = frames_of(spark, damaged.rows, TABLES), replay_rules(release)
-    committed = committed_offsets(decoded, rules, None, damaged.coverage).collect()
-    pending = pending_offsets(decoded, rules, None, damaged.coverage).collect()
+    decoded, rules = frames_of(damaged.rows, TABLES), replay_rules(release)
+    committed = named_rows(committed_offsets(decoded, rules, None, damaged.coverage))
+    pending = named_rows(pending_offsets(decoded, rules, None, damaged.coverage))
     assert {row.complete for row in committed} == {True, False}
     for row in committed:
         said = damaged.by_group[row.group_id].in_force.get(row.partition)

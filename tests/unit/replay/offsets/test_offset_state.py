@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
+import polars as pl
 import pytest
 
 from analytics.replay.log.as_of import cut_all
@@ -12,10 +14,7 @@ from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from schemas import ZERO_UUID, table
-from tests.support.decoded_frames import frames_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+from tests.support.decoded_frames import frames_of, named_rows
 
 TOPIC = "__consumer_offsets"
 TABLES = ("offset_commit", "control_markers", "transaction_log")
@@ -145,16 +144,16 @@ def rows_of(cases: list[list[Step]]) -> dict[str, list[dict[str, Any]]]:
     return rows
 
 
-def by_case(frame: DataFrame) -> dict[int, list[int]]:
+def by_case(frame: pl.DataFrame) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
-    for row in frame.select("coordinator_partition", "committed_offset").collect():
-        found.setdefault(row[0], []).append(row[1])
+    for case, offset in frame.select("coordinator_partition", "committed_offset").iter_rows():
+        found.setdefault(case, []).append(offset)
     return {case: sorted(offsets) for case, offsets in found.items()}
 
 
 @pytest.mark.parametrize(("release", "place"), [("3.9", 1), ("4.3", 2)])
-def test_what_each_release_makes_of_each_log(spark: SparkSession, release: str, place: int) -> None:
-    decoded = frames_of(spark, rows_of([case[0] for case in CASES.values()]), TABLES)
+def test_what_each_release_makes_of_each_log(release: str, place: int) -> None:
+    decoded = frames_of(rows_of([case[0] for case in CASES.values()]), TABLES)
     rules = replay_rules(release)
     committed = by_case(committed_offsets(decoded, rules))
     waiting = by_case(pending_offsets(decoded, rules))
@@ -165,12 +164,12 @@ def test_what_each_release_makes_of_each_log(spark: SparkSession, release: str, 
     assert found == {name: case[place] for name, case in CASES.items()}
 
 
-def test_a_cut_is_a_shorter_log(spark: SparkSession) -> None:
+def test_a_cut_is_a_shorter_log() -> None:
     log = [plain(1), pending(5), plain(2), tombstone(), pending(6), commit(), plain(3), abort()]
     rules = replay_rules("4.3")
-    whole = frames_of(spark, rows_of([log] * (len(log) + 1)), TABLES)
+    whole = frames_of(rows_of([log] * (len(log) + 1)), TABLES)
     ends = AsOf({(TOPIC, end): end for end in range(len(log) + 1)})
-    shorter = frames_of(spark, rows_of([log[:end] for end in range(len(log) + 1)]), TABLES)
+    shorter = frames_of(rows_of([log[:end] for end in range(len(log) + 1)]), TABLES)
     for of_table in (committed_offsets, pending_offsets):
         assert by_case(of_table(cut_all(whole, ends), rules)) == by_case(of_table(shorter, rules))
 
@@ -179,7 +178,7 @@ def test_a_cut_is_a_shorter_log(spark: SparkSession) -> None:
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession) -> dict[str, Row]:
+def told() -> dict[str, SimpleNamespace]:
     """One commit in full, and one that is pending, with the transaction it belongs to."""
     rows = rows_of([[plain(41), pending(42)]])
     first = rows["offset_commit"][0]["value"]
@@ -202,33 +201,33 @@ def told(spark: SparkSession) -> dict[str, Row]:
         }
         for offset, (status, epoch) in enumerate([(1, 0), (2, 1)])
     ]
-    decoded = frames_of(spark, rows, TABLES)
+    decoded = frames_of(rows, TABLES)
     rules = replay_rules("4.3")
-    (committed,) = committed_offsets(decoded, rules).collect()
-    (waiting,) = pending_offsets(decoded, rules).collect()
+    (committed,) = named_rows(committed_offsets(decoded, rules))
+    (waiting,) = named_rows(pending_offsets(decoded, rules))
     return {"committed": committed, "pending": waiting}
 
 
-def test_the_tables_have_the_columns_of_their_contracts(told: dict[str, Row]) -> None:
+def test_the_tables_have_the_columns_of_their_contracts(told: dict[str, SimpleNamespace]) -> None:
     for found, name in (("committed", "committed_offsets"), ("pending", "pending_offsets")):
-        assert told[found].__fields__ == [column.name for column in table(name).columns]
+        assert [*vars(told[found])] == [column.name for column in table(name).columns]
 
 
-def test_stored_numbers_become_what_they_mean(told: dict[str, Row]) -> None:
+def test_stored_numbers_become_what_they_mean(told: dict[str, SimpleNamespace]) -> None:
     row = told["committed"]
     assert (row.committed_leader_epoch, row.metadata, row.topic_id) == (6, "note", ID)
     assert (row.via, row.record_offset, row.leader_epoch) == ("plain", 0, 3)
     assert (row.expire_timestamp - row.commit_timestamp).microseconds == 5_000
 
 
-def test_absent_numbers_and_ids_are_null(told: dict[str, Row]) -> None:
+def test_absent_numbers_and_ids_are_null(told: dict[str, SimpleNamespace]) -> None:
     row = told["pending"]
     absent = (row.committed_leader_epoch, row.topic_id, row.expire_timestamp)
     assert absent == (None, None, None)
     assert (row.via, row.metadata) == ("transaction", "")
 
 
-def test_a_prepared_transaction_is_decided(told: dict[str, Row]) -> None:
+def test_a_prepared_transaction_is_decided(told: dict[str, SimpleNamespace]) -> None:
     row = told["pending"]
     assert (row.producer_id, row.producer_epoch) == (7, 0)
     owner = (row.transactional_id, row.transaction_state, row.decided)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from random import Random
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,9 @@ from analytics.dump.inspection.losses import Loss, merged
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets
-from tests.support.decoded_frames import frames_of
+from tests.support.decoded_frames import frames_of, named_rows
 from tests.support.reference_offset_history import OFFSETS, Log, random_log
 from tests.support.told_offset_history import told_offset_history
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
 
 LOGS, ACTS = 250, 30
 TOPIC_ID = "bewsWPC-RJyx_Rn3wu_Ypg"
@@ -89,7 +87,7 @@ def given(request: pytest.FixtureRequest, release: str) -> Archived:
     return Archived(release, holes_are_losses=bool(request.param))
 
 
-def is_possible(row: Row, log: Log) -> bool:
+def is_possible(row: SimpleNamespace, log: Log) -> bool:
     """Whether what was in force is among what a row says that it may have been."""
     said = log.in_force.get(row.partition)
     found = IT_MAY_BE.search(row.missing)
@@ -104,10 +102,10 @@ def is_possible(row: Row, log: Log) -> bool:
 
 
 def test_a_complete_offset_is_in_force_and_an_incomplete_one_says_what_it_may_be(
-    spark: SparkSession, given: Archived, release: str
+    given: Archived, release: str
 ) -> None:
-    decoded = frames_of(spark, given.rows, TABLES)
-    rows = committed_offsets(decoded, replay_rules(release), None, given.coverage).collect()
+    decoded = frames_of(given.rows, TABLES)
+    rows = named_rows(committed_offsets(decoded, replay_rules(release), None, given.coverage))
     assert {row.complete for row in rows} == ({True, False} if release == "4.3" else {False})
     for row in rows:
         log = given.by_group[row.group_id]
@@ -123,9 +121,9 @@ def test_a_complete_offset_is_in_force_and_an_incomplete_one_says_what_it_may_be
 
 
 def test_a_complete_change_happened_and_no_other_one_says_what_was_before(
-    spark: SparkSession, given: Archived, release: str
+    given: Archived, release: str
 ) -> None:
-    rows = told_offset_history(spark, given.rows, release, given.coverage).collect()
+    rows = named_rows(told_offset_history(given.rows, release, given.coverage))
     assert {row.complete for row in rows} == {True, False}
     for row in rows:
         log = given.by_group[row.group_id]
@@ -133,7 +131,7 @@ def test_a_complete_change_happened_and_no_other_one_says_what_was_before(
         if row.complete:
             change = truth[row.partition, row.effective_offset]
             names = ("event", "committed_offset", "previous_offset", "record_offset")
-            assert all(row[name] == getattr(change, name) for name in names), row
+            assert all(getattr(row, name) == getattr(change, name) for name in names), row
             assert row.cause in {change.cause, "unknown"}
         else:
             assert (row.previous_offset, row.advance) == (None, None)

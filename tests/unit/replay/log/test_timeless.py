@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.instants import AsOf
 from tests.support.decoded_frames import frames_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 NOON = datetime(2018, 7, 1, 12, tzinfo=UTC)
 TABLES = ("offset_commit", "group_metadata")
@@ -31,19 +28,19 @@ def record(
     return {**place, "timestamp": at, "is_tombstone": value is None, "key": key, "value": value}
 
 
-def counted(spark: SparkSession, minute: float, *commits: dict[str, Any]) -> list[tuple[int, int]]:
+def counted(minute: float, *commits: dict[str, Any]) -> list[tuple[int, int]]:
     group = {**record(1, 20), "key": {"group": "g"}}
     cut = cut_all(
-        frames_of(spark, {"offset_commit": commits, "group_metadata": [group]}, TABLES),
+        frames_of({"offset_commit": commits, "group_metadata": [group]}, TABLES),
         AsOf(timestamp_ms=milliseconds(minute)),
     )
-    rows = [row for table in TABLES for row in cut[table].select("partition", "offset").collect()]
-    return sorted((row.partition, row.offset) for row in rows)
+    return sorted(
+        row for table in TABLES for row in cut[table].select("partition", "offset").iter_rows()
+    )
 
 
-def test_a_record_without_a_time_behind_a_later_one_is_later(spark: SparkSession) -> None:
+def test_a_record_without_a_time_behind_a_later_one_is_later() -> None:
     told = counted(
-        spark,
         10,
         record(1, 1, written=1),
         record(1, 2, says=2),
@@ -61,6 +58,6 @@ def test_a_record_without_a_time_behind_a_later_one_is_later(spark: SparkSession
     assert told == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (3, 1), (3, 3)]
 
 
-def test_where_nothing_is_later_all_count(spark: SparkSession) -> None:
-    told = counted(spark, 60, record(1, 1, says=2), record(1, 2), record(2, 3, written=5))
+def test_where_nothing_is_later_all_count() -> None:
+    told = counted(60, record(1, 1, says=2), record(1, 2), record(2, 3, written=5))
     assert told == [(1, 1), (1, 2), (1, 20), (2, 3)]

@@ -6,17 +6,15 @@ There a missing offset does not show that a marker is lost.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 import pytest
 
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
-from tests.support.decoded_frames import frames_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from tests.support.decoded_frames import frames_of, named_rows
 
 OFFSETS = "__consumer_offsets"
 AT = 1_700_000_000_000
@@ -35,7 +33,7 @@ class Transaction:
 
 
 def replayed(
-    spark: SparkSession, transaction: Transaction | None, coverage: Coverage = CLEANED
+    transaction: Transaction | None, coverage: Coverage = CLEANED
 ) -> tuple[dict[int, Any], dict[int, Any]]:
     """Commit 1 and, pending, 5 in partitions 0 and 1; return what is committed, and pending."""
     rows: dict[str, list[dict[str, Any]]] = {
@@ -84,14 +82,14 @@ def replayed(
                 },
             }
         ]
-    decoded = frames_of(spark, rows, ("offset_commit", "control_markers", "transaction_log"))
+    decoded = frames_of(rows, ("offset_commit", "control_markers", "transaction_log"))
     rules = replay_rules("4.3")
     pending = pending_offsets(decoded, rules, None, coverage)
     return by_home(committed_offsets(decoded, rules, None, coverage, pending)), by_home(pending)
 
 
-def by_home(frame: DataFrame) -> dict[int, Any]:
-    return {row.coordinator_partition: row for row in frame.collect()}
+def by_home(frame: pl.DataFrame) -> dict[int, Any]:
+    return {row.coordinator_partition: row for row in named_rows(frame)}
 
 
 @pytest.mark.parametrize(
@@ -99,10 +97,8 @@ def by_home(frame: DataFrame) -> dict[int, Any]:
     [Transaction(), Transaction(began=AT + 5), Transaction(PREPARE_COMMIT, epoch=1)],
     ids=["ongoing", "began with the commit", "decided"],
 )
-def test_it_is_open_where_the_transaction_log_says_so(
-    spark: SparkSession, transaction: Transaction
-) -> None:
-    committed, pending = replayed(spark, transaction)
+def test_it_is_open_where_the_transaction_log_says_so(transaction: Transaction) -> None:
+    committed, pending = replayed(transaction)
     assert {each.complete for each in pending.values()} == {True}
     assert {each.complete for each in committed.values()} == {True}
 
@@ -118,10 +114,8 @@ def test_it_is_open_where_the_transaction_log_says_so(
     ],
     ids=["no transaction log", "ended", "a later epoch", "a later one", "of another partition"],
 )
-def test_else_nobody_can_tell_where_the_cleaner_has_been(
-    spark: SparkSession, transaction: Transaction | None
-) -> None:
-    committed, pending = replayed(spark, transaction)
+def test_else_nobody_can_tell_where_the_cleaner_has_been(transaction: Transaction | None) -> None:
+    committed, pending = replayed(transaction)
     assert (pending[0].complete, committed[0].complete) == (False, False)
     assert "its marker may be missing" in pending[0].missing
     assert committed[0].missing.startswith("the commit in record 5 may have replaced it: ")
@@ -129,6 +123,6 @@ def test_else_nobody_can_tell_where_the_cleaner_has_been(
     assert (pending[1].complete, committed[1].complete) == (True, True)
 
 
-def test_nothing_is_in_doubt_where_nothing_was_taken(spark: SparkSession) -> None:
-    committed, pending = replayed(spark, None, Coverage())
+def test_nothing_is_in_doubt_where_nothing_was_taken() -> None:
+    committed, pending = replayed(None, Coverage())
     assert {each.complete for each in (*pending.values(), *committed.values())} == {True}
