@@ -1,44 +1,68 @@
-"""What members held in every epoch, which no stored table tells: made of the records by Spark."""
+"""What members held in every epoch, which no stored table tells: made of the records of groups."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F
+import polars as pl
 
-from analytics.replay.graph import TableStep
-from jobs.runs.evaluated import Evaluation, evaluate
+from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.library.cut_tables import cut_of
+from analytics.replay.dump.coverage import log_starts
+from analytics.replay.groups.coordinator_log import coordinator_log
+from analytics.replay.groups.group_records import CLASSIC, KINDS
+from analytics.replay.history.group_history import intervals_of
+from analytics.replay.history.group_records_in_time import group_records_in_time
+from analytics.replay.history.topic_names import named_topics, topic_names
+from analytics.replay.log.rules import replay_rules
+from analytics.tables.buckets import MOST_ROWS, buckets
+from analytics.tables.stored_tables import StoredTables
+from jobs.runs.replay.cut_records import CutRecords
+from jobs.runs.replay.replayed_instant import replayed_instant
 from jobs.runs.replay.whole_groups import frame_of
 
 if TYPE_CHECKING:
-    import polars as pl
-    from pyspark.sql import DataFrame
-
-    from jobs.cli.console import Console
+    from analytics.replay.log.as_of import Decoded
     from jobs.runs.replay.replayed import Replayed
 
+_COMMITS: Final = "offset_commit"
+_TOPOLOGY: Final = "streams_group_topology"
 
-def held_in_epochs(console: Console, state: Replayed, **options: Any) -> pl.DataFrame:  # noqa: ANN401
+
+def held_in_epochs(state: Replayed) -> pl.DataFrame:
     """Return what `cases_of_history` takes as `held`.
 
     Raises:
-        GroupscopeError: Spark is not what it has to be.
+        WorkspaceError: A file is damaged.
     """
-    options = {**options, "out": None}
-    wanted = Evaluation(
-        (TableStep("held_in_epochs", numbered, ("owned",)),), ("held_in_epochs",), {}
+    instant, reader = replayed_instant(state.as_of), CutRecords(state).prepared()
+    cut = cut_of(reader, instant, log_starts(state.manifest) if instant.is_end else {})
+    topics = frame_of(StoredTables(state.tables.workspace).read("topics", ["topic_id", "topic"]))
+    names, rules = topic_names(named_topics(topics)), replay_rules(state.release)
+    nothing = reader.empty(_COMMITS)
+    return pl.concat(
+        numbered(intervals_of(_records(cut.of(bucket), nothing), names, rules))
+        for bucket in buckets(CONSUMER_OFFSETS, reader.counts(KINDS), MOST_ROWS)
     )
-    return frame_of(evaluate(console, state, wanted, **options)["held_in_epochs"])
 
 
-def numbered(runs: DataFrame) -> DataFrame:
+def _records(decoded: Decoded, no_commits: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return what is followed; commits count only where a tombstone may take over their group."""
+    log = coordinator_log(decoded)
+    is_taking = (pl.col("family") != CLASSIC) & pl.col("is_tombstone")
+    commits = decoded[_COMMITS] if log.select(is_taking.any()).item() else no_commits
+    return group_records_in_time(log, {_COMMITS: commits, _TOPOLOGY: decoded[_TOPOLOGY]})
+
+
+def numbered(runs: pl.DataFrame) -> pl.DataFrame:
     """Return `analytics.replay.history.assignment_intervals` as `cases_of_history` takes them."""
-    number = F.col("until.epoch_no")
-    last = F.when(F.col("until.is_closing"), number).otherwise(number - 1)
-    return runs.where(F.col("until").isNull() | number.isNotNull()).select(
+    at, until = pl.col("at").struct, pl.col("until").struct
+    number = until.field("epoch_no")
+    last = pl.when(until.field("is_closing")).then(number).otherwise(number - 1)
+    return runs.filter(pl.col("until").is_null() | number.is_not_null()).select(
         *("coordinator_partition", "group_id", "life", "member_id", "kind", "role"),
         *("subtopology_id", "topic", "topic_id", "partition"),
-        F.col("about.group_instance_id").alias("group_instance_id"),
-        F.coalesce("at.epoch_no", F.lit(0)).alias("first_epoch_no"),
-        F.when(F.col("until").isNotNull(), last).alias("last_epoch_no"),
+        pl.col("about").struct.field("group_instance_id"),
+        at.field("epoch_no").fill_null(0).alias("first_epoch_no"),
+        pl.when(pl.col("until").is_not_null()).then(last).alias("last_epoch_no"),
     )

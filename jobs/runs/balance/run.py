@@ -12,6 +12,7 @@ from analytics.evaluate.balance.placement import Placement, placement
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.runs.audit.findings_of import failing
+from jobs.runs.balance.held import held_in_epochs
 from jobs.runs.balance.tables import NEEDS, NEEDS_OF_HISTORY, tables_ever, tables_now
 from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups
@@ -53,10 +54,7 @@ def balance_inputs(
         rules = balance_rules(state.settings.given.thresholds("balance"))
         gaps = _gaps(state, asked, through_history=through_history)
         if through_history:
-            # Spark is heavy: what is asked of an instant does without.
-            from jobs.runs.balance.held import held_in_epochs  # noqa: PLC0415
-
-            found = tables_ever(state, held_in_epochs(console, state, **options), rules, gaps)
+            found = tables_ever(state, held_in_epochs(state), rules, gaps)
         else:
             found = tables_now(state, rules, gaps)
         if options.get("out") is not None:
