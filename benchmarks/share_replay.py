@@ -1,9 +1,8 @@
-"""Share state replayed on Spark, against Spark merely reading the same columns of the same tables.
+"""Share state replayed in buckets, against merely reading the same columns of the same tables.
 
 Two logs of updates, four ranges to a record at most: one as brokers leave it, with a snapshot after
 every 500 updates of a share partition, and one whose snapshots stopped at the beginning, so that
-every update counts. What is timed ends in Spark's noop sink. Besides, how time grows from one to
-four times the data.
+every update counts. Besides, how time grows from one to four times the data.
 """
 
 from __future__ import annotations
@@ -13,22 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.source import table_schema
+from analytics.decode.tables import table_schema
 from analytics.replay.share.share_records import BATCHES
 from analytics.replay.share.share_state import share_states
-from benchmarks.measure import Contestant, interleaved, ratio, sunk, tree_cpu
+from analytics.tables.buckets import buckets
+from analytics.tables.record_reader import RecordReader
+from analytics.workspace import DECODED, Workspace
+from benchmarks.measure import Contestant, interleaved, ratio
 from benchmarks.report import Figure, Report
-from jobs.cli.console import Console
-from jobs.spark.session import spark_session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame, SparkSession
 
     from benchmarks.data import Data
 
@@ -40,8 +40,7 @@ PARTITIONS = 8  # of the internal topic, and so files
 UPDATES_PER_KEY = 1_000
 UPDATES_PER_SNAPSHOT = 500  # share.coordinator.snapshot.update.records.per.snapshot
 _START = 1_700_000_000_000
-# Much of what a replay takes is planning: what the JVM runs too seldom to compile it at once.
-_WARM_UP = 6
+_WARM_UP = 2
 
 
 def run(data: Data) -> list[Report]:
@@ -50,30 +49,26 @@ def run(data: Data) -> list[Report]:
     usual = write_share_log(data.folder / "usual", updates, UPDATES_PER_SNAPSHOT)
     larger = write_share_log(data.folder / "larger", 4 * updates, UPDATES_PER_SNAPSHOT)
     endless = write_share_log(data.folder / "endless", updates, UPDATES_PER_KEY)
-    with spark_session(Console(quiet=True), master="local[2]") as spark:
-        return [
-            _against_reading(spark, usual, updates, data.rounds, "a snapshot every 500 updates"),
-            _against_reading(spark, endless, updates, data.rounds, "no snapshot but the first"),
-            _growth(spark, usual, larger, updates, data.rounds),
-        ]
+    return [
+        _against_reading(usual, updates, data.rounds, "a snapshot every 500 updates"),
+        _against_reading(endless, updates, data.rounds, "no snapshot but the first"),
+        _growth(usual, larger, updates, data.rounds),
+    ]
 
 
-def _against_reading(
-    spark: SparkSession, log: Path, updates: int, rounds: int, what: str
-) -> Report:
-    decoded = _decoded(spark, log)
+def _against_reading(log: Path, updates: int, rounds: int, what: str) -> Report:
     keys = updates // UPDATES_PER_KEY
-    assert share_states(decoded).count() == keys, "every key has a state"
-    ours = _replay("replay of share state", decoded)
-    read = Contestant("Spark reads the same columns", sunk(lambda: _columns(decoded)), tree_cpu)
+    assert _replay(log) == keys, "every key has a state"
+    ours = Contestant("replay of share state", lambda: _replay(log))
+    read = Contestant("reading the same columns", lambda: sum(1 for _ in _decoded(log)))
     interleaved([ours, read], min(_WARM_UP, rounds))
     times = interleaved([ours, read], rounds)
-    report = Report(f"Share state on local[2], {updates:,} updates, {keys:,} keys, {what}")
+    report = Report(f"Share state, {updates:,} updates, {keys:,} keys, {what}")
     report.figures = [
         Figure(
             "of the time of reading the same columns",
             ratio(times[ours.name].wall, times[read.name].wall),
-            at_most=3.0,
+            at_most=2.5,
         ),
         Figure("the same in processor time", ratio(times[ours.name].cpu, times[read.name].cpu)),
     ]
@@ -81,45 +76,31 @@ def _against_reading(
     return report
 
 
-def _replay(name: str, decoded: Mapping[str, DataFrame]) -> Contestant:
-    return Contestant(name, sunk(lambda: share_states(decoded)), tree_cpu)
-
-
-def _growth(spark: SparkSession, usual: Path, larger: Path, updates: int, rounds: int) -> Report:
-    once = _replay(f"{updates:,} updates", _decoded(spark, usual))
-    four = _replay(f"{4 * updates:,} updates", _decoded(spark, larger))
+def _growth(usual: Path, larger: Path, updates: int, rounds: int) -> Report:
+    once = Contestant(f"{updates:,} updates", lambda: _replay(usual))
+    four = Contestant(f"{4 * updates:,} updates", lambda: _replay(larger))
     times = interleaved([once, four], rounds)
     report = Report("Share state, from one to four times the data")
     grown = statistics.median(times[four.name].wall) / statistics.median(times[once.name].wall)
-    report.figures = [Figure("times as long", grown, at_most=4.4)]
+    report.figures = [Figure("times as long", grown, at_most=4.2)]
     report.add_times(times)
     return report
 
 
-def _decoded(spark: SparkSession, log: Path) -> dict[str, DataFrame]:
-    return {table: spark.read.parquet(str(log / table)) for table in TABLES}
+def _replay(log: Path) -> int:
+    """Return how many states there are."""
+    return sum(share_states(each).height for each in _decoded(log))
 
 
-def _columns(decoded: Mapping[str, DataFrame]) -> DataFrame:
-    """Return the columns that the replay reads, as they are stored."""
-    snapshots, updates = (
-        decoded[table].select(
-            "partition",
-            "offset",
-            "value_layout",
-            "is_tombstone",
-            "key.group_id",
-            "key.topic_id",
-            decoded[table]["key.partition"].alias("share_partition"),
-            "value.*",
-        )
-        for table in TABLES
-    )
-    return updates.unionByName(snapshots, allowMissingColumns=True)
+def _decoded(log: Path) -> Iterator[dict[str, pl.DataFrame]]:
+    """Read bucket after bucket."""
+    reader = RecordReader(Workspace(str(log)))
+    for bucket in buckets(TOPIC, reader.counts(TABLES)):
+        yield {table: reader.table(table, bucket) for table in TABLES}
 
 
 def write_share_log(folder: Path, updates: int, updates_per_snapshot: int) -> Path:
-    """Write decoded tables of a share log: one Parquet file a table and internal partition.
+    """Write a workspace with a share log: one Parquet file a table and internal partition.
 
     Every key gets `UPDATES_PER_KEY` updates in turn. The start offset moves on by about three each
     time; ranges lie within some dozens of offsets of it, one to four a record.
@@ -136,8 +117,8 @@ def write_share_log(folder: Path, updates: int, updates_per_snapshot: int) -> Pa
             at = offset[rows] - (table == "share_snapshot")
             epoch = turn[rows] // updates_per_snapshot
             part = _rows(table, partition, at, key[rows], turn[rows], epoch, random)
-            (folder / table).mkdir(parents=True, exist_ok=True)
-            pq.write_table(part, folder / table / f"part-{partition}.parquet")
+            (folder / DECODED / table).mkdir(parents=True, exist_ok=True)
+            pq.write_table(part, folder / DECODED / table / f"part-{partition}.parquet")
     return folder
 
 
