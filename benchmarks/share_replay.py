@@ -2,7 +2,8 @@
 
 Two logs of updates, four ranges to a record at most: one as brokers leave it, with a snapshot after
 every 500 updates of a share partition, and one whose snapshots stopped at the beginning, so that
-every update counts. Besides, how time grows from one to four times the data.
+every update counts. Besides, how time grows from one to four times the data, in four times the
+partitions: one that is too large for a bucket is read once for each part of it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ TOPIC = "__share_group_state"
 TABLES = ("share_snapshot", "share_update")
 UPDATES = 1_000_000
 UPDATES_IF_QUICK = 16_000
-PARTITIONS = 8  # of the internal topic, and so files
+PARTITIONS = 8  # of the internal topic, and so files; four times as many of the larger log
 UPDATES_PER_KEY = 1_000
 UPDATES_PER_SNAPSHOT = 500  # share.coordinator.snapshot.update.records.per.snapshot
 _START = 1_700_000_000_000
@@ -47,7 +48,9 @@ def run(data: Data) -> list[Report]:
     """Measure."""
     updates = UPDATES_IF_QUICK if data.rounds == 1 else UPDATES
     usual = write_share_log(data.folder / "usual", updates, UPDATES_PER_SNAPSHOT)
-    larger = write_share_log(data.folder / "larger", 4 * updates, UPDATES_PER_SNAPSHOT)
+    larger = write_share_log(
+        data.folder / "larger", 4 * updates, UPDATES_PER_SNAPSHOT, 4 * PARTITIONS
+    )
     endless = write_share_log(data.folder / "endless", updates, UPDATES_PER_KEY)
     return [
         _against_reading(usual, updates, data.rounds, "a snapshot every 500 updates"),
@@ -99,14 +102,16 @@ def _decoded(log: Path) -> Iterator[dict[str, pl.DataFrame]]:
         yield {table: reader.table(table, bucket) for table in TABLES}
 
 
-def write_share_log(folder: Path, updates: int, updates_per_snapshot: int) -> Path:
+def write_share_log(
+    folder: Path, updates: int, updates_per_snapshot: int, partitions: int = PARTITIONS
+) -> Path:
     """Write a workspace with a share log: one Parquet file a table and internal partition.
 
     Every key gets `UPDATES_PER_KEY` updates in turn. The start offset moves on by about three each
     time; ranges lie within some dozens of offsets of it, one to four a record.
     """
-    keys = updates // UPDATES_PER_KEY // PARTITIONS
-    for partition in range(PARTITIONS):
+    keys = updates // UPDATES_PER_KEY // partitions
+    for partition in range(partitions):
         random = np.random.default_rng(partition)
         turn, key = np.divmod(np.arange(keys * UPDATES_PER_KEY), keys)
         # A snapshot lies before every n-th update of a key.
