@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TABLES = (*KINDS, "offset_commit", "control_markers")
-NO_LOSSES = {"topic": pl.String, "partition": pl.Int32, "elected_at": TIME}
+NO_LOSSES = pl.Schema({"topic": pl.String(), "partition": pl.Int32(), "elected_at": TIME})
 
 
 def told_offset_history(
@@ -33,7 +33,7 @@ def told_offset_history(
     given = {
         "cut": frames_of(rows, TABLES),
         "topics": topics,
-        "of_topics": OfTopics(births(topics), pl.DataFrame(schema=NO_LOSSES)),
+        "of_topics": OfTopics(births(topics), NO_LOSSES.to_frame()),
         "rules": replay_rules(release),
         "coverage": coverage,
         "removals": pl.DataFrame(schema=CAUSES),

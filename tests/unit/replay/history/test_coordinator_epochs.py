@@ -23,11 +23,11 @@ OFFSETS, SHARE_STATE = "__consumer_offsets", "__share_group_state"
 SEGMENT = "00000000000000000000.log"
 ELECTED = pl.Schema(
     {
-        "topic": pl.String,
-        "partition": pl.Int32,
-        "leader_epoch": pl.Int32,
-        "leader": pl.Int32,
-        "unclean": pl.Boolean,
+        "topic": pl.String(),
+        "partition": pl.Int32(),
+        "leader_epoch": pl.Int32(),
+        "leader": pl.Int32(),
+        "unclean": pl.Boolean(),
         "since": TIME,
     }
 )
@@ -39,9 +39,9 @@ def at(second: int) -> datetime:
 
 
 def row(topic: str, partition: int, offset: int, epoch: int | None) -> dict[str, Any]:
-    place = {"copy": "broker-1", "segment": f"{topic}-{partition}/{SEGMENT}"}
-    place |= {"topic": topic, "partition": partition, "offset": offset, "timestamp": at(offset)}
-    return place | {"leader_epoch": epoch, "batch_position": offset * 100}
+    place = {"topic": topic, "partition": partition, "offset": offset, "timestamp": at(offset)}
+    in_dump = {"copy": "broker-1", "segment": f"{topic}-{partition}/{SEGMENT}"}
+    return {**place, **in_dump, "leader_epoch": epoch, "batch_position": offset * 100}
 
 
 def log_of(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -57,8 +57,8 @@ def test_the_log_replayed_to_a_snapshot_is_that_snapshot(
     log = metadata_log(cut_all(decoded, AsOf({(METADATA, 0): end})))
     told = printed(end)
     names = {each["topicId"]: each["name"] for each in told["TOPIC_RECORD"]}
-    living = topics(log, (), named_in_records(log.decoded)).filter(pl.col("deleted_at").is_null())
-    living = living.to_dicts()
+    found = topics(log, (), named_in_records(log.decoded))
+    living = found.filter(pl.col("deleted_at").is_null()).to_dicts()
     assert {(row["topic_id"], row["topic"]) for row in living} == set(names.items())
     assert {
         row[:3]: row[3]

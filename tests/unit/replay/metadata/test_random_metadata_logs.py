@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TOPIC = "__cluster_metadata"
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+SETTING = ("resource_type", "resource", "name", "value")
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -75,7 +76,7 @@ def test_what_is_in_force_is_what_a_broker_has_in_memory(seed: int, *, is_cut: b
     shown = {key: None if key[2] == SECRET else value for key, value in image.settings.items()}
     # Of groups and brokers it has no such setting, and withholds what it does not know.
     shown = {key: value if key[0] == "topic" else None for key, value in shown.items()}
-    assert {row[:3]: row[3] for row in configs(log).select(*_SETTING).iter_rows()} == shown
+    assert {row[:3]: row[3] for row in configs(log).select(*SETTING).iter_rows()} == shown
 
 
 @pytest.mark.parametrize("is_cut", [False, True])
@@ -95,6 +96,3 @@ def test_the_last_election_of_a_partition_made_its_leader(seed: int, *, is_cut: 
         key: (None if each.leader == -1 else each.leader, each.leader_epoch)
         for key, each in image.partitions.items()
     }
-
-
-_SETTING = ("resource_type", "resource", "name", "value")
