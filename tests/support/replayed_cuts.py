@@ -1,7 +1,7 @@
 """All cuts of a copy replayed at once, and what our tables say in the words brokers answer in.
 
 Each cut becomes internal partitions of its own, and its groups get the cut's number before their
-names: so one pass of Spark replays them all.
+names: so one pass replays them all.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
+import polars as pl
 
 from analytics.replay.log.rules import ReplayRules, replay_rules
 from tests.support.broker_state import BrokerState, CutAssignment, CutGroup, CutMember, CutOffset
 from tests.support.replayed_tables import replayed_frames
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from tests.support.cuts import Cut
 
 OFFSETS = "__consumer_offsets"
@@ -39,8 +38,8 @@ class Replayed:
 
 
 def side_by_side(
-    spark: SparkSession, decoded: Mapping[str, DataFrame], cuts: Sequence[Cut]
-) -> dict[str, DataFrame]:
+    decoded: Mapping[str, pl.DataFrame], cuts: Sequence[Cut]
+) -> dict[str, pl.DataFrame]:
     """Lay the cuts' records next to each other; partitions a cut does not name hold nothing."""
     rows = [
         (number, partition, end)
@@ -48,24 +47,33 @@ def side_by_side(
         for (topic, partition), end in cut.end_offsets.items()
         if topic == OFFSETS
     ]
-    ends = F.broadcast(spark.createDataFrame(rows, "cut int, partition int, end_offset bigint"))
+    schema = {"cut": pl.Int32, "partition": pl.Int32, "end_offset": pl.Int64}
+    ends = pl.DataFrame(rows, schema, orient="row")
+    places = ends.with_columns(laid_as=pl.col("partition") + pl.col("cut") * APART)
     return {
-        name: _apart(frame.join(ends, "partition").where("offset < end_offset"))
+        name: laid_apart(
+            frame.join(places, "partition").filter(pl.col("offset") < pl.col("end_offset")),
+            pl.col("cut"),
+        ).select(frame.columns)
         for name, frame in decoded.items()
     }
 
 
-def _apart(frame: DataFrame) -> DataFrame:
+def laid_apart(frame: pl.DataFrame, number: pl.Expr) -> pl.DataFrame:
+    """Move records to the partition `laid_as`, with a number before the names of their groups."""
     if "key" in frame.columns:
-        key = F.col("key")
-        for name in {"group", "group_id"} & set(frame.select("key.*").columns):
-            key = key.withField(name, F.concat_ws("|", F.col("cut").cast("string"), f"key.{name}"))
-        frame = frame.withColumn("key", key)
-    place = (F.col("partition") + F.col("cut") * APART).cast("int")
-    return frame.withColumn("partition", place).drop("cut", "end_offset")
+        names = {"group", "group_id"} & set(frame.schema["key"].to_schema())
+        own = [
+            pl.concat_str(number, pl.col("key").struct.field(name), separator="|").alias(name)
+            for name in names
+        ]
+        frame = frame.with_columns(pl.col("key").struct.with_fields(*own))
+    return frame.with_columns(partition=pl.col("laid_as"))
 
 
-def replayed(decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayRules) -> _ByCut:
+def replayed(
+    decoded: Mapping[str, pl.DataFrame], topics: pl.DataFrame, rules: ReplayRules
+) -> _ByCut:
     """Replay what `side_by_side` laid out.
 
     Args:
@@ -74,7 +82,12 @@ def replayed(decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayR
         rules: Of the release.
     """
     frames = replayed_frames(decoded, topics, rules)
-    return by_cut({name: frame.collect() for name, frame in frames.items()})
+    return by_cut(
+        {
+            name: [SimpleNamespace(**row) for row in frame.iter_rows(named=True)]
+            for name, frame in frames.items()
+        }
+    )
 
 
 def by_cut(tables: Mapping[str, Iterable[Any]]) -> _ByCut:

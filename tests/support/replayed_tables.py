@@ -14,7 +14,7 @@ from schemas import table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame
+    import polars as pl
 
     from analytics.replay.log.rules import ReplayRules
 
@@ -23,13 +23,13 @@ Found = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
 
 
 def replayed_tables(
-    decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayRules
+    decoded: Mapping[str, pl.DataFrame], topics: pl.DataFrame, rules: ReplayRules
 ) -> Found:
     """Replay what was decoded and cut.
 
     Args:
         decoded: The tables of `__consumer_offsets`, and `transaction_log` (it may be empty).
-        topics: `topic` and `topic_id`.
+        topics: All of them: `topic` and `topic_id`.
         rules: Of the release.
 
     Returns:
@@ -40,12 +40,12 @@ def replayed_tables(
 
 
 def replayed_frames(
-    decoded: Mapping[str, DataFrame], topics: DataFrame, rules: ReplayRules
-) -> dict[str, DataFrame]:
+    decoded: Mapping[str, pl.DataFrame], topics: pl.DataFrame, rules: ReplayRules
+) -> dict[str, pl.DataFrame]:
     """Return the state tables of groups and offsets; arguments as of `replayed_tables`."""
-    state = folded_groups(coordinator_log(decoded).localCheckpoint(), decoded, rules)
-    committed = committed_offsets(decoded, rules, groups_gone(state)).localCheckpoint()
-    pending = pending_offsets(decoded, rules, groups_gone(state)).localCheckpoint()
+    state = folded_groups(coordinator_log(decoded), decoded, rules)
+    committed = committed_offsets(decoded, rules, groups_gone(state))
+    pending = pending_offsets(decoded, rules, groups_gone(state))
     return {
         "committed_offsets": committed,
         "pending_offsets": pending,
@@ -55,9 +55,10 @@ def replayed_frames(
     }
 
 
-def _by_key(name: str, frame: DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
+def _by_key(name: str, frame: pl.DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
     rows = [
-        {field: _plain(value) for field, value in row.asDict().items()} for row in frame.collect()
+        {field: _plain(value) for field, value in row.items()}
+        for row in frame.iter_rows(named=True)
     ]
     found = {tuple(row[field] for field in table(name).key): row for row in rows}
     assert len(found) == len(rows), f"one row a key in {name}"

@@ -184,7 +184,7 @@ def _lists_of(kind: Kind) -> list[tuple[str, str | None, str]]:
         ]
     if kind.role == TARGET:
         return [(TARGET, None, "topic_partitions")]
-    lists = [(CURRENT, None, "assigned_partitions")]
+    lists: list[tuple[str, str | None, str]] = [(CURRENT, None, "assigned_partitions")]
     if kind.family == CONSUMER:
         lists.append((PENDING, None, "partitions_pending_revocation"))
     return lists

@@ -12,7 +12,6 @@ from analytics.replay.groups.columns import COMMIT, RECORDS, STATE
 from analytics.replay.groups.fold import AT_ONCE, group_state
 from analytics.replay.groups.group_records import GROUP, GROUP_KEY
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
-from analytics.replay.log.record_position import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +99,7 @@ def _committed(commits: pl.DataFrame, log: pl.DataFrame) -> pl.DataFrame:
             "offset",
         )
         .join(removed.lazy(), GROUP_KEY, "left")
-        .filter(pl.col("offset") > pl.col("removed_at").fill_null(NEVER))
+        .filter(pl.col("removed_at").is_null() | (pl.col("offset") > pl.col("removed_at")))
         .group_by(GROUP_KEY)
         .agg(pl.col("offset").min())
         .collect()

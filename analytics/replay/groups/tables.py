@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from analytics.replay.contract_frame import contract_frame
+from analytics.replay.groups.coded_log import NONE
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.completeness import with_completeness
 from analytics.replay.log.coverage import WHOLE, Coverage
@@ -44,7 +45,7 @@ def groups(
             group_type=pl.lit(SIMPLE),
             state=pl.lit("Empty"),
             member_count=pl.lit(0, pl.Int32()),
-            known_from=pl.lit(NEVER, pl.Int64()),
+            known_from=pl.lit(NONE, pl.Int64()),
         )
     )
     rows = pl.concat([told, simple], how="diagonal")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
-from pyspark.sql import functions as F
 
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.rules import replay_rules
 from tests.support.cuts import Cut, cuts_of
-from tests.support.decoded_frames import frames_of_dump
+from tests.support.decoded_frames import frame_of, frames_of_dump
 from tests.support.replayed_cuts import differences, replayed, side_by_side, told_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 ROOT = Path(__file__).parents[3]
 DUMPS = ROOT / "tests" / "data" / "dumps"
@@ -47,15 +43,15 @@ def copies() -> list[object]:
 
 
 @pytest.mark.parametrize(("name", "copy"), copies())
-def test_every_cut_equals_the_brokers_answer(spark: SparkSession, name: str, copy: str) -> None:
+def test_every_cut_equals_the_brokers_answer(name: str, copy: str) -> None:
     release, partitions = WRITTEN_BY[name]
     log_dir = DUMPS / name / copy
     here = {int(each.name.rsplit("-", 1)[1]) for each in log_dir.glob("__consumer_offsets-*")}
     cuts = [cut for cut in cuts_of(DUMPS / name) if cut.copy == copy]
-    decoded = frames_of_dump(spark, log_dir, "__consumer_offsets", TABLES)
-    decoded["transaction_log"] = spark.createDataFrame([], _transaction_log(spark, log_dir))
-    topics = _named_topics(spark, log_dir, cuts)
-    found = replayed(side_by_side(spark, decoded, cuts), topics, replay_rules(release))
+    decoded = frames_of_dump(log_dir, "__consumer_offsets", TABLES)
+    decoded["transaction_log"] = frame_of("transaction_log", [])
+    topics = _named_topics(log_dir, cuts)
+    found = replayed(side_by_side(decoded, cuts), topics, replay_rules(release))
     differing = {
         str(cut): rows
         for number, cut in enumerate(cuts)
@@ -70,7 +66,7 @@ def test_every_cut_equals_the_brokers_answer(spark: SparkSession, name: str, cop
     assert differing == {}
 
 
-def _named_topics(spark: SparkSession, log_dir: Path, cuts: list[Cut]) -> DataFrame:
+def _named_topics(log_dir: Path, cuts: list[Cut]) -> pl.DataFrame:
     """Return the topics of the end, which the broker knew whatever the cut.
 
     Where the copy lies here without its metadata log they are those that the broker named.
@@ -82,16 +78,12 @@ def _named_topics(spark: SparkSession, log_dir: Path, cuts: list[Cut]) -> DataFr
             for each in cut.state.assignments
             if each.topic_id
         }
-        return spark.createDataFrame(sorted(told), "topic string, topic_id string")
-    named = frames_of_dump(spark, log_dir, "__cluster_metadata", TOPIC_TABLES)
+        schema = {"topic": pl.String, "topic_id": pl.String}
+        return pl.DataFrame(sorted(told), schema, orient="row")
+    named = frames_of_dump(log_dir, "__cluster_metadata", TOPIC_TABLES)
+    value = pl.col("value").struct
     living = named["topic_record"].select(
-        F.col("value.name").alias("topic"), F.col("value.topic_id").alias("topic_id")
+        topic=value.field("name"), topic_id=value.field("topic_id")
     )
-    removed = named["remove_topic_record"].select(F.col("value.topic_id").alias("topic_id"))
-    return living.join(removed, "topic_id", "left_anti").localCheckpoint()
-
-
-def _transaction_log(spark: SparkSession, log_dir: Path) -> object:
-    return frames_of_dump(spark, log_dir, "__transaction_state", ("transaction_log",))[
-        "transaction_log"
-    ].schema
+    removed = named["remove_topic_record"].select(topic_id=value.field("topic_id"))
+    return living.join(removed, "topic_id", "anti")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 from analytics.replay.groups.coordinator_log import coordinator_log
@@ -15,9 +16,10 @@ from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from schemas import table
 from tests.support.decoded_frames import frames_of
+from tests.support.history_log import rows_by_group
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from types import SimpleNamespace
 
     from analytics.replay.log.as_of import Decoded
 
@@ -262,21 +264,23 @@ def key_of(name: str, group: str, member_id: str | None) -> dict[str, Any]:
     return {"group_id": group}
 
 
+Found = dict[str, dict[int, list["SimpleNamespace"]]]
+"""Rows by table and case."""
 RULES = replay_rules("4.3")
 
 
 def state_of(decoded: Decoded) -> GroupState:
-    return folded_groups(coordinator_log(decoded).localCheckpoint(), decoded, RULES)
+    return folded_groups(coordinator_log(decoded), decoded, RULES)
 
 
-def number_of(row: Row) -> int:
-    return int(row.group_id.removeprefix("g"))
+def number_of(group: str) -> int:
+    return int(group.removeprefix("g"))
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[str, dict[int, list[Row]]]:
+def found() -> Found:
     """All cases replayed at once, by table and case."""
-    decoded = frames_of(spark, rows_of([case[0] for case in CASES.values()]), TABLES)
+    decoded = frames_of(rows_of([case[0] for case in CASES.values()]), TABLES)
     state = state_of(decoded)
     offsets = [
         of_table(decoded, RULES, groups_gone(state))
@@ -289,15 +293,15 @@ def found(spark: SparkSession) -> dict[str, dict[int, list[Row]]]:
         "members": members(state),
         "committed_offsets": offsets[0],
     }
-    by_case: dict[str, dict[int, list[Row]]] = {}
+    by_case: Found = {}
     for name, frame in tables.items():
         assert frame.columns == [column.name for column in table(name).columns]
-        for row in frame.collect():
-            by_case.setdefault(name, {}).setdefault(number_of(row), []).append(row)
+        for group, rows in rows_by_group(frame).items():
+            by_case.setdefault(name, {})[number_of(group)] = rows
     return by_case
 
 
-def test_what_each_log_leaves(found: dict[str, dict[int, list[Row]]]) -> None:
+def test_what_each_log_leaves(found: Found) -> None:
     told: dict[str, Told] = {}
     for name, number in NUMBERS.items():
         there = {row.member_id: row.member_epoch for row in found["members"].get(number, [])}
@@ -312,7 +316,7 @@ def test_what_each_log_leaves(found: dict[str, dict[int, list[Row]]]) -> None:
 
 
 def test_offsets_are_answered_where_their_group_is_there(
-    found: dict[str, dict[int, list[Row]]],
+    found: Found,
 ) -> None:
     """Seen of a 4.1.2 broker: compaction had taken the first records of the group's next life."""
     outlived = {
@@ -323,12 +327,12 @@ def test_offsets_are_answered_where_their_group_is_there(
     assert list(outlived.values()) == [False, True, True]
 
 
-def group_named(found: dict[str, dict[int, list[Row]]], name: str) -> Row:
+def group_named(found: Found, name: str) -> SimpleNamespace:
     (row,) = found["groups"][NUMBERS[name]]
     return row
 
 
-def test_a_classic_group_in_full(found: dict[str, dict[int, list[Row]]]) -> None:
+def test_a_classic_group_in_full(found: Found) -> None:
     row = group_named(found, "classic")
     assert (row.protocol_type, row.protocol, row.leader) == ("consumer", "range", "m")
     assert row.state_timestamp is not None
@@ -343,14 +347,14 @@ def test_a_classic_group_in_full(found: dict[str, dict[int, list[Row]]]) -> None
     ("name", "protocol"), [("consumer", "uniform"), ("share", "simple"), ("streams", None)]
 )
 def test_the_assignor_where_members_name_none(
-    found: dict[str, dict[int, list[Row]]], name: str, protocol: str | None
+    found: Found, name: str, protocol: str | None
 ) -> None:
     row = group_named(found, name)
     assert (row.protocol_type, row.protocol, row.leader) == (name, protocol, None)
 
 
 def test_a_group_is_incomplete_where_records_before_its_own_are_lost(
-    found: dict[str, dict[int, list[Row]]],
+    found: Found,
 ) -> None:
     row = group_named(found, "consumer")
     assert not row.complete
@@ -358,20 +362,20 @@ def test_a_group_is_incomplete_where_records_before_its_own_are_lost(
 
 
 def test_a_classic_value_is_the_whole_group_whatever_was_lost_before_it(
-    found: dict[str, dict[int, list[Row]]],
+    found: Found,
 ) -> None:
     row = group_named(found, "classic")
     assert (row.complete, row.missing) == (True, None)
 
 
 def test_a_group_known_by_its_members_alone_says_so(
-    found: dict[str, dict[int, list[Row]]],
+    found: Found,
 ) -> None:
     row = group_named(found, "members without their group's record")
     assert (row.complete, row.missing) == (False, "the group's own record is not in the dump")
 
 
-def test_assignments_are_one_row_a_partition_or_task(spark: SparkSession) -> None:
+def test_assignments_are_one_row_a_partition_or_task() -> None:
     given = {
         "assigned_partitions": [{"topic_id": ID, "partitions": [0, 1]}],
         "partitions_pending_revocation": [{"topic_id": OTHER_ID, "partitions": [4]}],
@@ -385,11 +389,11 @@ def test_assignments_are_one_row_a_partition_or_task(spark: SparkSession) -> Non
         [member("m"), epoch(4), assigned(4), target("m", ID, [0]), current("m", 3, 1, **given)],
         [epoch(3, "streams"), member("m", "streams"), current("m", 3, 1, "streams", **tasks)],
     ]
-    state = state_of(frames_of(spark, rows_of(cases), TABLES))
-    topics = spark.createDataFrame([("t", ID)], "topic string, topic_id string")
+    state = state_of(frames_of(rows_of(cases), TABLES))
+    topics = pl.DataFrame({"topic": ["t"], "topic_id": [ID]})
     frame = assignments(state, topics)
     assert frame.columns == [column.name for column in table("assignments").columns]
-    rows = sorted(tuple(row) for row in frame.drop("member_id").collect())
+    rows = sorted(frame.drop("member_id").rows(), key=str)
     assert rows == [
         ("g0", "classic", 5, "current", None, None, "t", None, 0),
         ("g0", "classic", 5, "current", None, None, "t", None, 2),

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
-from pyspark.sql import functions as F
 
 from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.instants import AsOf
@@ -22,12 +22,11 @@ from tests.support.decoded_frames import frames_of, frames_of_dump
 from tests.support.group_histories import TABLES, TOPIC
 from tests.support.reference_group_coordinator import Tables, tables_of
 from tests.support.reference_offsets import GroupRecord
+from tests.support.replayed_cuts import laid_apart
 from tests.support.replayed_tables import Found, replayed_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from pyspark.sql import DataFrame, SparkSession
 
 ROOT = Path(__file__).parents[3]
 SURVIVOR = ROOT / "examples" / "kafka-4.3.1-failover" / "broker-2"
@@ -66,11 +65,11 @@ class Laid:
     """Copies by their internal partition, and the tables of all of them."""
 
     copies: dict[int, Copy]
-    tables: dict[str, DataFrame]
+    tables: dict[str, pl.DataFrame]
 
 
 @pytest.fixture(scope="module")
-def laid(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Laid:
+def laid(tmp_path_factory: pytest.TempPathFactory) -> Laid:
     """All copies; names of groups begin with the number of the copy.
 
     Logs that end early are cut as bytes; a whole one is decoded once, and its rows are repeated.
@@ -98,30 +97,23 @@ def laid(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Laid:
     ]
     copies |= {APART + at: copy for at, copy in enumerate(instants)}
     places = [(copy.log if at >= APART else at, at) for at, copy in copies.items()]
-    numbered = F.broadcast(spark.createDataFrame(places, "partition int, laid_as int"))
-    frames = frames_of_dump(spark, log_dir, TOPIC, TABLES)
-    tables = {name: _apart(frame.join(numbered, "partition")) for name, frame in frames.items()}
-    empty = frames_of(spark, {}, ("transaction_log",))
-    return Laid(copies, {name: frame.localCheckpoint() for name, frame in tables.items()} | empty)
-
-
-def _apart(frame: DataFrame) -> DataFrame:
-    if "key" in frame.columns:
-        key = F.col("key")
-        for name in {"group", "group_id"} & set(frame.select("key.*").columns):
-            own = F.concat_ws("|", F.col("laid_as").cast("string"), f"key.{name}")
-            key = key.withField(name, own)
-        frame = frame.withColumn("key", key)
-    return frame.withColumn("partition", F.col("laid_as")).drop("laid_as")
+    schema = {"partition": pl.Int32, "laid_as": pl.Int32}
+    numbered = pl.DataFrame(places, schema, orient="row")
+    frames = frames_of_dump(log_dir, TOPIC, TABLES)
+    tables = {
+        name: laid_apart(frame.join(numbered, "partition"), pl.col("laid_as")).select(frame.columns)
+        for name, frame in frames.items()
+    }
+    return Laid(copies, tables | frames_of({}, ("transaction_log",)))
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession, laid: Laid) -> Found:
+def found(laid: Laid) -> Found:
     """All copies replayed, those that are whole as of their offset."""
     instants = {
         (TOPIC, number): copy.end for number, copy in laid.copies.items() if not copy.is_short
     }
-    no_names = spark.createDataFrame([], "topic string, topic_id string")
+    no_names = pl.DataFrame(schema={"topic": pl.String, "topic_id": pl.String})
     return replayed_tables(cut_all(laid.tables, AsOf(instants)), no_names, replay_rules("4.3"))
 
 
@@ -160,11 +152,10 @@ def test_at_every_offset_it_is_what_the_slow_coordinator_knows(found: Found, lai
             assert {field: found[name][key][field] for field in row} == row, name
 
 
-def records_of(decoded: dict[str, DataFrame]) -> Iterator[GroupRecord]:
+def records_of(decoded: dict[str, pl.DataFrame]) -> Iterator[GroupRecord]:
     """The decoded rows as the reference takes them."""
     for table in TABLES:
-        for found in decoded[table].collect():
-            row = found.asDict(recursive=True)
+        for row in decoded[table].iter_rows(named=True):
             yield GroupRecord(
                 row["partition"],
                 row["offset"],

@@ -1,12 +1,12 @@
-"""Random histories of groups, replayed on Spark and by a slow coordinator, at random instants."""
+"""Random histories of groups, replayed by polars and by a slow coordinator, at random instants."""
 
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from analytics.replay.log.as_of import cut_all
@@ -18,13 +18,10 @@ from tests.support.random_group_values import NAMED_TOPICS
 from tests.support.reference_group_coordinator import tables_of
 from tests.support.replayed_tables import replayed_tables
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 RELEASES = ("3.9", "4.0", "4.1", "4.2", "4.3")
 
 
-def check_histories(spark: SparkSession, release: str, seed: int, histories: int) -> None:
+def check_histories(release: str, seed: int, histories: int) -> None:
     """Replay many histories, each its own internal partition and as of an end of its own."""
     chance = random.Random(seed)
     records, ends = [], {}
@@ -36,10 +33,10 @@ def check_histories(spark: SparkSession, release: str, seed: int, histories: int
             ends[partition] = chance.randrange(last + 2)
     expected = vars(tables_of(records, ends, release, NAMED_TOPICS))
     shuffled = chance.sample(records, len(records))
-    decoded = frames_of(spark, decoded_rows(shuffled), (*TABLES, "transaction_log"))
+    decoded = frames_of(decoded_rows(shuffled), (*TABLES, "transaction_log"))
     as_of = AsOf({(TOPIC, partition): end for partition, end in ends.items()})
-    names = spark.createDataFrame(
-        [(name, each) for each, name in NAMED_TOPICS.items()], "topic string, topic_id string"
+    names = pl.DataFrame(
+        {"topic": list(NAMED_TOPICS.values()), "topic_id": list(NAMED_TOPICS.keys())}
     )
     found = replayed_tables(cut_all(decoded, as_of), names, replay_rules(release))
     for name, told in expected.items():
@@ -51,8 +48,7 @@ def check_histories(spark: SparkSession, release: str, seed: int, histories: int
 # A history's seed says nothing by being small, so failures are not shrunk: their seed is printed.
 def examples(number: int) -> settings:
     phases = [Phase.explicit, Phase.reuse, Phase.generate]
-    checks = [HealthCheck.function_scoped_fixture]
-    return settings(max_examples=number, phases=phases, suppress_health_check=checks)
+    return settings(max_examples=number, phases=phases, deadline=None)
 
 
 SEEDS = st.integers(0, 1 << 32)
@@ -60,25 +56,19 @@ SEEDS = st.integers(0, 1 << 32)
 
 @examples(2)
 @given(seed=SEEDS)
-def test_random_histories_at_random_instants_equal_the_reference(
-    spark: SparkSession, seed: int
-) -> None:
-    check_histories(spark, "4.3", seed, 200)
+def test_random_histories_at_random_instants_equal_the_reference(seed: int) -> None:
+    check_histories("4.3", seed, 200)
 
 
 @examples(1)
 @given(seed=SEEDS)
-def test_random_histories_under_the_rules_of_3_9_equal_the_reference(
-    spark: SparkSession, seed: int
-) -> None:
-    check_histories(spark, "3.9", seed, 120)
+def test_random_histories_under_the_rules_of_3_9_equal_the_reference(seed: int) -> None:
+    check_histories("3.9", seed, 120)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("release", RELEASES)
 @examples(4)
 @given(seed=SEEDS)
-def test_ten_thousand_random_histories_equal_the_reference(
-    spark: SparkSession, release: str, seed: int
-) -> None:
-    check_histories(spark, release, seed, 500)
+def test_ten_thousand_random_histories_equal_the_reference(release: str, seed: int) -> None:
+    check_histories(release, seed, 500)
