@@ -12,7 +12,6 @@ from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.completeness import with_completeness
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.meanings import instant
-from analytics.replay.log.record_position import NEVER
 
 if TYPE_CHECKING:
     from analytics.replay.groups.state import GroupState
