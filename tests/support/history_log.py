@@ -82,19 +82,6 @@ TOPOLOGIES = pl.Schema(
         ),
     }
 )
-UNDECODED = pl.Schema(
-    {
-        "coordinator_partition": pl.Int32(),
-        "topic": pl.String(),
-        "offset": pl.Int64(),
-        "timestamp": pl.Datetime("us", "UTC"),
-        "reason": pl.String(),
-        "detail": pl.String(),
-        "copy": pl.String(),
-        "segment": pl.String(),
-        "batch_position": pl.Int64(),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -105,9 +92,7 @@ class Written:
     batch: int
 
 
-def history_rows(
-    records: Iterable[GroupRecord | Written], undecoded: Iterable[Row] = ()
-) -> dict[str, pl.DataFrame]:
+def history_rows(records: Iterable[GroupRecord | Written]) -> dict[str, pl.DataFrame]:
     """Return what history is made of; a record without a batch was written alone."""
     rows: dict[str, list[Row]] = {"log": [], "commits": []}
     for each in records:
@@ -122,7 +107,6 @@ def history_rows(
         "log": pl.DataFrame(rows["log"], LOG),
         "commits": pl.DataFrame(rows["commits"], COMMITS),
         "topologies": pl.DataFrame([], TOPOLOGIES),
-        "undecoded": pl.DataFrame(list(undecoded), UNDECODED),
     }
 
 

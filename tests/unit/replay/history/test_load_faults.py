@@ -12,6 +12,7 @@ import pytest
 from analytics.replay.history.group_history import faults_of
 from analytics.replay.log.rules import replay_rules
 from schemas.load_faults import load_faults as known_faults
+from tests.support.decoded_frames import frame_of
 from tests.support.group_histories import random_history, random_records
 from tests.support.history_log import history_rows
 from tests.support.reference_loading import Fault
@@ -28,8 +29,8 @@ STOPPING = known_faults().stopping
 def found_faults(
     records: Iterable[GroupRecord], release: str, undecoded: Iterable[dict[str, Any]] = ()
 ) -> list[SimpleNamespace]:
-    rows = history_rows(records, undecoded)
-    faults = faults_of(rows, replay_rules(release))["load_faults"]
+    damaged = {"undecoded": frame_of("undecoded", undecoded)}
+    faults = faults_of(history_rows(records), damaged, replay_rules(release))
     return [SimpleNamespace(**each) for each in faults.iter_rows(named=True)]
 
 
@@ -73,7 +74,7 @@ def test_a_record_that_brokers_cannot_read_is_a_fault_and_one_they_may_know_is_n
     rows = [
         {
             "topic": topic,
-            "coordinator_partition": 3,
+            "partition": 3,
             "offset": offset,
             "reason": reason,
             "detail": "why",
@@ -81,7 +82,7 @@ def test_a_record_that_brokers_cannot_read_is_a_fault_and_one_they_may_know_is_n
         for topic in ("__consumer_offsets", "__share_group_state", "__cluster_metadata")
         for offset, reason in enumerate(reasons)
     ]
-    damaged = {"topic": "__consumer_offsets", "coordinator_partition": 3, "reason": "bad_crc"}
+    damaged = {"topic": "__consumer_offsets", "partition": 3, "reason": "bad_crc"}
     found = found_faults([], "2.8", [*rows, damaged])
     assert sorted(
         (row.topic, row.record_offset, row.fault, row.stops_loading) for row in found
