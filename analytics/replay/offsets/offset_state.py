@@ -114,23 +114,24 @@ def _in_force(commits: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> pl
 
     All in one aggregation of all commits, which is what a replay of offsets costs.
     """
+    by_itself = commits.filter(~_is_pending(rules))
     by_marker = _entries(commits, decoded, rules).filter(pl.col("outcome") == COMMIT)
-    by_itself = _last(commits.filter(~_is_pending(rules)))
     is_value = ~pl.col("is_tombstone")
     if rules.tombstones_remove_everything:
         # One record after the other, whatever made it count: a tombstone outdoes those before it.
-        return _last(pl.concat([by_itself, by_marker], how="diagonal")).filter(is_value)
+        return _last(by_itself, by_marker).filter(is_value)
     # What a tombstone leaves pending takes effect behind it, when the marker comes.
     left = _outliving_tombstones(by_marker, commits, rules, pl.col("end_offset"))
-    return _last(pl.concat([by_itself.filter(is_value), left], how="diagonal"))
+    own = _last(by_itself).filter(is_value)
+    return own if left.is_empty() else _last(own, left)
 
 
-def _last(commits: pl.DataFrame) -> pl.DataFrame:
-    """Return the last record of each `KEY`: its `row`, `record_offset` and `is_tombstone`."""
-    last = _OFFSET.arg_max()
-    return commits.group_by(KEY).agg(
-        pl.col(name).get(last) for name in ("row", "record_offset", "is_tombstone")
-    )
+def _last(*commits: pl.DataFrame) -> pl.DataFrame:
+    """Return of each `KEY` the last of several records: those columns that the first frame has."""
+    rows = pl.concat(each.select(commits[0].columns) for each in commits)
+    place = pl.int_range(pl.len(), dtype=pl.UInt32).alias("place")
+    last = pl.col("place").get(_OFFSET.arg_max())
+    return rows[rows.select(*KEY, "record_offset", place).group_by(KEY).agg(last)["place"]]
 
 
 def _entries(commits: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> pl.DataFrame:
