@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.library.cut_tables import Cut
-from analytics.replay.contract_frame import contract_frame
+from analytics.replay.contract_frame import contract_frame, contract_schema
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.tables.buckets import Bucket
@@ -82,6 +82,11 @@ def written_steps(of: Pass) -> list[TableStep]:
 
 def _rows(made: pl.DataFrame, name: str) -> pa.Table:
     return sorted_rows(arrow_rows(contract_frame(made, name)), name)
+
+
+def without_rows(name: str) -> pa.Table:
+    """Return a table without rows."""
+    return arrow_rows(pl.DataFrame(schema=contract_schema(name)))
 
 
 def sorted_rows(rows: pa.Table, name: str) -> pa.Table:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from analytics.decode.selection import Selection
 from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
-from analytics.library.replay_tables import Keep, replay_here, sorted_rows
+from analytics.library.replay_tables import Keep, replay_here, sorted_rows, without_rows
 from analytics.library.replay_tasks import on_spark, replay_in_tasks
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import lines_said
@@ -133,6 +133,9 @@ def replay_workspace(
         parts += replay_in_tasks(run, wanted.steps, given, cut, laid, staging.location, keep)
     _keep_divergences(source, keep)
     written = {part.table for part in parts}
+    for step in wanted.steps:
+        if step.table and folder_of(step.table) not in written:
+            kept.setdefault(step.table, [without_rows(step.table)])
     for name, rows in sorted(kept.items()):
         whole = sorted_rows(pa.concat_tables(rows), name)
         if whole.num_rows or folder_of(name) not in written:

@@ -12,6 +12,8 @@ import pytest
 
 from analytics import Dump, State, open_dump
 from analytics.errors import CannotTellError, InputNotRecognizedError
+from analytics.library import dump as library
+from analytics.library import replay_work
 from schemas import table
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BEFORE = "2026-11-21T09:18:30Z"
+FEW = 40
+"""Records of a bucket, so that there are many."""
 WANTED = ("committed_offsets", "groups", "members", "assignments", "group_epochs")
 
 
@@ -48,6 +52,21 @@ def test_its_tables_are_those_of_the_command(
     key = [(each, "ascending") for each in table(name).key]
     theirs = pq.read_table(folder).sort_by(key).to_pylist()
     assert state.table(name).toArrow().sort_by(key).to_pylist() == theirs
+
+
+def test_what_is_large_is_replayed_in_tasks_on_spark(
+    dump: Dump, spark: SparkSession, failover_workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "is_small_workspace", lambda _: False)
+    monkeypatch.setattr(replay_work, "MOST_ROWS", FEW)
+    large = dump.replay(spark)
+    for folder in sorted(failover_workspace.glob("state/*")) + sorted(
+        failover_workspace.glob("history/*")
+    ):
+        columns = [each.name for each in table(folder.name).columns]
+        theirs = pq.read_table(folder).select(columns).to_pylist()
+        ours = large.table(folder.name).toArrow().select(columns).to_pylist()
+        assert sorted(map(str, ours)) == sorted(map(str, theirs)), folder.name
 
 
 def test_its_tables_are_attributes(state: State) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -18,6 +17,7 @@ from analytics.replay.history.coordinator_epochs import (
     epochs_seen,
     merged_epochs,
 )
+from analytics.replay.history.coordinator_epochs import TABLES as EPOCHS_IN
 from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.dependency_events import (
     config_events,
@@ -102,9 +102,8 @@ def _transaction_events(ended: pl.DataFrame, cut: Decoded) -> pl.DataFrame:
 
 def _epochs_here(cut: Decoded, log: pl.DataFrame, part: int) -> pl.DataFrame:
     """A partition's markers are in all buckets that have some of it, and are counted in one."""
-    markers = cut[_MARKERS]
-    counted = {_MARKERS: markers if part == 0 else markers.clear()}
-    return epochs_seen(ChainMap(counted, cut), log)
+    counted = [name for name in EPOCHS_IN if part == 0 or name != _MARKERS]
+    return epochs_seen({name: cut[name] for name in counted}, log)
 
 
 def _coordinators(
