@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
+from analytics.replay.log.key_homes import home_of
 from jobs.cli.main import cli
-from jobs.runs.limits.group_completeness import home_of
 from tests.support.cuts import cuts_of
 
 if TYPE_CHECKING:

@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from analytics.assignors.java_order import string_hash
+from analytics.replay.log.key_homes import home_of
 from schemas.evaluation_rules import RebalanceRules
-
-_SIGN = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -34,13 +32,6 @@ class Placement:
     fullest: int | None
     overloaded: tuple[int, ...]
     misplaced: tuple[tuple[str, int, int], ...]
-
-
-def home_of(group: str, partitions: int) -> int:
-    """Return the partition a group belongs to."""
-    unsigned = string_hash(group)
-    signed = unsigned - (1 << 32) if unsigned & _SIGN else unsigned
-    return 0 if signed == -_SIGN else abs(signed) % partitions
 
 
 def placement(

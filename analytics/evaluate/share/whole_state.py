@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.assignors.java_order import string_hash
+from analytics.replay.log.key_homes import home_of_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SIGN, _LEAST = 1 << 31, -(1 << 31)
 UNKNOWN_HOME: Final = (
     "no record of its state is in the dump, and how many partitions __share_group_state has is not "
     "known, so neither is the one it belongs to"
@@ -32,16 +31,6 @@ class StateCoverage:
 
     partitions: int | None = None
     gaps: Mapping[int, str] = field(default_factory=dict)
-
-
-def home_of_share(group: str, topic_id: str, partition: int, partitions: int) -> int:
-    """Return the partition that holds a share partition's state.
-
-    ``ShareCoordinatorService.partitionFor``: ``Utils.abs`` of the hash of ``SharePartitionKey``.
-    """
-    unsigned = string_hash(f"{group}:{topic_id}:{partition}")
-    signed = unsigned - (1 << 32) if unsigned & _SIGN else unsigned
-    return 0 if signed == _LEAST else abs(signed) % partitions
 
 
 def with_absence(shares: pa.Table, coverage: StateCoverage) -> pa.Table:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow.compute as pc
 
-from analytics.evaluate.balance.placement import home_of
 from analytics.evaluate.contract_table import table_of
+from analytics.replay.log.key_homes import home_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Which partition of an internal topic a key belongs to: ``Utils.abs(hashCode) mod partitions``."""
+"""Which partitions of an internal topic the keys of a column belong to (see `key_homes`)."""
 
 from __future__ import annotations
 
@@ -7,32 +7,22 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from analytics.assignors.java_order import string_hash
+from analytics.replay.log.key_homes import ALL_HASHES, LEAST_HASH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ALL: Final = 1 << 32
-_LEAST: Final = 1 << 31
-"""What the least hash would be without its sign: it has no positive counterpart and counts as 0."""
 _OF_TWO_UNITS: Final = r"[\x{10000}-\x{10FFFF}]"
 """Letters that UTF-16 needs two code units for."""
 
 
-def home_of(key: str, partitions: int) -> int:
-    """Return the partition that Kafka's coordinators choose for one key.
+def internal_partition(key: pl.Expr, partitions: int) -> pl.Expr:
+    """Return the partition that Kafka's coordinators choose for each key, null where there is none.
 
     Args:
-        key: A group id; for share state what `share_key` returns.
+        key: Group ids; for share state what `share_key` returns.
         partitions: How many partitions the internal topic has.
     """
-    unsigned = string_hash(key)
-    positive = min(unsigned, _ALL - unsigned)
-    return 0 if positive == _LEAST else positive % partitions
-
-
-def internal_partition(key: pl.Expr, partitions: int) -> pl.Expr:
-    """Return the same for a column of keys, int; null where there is none."""
     return key.map_batches(lambda keys: _homes(keys, partitions), return_dtype=pl.Int32)
 
 
@@ -44,8 +34,8 @@ def share_key(group: pl.Expr, topic_id: pl.Expr, partition: pl.Expr) -> pl.Expr:
 def _homes(keys: pl.Series, partitions: int) -> pl.Series:
     distinct = keys.drop_nulls().unique()
     unsigned = _string_hashes(distinct).astype(np.int64)
-    positive = np.minimum(unsigned, _ALL - unsigned)
-    homes = pl.Series(np.where(positive == _LEAST, 0, positive) % partitions, dtype=pl.Int32)
+    positive = np.minimum(unsigned, ALL_HASHES - unsigned)
+    homes = pl.Series(np.where(positive == LEAST_HASH, 0, positive) % partitions, dtype=pl.Int32)
     return keys.replace_strict(distinct, homes, default=None, return_dtype=pl.Int32)
 
 

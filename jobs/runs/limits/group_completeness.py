@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.assignors.java_order import string_hash
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.losses import Loss, lacks
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
+from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.losses_at import Ends, cleaned_until, leading
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.limits.internal_topics import ends_of, losses_of, partition_count
@@ -35,15 +35,6 @@ DEFAULT_PARTITIONS = 50
 _MOST_PARTITIONS = 1000
 _ENOUGH_GROUPS = 1000
 _MOST_NAMED = 5
-_LEAST = -(1 << 31)
-_SIGN = 1 << 31
-
-
-def home_of(group: str, partitions: int) -> int:
-    """Return the partition of `__consumer_offsets` a group belongs to (``Utils.abs(hashCode)``)."""
-    unsigned = string_hash(group)
-    signed = unsigned - (1 << 32) if unsigned & _SIGN else unsigned
-    return 0 if signed == _LEAST else abs(signed) % partitions
 
 
 @dataclass(frozen=True)

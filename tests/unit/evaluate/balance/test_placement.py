@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.evaluate.balance.placement import home_of, placement
+from analytics.evaluate.balance.placement import placement
+from analytics.replay.log.key_homes import home_of
 from schemas.evaluation_rules import rebalance_rules
 
 

@@ -19,7 +19,8 @@ from analytics.evaluate.share.settings import (
 from analytics.evaluate.share.share_lag import with_share_lag
 from analytics.evaluate.share.summaries import summed
 from analytics.evaluate.share.table import evaluate_share
-from analytics.evaluate.share.whole_state import StateCoverage, home_of_share
+from analytics.evaluate.share.whole_state import StateCoverage
+from analytics.replay.log.key_homes import home_of_share
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update

@@ -10,6 +10,7 @@ from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.coordinator_load import coordinator_load, placed
 from analytics.evaluate.usage.growth import outlooks, usage_growth
 from analytics.evaluate.usage.log_settings import LogSettings
+from analytics.replay.log.key_homes import home_of
 from schemas import table
 from schemas.usage_rules import usage_rules
 
@@ -28,8 +29,6 @@ def test_groups_belong_where_their_hash_says() -> None:
 
 def test_a_number_of_partitions_that_all_groups_fit_is_inferred() -> None:
     names = [f"group-{number}" for number in range(200)]
-    from analytics.evaluate.balance.placement import home_of  # noqa: PLC0415
-
     groups = [(name, home_of(name, 12)) for name in names]
     assert placed(groups, 12).misplaced == ()
     wrong = placed(groups, 50)
