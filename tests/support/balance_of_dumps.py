@@ -17,22 +17,22 @@ from analytics.evaluate.balance.partition_counts import (
 )
 from analytics.evaluate.balance.subscriptions import resolved_expressions, subtopologies
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
-from analytics.evaluate.balance.topic_sizes import TOLD_BY, topic_sizes
-from analytics.replay.metadata.metadata_log import AROUND
+from analytics.evaluate.balance.topic_sizes import topic_sizes
+from analytics.replay.contract_frame import contract_frame
+from analytics.replay.history.group_history import intervals_of
 from jobs.runs.balance.held import numbered
 from schemas.evaluation_rules import balance_rules
 from tests.support.contract_rows import rows_of
-from tests.support.replayed_dumps import frames_of, replayed_dump
+from tests.support.replayed_dumps import replayed_dump
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-    from pyspark.sql import SparkSession
 
 _STATE = ("groups", "members", "assignments", "topics", "share_partitions", "group_epochs")
 _COMMITTED = ("committed_offsets", "pending_offsets")
-_MADE = (*_STATE, *_COMMITTED, "owned")
+_MADE = (*_STATE, *_COMMITTED, "topic_names")
 _COUNTED = ("consumer_group_partition_metadata", "share_group_partition_metadata")
 _KEYED = ("consumer_group_regular_expression", "streams_group_topology")
 
@@ -58,13 +58,14 @@ class ReplayedDump:
         return _judged(cases_ever(self.tables, self.topics, sizes))[0]
 
 
-def replayed(spark: SparkSession, log_dirs: Sequence[Path], release: str) -> ReplayedDump:
+def replayed(log_dirs: Sequence[Path], release: str) -> ReplayedDump:
     """Replay log directories of one broker."""
-    made = replayed_dump(spark, log_dirs, release, _MADE)
-    made["held"] = numbered(made["owned"])
-    tables = frames_of(made, (*_STATE, *_COMMITTED, "held"))
+    made = replayed_dump(log_dirs, release, _MADE)
+    tables = {name: contract_frame(made[name], name) for name in (*_STATE, *_COMMITTED)}
+    owned = intervals_of(made["records_in_time"], made["topic_names"], made["rules"])
+    tables["held"] = numbered(owned)
     tables["commits"] = rows_of("offset_history")
-    records = frames_of(made["cut"], (*AROUND, *TOLD_BY, *_COUNTED, *_KEYED))
+    records = made["cut"]
     named = pl.coalesce("topic", "topic_id").alias("topic")
     held = tables["assignments"].filter(pl.col("subtopology_id").is_null()).with_columns(named)
     counts = partition_counts(

@@ -2,74 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.replay.graph import needed_for, resolve
+from analytics.replay.graph import needed_for, passes, resolve
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.instants import END, AsOf
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.state import STATE
+from analytics.replay.state import STATE, replay_given
 from schemas import TOPICS, record_types
-from tests.support.decoded_frames import frames_of_dump
+from tests.support.decoded_frames import frame_of, frames_of_dump
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Sequence
+    from pathlib import Path
 
 WRITTEN = ("control_markers",)
 
 
-def decoded_dumps(spark: SparkSession, log_dirs: Sequence[Path]) -> dict[str, DataFrame]:
+def decoded_dumps(log_dirs: Sequence[Path]) -> dict[str, pl.DataFrame]:
     """Return the decoded tables of log directories of one broker, each with other partitions."""
-    found: dict[str, list[DataFrame]] = {}
+    found: dict[str, list[pl.DataFrame]] = {"undecoded": [frame_of("undecoded", [])]}
     for log_dir in log_dirs:
         for topic in TOPICS:
             kinds = record_types(topic).values()
             names = [*(kind.table for kind in kinds if kind.read == "decode"), *WRITTEN]
-            for name, frame in frames_of_dump(spark, log_dir, topic, names).items():
+            for name, frame in frames_of_dump(log_dir, topic, names).items():
                 found.setdefault(name, []).append(frame)
-    return {
-        name: reduce(lambda all_, each: all_.unionByName(each), frames)
-        for name, frames in found.items()
-    }
+    return {name: pl.concat(frames) for name, frames in found.items()}
 
 
 def replayed_dump(
-    spark: SparkSession,
-    log_dirs: Sequence[Path],
-    release: str,
-    makes: Sequence[str],
-    instant: AsOf = END,
+    log_dirs: Sequence[Path], release: str, makes: Sequence[str], instant: AsOf = END
 ) -> dict[str, Any]:
     """Return tables of a replay, and what they are made of, by name.
 
     Args:
-        spark: The session.
         log_dirs: Log directories of one broker.
         release: Whose rules apply.
         makes: The tables and intermediate results that are wanted.
         instant: Which records count.
     """
-    given = {
-        "cut": cut_all(decoded_dumps(spark, log_dirs), instant),
-        "rules": replay_rules(release),
-        "coverage": WHOLE,
-        "other_topics": (),
-    }
-    made = resolve(needed_for([*STATE, *HISTORY], makes), given)
-    kept = {
-        name: each.localCheckpoint() if hasattr(each, "localCheckpoint") else each
-        for name, each in made.items()
-    }
-    return {**given, **kept}
-
-
-def frames_of(made: Mapping[str, Any], names: Iterable[str]) -> dict[str, pl.DataFrame]:
-    """Return tables of a replay as polars has them."""
-    return {name: pl.DataFrame(pl.from_arrow(made[name].toArrow())) for name in names}
+    cut = cut_all(decoded_dumps(log_dirs), instant)
+    given = replay_given(replay_rules(release), WHOLE)
+    # All records are one bucket.
+    here: dict[str, Any] = {"cut": cut, "part": 0}
+    once: dict[str, Any] = {**given, "whole": cut}
+    gathered: dict[str, Any] = {}
+    for each in passes(needed_for([*STATE, *HISTORY], makes)):
+        todo = [step for step in each.of_buckets if step.output not in here]
+        here |= resolve(todo, {**once, **here})
+        gathered |= {name: [here[name]] for name in each.gathered}
+        once |= resolve(each.once, {**once, **gathered})
+    return once | here

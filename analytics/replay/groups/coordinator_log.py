@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.graph import TableStep
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
@@ -90,10 +89,6 @@ def coordinator_log(decoded: Decoded) -> pl.DataFrame:
     """
     told = [_told(decoded[name], number, kind) for number, (name, kind) in enumerate(KINDS.items())]
     return pl.concat([LOG.to_frame(), *told], how="diagonal")
-
-
-COORDINATOR_LOG = TableStep("coordinator_log", coordinator_log, ("cut",))
-"""What both the state and the history of groups are made of."""
 
 
 def _told(records: pl.DataFrame, number: int, kind: Kind) -> pl.DataFrame:

@@ -6,22 +6,20 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
 
 from analytics.evaluate.rebalances.epochs import stored_again
 from analytics.evaluate.rebalances.tables import AskedTime, rebalance_tables
+from analytics.replay.contract_frame import contract_frame
 from analytics.replay.log.coverage import WHOLE
 from schemas.evaluation_rules import rebalance_rules
 from tests.support.contract_rows import rows_of
-from tests.support.replayed_dumps import frames_of, replayed_dump
+from tests.support.replayed_dumps import replayed_dump
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-FLAPPING = Path(__file__).parents[2] / "data" / "rebalances" / "flapping-indexer"
+FLAPPING = Path(__file__).parents[3] / "data" / "rebalances" / "flapping-indexer"
 MAKES = ("groups", "members", "group_epochs", "membership_changes", "assignment_history")
 Rows = dict[str, list[dict[str, Any]]]
 NO_GENERATIONS = {
@@ -36,8 +34,9 @@ NO_GENERATIONS = {
 
 
 @pytest.fixture(scope="module")
-def flapping(spark: SparkSession) -> Rows:
-    made = frames_of(replayed_dump(spark, [FLAPPING / "broker-1"], "4.3.1", MAKES), MAKES)
+def flapping() -> Rows:
+    replayed = replayed_dump([FLAPPING / "broker-1"], "4.3.1", MAKES)
+    made = {name: contract_frame(replayed[name], name) for name in MAKES}
     asked = AskedTime(None, None, datetime(2026, 11, 21, 9, 12, 30, tzinfo=UTC), rebalance_rules())
     generations = pl.DataFrame(schema=NO_GENERATIONS)
     progress = rows_of("offset_history").select(

@@ -15,13 +15,11 @@ from tests.support.balance_of_dumps import ByGroup, ReplayedDump, replayed
 from tests.support.cuts import read_state
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from tests.support.broker_state import BrokerState
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 DUMPS = ROOT / "tests" / "data" / "dumps"
 STORY = DUMPS / "kafka-4.3.1-story"
 COMPARED = 18
@@ -52,8 +50,8 @@ OTHERS = (
 
 
 @pytest.fixture(scope="module")
-def story(spark: SparkSession) -> ReplayedDump:
-    return replayed(spark, [STORY / "broker-1"], "4.3.1")
+def story() -> ReplayedDump:
+    return replayed([STORY / "broker-1"], "4.3.1")
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +113,10 @@ def test_sizes_are_those_the_broker_described(now: tuple[ByGroup, ByGroup]) -> N
 
 
 @pytest.mark.parametrize("dump", OTHERS, ids=str)
-def test_sizes_in_other_releases_are_those_their_brokers_described(
-    spark: SparkSession, dump: OtherDump
-) -> None:
+def test_sizes_in_other_releases_are_those_their_brokers_described(dump: OtherDump) -> None:
     """Old coordinators, a directory that was upgraded, both lines of a failover."""
     log_dirs = [DUMPS / dump.name / log_dir for log_dir in dump.log_dirs]
-    rows, _ = replayed(spark, log_dirs, dump.release).now()
+    rows, _ = replayed(log_dirs, dump.release).now()
     state = read_state(DUMPS / dump.name / "tools" / dump.state)
     there = {group.group_id for group in state.groups if group.member_count}
     assert rows.keys() <= there
