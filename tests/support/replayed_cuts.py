@@ -62,7 +62,7 @@ def side_by_side(
 def laid_apart(frame: pl.DataFrame, number: pl.Expr) -> pl.DataFrame:
     """Move records to the partition `laid_as`, with a number before the names of their groups."""
     if "key" in frame.columns:
-        names = {"group", "group_id"} & set(frame.schema["key"].to_schema())
+        names = {"group", "group_id"} & set(frame["key"].struct.fields)
         own = [
             pl.concat_str(number, pl.col("key").struct.field(name), separator="|").alias(name)
             for name in names

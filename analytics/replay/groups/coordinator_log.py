@@ -88,7 +88,7 @@ def coordinator_log(decoded: Decoded) -> pl.DataFrame:
         and the columns of `SAID`.
     """
     told = [_told(decoded[name], number, kind) for number, (name, kind) in enumerate(KINDS.items())]
-    return pl.concat([LOG.to_frame(), *told], how="diagonal")
+    return pl.concat([LOG.to_frame(), *told], how="diagonal", rechunk=True)
 
 
 def _told(records: pl.DataFrame, number: int, kind: Kind) -> pl.DataFrame:

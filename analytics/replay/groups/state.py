@@ -78,6 +78,8 @@ def groups_gone(state: GroupState) -> pl.DataFrame | None:
 
 def _in_order(records: pl.DataFrame) -> Iterator[pa.RecordBatch]:
     """Yield rows of `RECORDS` partition after partition; only some lie there as Arrow at a time."""
+    # To take lists out of many pieces costs as much as to put these together, every time.
+    records = records.rechunk()
     order = records.select(pl.arg_sort_by(GROUP_KEY[0], "offset")).to_series()
     for start in range(0, len(order), AT_ONCE):
         yield from arrow_rows(records[order.slice(start, AT_ONCE)]).combine_chunks().to_batches()
