@@ -26,6 +26,7 @@ from benchmarks.report import Report
 BENCHMARKS = (
     *("wire", "spark", "memory", "inspection"),
     *(
+        "group_fold",
         "offsets_replay",
         "share_replay",
         "usage",
