@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_DURATIONS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+DURATIONS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+"""Units of time in milliseconds, the largest first."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -41,10 +42,10 @@ def duration(milliseconds: int | None) -> str | None:
     """Return a length of time in the two largest units it has: `2 h 5 min`."""
     if milliseconds is None:
         return None
-    if milliseconds < _DURATIONS[-1][0]:
+    if milliseconds < DURATIONS[-1][0]:
         return f"{milliseconds} ms"
     parts = []
-    for size, unit in _DURATIONS:
+    for size, unit in DURATIONS:
         count, milliseconds = divmod(milliseconds, size)
         if count:
             parts.append(f"{count} {unit}")

@@ -17,6 +17,11 @@ def tool_naming(group: str) -> str | None:
     return next((tool for pattern, tool, _ in _patterns() if pattern.fullmatch(group)), None)
 
 
+def tools_by_pattern() -> list[tuple[str, str]]:
+    """Return what `tool_naming` goes by: what a whole name matches, and the tool."""
+    return [(pattern.pattern, tool) for pattern, tool, _ in _patterns()]
+
+
 def shared_name(group: str) -> str:
     """Return what all groups of a tool are called together; of another group its own name."""
     for pattern, _, name in _patterns():

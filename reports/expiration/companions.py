@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.quantities import duration
+from reports.durations import durations
 from reports.row_formats import Section
 
 if TYPE_CHECKING:
@@ -47,12 +48,11 @@ def ending_section(rows: pa.Table) -> Section:
 
 def request_section(rows: pa.Table) -> Section:
     """Return the rows of the table `commit_requests`."""
-    longest = [
-        None if each is None else duration(each)
-        for each in rows["longest_retention_ms"].to_pylist()
-    ]
-    rows = rows.append_column("longest", pa.array(longest, pa.string()))
-    rows = rows.append_column("is_problem", pa.array([False] * rows.num_rows, pa.bool_()))
+    longest = pl.from_arrow(rows.select(["longest_retention_ms"]))
+    assert isinstance(longest, pl.DataFrame)
+    told = longest.select(durations(pl.col("longest_retention_ms"))).to_series().to_arrow()
+    rows = rows.append_column("longest", told.cast(pa.string()))
+    rows = rows.append_column("is_problem", pa.repeat(False, rows.num_rows))  # noqa: FBT003
     title = "What a commit of each request version would have been given (KIP-211)"
     return _section(rows, _REQUESTS, "requests", title, "first_expires_at")
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Sequence
+from typing import Final
 
+import polars as pl
 import pyarrow as pa
 
-from reports.quantities import duration
+from reports.durations import durations
 from reports.row_formats import Section
-from schemas.generated_names import tool_naming
-
-Row = Mapping[str, Any]
+from schemas.generated_names import tools_by_pattern
 
 GROUP_HEADS = {
     "group_id": "GROUP",
@@ -84,32 +81,41 @@ PROBLEMS = frozenset(
 )
 
 
+_OWNER: Final = ("lag", "consumer_id", "host", "client_id")
+_NAMED_BY: Final = "named_by"
+_RANK: Final = "rank"
+_AT_ONCE: Final = 1_000_000
+
+
 def group_section(expiration: pa.Table, *, for_people: bool) -> Section:
     """Return a row a group: how many offsets, by which rules, when the next one goes."""
-    groups: dict[str, list[Row]] = {}
-    for row in readable(expiration):
-        groups.setdefault(row["group_id"], []).append(row)
-    rows = [
-        {
-            "group_id": group,
-            "offsets": len(offsets),
-            "rules": ", ".join(sorted({each["rule"] for each in offsets})),
-            "next": min(
-                (each["expires_at"] for each in offsets if each["expires_at"]), default=None
-            ),
-            "statuses": _counted(each["status"] for each in offsets),
-            "named_by": tool_naming(group),
-            "is_problem": any(each["status"] in PROBLEMS for each in offsets),
-            "worst": min((each["status"] for each in offsets), key=STATUSES.index),
-        }
-        for group, offsets in sorted(groups.items())
-    ]
+    offsets = _frame(expiration.select(["group_id", "rule", "status", "expires_at"]))
+    counted = (
+        offsets.group_by("group_id", "status")
+        .agg(pl.len())
+        .sort("status")
+        .group_by("group_id")
+        .agg(pl.format("{} {}", "len", "status").str.join(", ").alias("statuses"))
+    )
+    rows = (
+        offsets.group_by("group_id")
+        .agg(
+            pl.len().alias("offsets"),
+            pl.col("rule").unique().sort().str.join(", ").alias("rules"),
+            pl.col("expires_at").min().alias("next"),
+            _is_problem("status").any().alias("is_problem"),
+            _rank("status", STATUSES).min().alias(_RANK),
+        )
+        .join(counted, on="group_id")
+        .with_columns(_named_by())
+        .sort("group_id")
+    )
     heads = dict(GROUP_HEADS)
     if for_people:
-        rows = _worst_first(rows, "worst", STATUSES)
+        rows = _worst_first(rows)
         _without_tools(heads, rows)
     return Section(
-        table_of(rows, [*GROUP_HEADS, "is_problem"]),
+        _table(rows.select(*GROUP_HEADS, "is_problem")),
         heads,
         name="groups",
         key="groups",
@@ -127,28 +133,18 @@ def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: boo
             `client_id`.
         for_people: Only the columns with a head.
     """
-    owners = {
-        (each["group"], each["topic"], each["partition"]): each for each in described.to_pylist()
-    }
-    rows = []
-    for row in readable(expiration):
-        owner = owners.get((row["group_id"], row["topic"], row["partition"]), {})
-        rows.append(
-            {
-                **row,
-                **{name: owner.get(name) for name in ("lag", "consumer_id", "host", "client_id")},
-                "is_problem": row["status"] in PROBLEMS,
-            }
-        )
+    rows = _with_owners(_frame(expiration), described).with_columns(
+        _is_problem("status"), _rank("status", STATUSES).alias(_RANK)
+    )
     heads = dict(OFFSET_HEADS)
     if for_people:
-        rows = _worst_first(rows, "status", STATUSES)
-        if not any(row["note"] for row in rows):
+        rows = rows.sort(_RANK, maintain_order=True)
+        if not rows.select((pl.col("note").fill_null("") != "").any()).item():
             del heads["note"]
     names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))
     also = [] if for_people else [name for name in names if name not in OFFSET_HEADS]
     return Section(
-        table_of(rows, [*names, "is_problem"]),
+        _table(rows.select(*names, "is_problem")),
         heads,
         also,
         name="offsets",
@@ -160,26 +156,27 @@ def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: boo
 
 def what_if_section(what_if: pa.Table) -> Section:
     """Return a row a retention and group, those first that lose offsets."""
-    rows = [
-        {
-            **row,
-            "longest_idle": duration(row["longest_idle_ms"]),
-            "observed": _observed(row),
-            "named_by": tool_naming(row["group_id"]),
-            "is_problem": row["verdict"] in PROBLEMS,
-        }
-        for row in readable(what_if)
-    ]
-    rows = _worst_first(rows, "verdict", WHAT_IF_VERDICTS)
-    for row in rows:
-        if row["verdict"] == "not_lost_in_period":
-            row["verdict"] = f"not lost in the {row['observed']} observed"
-        row["verdict"] = row["verdict"].replace("_", " ")
-    names = [*what_if.column_names, "longest_idle", "observed", "named_by", "is_problem"]
+    period = pl.col("observed_to").dt.epoch("ms") - pl.col("observed_from").dt.epoch("ms")
+    verdict = pl.col("verdict")
+    observed = pl.format("not lost in the {} observed", pl.col("observed").fill_null("None"))
+    rows = _worst_first(
+        _frame(what_if).with_columns(
+            durations(pl.col("longest_idle_ms")).alias("longest_idle"),
+            durations(period).alias("observed"),
+            _named_by(),
+            _is_problem("verdict"),
+            _rank("verdict", WHAT_IF_VERDICTS).alias(_RANK),
+        )
+    ).with_columns(
+        pl.when(verdict == "not_lost_in_period")
+        .then(observed)
+        .otherwise(verdict.str.replace_all("_", " ", literal=True))
+        .alias("verdict")
+    )
     heads = dict(WHAT_IF_HEADS)
     _without_tools(heads, rows)
     return Section(
-        table_of(rows, names),
+        _table(rows.drop(_RANK)),
         heads,
         name="what_if",
         key="what_if",
@@ -189,40 +186,23 @@ def what_if_section(what_if: pa.Table) -> Section:
     )
 
 
-def _without_tools(heads: dict[str, str], rows: Iterable[Row]) -> None:
-    """Leave out which tool named a group where none of them has such a name."""
-    if not any(row["named_by"] for row in rows):
-        del heads["named_by"]
-
-
-def _observed(row: Row) -> str | None:
-    if row["observed_from"] is None or row["observed_to"] is None:
-        return None
-    period = datetime.fromisoformat(row["observed_to"]) - datetime.fromisoformat(
-        row["observed_from"]
-    )
-    return duration(period // timedelta(milliseconds=1))
-
-
 def removal_section(removals: pa.Table) -> Section:
     """Return a row a group, cause and verdict: how many offsets went, and when."""
-    acts: dict[tuple[str, ...], list[Row]] = {}
-    for row in readable(removals):
-        key = tuple(str(row[name]) for name in ("group_id", "cause", "confidence", "verdict"))
-        acts.setdefault((*key, row["reason"] or ""), []).append(row)
-    rows = [
-        {
-            **dict(zip(("group_id", "cause", "confidence", "verdict", "reason"), key, strict=True)),
-            "count": len(gone),
-            "first": _first(each["removed_at"] for each in gone),
-            "last": max((each["removed_at"] for each in gone if each["removed_at"]), default=None),
-            "is_problem": key[3] in PROBLEMS,
-        }
-        for key, gone in sorted(acts.items())
-    ]
-    rows = _worst_first(rows, "verdict", REMOVAL_VERDICTS)
+    key = ["group_id", "cause", "confidence", "verdict", "reason"]
+    rows = (
+        _frame(removals.select([*key, "removed_at"]))
+        .with_columns(pl.col("reason").fill_null(""))
+        .group_by(key)
+        .agg(
+            pl.len().alias("count"),
+            pl.col("removed_at").min().alias("first"),
+            pl.col("removed_at").max().alias("last"),
+        )
+        .with_columns(_is_problem("verdict"), _rank("verdict", REMOVAL_VERDICTS).alias(_RANK))
+        .sort(_RANK, *key)
+    )
     return Section(
-        table_of(rows, [*REMOVAL_HEADS, "is_problem"]),
+        _table(rows.select(*REMOVAL_HEADS, "is_problem")),
         REMOVAL_HEADS,
         name="removals",
         key="removals",
@@ -231,43 +211,59 @@ def removal_section(removals: pa.Table) -> Section:
     )
 
 
-def _worst_first(rows: list[dict[str, Any]], name: str, order: Sequence[str]) -> list[Any]:
+def _with_owners(rows: pl.DataFrame, described: pa.Table) -> pl.DataFrame:
+    """Add what `describe` says of the owners; of several in one partition the last."""
+    key = ["group_id", "topic", "partition"]
+    if not described.num_rows:
+        return rows.with_columns(pl.lit(None, pl.String).alias(name) for name in _OWNER)
+    owners = _frame(described.select(["group", *key[1:], *_OWNER])).rename({"group": "group_id"})
+    owners = owners.unique(key, keep="last")
+    return rows.join(owners, on=key, how="left", maintain_order="left")
+
+
+def _without_tools(heads: dict[str, str], rows: pl.DataFrame) -> None:
+    """Leave out which tool named a group where none of them has such a name."""
+    if rows[_NAMED_BY].null_count() == rows.height:
+        del heads[_NAMED_BY]
+
+
+def _named_by() -> pl.Expr:
+    """Return which tool gave a group its name; null where none is known to."""
+    named = [
+        pl.when(pl.col("group_id").str.contains(f"^(?:{pattern})$")).then(pl.lit(tool))
+        for pattern, tool in tools_by_pattern()
+    ]
+    return pl.coalesce(*named, pl.lit(None, pl.String)).alias(_NAMED_BY)
+
+
+def _is_problem(name: str) -> pl.Expr:
+    return pl.col(name).is_in(sorted(PROBLEMS)).alias("is_problem")
+
+
+def _rank(name: str, order: Sequence[str]) -> pl.Expr:
+    """Return the place of a word among those that are the worst first; others come last."""
     ranks = {word: rank for rank, word in enumerate(order)}
-    return sorted(
-        rows,
-        # Nobody comes back for what a tool committed that named its group by itself.
-        key=lambda row: (ranks.get(row[name], len(ranks)), row.get("named_by") is not None),
-    )
+    return pl.col(name).replace_strict(ranks, default=len(ranks), return_dtype=pl.Int8)
 
 
-def readable(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return rows with their times as ISO 8601, UTC, milliseconds."""
-    times = [each.name for each in rows.schema if pa.types.is_timestamp(each.type)]
-    found: list[dict[str, Any]] = rows.to_pylist()
-    for row in found:
-        for name in times:
-            if row[name] is not None:
-                when = row[name].replace(tzinfo=None)
-                row[name] = when.isoformat(timespec="milliseconds") + "Z"
-    return found
+def _worst_first(rows: pl.DataFrame) -> pl.DataFrame:
+    # Nobody comes back for what a tool committed that named its group by itself.
+    return rows.sort(_RANK, pl.col(_NAMED_BY).is_not_null(), maintain_order=True)
 
 
-def table_of(rows: Iterable[Row], names: Iterable[str]) -> pa.Table:
-    """Return rows as a table; a column of nothing but nulls is one of texts."""
-    listed = list(rows)
-    columns = {name: pa.array([row.get(name) for row in listed]) for name in names}
-    return pa.table(
-        {
-            name: column.cast(pa.string()) if pa.types.is_null(column.type) else column
-            for name, column in columns.items()
-        }
-    )
+def _frame(rows: pa.Table) -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(rows))
 
 
-def _first(times: Iterable[str | None]) -> str | None:
-    return min((each for each in times if each is not None), default=None)
+def _table(rows: pl.DataFrame) -> pa.Table:
+    """Return rows for a section: their texts as Arrow's plain strings, lot by lot."""
+    lots = [each.to_arrow(compat_level=pl.CompatLevel.oldest()) for each in _lots(rows)]
+    plain = [
+        pa.field(each.name, pa.string() if pa.types.is_large_string(each.type) else each.type)
+        for each in lots[0].schema
+    ]
+    return pa.concat_tables([each.cast(pa.schema(plain)) for each in lots])
 
 
-def _counted(words: Iterable[str]) -> str:
-    counts = Counter(words)
-    return ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+def _lots(rows: pl.DataFrame) -> list[pl.DataFrame]:
+    return list(rows.iter_slices(_AT_ONCE)) or [rows]

@@ -60,6 +60,7 @@ def test_history_shows_from_when_to_when() -> None:
 def test_the_lag_of_an_offset_is_that_of_describe_below_zero_too() -> None:
     place = {"group_id": "g", "topic": "t", "partition": 0, "committed_offset": 246}
     owner = {"group": "g", "topic": "t", "partition": 0, "consumer_id": "m", "host": "h"}
+    owner |= {"client_id": "c", "lag": None}
     born_again = rows_of("offset_expiration", **place, log_end_offset=3, skipped_if_latest=0)
     described = pa.Table.from_pylist([owner | {"lag": -243}])
     only = offset_section(born_again, described, for_people=True)
