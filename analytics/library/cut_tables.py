@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -32,6 +32,10 @@ _WHOLE: Final = (CLUSTER_METADATA, TRANSACTION_STATE)
 _WITHOUT_TIME: Final = ("offset_commit", "group_metadata")
 
 
+Laid = Callable[[str], Iterable[pl.DataFrame]]
+"""Yields the rows of a decoded table that were laid out for a bucket, cut already."""
+
+
 def tables_of(topics: Sequence[str]) -> frozenset[str]:
     """Return the decoded tables of internal topics."""
     return frozenset(
@@ -58,14 +62,24 @@ class Cut:
     log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     timeless: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
+    def kept(self, name: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of a decoded table that count."""
+        above = above_log_starts({name: rows}, self.log_starts)
+        return cut_all(above, self.as_of, timeless=self.timeless)[name]
+
     def whole(self) -> CutTables:
         """Return the decoded tables of the metadata log and of transactions."""
         return CutTables(self, tables_of(_WHOLE) | {CONTROL_TABLE, UNDECODED_TABLE}, _WHOLE)
 
-    def of(self, bucket: Bucket | None) -> CutTables:
-        """Return the decoded tables of a bucket; None is one that has everything."""
+    def of(self, bucket: Bucket | None, laid: Laid | None = None) -> CutTables:
+        """Return the decoded tables of a bucket.
+
+        Args:
+            bucket: None is one that has everything.
+            laid: Where records of its keys were laid out, for this bucket.
+        """
         names = tables_of(IN_BUCKETS) | {CONTROL_TABLE, UNDECODED_TABLE}
-        return CutTables(self, names, IN_BUCKETS, bucket)
+        return CutTables(self, names, IN_BUCKETS, bucket, laid)
 
 
 class CutTables(Mapping[str, pl.DataFrame]):
@@ -77,8 +91,10 @@ class CutTables(Mapping[str, pl.DataFrame]):
         names: frozenset[str],
         topics: Sequence[str],
         bucket: Bucket | None = None,
+        laid: Laid | None = None,
     ) -> None:
-        self._cut, self._names, self._topics, self._bucket = cut, names, topics, bucket
+        self._cut, self._names, self._topics = cut, names, topics
+        self._bucket, self._laid = bucket, laid
         self._read: dict[str, pl.DataFrame] = {}
         self._lock = Lock()
 
@@ -100,11 +116,12 @@ class CutTables(Mapping[str, pl.DataFrame]):
         is_elsewhere = bucket is not None and not bucket.is_first and name == UNDECODED_TABLE
         if name not in self._names or is_elsewhere:
             return reader.empty(name)
-        found = reader.table(name, bucket)
         if name in (CONTROL_TABLE, UNDECODED_TABLE):
-            found = found.filter(pl.col("topic").is_in(self._topics))
-        kept = above_log_starts({name: found}, cut.log_starts)
-        return cut_all(kept, cut.as_of, timeless=cut.timeless)[name]
+            of_topics = pl.col("topic").is_in(self._topics)
+            return cut.kept(name, reader.table(name, bucket).filter(of_topics))
+        if self._laid is not None:
+            return pl.concat([reader.empty(name), *self._laid(name)])
+        return cut.kept(name, reader.table(name, bucket))
 
 
 def cut_of(reader: RecordReader, as_of: AsOf, log_starts: Mapping[tuple[str, int], int]) -> Cut:

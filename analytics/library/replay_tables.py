@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from analytics.library.cut_tables import Cut
+from analytics.library.cut_tables import Cut, Laid
 from analytics.replay.contract_frame import contract_frame, contract_schema
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.replay.log.arrow_rows import arrow_rows
@@ -63,9 +63,9 @@ def replay_here(steps: Sequence[TableStep], given: Mapping[str, Any], cut: Cut, 
         made.add(each.once, keep, _AT_ONCE)
 
 
-def of_bucket(cut: Cut, bucket: Bucket | None) -> dict[str, Any]:
+def of_bucket(cut: Cut, bucket: Bucket | None, laid: Laid | None = None) -> dict[str, Any]:
     """Return what steps are given of a bucket; None is one that has everything."""
-    return {CUT: cut.of(bucket), PART: bucket.part if bucket else 0}
+    return {CUT: cut.of(bucket, laid), PART: bucket.part if bucket else 0}
 
 
 def keep_tables(steps: Iterable[TableStep], made: Mapping[str, Any], keep: Keep) -> None:

@@ -10,10 +10,12 @@ import pickle
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from analytics.library.laid_records import Laying, laid, laying
 from analytics.library.replay_tables import (
     WHOLE,
     Keep,
@@ -45,14 +47,15 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What the tasks of a pass share.
+class Passing:
+    """A pass over the buckets.
 
     Attributes:
         work: The pass.
         made: What its steps are given, and what was made once.
         cut: What is read.
         buckets: All records, in parts that fit into memory.
+        records: The folder in which they are laid out.
         staging: Where tasks write.
     """
 
@@ -60,11 +63,26 @@ class Shared:
     made: Mapping[str, Any]
     cut: Cut
     buckets: Sequence[Bucket]
+    records: str
     staging: str
 
+    def run(self, number: int) -> Report:
+        """Make what the pass makes of one bucket."""
+        here = of_bucket(self.cut, self.buckets[number], partial(laid, self.records, number))
+        here |= resolve(self.work.of_buckets, {**self.made, **here})
+        parts: list[Part] = []
 
-Run = Callable[[str, int], list[Report]]
-"""Runs `run_bucket` of a place for so many buckets, in any order, anywhere."""
+        def keep(name: str, rows: pa.Table) -> None:
+            if rows.num_rows:
+                parts.append(_written(self.staging, name, rows))
+
+        keep_tables(written_steps(self.work), here, keep)
+        gathered = {name: here[name] for name in self.work.gathered}
+        return Report(number, parts, _put(self.staging, gathered) if gathered else None)
+
+
+Run = Callable[[str, int], list[Any]]
+"""Runs `run_task` of a place for so many numbers, in any order, anywhere."""
 
 
 def replay_in_tasks(
@@ -90,12 +108,16 @@ def replay_in_tasks(
     Returns:
         The parts of tables that tasks wrote, in the order of buckets.
     """
+    records = f"{staging}/records"
+    lays_out = laying(cut, buckets, records)
+    run(_put(staging, lays_out), len(lays_out.tasks))
     made = Made({**given, WHOLE: cut.whole()})
     parts: list[Part] = []
     for each in passes(steps):
         if each.of_buckets:
-            place = _put(staging, Shared(each, _needed(each, made), cut, buckets, staging))
-            reports = sorted(run(place, len(buckets)), key=lambda report: report.number)
+            work = Passing(each, _needed(each, made), cut, buckets, records, staging)
+            found: list[Report] = run(_put(staging, work), len(buckets))
+            reports = sorted(found, key=lambda report: report.number)
             parts += [part for report in reports for part in report.parts]
             for name in each.gathered:
                 made.gathered[name] = []
@@ -112,36 +134,25 @@ def _needed(work: Pass, made: Made) -> dict[str, Any]:
 
 
 def on_spark(spark: SparkSession) -> Run:
-    """Return what runs each bucket in a task of Spark's."""
+    """Return what runs each number in a task of Spark's."""
 
-    def run(place: str, count: int) -> list[Report]:
+    def run(place: str, count: int) -> list[Any]:
         @on_worker
-        def task(numbers: Iterable[int]) -> Iterator[Report]:
+        def task(numbers: Iterable[int]) -> Iterator[Any]:
             for number in numbers:
-                yield run_bucket(place, number)
+                yield run_task(place, number)
 
         numbers = spark.sparkContext.parallelize(range(count), count)
-        reports: list[Report] = numbers.mapPartitions(task).collect()
+        reports: list[Any] = numbers.mapPartitions(task).collect()
         return reports
 
     return run
 
 
-def run_bucket(place: str, number: int) -> Report:
-    """Make what a pass makes of one bucket."""
-    shared: Shared = _get(place)
-    here = of_bucket(shared.cut, shared.buckets[number])
-    work = shared.work
-    here |= resolve(work.of_buckets, {**shared.made, **here})
-    parts: list[Part] = []
-
-    def keep(name: str, rows: pa.Table) -> None:
-        if rows.num_rows:
-            parts.append(_written(shared.staging, name, rows))
-
-    keep_tables(written_steps(work), here, keep)
-    gathered = {name: here[name] for name in work.gathered}
-    return Report(number, parts, _put(shared.staging, gathered) if gathered else None)
+def run_task(place: str, number: int) -> Report | None:
+    """Do one number of what was put into a place: `Laying` or `Passing`."""
+    work: Laying | Passing = _get(place)
+    return work.run(number)
 
 
 def _written(staging: str, name: str, rows: pa.Table) -> Part:

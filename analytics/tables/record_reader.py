@@ -37,7 +37,16 @@ _WITH_GROUPS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 _A_FEW_AHEAD: Final = {"batch_readahead": 4, "fragment_readahead": 1}
 _OF_RECORDS: Final = ("unknown_tags", "record_bytes")
 """What only `decode` makes something of."""
-_SEED: Final = 1
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """A Parquet file of a decoded table, its size in bytes, and what is wanted of it."""
+
+    table: str
+    path: str
+    size: int
+    wanted: pc.Expression | None
 
 
 @dataclass(frozen=True)
@@ -70,23 +79,36 @@ class RecordReader:
         """
         names = _read_of(table_schema(name))
         wanted = [*self._wanted(name), *_in_bucket(bucket)]
-        part = _of_part(name, bucket)
         found = [self.empty(name)]
         for where, conditions in self._on_lines(name):
             with reading(self.source.location):
-                every = [*wanted, *conditions]
-                scanned = where.scanner(
-                    columns=names, filter=reduce(and_, every) if every else None, **_A_FEW_AHEAD
-                )
-                if part is None:
-                    found.append(_frame(scanned.to_table()))
-                else:
-                    found += [
-                        _frame(pa.Table.from_batches([each])).filter(part)
-                        for each in scanned.to_batches()
-                        if each.num_rows
-                    ]
+                every = _all([*wanted, *conditions])
+                scanned = where.scanner(columns=names, filter=every, **_A_FEW_AHEAD)
+                found.append(_frame(scanned.to_table()))
         return pl.concat(found)
+
+    def files(self, name: str) -> Iterator[RecordFile]:
+        """Yield the files of a decoded table, with what is wanted of them."""
+        for where, conditions in self._on_lines(name):
+            every = _all([*self._wanted(name), *conditions])
+            for path in where.files if isinstance(where, ds.FileSystemDataset) else ():
+                yield RecordFile(name, path, self.source.filesystem.get_file_info(path).size, every)
+
+    def batches(self, file: RecordFile) -> Iterator[pa.Table]:
+        """Yield what is wanted of a file, some rows at a time.
+
+        Raises:
+            WorkspaceError: It is damaged.
+        """
+        schema = table_schema(file.table)
+        with reading(file.path):
+            whole = ds.dataset(
+                file.path, schema=schema, filesystem=self.source.filesystem, format="parquet"
+            )
+            found = whole.scanner(columns=_read_of(schema), filter=file.wanted, **_A_FEW_AHEAD)
+            for each in found.to_batches():
+                if each.num_rows:
+                    yield pa.Table.from_batches([each])
 
     def prepared(self) -> Self:
         """Match patterns to the names there are now: once, and not wherever this is sent."""
@@ -244,13 +266,13 @@ def _in_bucket(bucket: Bucket | None) -> Iterator[pc.Expression]:
         yield (pc.field("topic") == bucket.topic) & (~named if bucket.is_rest else named)
 
 
-def _of_part(name: str, bucket: Bucket | None) -> pl.Expr | None:
-    """Return which of these are of the bucket's part of the keys; None where all are."""
-    key = _keys(_GROUPS).get(name)
-    if bucket is None or bucket.parts == 1 or key is None:
-        return None
-    apart = pl.col("key") if bucket.topic == SHARE_GROUP_STATE else pl.col("key").struct.field(key)
-    return apart.hash(_SEED) % bucket.parts == bucket.part
+def group_key(name: str) -> str:
+    """Return the field of a decoded table's key that names the group."""
+    return _keys(_GROUPS)[name]
+
+
+def _all(conditions: Sequence[pc.Expression]) -> pc.Expression | None:
+    return reduce(and_, conditions) if conditions else None
 
 
 def _frame(rows: pa.Table) -> pl.DataFrame:

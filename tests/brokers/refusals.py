@@ -12,13 +12,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.log.rules import replay_rules
-from jobs.cli.console import Console
-from jobs.spark.session import spark_session
 from schemas import tables
 from tests.brokers.broker import Addresses, Broker, BrokerFailedError
 from tests.brokers.performance import Say
@@ -53,20 +49,19 @@ class Thinned:
         refused = differing = 0
         partitions = len(list(log_dir.glob(f"{GROUPS}-*")))
         settings = loading_settings(broker_settings(self.release, self.seed))
-        with spark_session(Console(quiet=True), small=True) as spark:
-            for number in range(self.copies):
-                folder = self.folder / f"thinned-{number:02}"
-                broker = Broker(self.programs, Addresses.free(), settings, folder)
-                thinned_copy(log_dir, broker.log_dir, random.Random(f"{self.seed} {number}"))
-                ours = _we_say(spark, broker.log_dir, self.release)
-                theirs = _it_says(broker, partitions)
-                refused += len(theirs)
-                for each in sorted({partition for partition, _ in ours.items() ^ theirs.items()}):
-                    differing += 1
-                    self.say(
-                        f"thinned copy {number}, {GROUPS}-{each}: we say {ours.get(each)}, the "
-                        f"broker {theirs.get(each)}"
-                    )
+        for number in range(self.copies):
+            folder = self.folder / f"thinned-{number:02}"
+            broker = Broker(self.programs, Addresses.free(), settings, folder)
+            thinned_copy(log_dir, broker.log_dir, random.Random(f"{self.seed} {number}"))
+            ours = _we_say(broker.log_dir, self.release)
+            theirs = _it_says(broker, partitions)
+            refused += len(theirs)
+            for each in sorted({partition for partition, _ in ours.items() ^ theirs.items()}):
+                differing += 1
+                self.say(
+                    f"thinned copy {number}, {GROUPS}-{each}: we say {ours.get(each)}, the "
+                    f"broker {theirs.get(each)}"
+                )
         loads = self.copies * partitions
         self.say(f"{loads} thinned partitions loaded, {refused} refused, {differing} differ")
         return differing > 0
@@ -89,12 +84,13 @@ def _it_says(broker: Broker, partitions: int) -> Refused:
     raise BrokerFailedError(f"it has not loaded all in {_SECONDS} s")
 
 
-def _we_say(spark: SparkSession, log_dir: Path, release: Release) -> Refused:
+def _we_say(log_dir: Path, release: Release) -> Refused:
     names = [each.name for each in tables().values() if each.kind in {"decoded", "control"}]
-    decoded = frames_of_dump(spark, log_dir, GROUPS, names)
+    decoded = frames_of_dump(log_dir, GROUPS, names)
     given = {"cut": decoded, "rules": replay_rules(release.number)}
     made = resolve(needed_for(HISTORY, ("load_faults",)), given)
     found: Refused = {}
-    for row in made["load_faults"].where("stops_loading").orderBy("record_offset").collect():
-        found.setdefault(row.coordinator_partition, row.record_offset)
+    refused = made["load_faults"].filter("stops_loading").sort("record_offset")
+    for row in refused.iter_rows(named=True):
+        found.setdefault(row["coordinator_partition"], row["record_offset"])
     return found

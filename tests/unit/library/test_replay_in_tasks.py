@@ -12,7 +12,7 @@ import pytest
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.library.replay_tables import replay_here, sorted_rows
-from analytics.library.replay_tasks import Report, replay_in_tasks, run_bucket
+from analytics.library.replay_tasks import replay_in_tasks, run_task
 from analytics.library.replay_work import ReplayWork
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import followed_lines
@@ -25,7 +25,7 @@ from tests.support.decoded_here import decoded_here
 if TYPE_CHECKING:
     from analytics.workspace import Workspace
 
-FEW = 40
+FEW = 150
 BEFORE_THE_ELECTION = 1763716710000
 
 
@@ -34,8 +34,8 @@ def decoded(failover_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Wo
     return decoded_here([str(failover_dump)], tmp_path_factory.mktemp("decoded"))
 
 
-def _one_by_one(place: str, count: int) -> list[Report]:
-    return [run_bucket(place, number) for number in reversed(range(count))]
+def _one_by_one(place: str, count: int) -> list[Any]:
+    return [run_task(place, number) for number in reversed(range(count))]
 
 
 @pytest.mark.parametrize("time_ms", [None, BEFORE_THE_ELECTION])

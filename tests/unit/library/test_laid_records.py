@@ -1,0 +1,58 @@
+"""Every record is laid into one bucket, and groups are whole in theirs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from analytics.library.cut_tables import Cut, buckets_of
+from analytics.library.laid_records import laid, laying
+from analytics.replay.log.instants import END
+from analytics.tables.record_reader import RecordReader
+from tests.support.decoded_here import decoded_here
+
+
+@pytest.fixture(scope="module")
+def reader(failover_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> RecordReader:
+    folder = tmp_path_factory.mktemp("decoded")
+    return RecordReader(decoded_here([str(failover_dump)], folder))
+
+
+@pytest.mark.parametrize("most", [7, 100, 100_000])
+def test_the_parts_of_a_dump_are_all_of_it(reader: RecordReader, tmp_path: Path, most: int) -> None:
+    counted = _laid_out(reader, tmp_path, most)
+    for name in ("offset_commit", "share_update", "group_metadata"):
+        found = Counter(
+            place
+            for number in range(counted)
+            for rows in laid(str(tmp_path), number, name)
+            for place in rows.select("partition", "offset").iter_rows()
+        )
+        assert set(found.values()) == {1}
+        every = reader.table(name).select("partition", "offset").iter_rows()
+        assert set(found) == set(every)
+
+
+def test_a_group_is_whole_in_its_bucket(reader: RecordReader, tmp_path: Path) -> None:
+    counted = _laid_out(reader, tmp_path, 20)
+    seen = Counter[tuple[int, str]]()
+    for number in range(counted):
+        names = {
+            place
+            for name, key in (("offset_commit", "group"), ("consumer_group_metadata", "group_id"))
+            for rows in laid(str(tmp_path), number, name)
+            for place in rows.select("partition", rows["key"].struct[key]).iter_rows()
+        }
+        seen.update(names)
+    assert set(seen.values()) == {1}
+
+
+def _laid_out(reader: RecordReader, folder: Path, most: int) -> int:
+    """Lay all records out; return into how many buckets."""
+    into = buckets_of(reader, most)
+    work = laying(Cut(reader, END), into, str(folder))
+    for number in range(len(work.tasks)):
+        work.run(number)
+    return len(into)
