@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import polars as pl
 
 from reports.quantities import DURATIONS
@@ -21,7 +23,7 @@ def durations(milliseconds: pl.Expr) -> pl.Expr:
 
 def _and(milliseconds: pl.Expr, size: int, unit: str) -> pl.Expr:
     """Return how many of a unit follow the one above it; nothing where there are none."""
-    above = {small: large for (large, _), (small, _) in zip(DURATIONS, DURATIONS[1:], strict=False)}
+    above = {small: large for (large, _), (small, _) in pairwise(DURATIONS)}
     if size not in above:
         return pl.lit("")
     count = milliseconds % above[size] // size
