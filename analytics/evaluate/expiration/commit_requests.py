@@ -6,18 +6,17 @@ commit with an expire time of its own was asked for so, or is of a release befor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.contract_table import ARROW_TYPES
+from schemas import table
 from schemas.expiration_rules import ELSEWHERE, EXPIRE_TIME, NO_EXPIRE_TIME, OF_BROKER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from schemas.expiration_rules import CommitRequest, ExpirationRules
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     Truths = NDArray[np.bool_]
 
 NONE = -1
+_TABLE: Final = "commit_requests"
 
 
 def commit_requests(
@@ -42,17 +42,24 @@ def commit_requests(
     """
     groups = committed["group_id"].combine_chunks().dictionary_encode()
     whose = groups.indices.to_numpy().astype(np.int64)
-    names = groups.dictionary.to_pylist()
     commit, expire = (_ms(committed[f"{each}_timestamp"]) for each in ("commit", "expire"))
-    rows: list[dict[str, Any]] = []
+    of_requests = []
     for asked in era.requests:
         fits = _fits(asked, commit, expire, retention_ms)
         is_known = not (asked.retention == OF_BROKER and is_assumed)
         told = _given(asked, commit, expire, fits, retention_ms)
-        rows += _of_groups(asked, names, whose, fits if is_known else None, told, commit)
-    order = {name: place for place, name in enumerate(names)}
-    rows.sort(key=lambda row: order[row["group_id"]])
-    return table_of("commit_requests", [{**row, "rules": era.name} for row in rows])
+        of_requests.append(
+            _of_groups(asked, groups.dictionary, whose, fits if is_known else None, told, commit)
+        )
+    types = pa.schema([(each.name, ARROW_TYPES[each.type]) for each in table(_TABLE).columns])
+    if not of_requests:
+        return types.empty_table()
+    # A group's requests stand together, the groups in the order in which they were committed for.
+    order = np.arange(len(of_requests) * len(groups.dictionary))
+    order = order.reshape(len(of_requests), -1).T.ravel()
+    found = pa.concat_tables(of_requests).take(pa.array(order))
+    rules = pa.repeat(era.name, found.num_rows)
+    return found.append_column("rules", rules).select(types.names).cast(types)
 
 
 def _ms(times: pa.ChunkedArray) -> Numbers:
@@ -88,14 +95,13 @@ def _given(
 
 def _of_groups(
     asked: CommitRequest,
-    names: list[str],
+    names: pa.Array,
     whose: Numbers,
     fits: Truths | None,
     told: Numbers,
     commit: Numbers,
-) -> Iterator[dict[str, Any]]:
+) -> pa.Table:
     count = len(names)
-    offsets = np.bincount(whose, minlength=count)
     known = told != NONE
     first = np.full(count, np.iinfo(np.int64).max)
     last, longest = np.full(count, NONE), np.full(count, NONE)
@@ -103,16 +109,27 @@ def _of_groups(
     np.maximum.at(last, whose[known], told[known])
     timed = known & (commit != NONE)
     np.maximum.at(longest, whose[timed], (told - commit)[timed])
-    fitting = None if fits is None else np.bincount(whose[fits], minlength=count)
-    for place, name in enumerate(names):
-        yield {
-            "group_id": name,
-            "request": asked.request,
-            "stores": asked.stores,
-            "offsets": int(offsets[place]),
-            "may_be": None if fitting is None else int(fitting[place]),
-            "first_expires_at": int(first[place]) if last[place] != NONE else None,
-            "last_expires_at": int(last[place]) if last[place] != NONE else None,
-            "longest_retention_ms": int(longest[place]) if longest[place] != NONE else None,
-            "about": asked.about,
+    if fits is None:
+        fitting = pa.nulls(count, pa.int64())
+    else:
+        fitting = pa.array(np.bincount(whose[fits], minlength=count))
+    return pa.table(
+        {
+            "group_id": names,
+            "request": pa.repeat(asked.request, count),
+            "stores": pa.repeat(asked.stores, count),
+            "offsets": pa.array(np.bincount(whose, minlength=count)),
+            "may_be": fitting,
+            "first_expires_at": _times(first, last),
+            "last_expires_at": _times(last, last),
+            "longest_retention_ms": pa.array(longest, mask=longest == NONE),
+            "about": pa.repeat(asked.about, count),
         }
+    )
+
+
+def _times(milliseconds: Numbers, last: Numbers) -> pa.Array:
+    """Return times, null where a group has none."""
+    has_none = last == NONE
+    micros = np.where(has_none, 0, milliseconds) * 1000
+    return pa.array(micros, mask=has_none).view(ARROW_TYPES["timestamp"])
