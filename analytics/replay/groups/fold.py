@@ -20,7 +20,7 @@ from analytics.replay.groups.coded_log import NONE, CodedLog, coded, dense, last
 from analytics.replay.groups.columns import COMMIT, OF_MEMBERS, STATE
 from analytics.replay.groups.group_records import CURRENT, MEMBER, TARGET
 from analytics.replay.groups.group_rows import group_rows
-from analytics.replay.groups.in_force import in_force
+from analytics.replay.groups.in_force import first_since_tombstone, in_force
 from analytics.replay.groups.lives import Turns, lives, turns
 from analytics.replay.groups.member_rows import member_rows
 
@@ -73,6 +73,8 @@ def _matters(log: CodedLog, turned: Turns) -> Flags:
     lives_on &= ~_is_of_the_gone(log, turned, lives_on)
     for where in (log.is_value & lives_on, log.is_tombstone & lives_on):
         _mark(matters, last_row(log.key, where, log.keys))
+    # Whether a member was there when the tombstone of its assignment came.
+    _mark(matters, first_since_tombstone(log, log.is_value & lives_on & log.is_of(MEMBER)))
     for rows in (turned.made, turned.removed, turned.first, turned.newer):
         _mark(matters, rows)
     return matters

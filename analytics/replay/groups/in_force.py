@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from analytics.replay.groups.coded_log import NONE, CodedLog, last_row
+from analytics.replay.groups.coded_log import NONE, CodedLog, first_row, last_row
 from analytics.replay.groups.columns import FAMILY_OF, ROLE_OF
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Keys:
         kind: Its place in `KINDS`, or `COMMIT`.
         row: Any of its rows.
         value: The row of its last value in the group's present life, else `NONE`.
+        first: The row of its first value there since its last tombstone, else `NONE`.
         tombstone: The row of its last tombstone there that met the group, else `NONE`.
     """
 
@@ -34,6 +35,7 @@ class Keys:
     kind: Numbers
     row: Numbers
     value: Numbers
+    first: Numbers
     tombstone: Numbers
 
     def are_of(self, role: str) -> Flags:
@@ -71,13 +73,27 @@ def in_force(log: CodedLog, living: Lives) -> InForce:
     group, member, kind = log.group[row], log.member[row], log.kind[row]
     value = last_row(log.key, log.is_value, log.keys)
     tombstone = last_row(log.key, log.is_tombstone, log.keys)
+    first = first_since_tombstone(log, log.is_value & _is_since(log, living))
     is_of_it = living.is_there[group] & (FAMILY_OF[kind] == living.family[group])
     since = living.since[group]
     value[~is_of_it | (value <= since)] = NONE
     tombstone[~is_of_it | (tombstone <= np.maximum(since, living.made_by[group]))] = NONE
+    first[value == NONE] = NONE
     of_group = last_row(log.group, np.ones(len(log.group), bool), log.groups)
     named = log.rows.select(["coordinator_partition", "group_id"]).take(of_group)
-    return InForce(log, living, Keys(group, member, kind, row, value, tombstone), named)
+    return InForce(log, living, Keys(group, member, kind, row, value, first, tombstone), named)
+
+
+def first_since_tombstone(log: CodedLog, where: Flags) -> Numbers:
+    """Return by key its first row since its last tombstone, among those where something holds."""
+    ended = last_row(log.key, log.is_tombstone, log.keys)
+    return first_row(log.key, where & (np.arange(len(log.key)) > ended[log.key]), log.keys)
+
+
+def _is_since(log: CodedLog, living: Lives) -> Flags:
+    """Of each row, whether it lies behind the beginning of its group's present life."""
+    found: Flags = np.arange(len(log.key)) > living.since[log.group]
+    return found
 
 
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -93,18 +93,22 @@ def _records(kept: InForce) -> _Records:
     group, row = np.full((2, count), NONE, np.int64)
     group[member], row[member] = keys.group[of_it], keys.row[of_it]
 
-    def last(role: str) -> tuple[Numbers, Numbers]:
-        value, tombstone = np.full((2, count), NONE, np.int64)
+    def rows(role: str, of_keys: Numbers) -> Numbers:
+        found = np.full(count, NONE, np.int64)
         which = keys.are_of(role)[of_it]
-        value[member[which]] = keys.value[of_it][which]
-        tombstone[member[which]] = keys.tombstone[of_it][which]
-        return value, tombstone
+        found[member[which]] = of_keys[of_it][which]
+        return found
+
+    def last(role: str) -> tuple[Numbers, Numbers]:
+        return rows(role, keys.value), rows(role, keys.tombstone)
 
     metadata, born = last(MEMBER)
     current, dropped = last(CURRENT)
     target, target_dropped = last(TARGET)
     has_current = current > born
-    left_after = np.maximum(np.maximum(born, current), np.where(has_current, NONE, metadata))
+    # A tombstone that meets the member leaves it without an epoch until it is given one.
+    came = rows(MEMBER, keys.first)
+    left_after = np.maximum(np.maximum(born, current), np.where(has_current, NONE, came))
     return _Records(
         group,
         row,

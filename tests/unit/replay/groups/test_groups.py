@@ -171,6 +171,23 @@ CASES: dict[str, tuple[list[Record], Told]] = {
         [*CONSUMER, gone("consumer_group_current_member_assignment", "m")],
         ("consumer", "Reconciling", 3, 3, {"m": -1}),
     ),
+    "a member without its assignment, written once more": (
+        [*CONSUMER, gone("consumer_group_current_member_assignment", "m"), member("m")],
+        ("consumer", "Reconciling", 3, 3, {"m": -1}),
+    ),
+    "a member that never had one, and is written once more behind its tombstone": (
+        [
+            *CONSUMER,
+            member("n"),
+            gone("consumer_group_current_member_assignment", "n"),
+            member("n"),
+        ],
+        ("consumer", "Reconciling", 3, 3, {"m": 3, "n": -1}),
+    ),
+    "a member that comes behind a tombstone of what it never had": (
+        [*CONSUMER, gone("consumer_group_current_member_assignment", "n"), member("n")],
+        ("consumer", "Reconciling", 3, 3, {"m": 3, "n": 0}),
+    ),
     "a tombstone of a member that is not there": (
         [*CONSUMER, gone("consumer_group_current_member_assignment", "n")],
         ("consumer", "Stable", 3, 3, {"m": 3}),
