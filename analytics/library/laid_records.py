@@ -23,7 +23,7 @@ from schemas import record_types
 if TYPE_CHECKING:
     from analytics.tables.buckets import Bucket
 
-TASK_BYTES: Final = 64 << 20
+TASK_BYTES: Final = 8 << 20
 _SEED: Final = 1
 _MANY: Final = 1 << 30
 _BUCKET: Final = "_bucket"

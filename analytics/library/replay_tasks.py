@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.library.laid_records import Laying, laid, laying
@@ -30,7 +31,6 @@ from analytics.tables.stored_tables import folder_of
 from analytics.workspace import Part, open_location
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from analytics.library.cut_tables import Cut
@@ -160,7 +160,9 @@ def _written(staging: str, name: str, rows: pa.Table) -> Part:
     folder = f"{root}/{name}"
     filesystem.create_dir(folder, recursive=True)
     path = f"{folder}/{uuid.uuid4().hex}.parquet"
-    pq.write_table(rows, path, filesystem=filesystem)
+    # Numbers of a history seldom repeat: looking for those that do takes as long as all else.
+    texts = [each.name for each in rows.schema if each.type == pa.string()]
+    pq.write_table(rows, path, filesystem=filesystem, use_dictionary=texts)
     return Part(folder_of(name), path, rows.num_rows)
 
 

@@ -46,6 +46,8 @@ ALWAYS = {
 
 LOCALLY = {
     f"spark.executorEnv.{OWN}": "1",
+    # There is a worker for each core.
+    "spark.executorEnv.POLARS_MAX_THREADS": "1",
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -59,8 +59,13 @@ def _ended(cut: Decoded, rules: ReplayRules) -> pl.DataFrame:
 def _removed(
     ended: pl.DataFrame, cut: Decoded, rules: ReplayRules, timeless: Collection[int] | None
 ) -> tuple[pl.DataFrame, pl.DataFrame] | None:
-    if not ended["is_tombstone"].any():
+    removed = ended.filter("is_tombstone")
+    if not removed.height:
         return None
+    if not (timeless or removed["committed_at"].null_count()):
+        # Only where tombstones have no time do commits of other groups bound it.
+        groups = removed.select(GROUP_KEY).unique()
+        ended = ended.join(groups, on=list(GROUP_KEY), how="semi", maintain_order="left")
     return removed_and_times(ended, cut, rules, timeless)
 
 
