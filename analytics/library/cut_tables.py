@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 IN_BUCKETS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 """Topics whose records are looked at bucket by bucket; the others are small, and read whole."""
 _WHOLE: Final = (CLUSTER_METADATA, TRANSACTION_STATE)
+_BYTES: Final = 400
+"""A commit takes less of a log."""
 _WITHOUT_TIME: Final = ("offset_commit", "group_metadata")
 
 
@@ -140,13 +143,25 @@ def timeless_partitions(reader: RecordReader) -> list[int]:
     return sorted(found["partition"].unique().to_list())
 
 
-def buckets_of(reader: RecordReader, most: int) -> list[Bucket]:
-    """Lay all records of groups and share partitions into buckets."""
-    return [
-        bucket
-        for topic in IN_BUCKETS
-        for bucket in buckets(topic, reader.counts(sorted(tables_of((topic,)))), most)
-    ]
+def buckets_of(
+    reader: RecordReader, most: int, sizes: Mapping[tuple[str, int], int] = MappingProxyType({})
+) -> list[Bucket]:
+    """Lay all records of groups and share partitions into buckets.
+
+    Args:
+        reader: Reads them.
+        most: So many a bucket shall have at most.
+        sizes: Bytes of log by topic and partition: a record that holds much counts for several.
+    """
+    found: list[Bucket] = []
+    for topic in IN_BUCKETS:
+        counts = reader.counts(sorted(tables_of((topic,))))
+        weights = {
+            number: max(count, sizes.get((topic, number), 0) // _BYTES)
+            for number, count in counts.items()
+        }
+        found += buckets(topic, weights, most)
+    return found
 
 
 _IS_TOMBSTONE: Final = pc.field("is_tombstone")

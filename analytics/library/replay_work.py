@@ -13,7 +13,7 @@ from analytics.decode.selection import Selection
 from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.library.replay_tables import Keep, replay_here, sorted_rows, without_rows
 from analytics.library.replay_tasks import on_spark, replay_in_tasks
-from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
+from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import lines_said
 from analytics.replay.dump.written_instants import as_of_said
 from analytics.replay.graph import TableStep, needed_for
@@ -128,7 +128,7 @@ def replay_workspace(
     if spark is None:
         replay_here(wanted.steps, given, cut, keep)
     else:
-        laid = buckets_of(reader.prepared(), MOST_ROWS)
+        laid = buckets_of(reader.prepared(), MOST_ROWS, log_sizes(manifest))
         run = on_spark(spark)
         parts += replay_in_tasks(run, wanted.steps, given, cut, laid, staging.location, keep)
     _keep_divergences(source, keep)

@@ -11,8 +11,13 @@ SMALL_BYTES = 16 * 1024 * 1024
 SMALL_RECORDS = 300_000
 """So many records are replayed in one go, in memory that any machine has."""
 
+SMALL_LOGS = 96 * 1024 * 1024
+"""So much of logs: a record of a group with many members holds more than a commit does."""
+
 
 def is_small_workspace(manifest: Mapping[str, Any]) -> bool:
     """Whether the records of a workspace are replayed in one go, for which no Spark is needed."""
     records: int = sum(kind["records"] for kind in manifest["record_types"])
-    return records <= SMALL_RECORDS
+    logs = (each for each in manifest["partitions"] if each.get("is_leading", True))
+    size: int = sum(each.get("size") or 0 for each in logs)
+    return records <= SMALL_RECORDS and size <= SMALL_LOGS

@@ -116,6 +116,15 @@ def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
     }
 
 
+def log_sizes(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
+    """Return the bytes of the surviving logs by topic and partition."""
+    return {
+        (each["topic"], each["partition"]): each.get("size") or 0
+        for each in manifest["partitions"]
+        if each.get("is_leading", True)
+    }
+
+
 def topics_beside(
     manifest: Mapping[str, Any], side_file: Iterable[tuple[str, str, int | None]]
 ) -> pl.DataFrame:

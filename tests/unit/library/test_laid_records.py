@@ -56,3 +56,13 @@ def _laid_out(reader: RecordReader, folder: Path, most: int) -> int:
     for number in range(len(work.tasks)):
         work.run(number)
     return len(into)
+
+
+def test_records_that_hold_much_count_for_several(reader: RecordReader) -> None:
+    of_commits = buckets_of(reader, 10_000)
+    partition = next(iter(reader.counts(["offset_commit"])))
+    large = {("__consumer_offsets", partition): 400 * 25_000}
+    of_large = buckets_of(reader, 10_000, large)
+    assert {each.parts for each in of_commits} == {1}
+    its = [each for each in of_large if each.partitions == (partition,) and not each.is_rest]
+    assert [(each.part, each.parts) for each in its] == [(0, 3), (1, 3), (2, 3)]
