@@ -1,4 +1,4 @@
-"""What `replay` does: decode where that is not done, replay on Spark, publish the state tables."""
+"""What `replay` does: decode where that is not done, replay, publish the tables."""
 
 from __future__ import annotations
 
