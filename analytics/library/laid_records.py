@@ -16,7 +16,7 @@ from pyarrow import fs, ipc
 
 from analytics.library.cut_tables import IN_BUCKETS, Cut, tables_of
 from analytics.replay.log.arrow_rows import polars_rows
-from analytics.tables.record_reader import RecordFile, group_key
+from analytics.tables.record_reader import RecordFile, key_hash
 from analytics.workspace import open_location
 from schemas import record_types
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from analytics.tables.buckets import Bucket
 
 TASK_BYTES: Final = 8 << 20
-_SEED: Final = 1
-_MANY: Final = 1 << 30
 _BUCKET: Final = "_bucket"
 
 
@@ -124,7 +122,7 @@ def _bucket_of(table: str, topic: str, buckets: Sequence[Bucket]) -> pl.Expr:
         for partition in each.partitions:
             first.setdefault(partition, number)
             parts[partition] = each.parts
-    return _of(first, rest) + _hash(table, topic) % _of(parts, 1)
+    return _of(first, rest) + key_hash(table, topic) % _of(parts, 1)
 
 
 def _of(numbers: Mapping[int, int], otherwise: int) -> pl.Expr:
@@ -133,10 +131,3 @@ def _of(numbers: Mapping[int, int], otherwise: int) -> pl.Expr:
     return pl.col("partition").replace_strict(
         list(numbers), list(numbers.values()), default=otherwise, return_dtype=pl.Int64
     )
-
-
-def _hash(table: str, topic: str) -> pl.Expr:
-    """Return a number that is the same for all records of a group, or of a share partition."""
-    key = pl.col("key")
-    apart = key.struct.field(group_key(table)) if topic == IN_BUCKETS[0] else key
-    return (apart.hash(_SEED) % _MANY).cast(pl.Int64)

@@ -19,6 +19,9 @@ from schemas import table
 CUT, WHOLE, PART = "cut", "whole", "part"
 """What steps are given of the records: see `analytics.replay.state`."""
 
+_AT_ONCE = 2
+"""Steps that run at the same time: most of a small one is Python, which keeps one core busy."""
+
 Keep = Callable[[str, pa.Table], None]
 """Takes rows of a table and its name; several times where several steps make it."""
 
@@ -58,8 +61,7 @@ def replay_here(steps: Sequence[TableStep], given: Mapping[str, Any], cut: Cut, 
         found = resolve(todo, {**made.once, **here}, at_once=_AT_ONCE)
         here |= found
         made.gathered |= {name: [here[name]] for name in each.gathered}
-        written = [step for step in each.of_buckets if step.output in each.written]
-        keep_tables(written, here, keep)
+        keep_tables(written_steps(each), here, keep)
         made.add(each.once, keep, _AT_ONCE)
 
 
@@ -92,6 +94,3 @@ def without_rows(name: str) -> pa.Table:
 def sorted_rows(rows: pa.Table, name: str) -> pa.Table:
     """Return rows in the order of the table's key: equal rows give equal files."""
     return rows.sort_by([(column, "ascending") for column in table(name).key])
-
-
-_AT_ONCE = 2

@@ -23,7 +23,7 @@ from analytics.replay.metadata.topics import named_in_records, topics
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from analytics.replay.offsets.outlived_removals import last_epochs, merged_epochs
 from analytics.replay.share.share_batches import share_batches
-from analytics.replay.share.share_claims import claims_of
+from analytics.replay.share.share_claims import claims_of, merged_claims
 from analytics.replay.share.share_partitions import share_partitions
 from analytics.replay.share.share_state import share_states
 
@@ -56,7 +56,7 @@ def _share_partitions(
     topics: pl.DataFrame,
     coverage: Coverage,
 ) -> pl.DataFrame:
-    return share_partitions(pl.concat(states), pl.concat(claims), topics, coverage)
+    return share_partitions(pl.concat(states), merged_claims(claims), topics, coverage)
 
 
 def _share_batches(states: Sequence[pl.DataFrame], topics: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,7 @@ into buckets that fit into memory: small partitions share one, a large one is di
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,20 +54,21 @@ def buckets(topic: str, records: Mapping[int, int], most: int = MOST_ROWS) -> li
         for number in sorted(large)
         for part in range(-(-records[number] // most))
     ]
-    small = sorted(set(records) - set(large))
-    packed = _packed(small, records, most)
-    found += [Bucket(topic, tuple(each)) for each in packed[1:]]
-    rest = tuple(sorted({number for each in packed[1:] for number in each} | set(large)))
+    small = set(records) - set(large)
+    _, *others = packed({number: records[number] for number in small}, most)
+    found += [Bucket(topic, tuple(each)) for each in others]
+    rest = tuple(sorted({number for each in others for number in each} | set(large)))
     return [Bucket(topic, rest, is_rest=True), *found]
 
 
-def _packed(numbers: Sequence[int], records: Mapping[int, int], most: int) -> list[list[int]]:
-    found: list[list[int]] = [[]]
+def packed(counts: Mapping[int, int], at_once: int) -> Iterator[list[int]]:
+    """Yield partitions that are read together: no more records than that, or one partition."""
+    lot: list[int] = []
     held = 0
-    for number in numbers:
-        if found[-1] and held + records[number] > most:
-            found.append([])
-            held = 0
-        found[-1].append(number)
-        held += records[number]
-    return found
+    for partition in sorted(counts):
+        if lot and held + counts[partition] > at_once:
+            yield lot
+            lot, held = [], 0
+        lot.append(partition)
+        held += counts[partition]
+    yield lot

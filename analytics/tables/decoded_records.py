@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
@@ -70,6 +71,16 @@ def rows_where(
         for each in found.scanner(columns=list(columns), filter=where).to_batches():
             if each.num_rows:
                 yield pa.Table.from_batches([each])
+
+
+def from_offset(topic: str, partition: int, first: int, end: int | None = None) -> pc.Expression:
+    """Return whether a record lies in a partition, from an offset on, below another."""
+    here = (
+        (pc.field("topic") == topic)
+        & (pc.field("partition") == partition)
+        & (pc.field("offset") >= first)
+    )
+    return here if end is None else here & (pc.field("offset") < end)
 
 
 def _files(workspace: Workspace, table: str) -> list[str]:

@@ -23,6 +23,7 @@ from analytics.decode.chunks import UNDECODED_TABLE
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.decode.tables import table_schema
 from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE
+from analytics.tables.decoded_records import from_offset
 from analytics.tables.stored_tables import EVERYTHING, reading
 from analytics.workspace import DECODED, DIVERGED, Workspace
 from schemas import record_types
@@ -37,6 +38,8 @@ _WITH_GROUPS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 _A_FEW_AHEAD: Final = {"batch_readahead": 4, "fragment_readahead": 1}
 _OF_RECORDS: Final = ("unknown_tags", "record_bytes")
 """What only `decode` makes something of."""
+_SEED: Final = 1
+_MANY: Final = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,19 @@ class RecordReader:
             with reading(self.source.location):
                 every = _all([*wanted, *conditions])
                 scanned = where.scanner(columns=names, filter=every, **_A_FEW_AHEAD)
-                found.append(_frame(scanned.to_table()))
+                found += self._of_part(name, bucket, scanned)
         return pl.concat(found)
+
+    @staticmethod
+    def _of_part(name: str, bucket: Bucket | None, scanned: ds.Scanner) -> Iterator[pl.DataFrame]:
+        """Yield the rows that are in the bucket's part of the keys; all where they have no key."""
+        if bucket is None or bucket.parts == 1 or name not in _keys(_GROUPS):
+            yield _frame(scanned.to_table())
+            return
+        is_in_it = key_hash(name, bucket.topic) % bucket.parts == bucket.part
+        for each in scanned.to_batches():
+            if each.num_rows:
+                yield _frame(pa.Table.from_batches([each])).filter(is_in_it)
 
     def files(self, name: str) -> Iterator[RecordFile]:
         """Yield the files of a decoded table, with what is wanted of them."""
@@ -266,9 +280,17 @@ def _in_bucket(bucket: Bucket | None) -> Iterator[pc.Expression]:
         yield (pc.field("topic") == bucket.topic) & (~named if bucket.is_rest else named)
 
 
-def group_key(name: str) -> str:
-    """Return the field of a decoded table's key that names the group."""
-    return _keys(_GROUPS)[name]
+def key_hash(name: str, topic: str) -> pl.Expr:
+    """Return a number that is the same for all records of a group, or of a share partition.
+
+    Args:
+        name: The decoded table.
+        topic: The internal topic whose records are divided.
+    """
+    key = pl.col("key")
+    if topic != SHARE_GROUP_STATE:
+        key = key.struct.field(_keys(_GROUPS)[name])
+    return (key.hash(_SEED) % _MANY).cast(pl.Int64)
 
 
 def _all(conditions: Sequence[pc.Expression]) -> pc.Expression | None:
@@ -279,13 +301,3 @@ def _frame(rows: pa.Table) -> pl.DataFrame:
     frame = pl.from_arrow(rows)
     assert isinstance(frame, pl.DataFrame)
     return frame
-
-
-def from_offset(topic: str, partition: int, first: int, end: int | None = None) -> pc.Expression:
-    """Return whether a record lies in a partition, from an offset on, below another."""
-    here = (
-        (pc.field("topic") == topic)
-        & (pc.field("partition") == partition)
-        & (pc.field("offset") >= first)
-    )
-    return here if end is None else here & (pc.field("offset") < end)

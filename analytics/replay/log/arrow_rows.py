@@ -19,11 +19,6 @@ def polars_rows(rows: pa.Table) -> pl.DataFrame:
     return frame
 
 
-def arrow_schema(schema: pl.Schema) -> pa.Schema:
-    """Return the schema that `arrow_rows` has for frames of a polars schema."""
-    return arrow_rows(pl.DataFrame(schema=schema)).schema
-
-
 def _short(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_string(kind):
         return pa.string()

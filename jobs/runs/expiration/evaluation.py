@@ -21,6 +21,7 @@ from analytics.replay.log.timeless import GROUPS, timeless_ends
 from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
+from analytics.tables.buckets import packed
 from analytics.workspace import Workspace
 from jobs.runs.replay.cut_records import CutRecords
 from jobs.runs.replay.kept_evaluations import keep_evaluations
@@ -140,19 +141,6 @@ class _Records:
         if not self._is_cut:
             return rows
         return cut(rows, self.instant, log_starts=self._log_starts, timeless_ends=ends)
-
-
-def packed(counts: Mapping[int, int], at_once: int) -> Iterator[list[int]]:
-    """Yield partitions that are read together: no more records than that, or one partition."""
-    lot: list[int] = []
-    held = 0
-    for partition in sorted(counts):
-        if lot and held + counts[partition] > at_once:
-            yield lot
-            lot, held = [], 0
-        lot.append(partition)
-        held += counts[partition]
-    yield lot
 
 
 def _fields(name: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from analytics.tables.record_reader import from_offset
+from analytics.tables.decoded_records import from_offset
 from analytics.tables.stored_tables import reading
 from analytics.workspace import DECODED, DIVERGED
 

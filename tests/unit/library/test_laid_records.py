@@ -35,6 +35,25 @@ def test_the_parts_of_a_dump_are_all_of_it(reader: RecordReader, tmp_path: Path,
         assert set(found) == set(every)
 
 
+def test_what_is_read_of_a_bucket_is_what_is_laid_out_for_it(
+    reader: RecordReader, tmp_path: Path
+) -> None:
+    into = buckets_of(reader, 20)
+    assert any(bucket.parts > 1 for bucket in into)
+    _laid_out(reader, tmp_path, 20)
+    for name in ("offset_commit", "share_update", "group_metadata"):
+        topic = "__share_group_state" if name == "share_update" else "__consumer_offsets"
+        for number, bucket in enumerate(into):
+            if bucket.topic == topic:
+                there = [
+                    place
+                    for rows in laid(str(tmp_path), number, name)
+                    for place in rows.select("partition", "offset").iter_rows()
+                ]
+                read = reader.table(name, bucket).select("partition", "offset").iter_rows()
+                assert sorted(read) == sorted(there)
+
+
 def test_a_group_is_whole_in_its_bucket(reader: RecordReader, tmp_path: Path) -> None:
     counted = _laid_out(reader, tmp_path, 20)
     seen = Counter[tuple[int, str]]()
