@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.evaluate.balance.evaluated import evaluated
-from analytics.evaluate.balance.partition_counts import (
+from analytics.evaluate.balance.cases.partition_counts import (
     counts_in_records,
     highest_seen,
     partition_counts,
 )
-from analytics.evaluate.balance.subscriptions import resolved_expressions, subtopologies
+from analytics.evaluate.balance.cases.subscriptions import resolved_expressions, subtopologies
+from analytics.evaluate.balance.cases.topic_sizes import topic_sizes
+from analytics.evaluate.balance.evaluated import evaluated
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
-from analytics.evaluate.balance.topic_sizes import topic_sizes
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.history.group_history import intervals_of
 from jobs.runs.balance.held import numbered

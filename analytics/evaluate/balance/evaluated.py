@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from analytics.evaluate.balance.alternatives import alternatives
-from analytics.evaluate.balance.case import Case
-from analytics.evaluate.balance.case_rows import Row, case_of
-from analytics.evaluate.balance.judge import judge
+from analytics.evaluate.balance.cases.case import Case
+from analytics.evaluate.balance.cases.case_rows import Row, case_of
+from analytics.evaluate.balance.judgement.alternatives import alternatives
+from analytics.evaluate.balance.judgement.judge import judge
 from analytics.evaluate.contract_table import table_of
 from schemas import table
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analytics.evaluate.balance.cases import cases_at
-from analytics.evaluate.balance.cases_of_history import cases_of_history
-from analytics.evaluate.balance.since import with_epoch, with_progress
+from analytics.evaluate.balance.cases.at_instant import cases_at
+from analytics.evaluate.balance.cases.since import with_epoch, with_progress
+from analytics.evaluate.balance.cases.through_history import cases_of_history
 
 
 @dataclass(frozen=True)

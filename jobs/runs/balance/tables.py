@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.dump.files.model import CLUSTER_METADATA
-from analytics.evaluate.balance.evaluated import ALTERNATIVES, BALANCE, evaluated
-from analytics.evaluate.balance.partition_counts import (
+from analytics.evaluate.balance.cases.partition_counts import (
     counts_in_records,
     highest_seen,
     partition_counts,
 )
-from analytics.evaluate.balance.subscriptions import resolved_expressions, subtopologies
+from analytics.evaluate.balance.cases.subscriptions import resolved_expressions, subtopologies
+from analytics.evaluate.balance.cases.topic_sizes import TOLD_BY, topic_sizes
+from analytics.evaluate.balance.evaluated import ALTERNATIVES, BALANCE, evaluated
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
-from analytics.evaluate.balance.topic_sizes import TOLD_BY, topic_sizes
 from analytics.evaluate.contract_table import table_of
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables

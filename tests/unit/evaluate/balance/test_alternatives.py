@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from analytics.evaluate.balance.alternatives import Alternative, alternatives
-from analytics.evaluate.balance.case import Case
+from analytics.evaluate.balance.cases.case import Case
+from analytics.evaluate.balance.judgement.alternatives import Alternative, alternatives
 from tests.support.balance_cases import Members, assigned_groups, case
 from tests.support.plain_balance import most_even
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analytics.evaluate.balance.evaluated import case_with_gaps
-from analytics.evaluate.balance.judge import judge
+from analytics.evaluate.balance.judgement.judge import judge
 from schemas.evaluation_rules import balance_rules
 from tests.unit.evaluate.balance.test_case_rows import member, row, topic
 

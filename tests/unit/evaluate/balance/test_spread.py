@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.evaluate.balance.best_spread import best_spread
-from analytics.evaluate.balance.spread import (
+from analytics.evaluate.balance.judgement.best_spread import best_spread
+from analytics.evaluate.balance.judgement.spread import (
     band,
     is_even,
     moves_to_even,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analytics.evaluate.balance.case import Case
+from analytics.evaluate.balance.cases.case import Case
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from analytics.evaluate.balance.case import Case
-from analytics.evaluate.balance.causes import cause
-from analytics.evaluate.balance.facts import Facts, facts_of
-from analytics.evaluate.balance.named_assignor import HANDS_OVER_IN_TWO_STEPS
-from analytics.evaluate.balance.progress import Progress, progress_of
-from analytics.evaluate.balance.spread import is_even, score
+from analytics.evaluate.balance.cases.case import Case
+from analytics.evaluate.balance.judgement.causes import cause
+from analytics.evaluate.balance.judgement.facts import Facts, facts_of
+from analytics.evaluate.balance.judgement.named_assignor import HANDS_OVER_IN_TWO_STEPS
+from analytics.evaluate.balance.judgement.progress import Progress, progress_of
+from analytics.evaluate.balance.judgement.spread import is_even, score
 from schemas.evaluation_rules import BalanceRules
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from analytics.evaluate.balance.partition_counts import METADATA_LOG
+from analytics.evaluate.balance.cases.partition_counts import METADATA_LOG
 from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.spans.intervals import TIME
 

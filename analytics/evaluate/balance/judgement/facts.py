@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from analytics.assignors.group import AssignmentRefusedError, TopicPartition
 from analytics.assignors.measure import sharing
 from analytics.assignors.share_simple import assign_share_simple
-from analytics.evaluate.balance.best_spread import BestSpread, best_spread
-from analytics.evaluate.balance.case import Case
-from analytics.evaluate.balance.co_partitions import RANGE, is_as_even_as_units_allow
-from analytics.evaluate.balance.spread import Spread, spread_of
+from analytics.evaluate.balance.cases.case import Case
+from analytics.evaluate.balance.judgement.best_spread import BestSpread, best_spread
+from analytics.evaluate.balance.judgement.co_partitions import RANGE, is_as_even_as_units_allow
+from analytics.evaluate.balance.judgement.spread import Spread, spread_of
 
 
 @dataclass(frozen=True)

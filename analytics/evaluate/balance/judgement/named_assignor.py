@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from analytics.assignors.group import Assignment, AssignmentRefusedError, Group
 from analytics.assignors.registry import assign
-from analytics.evaluate.balance.case import CLASSIC, Case
+from analytics.evaluate.balance.cases.case import CLASSIC, Case
 
 COOPERATIVE = "cooperative-sticky"
 STREAM = "stream"

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from analytics.assignors.group import TopicPartition
 from analytics.assignors.registry import ASSIGNORS
-from analytics.evaluate.balance.case import CLASSIC, STREAMS, Case
-from analytics.evaluate.balance.co_partitions import RANGE, CoPartitions
-from analytics.evaluate.balance.facts import Facts
-from analytics.evaluate.balance.named_assignor import HANDS_OVER_IN_TWO_STEPS, is_dealt_by_name
-from analytics.evaluate.balance.partition_names import counted, listed, named
+from analytics.evaluate.balance.cases.case import CLASSIC, STREAMS, Case
+from analytics.evaluate.balance.judgement.co_partitions import RANGE, CoPartitions
+from analytics.evaluate.balance.judgement.facts import Facts
+from analytics.evaluate.balance.judgement.named_assignor import (
+    HANDS_OVER_IN_TWO_STEPS,
+    is_dealt_by_name,
+)
+from analytics.evaluate.balance.judgement.partition_names import counted, listed, named
 
 _WAY_OF = {
     RANGE: "range deals each topic by itself, so that the first members get every remainder",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from analytics.evaluate.balance.cases import (
+from analytics.evaluate.balance.cases.at_instant import (
     SPAN,
     assembled,
     needed_topics,
@@ -20,7 +20,7 @@ from analytics.evaluate.balance.cases import (
     wanted,
     with_assignable,
 )
-from analytics.evaluate.balance.stretches import sizes_in, stretches
+from analytics.evaluate.balance.cases.stretches import sizes_in, stretches
 from analytics.replay.groups.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
 from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from analytics.evaluate.balance.case import COUNT_SOURCES
+from analytics.evaluate.balance.cases.case import COUNT_SOURCES
 
 METADATA_LOG, SIDE_FILE, PARTITION_METADATA, SEEN, _ = COUNT_SOURCES
 COUNTS = pl.Schema(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from analytics.evaluate.balance.cases import SPAN
+from analytics.evaluate.balance.cases.at_instant import SPAN
 
 _PARTITION = ("group_id", "topic", "partition")
 _BOUNDS = ("from_timestamp", "to_timestamp")

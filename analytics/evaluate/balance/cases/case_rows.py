@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from analytics.assignors.group import Group, Member, TopicId
-from analytics.evaluate.balance.case import CLASSIC, COUNT_SOURCES, SHARE, Case
-from analytics.evaluate.balance.partition_names import counted
+from analytics.evaluate.balance.cases.case import CLASSIC, COUNT_SOURCES, SHARE, Case
+from analytics.evaluate.balance.judgement.partition_names import counted
 
 _SEEN = "seen"
 _CONSUMERS = "consumer"

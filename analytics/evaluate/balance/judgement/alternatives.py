@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from analytics.assignors.group import AssignmentRefusedError
 from analytics.assignors.measure import measure, sharing
-from analytics.evaluate.balance.case import CLASSIC, CONSUMER, SHARE, Case
-from analytics.evaluate.balance.named_assignor import STREAM, is_dealt_by_name, settled
-from analytics.evaluate.balance.spread import score, spread_of
+from analytics.evaluate.balance.cases.case import CLASSIC, CONSUMER, SHARE, Case
+from analytics.evaluate.balance.judgement.named_assignor import STREAM, is_dealt_by_name, settled
+from analytics.evaluate.balance.judgement.spread import score, spread_of
 
 FITTING = {
     CLASSIC: {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from analytics.evaluate.balance.partition_counts import has_metadata_log
+from analytics.evaluate.balance.cases.partition_counts import has_metadata_log
 
 SPAN = ("group_id", "span")
 """What tells rows apart: a group, and a text for the stretch of time looked at."""
