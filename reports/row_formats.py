@@ -62,7 +62,7 @@ def shown(sections: Sequence[Section], output_format: str, said: Mapping[str, An
             if wanted == "markdown"
             else text_of(each, is_wide=wanted.is_wide, is_colored=wanted.is_colored)
         )
-        more = before.rows.num_rows - each.rows.num_rows
+        more = before.rows.num_rows - each.rows.num_rows + each.more
         tables.append("\n".join([*_title(each, wanted), text, *_more(more, wanted)]))
     if wanted.only_problems and picked and not tables:
         return NO_PROBLEM

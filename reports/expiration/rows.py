@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reports.durations import durations
 from reports.row_formats import Section
@@ -124,14 +125,26 @@ def group_section(expiration: pa.Table, *, for_people: bool) -> Section:
     )
 
 
-def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: bool) -> Section:
+def worst_offsets(expiration: pa.Table, most: int) -> pa.Table:
+    """Return the first rows of the table `offset_expiration` in the order that people get."""
+    ranks = _frame(expiration.select(["status"])).with_row_index("nth")
+    worst = ranks.select("nth", _rank("status", STATUSES).alias(_RANK)).bottom_k(
+        most, by=[_RANK, "nth"]
+    )
+    return expiration.take(worst.sort(_RANK, "nth")["nth"].to_arrow())
+
+
+def offset_section(
+    expiration: pa.Table, described: pa.Table, *, for_people: bool, whole: pa.Table | None = None
+) -> Section:
     """Return a row an offset, with the columns of kafka-consumer-groups.
 
     Args:
-        expiration: The table `offset_expiration`.
+        expiration: The table `offset_expiration`, or its `worst_offsets`.
         described: Rows of `describe`: `group`, `topic`, `partition`, `lag`, `consumer_id`, `host`,
             `client_id`.
         for_people: Only the columns with a head.
+        whole: All rows, where not all are here.
     """
     rows = _with_owners(_frame(expiration), described).with_columns(
         _is_problem("status"), _rank("status", STATUSES).alias(_RANK)
@@ -139,7 +152,7 @@ def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: boo
     heads = dict(OFFSET_HEADS)
     if for_people:
         rows = rows.sort(_RANK, maintain_order=True)
-        if not rows.select((pl.col("note").fill_null("") != "").any()).item():
+        if not pc.any(pc.not_equal((expiration if whole is None else whole)["note"], "")).as_py():
             del heads["note"]
     names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))
     also = [] if for_people else [name for name in names if name not in OFFSET_HEADS]
@@ -151,6 +164,7 @@ def offset_section(expiration: pa.Table, described: pa.Table, *, for_people: boo
         title="Offsets",
         problem="is_problem",
         spare=SPARE,
+        more=0 if whole is None else whole.num_rows - rows.height,
     )
 
 

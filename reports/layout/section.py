@@ -24,6 +24,7 @@ class Section:
         title: A line above it in text and Markdown.
         problem: A column of booleans: what went wrong. Such rows are marked and come first.
         spare: Columns that text leaves out, one by one, where it would become too wide.
+        more: How many rows the table has besides, which are not here and not shown.
     """
 
     rows: pa.Table
@@ -34,6 +35,7 @@ class Section:
     title: str = ""
     problem: str | None = None
     spare: Sequence[str] = ()
+    more: int = 0
 
     @property
     def names(self) -> list[str]:

@@ -76,12 +76,15 @@ class Cleanups:
 
 def endings(tables: EndingTables, cleanups: Cleanups) -> pa.Table:
     """Return the table, the worst verdict first."""
-    with_offsets = set(tables.committed["group_id"].to_pylist())
+    expired = list(_expired(tables.removals))
+    # There may be a great many groups; few have come to their end.
+    ended = pa.array([row["group_id"] for row in expired], pa.string())
+    with_offsets = set(_named(tables.committed, ended)["group_id"].to_pylist())
     pending = set(tables.pending["group_id"].to_pylist())
-    state = {row["group_id"]: row for row in tables.groups.to_pylist()}
+    state = {row["group_id"]: row for row in _named(tables.groups, ended).to_pylist()}
     tombstones = _tombstones(tables.tombstones)
     rows = []
-    for row in _expired(tables.removals):
+    for row in expired:
         group = row["group_id"]
         # Of several lives the last one counts: who committed again is not at its end.
         if group in with_offsets:
@@ -102,6 +105,10 @@ def endings(tables: EndingTables, cleanups: Cleanups) -> pa.Table:
     rank = list(group_endings())
     rows.sort(key=lambda row: (rank.index(row["verdict"]), row["group_id"]))
     return table_of("group_endings", rows)
+
+
+def _named(rows: pa.Table, groups: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows["group_id"], groups))
 
 
 def _expired(removals: pa.Table) -> Iterable[dict[str, Any]]:

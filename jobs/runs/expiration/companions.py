@@ -28,18 +28,26 @@ _COLUMNS = ("partition", "offset", "timestamp", "is_tombstone", "key")
 
 
 def companions_of(
-    state: Replayed, removals: pa.Table, question: ExpirationQuestion, out: str | None
+    state: Replayed,
+    removals: pa.Table,
+    question: ExpirationQuestion,
+    out: str | None,
+    *,
+    with_requests: bool,
 ) -> dict[str, pa.Table]:
-    """Return `group_endings` and `commit_requests`; keep them where there is `--out`.
+    """Return `group_endings`, and `commit_requests` where it is asked for.
 
     Args:
         state: Says the instant.
         removals: The table `offset_removals`.
         question: Has rules and retention.
-        out: A workspace.
+        out: A workspace, in which both are kept; None for none.
+        with_requests: Whether `commit_requests` is shown.
     """
     tables, retention = state.tables, question.retention
-    committed = tables.read("committed_offsets")
+    committed = tables.read(
+        "committed_offsets", ["group_id", "commit_timestamp", "expire_timestamp"]
+    )
     known = EndingTables(
         removals,
         committed,
@@ -49,12 +57,11 @@ def companions_of(
     )
     is_assumed = retention.otherwise.source == ASSUMED
     cleanups = Cleanups(_interval(retention), is_assumed, question.audit, question.as_of_ms)
-    found = {
-        "group_endings": endings(known, cleanups),
-        "commit_requests": commit_requests(
+    found = {"group_endings": endings(known, cleanups)}
+    if with_requests or out is not None:
+        found["commit_requests"] = commit_requests(
             committed, question.era, retention.otherwise.retention_ms, is_assumed=is_assumed
-        ),
-    }
+        )
     if out is not None:
         keep_evaluations(Workspace(out), found, state)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -27,20 +27,23 @@ from jobs.runs.expiration.retention_settings import (
     retention_found,
     with_state,
 )
-from jobs.runs.expiration.summed_up import summed_up
+from jobs.runs.expiration.summed_up import as_format, summed_up
 from jobs.runs.limits.group_selection import asked_groups
 from jobs.runs.replay.replayed import replayed
 from reports.describe.consumer_groups import offset_rows
+from reports.describe.source import only_groups
 from reports.expiration.companions import ending_section, has_problems, request_section
 from reports.expiration.rows import (
     group_section,
     offset_section,
     removal_section,
     what_if_section,
+    worst_offsets,
 )
 from reports.layout.nothing import nothing
 from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
+from reports.layout.worst_rows import SHOWN
 from reports.quantities import count as counted
 from reports.row_formats import shown
 from schemas.expiration_rules import audit_rules, group_endings
@@ -48,6 +51,8 @@ from schemas.expiration_rules import audit_rules, group_endings
 if TYPE_CHECKING:
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
+    from reports.describe.source import Source
+    from reports.layout.output_format import OutputFormat
 
 CANNOT_TELL = 3
 MAKES = ("offset_expiration", "offset_removals", "retention_what_if")
@@ -95,7 +100,14 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
         source = describe_source(state, asked.found, wanted.end_offsets, console)
         question = _question(state, era, found, source.ends)
         made = expiration_evaluated(state, question, options.get("out"))
-        made |= companions_of(state, made["offset_removals"], question, options.get("out"))
+        asked_format = as_format(wanted.output_format)
+        made |= companions_of(
+            state,
+            made["offset_removals"],
+            question,
+            options.get("out"),
+            with_requests=_shows_requests(asked_format),
+        )
         untold = _untold(made)
         for each in untold:
             console.error(f"cannot tell: {each}")
@@ -110,10 +122,14 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
             "group_endings_said": dict(group_endings()),
             "cannot_tell": [*asked.cannot_tell, *untold],
         }
-        answer = _answer(made, offset_rows(source, state.release), wanted.output_format, said)
+        answer = _answer(made, source, asked_format, said)
         code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
         code = code or failing(console, state, made)
     return answer, code
+
+
+def _shows_requests(wanted: OutputFormat) -> bool:
+    return wanted.table == "requests" if wanted.table else wanted.is_for_programs
 
 
 def _tell(console: Console, era: ChosenEra, found: RetentionFound) -> None:
@@ -205,25 +221,32 @@ def _reasons(rows: pa.Table) -> Sequence[tuple[str, int]]:
 
 
 def _answer(
-    made: Mapping[str, pa.Table], described: pa.Table, output_format: str, said: dict[str, Any]
+    made: Mapping[str, pa.Table], source: Source, asked: OutputFormat, said: dict[str, Any]
 ) -> str:
     expiration, removals, what_if = (made[name] for name in MAKES)
-    beside = [ending_section(made["group_endings"]), request_section(made["commit_requests"])]
-    if output_format in {"json", "csv"}:
+    release = said["kafka_version"]
+    beside = [ending_section(made["group_endings"])]
+    if "commit_requests" in made:
+        beside.append(request_section(made["commit_requests"]))
+    if asked.is_for_programs:
         sections = [
-            offset_section(expiration, described, for_people=False),
+            offset_section(expiration, offset_rows(source, release), for_people=False),
             raw_section(removals, "removals"),
             raw_section(what_if, "what_if"),
             group_section(expiration, for_people=False),
             *beside,
         ]
-        return shown(sections, output_format, said)
-    wanted, numbers = summed_up(output_format, expiration)
+        return shown(sections, asked, said)
+    wanted, numbers = summed_up(asked, expiration)
+    shortest, whole = expiration, None
+    if numbers and wanted.sort is None:
+        shortest, whole = worst_offsets(expiration, SHOWN), expiration
+        source = replace(source, groups=only_groups(source.groups, shortest))
     told = [said["rules_said"], *said["retention"], *said["findings"], *filter(None, [numbers])]
     parts = [paragraphs(told)]
     sections = [
         group_section(expiration, for_people=True),
-        offset_section(expiration, described, for_people=True),
+        offset_section(shortest, offset_rows(source, release), for_people=True, whole=whole),
         removal_section(removals),
         what_if_section(what_if),
         *beside,

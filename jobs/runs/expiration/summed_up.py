@@ -10,6 +10,13 @@ from reports.layout.worst_rows import MOST, SHOWN
 from reports.quantities import count as counted
 
 
+def as_format(output_format: str) -> OutputFormat:
+    """Return a format, which may be named by its name alone, with what is asked for besides."""
+    if isinstance(output_format, OutputFormat):
+        return output_format
+    return OutputFormat(output_format)
+
+
 def summed_up(output_format: str, expiration: pa.Table) -> tuple[OutputFormat, str]:
     """Return in which format people are shown the tables, and what is said before them.
 
@@ -20,9 +27,7 @@ def summed_up(output_format: str, expiration: pa.Table) -> tuple[OutputFormat, s
     Returns:
         The second is empty where all is shown.
     """
-    wanted = output_format
-    if not isinstance(wanted, OutputFormat):
-        wanted = OutputFormat(output_format)
+    wanted = as_format(output_format)
     if wanted.table or wanted.top is not None or expiration.num_rows <= MOST:
         return wanted, ""
     shortened = OutputFormat(
