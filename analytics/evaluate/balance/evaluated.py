@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -62,6 +62,6 @@ def _of_cases(
     judged, tried = list[dict[str, Any]](), list[dict[str, Any]]()
     for row in cases:
         case, span = case_with_gaps(row, gaps), span_of(row)
-        judged.append({**span, **asdict(judge(case, rules))})
-        tried += ({**span, **asdict(each)} for each in alternatives(case))
+        judged.append({**span, **vars(judge(case, rules))})
+        tried += ({**span, **vars(each)} for each in alternatives(case))
     return {BALANCE: judged, ALTERNATIVES: tried}

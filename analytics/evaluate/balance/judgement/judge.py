@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from analytics.evaluate.balance.cases.case import Case
 from analytics.evaluate.balance.judgement.causes import cause
@@ -69,7 +69,7 @@ def judge(case: Case, rules: BalanceRules) -> Judgement:
     is_known = not case.unknown
     best = facts.best.sizes if facts.best and facts.best.is_certain else None
     covered = facts.wanted - len(facts.unassigned)
-    progress = asdict(progress_of(case) or Progress())
+    progress = vars(progress_of(case) or Progress())
     sizes = case.sizes()
     word = verdict(case, facts, rules)
     is_judged = is_known and word != UNSETTLED
