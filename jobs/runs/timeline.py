@@ -32,6 +32,7 @@ from analytics.replay.dump.written_instants import shown as iso
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.lag.end_offsets import end_offsets_at
+from jobs.runs.limits.compacted_history import compacted_history, compacted_sentence
 from jobs.runs.limits.coordinator_evidence import coordinator_evidence
 from jobs.runs.limits.group_completeness import GroupCompleteness
 from jobs.runs.limits.group_selection import AskedGroups, asked_groups
@@ -41,6 +42,7 @@ from jobs.runs.limits.unread_members import COLUMNS as UNREAD
 from jobs.runs.limits.unread_members import with_unread
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
+from reports.layout.paragraphs import paragraphs
 from reports.row_formats import Section, shown
 from reports.timeline.events import EVIDENCE, event_rows
 from reports.timeline.events import HEADS as EVENT_HEADS
@@ -56,6 +58,7 @@ NEEDS = (
     *("offset_history", "group_events", "divergences", "load_faults"),
 )
 _CANNOT_TELL = 3
+_NOTHING = "Nothing happened in that time."
 
 
 def timeline_of_inputs(
@@ -86,7 +89,8 @@ def timeline_of_inputs(
         )
         asked = with_unread(asked, state.tables.read("members", UNREAD))
         asked.tell(console)
-        said = {**state.said, "cannot_tell": list(asked.cannot_tell)}
+        compacted = compacted_history(state)
+        said = {**state.said, "cannot_tell": list(asked.cannot_tell), "compacted": compacted}
         listed = Section(events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"])
         is_untold = any(row["verdict"] == CANNOT_TELL for row in rows)
         code = _CANNOT_TELL if is_untold else asked.exit_code or state.exit_code
@@ -98,8 +102,9 @@ def timeline_of_inputs(
         is_wide = getattr(output_format, "is_wide", False)
         verdicts_told = verdict_section(rows, is_wide=is_wide)
         sections = [each for each in (verdicts_told, listed) if each.rows.num_rows]
-        told = shown(sections, output_format, said)
-        return told or nothing("Nothing happened in that time.", said), code
+        told = shown(sections, output_format, said) or nothing(_NOTHING, said)
+        note = compacted_sentence(compacted)
+        return "\n\n".join([told, *([paragraphs([note])] if note else [])]), code
 
 
 def verdicts_of(state: Replayed, end_offsets: str | None) -> list[Verdict]:

@@ -182,7 +182,10 @@ def told_of(answer: Answer) -> Told:
     """Return the verdicts of a timeline."""
     rows = answer.told.get("verdicts", [])
     said = " ".join(map(str, answer.told.get("cannot_tell", ()))) + answer.said
-    return Told(rows, answer.is_untold, said)
+    compacted = {
+        each["partition"]: each["before_time"] for each in answer.told.get("compacted", ())
+    }
+    return Told(rows, answer.is_untold, said, compacted)
 
 
 def rows_of(answer: Answer) -> Sequence[Mapping[str, Any]]:

@@ -22,7 +22,7 @@ from tests.verdicts.happened import (
     WHILE_EMPTY,
     Happening,
 )
-from tests.verdicts.truth import Truth
+from tests.verdicts.truth import OFFSETS_PARTITIONS, Truth, home_of
 from tests.verdicts.witness import Key
 
 RIGHT, CANNOT_TELL, WRONG = "right", "cannot tell", "wrong"
@@ -81,11 +81,14 @@ class Told:
         rows: The verdicts, as JSON gives them.
         is_untold: Whether the command says that something cannot be told: exit code 3.
         said: What it says of what cannot be told, and of which groups.
+        compacted: Until when history was compacted, as far as it says, by partition of the offsets
+            topic: nothing may be left of an offset.
     """
 
     rows: Sequence[Row]
     is_untold: bool = False
     said: str = ""
+    compacted: Mapping[int, str | None] = field(default_factory=dict)
 
     def by_key(self) -> Mapping[Key, list[Row]]:
         """Return verdicts by group, topic and partition; of a whole group by the group alone."""
@@ -107,7 +110,11 @@ def hold_timeline(truth: Truth, told: Told) -> Held:
         rows = _about(by_key, happening.key)
         if any(_tells(row, happening) for row in rows):
             held.add(RIGHT, happening.key[0])
-        elif _is_admitted(rows, happening) or _is_untold(told, by_key, happening.key[0]):
+        elif (
+            _is_admitted(rows, happening)
+            or _is_untold(told, by_key, happening.key[0])
+            or (not rows and _is_compacted(told, happening))
+        ):
             held.add(CANNOT_TELL, happening.key[0])
         else:
             said = [(row["verdict"], row["at"], row["was"], row["became"]) for row in rows]
@@ -250,6 +257,12 @@ def _is_untold(told: Told, by_key: Mapping[Any, list[Row]], group: str) -> bool:
     """Return whether nothing is said of a group, and that it cannot be told is."""
     silent = not any(group in (key, key[0]) for key in by_key)
     return told.is_untold and (silent or group in told.said)
+
+
+def _is_compacted(told: Told, happening: Happening) -> bool:
+    """Return whether it is said that nothing may be left of an offset of before a time."""
+    until = moment(told.compacted.get(home_of(happening.key[0], OFFSETS_PARTITIONS)))
+    return until is not None and happening.at[0] < until
 
 
 def _instant(row: Row) -> int:

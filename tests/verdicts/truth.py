@@ -411,7 +411,10 @@ def _failover(folder: Path, acts: list[Act]) -> History:
         for each in json.loads((folder / "tools" / "divergence.json").read_text("utf-8"))
         if each["relation"] in {"diverged", "survivor is a prefix"}
     }
-    homes = {key: f"__consumer_offsets-{home_of(key[0], 10)}" for key in {*before, *after}}
+    homes = {
+        key: f"__consumer_offsets-{home_of(key[0], OFFSETS_PARTITIONS)}"
+        for key in {*before, *after}
+    }
     return two_lines(
         [act for act in acts if act.answered < alone],
         [act for act in acts if alone <= act.answered < elected],
@@ -424,6 +427,10 @@ def _failover(folder: Path, acts: list[Act]) -> History:
             if home in diverged
         },
     )
+
+
+OFFSETS_PARTITIONS = 10
+"""How many partitions the offsets topic of the dumps has."""
 
 
 def home_of(group: str, partitions: int) -> int:

@@ -30,6 +30,20 @@ def space(folder: Path, tables: Mapping[str, Iterable[Row]], **manifest: Any) ->
     )
 
 
+def answered(workspace: Path, output_format: str) -> dict[str, Any]:
+    text, _ = timeline_of_inputs(
+        Console(quiet=True),
+        output_format,
+        time_from=None,
+        time_to=None,
+        end_offsets=None,
+        inputs=[str(workspace)],
+        groups=("billing",),
+    )
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
 def told(workspace: Path, end_offsets: Path | None = None) -> list[dict[str, Any]]:
     """Return the verdicts on `billing`."""
     text, _ = timeline_of_inputs(
@@ -91,6 +105,21 @@ def test_without_a_metadata_log_a_change_of_the_leader_may_have_lost_commits(
     }
     assert all("the dump has no metadata log" in row["reason"] for row in untold)
     assert since["verdict"] == "no loss found since 2026-11-21T12:05:00.000Z"
+
+
+def test_nothing_may_be_left_of_what_was_compacted(tmp_path: Path) -> None:
+    files = [
+        {"name": f"__consumer_offsets-0/{base:020}.log", "kind": "log", "first_timestamp": time}
+        for base, time in ((0, "2026-11-21T11:00:00Z"), (347, None), (403, "2026-11-21T12:05:00Z"))
+    ]
+    workspace = space(tmp_path / "space", {"committed_offsets": [committed()]})
+    manifest = json.loads((workspace / "manifest.json").read_text())
+    assert answered(workspace, "json")["compacted"] == []
+    manifest["partitions"][0] |= {"complete_from": 347, "files": files}
+    (workspace / "manifest.json").write_text(json.dumps(manifest))
+    assert answered(workspace, "json")["compacted"] == [
+        {"partition": 0, "before_offset": 347, "before_time": "2026-11-21T12:05:00Z"}
+    ]
 
 
 def test_a_topic_that_was_created_again_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,76 @@
+"""Where compaction has been: of what was deleted before, the dump may have nothing left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from analytics.decode.selection import is_name
+from analytics.replay.log.losses_at import leading
+from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
+from reports.quantities import ranges
+
+if TYPE_CHECKING:
+    from jobs.runs.replay.replayed import Replayed
+
+Row = Mapping[str, Any]
+
+
+def compacted_history(state: Replayed) -> list[Row]:
+    """Return the partitions of the offsets topic that were compacted, where groups asked for lie.
+
+    A pattern may match groups of which nothing is left, in any partition.
+
+    Returns:
+        `partition`; `before_offset`, before which records may have been removed; `before_time`, a
+        time from which on none was, null where the manifest has none.
+    """
+    asked = state.tables.selection.groups
+    completeness = GroupCompleteness(state)
+    homes = {completeness.home(each) for each in asked}
+    is_known = bool(asked) and None not in homes and all(map(is_name, asked))
+    return [
+        {
+            "partition": each["partition"],
+            "before_offset": each["complete_from"],
+            "before_time": _time_of(each),
+        }
+        for each in sorted(leading(state.manifest), key=lambda each: each["partition"])
+        if each["topic"] == OFFSETS_TOPIC
+        and each.get("complete_from")
+        and (not is_known or each["partition"] in homes)
+    ]
+
+
+def compacted_sentence(rows: list[Row]) -> str | None:
+    """Return what cannot be told because of compaction; None where nothing was compacted."""
+    if not rows:
+        return None
+    (first, *more) = rows
+    if more:
+        numbers = ranges(row["partition"] for row in rows)
+        where = f"offset complete_from of each of {OFFSETS_TOPIC} {numbers}"
+    else:
+        time = f" ({first['before_time']})" if first["before_time"] else ""
+        where = f"offset {first['before_offset']} of {OFFSETS_TOPIC}-{first['partition']}{time}"
+    return (
+        f"Cannot tell: history before {where} was compacted. There may have been other partitions "
+        f"of these groups, and other groups, of which nothing is left."
+    )
+
+
+def _time_of(partition: Row) -> str | None:
+    """Return the first time of a file that lies wholly behind what was compacted."""
+    times: list[str] = [
+        file["first_timestamp"]
+        for file in partition.get("files", ())
+        if file.get("kind") == "log"
+        and file.get("first_timestamp")
+        and _base_offset(file["name"]) >= partition["complete_from"]
+    ]
+    return min(times, default=None)
+
+
+def _base_offset(name: str) -> int:
+    stem = name.rpartition("/")[2].partition(".")[0]
+    return int(stem) if stem.isdigit() else -1
