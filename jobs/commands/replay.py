@@ -61,12 +61,12 @@ def replay(
     as they are.
     """
     # Spark and Arrow are heavy: --help answers without them.
+    from analytics.library.limits.refused_partitions import refused_partitions  # noqa: PLC0415
+    from analytics.library.replayed.answered_instant import answered_instant  # noqa: PLC0415
     from analytics.tables.decoded_workspace import decoded_workspace  # noqa: PLC0415
     from analytics.tables.stored_tables import StoredTables  # noqa: PLC0415
     from analytics.workspace import Workspace  # noqa: PLC0415
     from jobs.cli.undecoded_limit import is_exceeded  # noqa: PLC0415
-    from jobs.runs.limits.refused_partitions import refused_partitions  # noqa: PLC0415
-    from jobs.runs.replay.answered_instant import answered_instant  # noqa: PLC0415
     from jobs.runs.replay.replayed import CANNOT_TELL, Replayed  # noqa: PLC0415
     from jobs.runs.replay.run import replay_into  # noqa: PLC0415
     from reports.replay_summary import shown  # noqa: PLC0415

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jobs.runs.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import asked_groups
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.replay.replayed import replayed
 from reports.describe.listed import ALSO, HEADS, PROBLEM, listed_rows
 from reports.row_formats import Section, shown
@@ -34,7 +35,7 @@ def list_inputs(
         names = ["group_id", "type", "protocol_type"]
     with replayed(console, needs=NEEDS, **options) as state:
         asked = asked_groups(state, with_offsets=False)
-        asked.tell(console)
+        tell_groups(console, asked)
         said = {
             **state.said,
             "cannot_tell": list(asked.cannot_tell),

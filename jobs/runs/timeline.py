@@ -25,21 +25,27 @@ from analytics.evaluate.offset_verdicts.words import (
     place_of,
     verdict_row,
 )
+from analytics.library.limits.compacted_history import compacted_history, compacted_sentence
+from analytics.library.limits.coordinator_evidence import coordinator_evidence
+from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.limits.lost_commits import (
+    OFFSETS_TOPIC,
+    in_force_then,
+    is_committed,
+    lost_lines,
+)
+from analytics.library.limits.lost_share_state import share_losses
+from analytics.library.limits.unread_members import COLUMNS as UNREAD
+from analytics.library.limits.unread_members import with_unread
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd
 from analytics.replay.dump.written_instants import shown as iso
 from analytics.tables.stored_tables import StoredTables
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.lag.end_offsets import end_offsets_at
-from jobs.runs.limits.compacted_history import compacted_history, compacted_sentence
-from jobs.runs.limits.coordinator_evidence import coordinator_evidence
-from jobs.runs.limits.group_completeness import GroupCompleteness
-from jobs.runs.limits.group_selection import AskedGroups, asked_groups
-from jobs.runs.limits.lost_commits import OFFSETS_TOPIC, in_force_then, is_committed, lost_lines
-from jobs.runs.limits.lost_share_state import share_losses
-from jobs.runs.limits.unread_members import COLUMNS as UNREAD
-from jobs.runs.limits.unread_members import with_unread
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
 from reports.layout.paragraphs import paragraphs
@@ -88,7 +94,7 @@ def timeline_of_inputs(
             events["group_id"].to_pylist()
         )
         asked = with_unread(asked, state.tables.read("members", UNREAD))
-        asked.tell(console)
+        tell_groups(console, asked)
         compacted = compacted_history(state)
         said = {**state.said, "cannot_tell": list(asked.cannot_tell), "compacted": compacted}
         listed = Section(events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"])

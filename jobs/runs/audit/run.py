@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.errors import CannotTellError
 from analytics.evaluate.findings.changes import with_changes
+from analytics.library.replayed.answered_instant import instant_of
+from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.redaction.documents import WITHHELD
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
@@ -25,8 +27,6 @@ from jobs.runs.audit.hook import run_hook
 from jobs.runs.audit.kept import kept_tables
 from jobs.runs.audit.page import PAGE, SUMMARY, audit_summary, page_of_workspace
 from jobs.runs.audit.tables import audited_tables, questions
-from jobs.runs.replay.answered_instant import instant_of
-from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.kept_replay import forget_answers, of_folder, replay_into_folder
 from jobs.runs.replay.replayed import replayed
 from jobs.spark.session import one_session

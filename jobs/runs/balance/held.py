@@ -8,6 +8,9 @@ import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.library.cut_tables import cut_of
+from analytics.library.replayed.cut_records import CutRecords
+from analytics.library.replayed.replayed_instant import replayed_instant
+from analytics.library.replayed.whole_groups import frame_of
 from analytics.replay.dump.coverage import log_starts
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.group_records import CLASSIC, KINDS
@@ -17,9 +20,6 @@ from analytics.replay.history.topic_names import named_topics, topic_names
 from analytics.replay.log.rules import replay_rules
 from analytics.tables.buckets import MOST_ROWS, buckets
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.replay.cut_records import CutRecords
-from jobs.runs.replay.replayed_instant import replayed_instant
-from jobs.runs.replay.whole_groups import frame_of
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded

@@ -9,14 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.balance.placement import Placement, placement
+from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.balance.held import held_in_epochs
 from jobs.runs.balance.tables import NEEDS, NEEDS_OF_HISTORY, tables_ever, tables_now
-from jobs.runs.limits.group_completeness import GroupCompleteness
-from jobs.runs.limits.group_selection import AskedGroups, asked_groups
-from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
 from reports.balance.rows import alternatives_section, balance_section
 from reports.layout.nothing import nothing
@@ -50,7 +51,7 @@ def balance_inputs(
     needs = NEEDS_OF_HISTORY if through_history else NEEDS
     with replayed(console, needs=needs, **options) as state:
         asked = asked_groups(state, with_offsets=False)
-        asked.tell(console)
+        tell_groups(console, asked)
         rules = balance_rules(state.settings.given.thresholds("balance"))
         gaps = _gaps(state, asked, through_history=through_history)
         if through_history:

@@ -20,10 +20,10 @@ from analytics.evaluate.balance.cases.topic_sizes import TOLD_BY, topic_sizes
 from analytics.evaluate.balance.evaluated import ALTERNATIVES, BALANCE, evaluated
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
 from analytics.evaluate.contract_table import table_of
+from analytics.library.replayed.counted_records import CountedRecords
+from analytics.library.replayed.whole_groups import frame_of, group_buckets
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.replay.counted_records import CountedRecords
-from jobs.runs.replay.whole_groups import frame_of, group_buckets
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

@@ -14,9 +14,9 @@ from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
 from analytics.errors import InputNotRecognizedError
+from analytics.library.limits.unread_partitions import is_unread
 from analytics.workspace import Workspace
 from jobs.cli.undecoded_limit import is_exceeded
-from jobs.runs.limits.unread_partitions import is_unread
 from jobs.spark.progress import progress
 from jobs.spark.session import spark_session
 from jobs.workspaces.kept_workspace import input_listing

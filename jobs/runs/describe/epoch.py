@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
-from jobs.runs.limits.group_completeness import GroupCompleteness
-from jobs.runs.limits.group_selection import AskedGroups
+from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.group_selection import AskedGroups
 from reports.describe.source import Source
 
 if TYPE_CHECKING:

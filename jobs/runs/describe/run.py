@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.limits.undecided_offsets import undecided_of_all
+from analytics.library.limits.unread_members import COLUMNS, with_unread
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.epoch import NEEDS as EPOCH_NEEDS
 from jobs.runs.describe.epoch import groups_at_epoch
 from jobs.runs.describe.source import NEEDS, bare_source, describe_source
-from jobs.runs.limits.group_selection import AskedGroups, asked_groups
-from jobs.runs.limits.undecided_offsets import undecided_of_all
-from jobs.runs.limits.unread_members import COLUMNS, with_unread
 from jobs.runs.replay.replayed import replayed
 from reports.describe.against import told
 from reports.describe.columns import (
@@ -89,7 +90,7 @@ def describe_inputs(
         if wanted.what in {None, OFFSETS} and not state.tables.selection.groups:
             undecided = [each for each in (undecided_of_all(state),) if each]
             asked = replace(asked, cannot_tell=(*asked.cannot_tell, *undecided))
-        asked.tell(console)
+        tell_groups(console, asked)
         if wanted.against is not None:
             result = compare_saved(wanted.against, source, state, console)
             answer = told(result, output_format, _said(state, asked))
@@ -110,7 +111,7 @@ def _describe_epoch(
     with replayed(console, needs=EPOCH_NEEDS, **options) as state:
         asked, source = groups_at_epoch(state, epoch, bare_source(state))
         asked = with_unread(asked, source.members.select(COLUMNS))
-        asked.tell(console)
+        tell_groups(console, asked)
         view = replace(wanted, what=wanted.what or MEMBERS, verbose=True)
         said = {**_said(state, asked), "epoch": epoch}
         sections = _sections(source, state, view, output_format)

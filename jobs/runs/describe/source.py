@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.share.share_lag import with_share_lag
+from analytics.library.limits.coordinators import coordinators
+from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.replayed.records_at import records_at
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.lag.end_offsets import end_offsets_at
-from jobs.runs.limits.coordinators import coordinators
-from jobs.runs.limits.group_completeness import GroupCompleteness
-from jobs.runs.replay.records_at import records_at
 from reports.describe.source import Source, only_groups, without_untold
 
 if TYPE_CHECKING:

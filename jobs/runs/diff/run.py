@@ -15,18 +15,18 @@ from analytics.evaluate.diff.elections import lost_lines
 from analytics.evaluate.diff.groups import changed_groups, changed_members
 from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
-from analytics.replay.dump.followed_lines import lines_said
-from analytics.tables.stored_tables import StoredTables
-from jobs.runs.diff.compared_states import Side, two_states
-from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
-from jobs.runs.limits.group_selection import CANNOT_TELL, DONE, NOT_THERE
-from jobs.runs.limits.incomplete_groups import (
+from analytics.library.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
+from analytics.library.limits.group_selection import CANNOT_TELL, DONE, NOT_THERE
+from analytics.library.limits.incomplete_groups import (
     SHARE_TOPIC,
     lost_share_partitions,
     untold_groups,
     untold_of_two,
 )
-from jobs.runs.replay.answered_instant import answered_instant
+from analytics.library.replayed.answered_instant import answered_instant
+from analytics.replay.dump.followed_lines import lines_said
+from analytics.tables.stored_tables import StoredTables
+from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.replay.followed_lines import followed_copies
 from jobs.spark.session import one_session
 from reports.diff.sections import Difference, told

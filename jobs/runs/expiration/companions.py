@@ -12,9 +12,9 @@ from analytics.evaluate.expiration.group_endings import (
     group_tombstones,
 )
 from analytics.evaluate.expiration.retention import ASSUMED
+from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.library.replayed.records_at import records_at
 from analytics.workspace import Workspace
-from jobs.runs.replay.kept_evaluations import keep_evaluations
-from jobs.runs.replay.records_at import records_at
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,6 +12,9 @@ from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.expiration.offset_log import GroupRecords
 from analytics.evaluate.expiration.offset_removals import Cluster
 from analytics.evaluate.expiration.tables import ExpirationQuestion, Known, expiration_tables
+from analytics.library.replayed.cut_records import CutRecords
+from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts
 from analytics.replay.groups.group_records import KINDS
@@ -23,9 +26,6 @@ from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
 from analytics.tables.buckets import packed
 from analytics.workspace import Workspace
-from jobs.runs.replay.cut_records import CutRecords
-from jobs.runs.replay.kept_evaluations import keep_evaluations
-from jobs.runs.replay.replayed_instant import replayed_instant
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL as DOUBT
 from analytics.evaluate.expiration.tables import ExpirationQuestion, LogEnds
+from analytics.library.limits.group_selection import asked_groups
 from analytics.replay.dump.written_instants import EPOCH
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source
@@ -28,7 +30,6 @@ from jobs.runs.expiration.retention_settings import (
     with_state,
 )
 from jobs.runs.expiration.summed_up import as_format, summed_up
-from jobs.runs.limits.group_selection import asked_groups
 from jobs.runs.replay.replayed import replayed
 from reports.describe.consumer_groups import offset_rows
 from reports.describe.source import only_groups
@@ -85,7 +86,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
     """
     with replayed(console, needs=_NEEDS, **options) as state:
         asked = asked_groups(state)
-        asked.tell(console)
+        tell_groups(console, asked)
         era = chosen_era(wanted.era, options.get("kafka_version"), state.manifest)
         tables = state.tables
         sources = SettingSources(

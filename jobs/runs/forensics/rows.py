@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.replayed.records_at import records_at
 from jobs.runs.diff.run import NEEDS as DIFF
-from jobs.runs.limits.group_completeness import GroupCompleteness
-from jobs.runs.replay.records_at import records_at
 from jobs.runs.restore.state import NEEDS as RESTORED
 from reports.quantities import ranges
 

@@ -16,6 +16,8 @@ from analytics.errors import CannotTellError
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.incident.window import Window, happened, suffering
 from analytics.evaluate.offset_verdicts.words import CANNOT_TELL as UNTOLD
+from analytics.library.limits.group_selection import asked_groups
+from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
 from analytics.replay.dump.written_instants import END, BeforeEnd
 from analytics.replay.dump.written_instants import shown as iso
@@ -29,8 +31,6 @@ from jobs.runs.forensics.rows import (
     others_of,
     owners_of,
 )
-from jobs.runs.limits.group_selection import asked_groups
-from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.kept_replay import of_folder, replay_into_folder
 from jobs.runs.replay.replayed import replayed
 from jobs.runs.restore.run import Wanted as RestoreWanted

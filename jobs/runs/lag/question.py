@@ -10,16 +10,16 @@ from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.loss import files_of
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.table import LagQuestion
+from analytics.library.replayed.answered_instant import instant_of
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.describe.source import lost_offsets, subtopology_inputs
 from jobs.runs.lag.data_logs import EXACT, data_logs
 from jobs.runs.lag.end_offsets import end_offset_samples, end_offsets_at
 from jobs.runs.lag.log_retention import topic_retention
-from jobs.runs.replay.answered_instant import instant_of
 from schemas.evaluation_rules import lag_rules
 
 if TYPE_CHECKING:
-    from jobs.runs.limits.group_selection import AskedGroups
+    from analytics.library.limits.group_selection import AskedGroups
     from jobs.runs.replay.replayed import Replayed
 
 

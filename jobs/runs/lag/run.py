@@ -12,14 +12,15 @@ from analytics.evaluate.lag.capacity import group_capacity
 from analytics.evaluate.lag.summaries import BY, summed, with_capacity, with_readers
 from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
 from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
+from analytics.library.limits.group_selection import asked_groups
+from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import describe_source
 from jobs.runs.lag.question import lag_question
 from jobs.runs.lag.since import growth_since
-from jobs.runs.limits.group_selection import asked_groups
-from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
 from reports.describe.against import told
 from reports.lag.rows import (
@@ -39,8 +40,8 @@ from schemas.evaluation_rules import lag_rules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.library.limits.group_selection import AskedGroups
     from jobs.cli.console import Console
-    from jobs.runs.limits.group_selection import AskedGroups
     from jobs.runs.replay.replayed import Replayed
     from reports.row_formats import Section
     from schemas.evaluation_rules import LagRules
@@ -92,7 +93,7 @@ def lag_of(
     with replayed(console, needs=NEEDS, out=out, **options) as state:
         rules = lag_rules(state.settings.given.thresholds("lag"))
         asked = asked_groups(state)
-        asked.tell(console)
+        tell_groups(console, asked)
         found, readers = _evaluated(state, asked, wanted)
         is_asked = out is not None or wanted.by == GROUP
         capacity = _capacity(state, found) if is_asked else None

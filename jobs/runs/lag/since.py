@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.lag.growth import lag_growth
 from analytics.evaluate.lag.table import HISTORY, evaluate_lag
+from analytics.library.limits.group_selection import asked_groups
+from analytics.library.replayed.answered_instant import instant_of
 from analytics.workspace import Workspace
 from jobs.runs.lag.question import lag_question
-from jobs.runs.limits.group_selection import asked_groups
-from jobs.runs.replay.answered_instant import instant_of
 from jobs.runs.replay.replayed import replayed
 
 if TYPE_CHECKING:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.compute as pc
 
 from analytics.evaluate.rebalances.tables import AskedTime
+from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.times import last_record_time, resolved_time
 from analytics.replay.dump.written_instants import EPOCH, BeforeEnd
 from analytics.replay.dump.written_instants import shown as iso
 from analytics.workspace import Workspace
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.limits.group_completeness import GroupCompleteness
-from jobs.runs.limits.group_selection import AskedGroups, asked_groups
 from jobs.runs.rebalances.tables import NEEDS, made_tables
-from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
 from reports.layout.section import Section, raw_section
@@ -83,7 +84,7 @@ def rebalances_of_inputs(
     with replayed(console, needs=(*NEEDS, "topics"), **options) as state:
         rules = _rules(state, options_said)
         asked = _with_gaps(asked_groups(state, with_offsets=False), state)
-        asked.tell(console)
+        tell_groups(console, asked)
         since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
         time = AskedTime(since, until, _now(state), rules)
         found = made_tables(state, time)

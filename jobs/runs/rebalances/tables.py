@@ -12,11 +12,11 @@ from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.rebalances.epochs import stored_again
 from analytics.evaluate.rebalances.stalled_members import last_progress, static_owners
 from analytics.evaluate.rebalances.tables import AskedTime, rebalance_tables
+from analytics.library.replayed.counted_records import CountedRecords
+from analytics.library.replayed.replayed_instant import replayed_instant
+from analytics.library.replayed.whole_groups import frame_of, group_buckets
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of
-from jobs.runs.replay.counted_records import CountedRecords
-from jobs.runs.replay.replayed_instant import replayed_instant
-from jobs.runs.replay.whole_groups import frame_of, group_buckets
 
 if TYPE_CHECKING:
     from analytics.tables.stored_tables import StoredTables

@@ -13,13 +13,14 @@ from analytics.evaluate.region.contributions import OF_REGIONS, Contribution, Pa
 from analytics.evaluate.region.drains import CANNOT_TELL as UNTOLD
 from analytics.evaluate.region.rows import tables_of
 from analytics.evaluate.region.table import Answer, Region, checkpoints_of, evaluate_regions
+from analytics.library.limits.group_selection import asked_groups
+from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.checkpoints.recognized import read_checkpoints
 from jobs.cli.settings_files import read_settings
-from jobs.runs.limits.group_selection import asked_groups
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.region.dump import NEEDS, dumped_groups, owners_then
-from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
 from reports.layout.paragraphs import paragraphs
 from reports.region.rows import sections
@@ -97,7 +98,7 @@ def region_of(
         state = replace(whole, tables=StoredTables(whole.tables.workspace, selection))
         rules = region_rules(state.settings.given.thresholds("region"))
         asked = asked_groups(state)
-        asked.tell(console)
+        tell_groups(console, asked)
         checkpoints = checkpoints_of(made, rules)
         checkpoints = checkpoints_of(made, rules, owners_then(state, checkpoints))
         answer = evaluate_regions(checkpoints, dumped_groups(state, checkpoints, wanted), rules)

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from analytics.decode.selection import Selection, names_wanted
+from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError
+from analytics.library.limits.unread_partitions import is_unread
+from analytics.library.replayed.answered_instant import answered_instant
+from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.assumptions import assumed_in, assumed_of
-from analytics.replay.dump.followed_lines import followed_lines, lines_said
+from analytics.replay.dump.followed_lines import lines_said
 from analytics.replay.dump.times import remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_said
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
@@ -30,15 +29,12 @@ from jobs.cli.fail_on import NEVER
 from jobs.cli.settings_files import Settings, read_settings
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.cli.undecoded_limit import Limit, is_exceeded
-from jobs.runs.limits.unread_partitions import is_unread
-from jobs.runs.replay.answered_instant import answered_instant
 from jobs.runs.replay.followed_lines import sentences
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_workspace import kept_workspace
 from jobs.workspaces.temporary_workspace import workspace_folder
 
 if TYPE_CHECKING:
-    from analytics.replay.log.lines import FollowedLine
     from jobs.cli.console import Console
 
 CANNOT_TELL = 3
@@ -47,48 +43,20 @@ _FILTERS = ("groups", "exclude_groups", "data_topics", "topics", "partitions")
 
 
 @dataclass(frozen=True)
-class Replayed:
+class Replayed(ReplayedWorkspace):
     """State, and history where it was written, at the instant asked about.
 
     Attributes:
-        tables: State and history, as far as `--group`, `--exclude-group` and `--topic` want them.
-        source: The workspace with the decoded tables, which may be another one.
-        manifest: Of the workspace that holds the tables; its section `replay` says the instant.
         given: The INPUTs as they were given.
         exit_code: 3 where a part of the input could not be read, else 0.
         settings: What `--broker-config` and `--config` say.
         fail_on: From which severity of findings on the exit code is 1.
     """
 
-    tables: StoredTables
-    source: Workspace
-    manifest: Mapping[str, Any]
     given: tuple[str, ...]
     exit_code: int = 0
     settings: Settings = field(default_factory=Settings)
     fail_on: str = NEVER
-
-    @property
-    def as_of(self) -> Mapping[str, Any]:
-        """The instant: `time` (ISO 8601, or null for the end) and `offsets` by partition."""
-        said: Mapping[str, Any] = self.manifest["replay"]["as_of"]
-        return said
-
-    @property
-    def release(self) -> str:
-        """The release of Kafka whose rules were applied."""
-        return str(self.manifest["replay"]["kafka_version"])
-
-    @property
-    def is_end(self) -> bool:
-        """Whether everything in the dump counts."""
-        return self.as_of["time"] is None and not self.as_of["offsets"]
-
-    @property
-    def lines(self) -> tuple[FollowedLine, ...]:
-        """The lines of diverged partitions that are followed instead of the surviving ones."""
-        time = self.as_of["time"]
-        return followed_lines(self.manifest, time and datetime.fromisoformat(time))
 
     @property
     def said(self) -> dict[str, Any]:
@@ -100,19 +68,6 @@ class Replayed:
             "lines": lines_said(self.lines),
             "assumed": assumed_in(self.manifest),
         }
-
-    def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
-        """Return the names among these that `--topic` wants."""
-        names = names_wanted(pc.unique(topics).to_pylist(), self.tables.selection.topics)
-        return pa.array(names, pa.string())
-
-    @property
-    def instant(self) -> str:
-        """The instant in words."""
-        named = [f"{name} at {end}" for name, end in self.as_of["offsets"].items()]
-        if self.as_of["time"] is not None:
-            named.insert(0, str(self.as_of["time"]))
-        return ", ".join(named) or "the end of the dump"
 
 
 @contextmanager

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 from analytics.evaluate.diff.paired import UNTOLD
 from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
 from analytics.evaluate.restore.refusals import UNSURE
+from analytics.library.limits.group_completeness import OFFSETS_TOPIC
+from analytics.library.limits.group_selection import CANNOT_TELL, DONE, asked_groups
+from analytics.library.limits.incomplete_groups import untold_groups
+from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.diff.compared_states import Side, two_states
-from jobs.runs.limits.group_completeness import OFFSETS_TOPIC
-from jobs.runs.limits.group_selection import CANNOT_TELL, DONE, asked_groups
-from jobs.runs.limits.incomplete_groups import untold_groups
-from jobs.runs.replay.answered_instant import answered_instant
 from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.restore.folder import check_folder, write_folder
 from jobs.runs.restore.restored_groups import restored_groups, unfit_groups
@@ -36,8 +37,8 @@ from reports.restore.files import offsets_text, refused_text
 from reports.restore.summary import counts_of, told
 
 if TYPE_CHECKING:
+    from analytics.library.limits.group_selection import AskedGroups
     from jobs.cli.console import Console
-    from jobs.runs.limits.group_selection import AskedGroups
     from jobs.runs.replay.replayed import Replayed
     from jobs.runs.restore.restored_groups import RestoredGroup
 
@@ -78,7 +79,7 @@ def restore_into(
     check_folder(wanted.out)
     with two_states(console, then, now, needs=NEEDS, **options) as (past, present):
         asked = asked_groups(past)
-        asked.tell(console)
+        tell_groups(console, asked)
         return restored(console, past, present, wanted, asked)
 
 

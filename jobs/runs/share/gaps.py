@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.losses import lacks
+from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.internal_topics import ends_of, losses_of, partition_count
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.losses_at import leading
-from jobs.runs.limits.group_completeness import GroupCompleteness
-from jobs.runs.limits.internal_topics import ends_of, losses_of, partition_count
 from jobs.runs.share.records import STATE_TOPIC
 
 if TYPE_CHECKING:

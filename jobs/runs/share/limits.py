@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.share.limits import LimitsSaid, LimitValue, Seen, share_limits_found
 from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
-from jobs.runs.limits.internal_topics import partition_count
+from analytics.library.limits.internal_topics import partition_count
 from jobs.runs.share.records import STATE_TOPIC
 from schemas.share_limits import group_type_setting, share_limits
 

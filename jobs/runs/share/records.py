@@ -19,8 +19,8 @@ from analytics.evaluate.share.prunable import SNAPSHOT_COLUMNS, UPDATE_COLUMNS, 
 from analytics.evaluate.share.share_log import COLUMNS, ShareLog, share_log
 from analytics.evaluate.share.step_records import StepRecords
 from analytics.evaluate.share.steps import share_steps
+from analytics.library.replayed.records_at import records_at
 from analytics.replay.log.losses_at import leading
-from jobs.runs.replay.records_at import records_at
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

@@ -21,18 +21,19 @@ from analytics.evaluate.share.table import (
     evaluate_share,
 )
 from analytics.evaluate.share.whole_state import StateCoverage
+from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.internal_topics import partition_count
+from analytics.library.replayed.answered_instant import instant_of
+from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
+from jobs.cli.told_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source, named, topics_gone
 from jobs.runs.lag.data_logs import EXACT, data_logs
 from jobs.runs.lag.end_offsets import end_offset_samples, end_offsets_at
-from jobs.runs.limits.group_selection import asked_groups
-from jobs.runs.limits.internal_topics import partition_count
-from jobs.runs.replay.answered_instant import instant_of
-from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
 from jobs.runs.share.gaps import gaps_of_state, with_untold_claims
 from jobs.runs.share.limits import limits_of
@@ -60,9 +61,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from analytics.library.limits.group_selection import AskedGroups
     from jobs.cli.console import Console
     from jobs.runs.lag.data_logs import DataLogs
-    from jobs.runs.limits.group_selection import AskedGroups
     from jobs.runs.replay.replayed import Replayed
     from jobs.runs.share.settings import FoundSettings
     from schemas.share_rules import ShareRules
@@ -121,7 +122,7 @@ def share_of(
         rules = share_rules(state.settings.given.thresholds("share"))
         asked = asked_groups(state, "share", with_offsets=False)
         if wanted.against is not None:
-            asked.tell(console)
+            tell_groups(console, asked)
             source = describe_source(state, asked.found, wanted.end_offsets, console)
             result = compare_saved(wanted.against, source, state, console)
             answer = told(result, output_format, {**state.said, "cannot_tell": []})
@@ -133,7 +134,7 @@ def share_of(
         made = _made(console, state, asked, settings, rules, wanted.end_offsets, gaps)
         rows = made["share_backlog"]
         asked = asked.without_missing(rows["group_id"].unique().to_pylist())
-        asked.tell(console)
+        tell_groups(console, asked)
         if out is not None:
             keep_evaluations(Workspace(out), made, state)
         untold = _untold(rows, asked, gaps, state)

@@ -15,10 +15,10 @@ from analytics.evaluate.usage.growth import DiskOutlook, outlooks, usage_growth
 from analytics.evaluate.usage.log_settings import LogSettings
 from analytics.evaluate.usage.offset_deletions import OFFSETS_COLUMNS
 from analytics.evaluate.usage.summaries import summed
+from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.written_instants import END
 from analytics.workspace import EVALUATIONS, Workspace
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import replayed
 from jobs.runs.usage.answer import UsageAnswer, usage_answer
 from jobs.runs.usage.tables import KnownState, usage_tables

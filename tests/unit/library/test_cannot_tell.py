@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.decode.selection import Selection
+from analytics.library.limits.group_completeness import GroupCompleteness, partitions_that_fit
+from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.replay.log.key_homes import home_of
 from jobs.cli.console import Console
-from jobs.runs.limits.group_completeness import GroupCompleteness, partitions_that_fit
-from jobs.runs.limits.group_selection import AskedGroups, asked_groups
 from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import OFFSETS, group, write_workspace
 

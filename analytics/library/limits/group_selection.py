@@ -10,13 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
+from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.refused_partitions import refused_partitions
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.limits.group_completeness import GroupCompleteness
-from jobs.runs.limits.refused_partitions import refused_partitions
 
 if TYPE_CHECKING:
-    from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 DONE, NOT_THERE, CANNOT_TELL = 0, 1, 3
 CLASSIC_TYPES = ("classic", "simple")
@@ -57,16 +56,17 @@ class AskedGroups:
         missing = tuple(each for each in self.missing if not names_wanted(known, (each,)))
         return replace(self, missing=missing)
 
-    def tell(self, console: Console) -> None:
-        """Say what the rows do not show."""
-        for each in self.cannot_tell:
-            console.error(f"cannot tell: {each}")
-        for each in self.missing:
-            console.error(self.why_missing.get(each) or self._not_there(each))
-        for each in self.refused:
-            console.warn(each)
-        if self.maybe_missing:
-            console.warn(f"cannot tell: {self.maybe_missing}")
+    @property
+    def errors(self) -> list[str]:
+        """Why the answer is not whole, and what is not there, one sentence each."""
+        absent = [self.why_missing.get(each) or self._not_there(each) for each in self.missing]
+        return [*(f"cannot tell: {each}" for each in self.cannot_tell), *absent]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the rows do not show, one sentence each."""
+        maybe = [f"cannot tell: {self.maybe_missing}"] if self.maybe_missing else []
+        return [*self.refused, *maybe]
 
     def _not_there(self, asked: str) -> str:
         if is_name(asked):
@@ -75,7 +75,7 @@ class AskedGroups:
 
 
 def asked_groups(
-    replayed: Replayed, group_type: str | None = None, *, with_offsets: bool = True
+    replayed: ReplayedWorkspace, group_type: str | None = None, *, with_offsets: bool = True
 ) -> AskedGroups:
     """Return the groups that `--group` and `--type` ask for, as far as the dump tells.
 
@@ -135,7 +135,7 @@ def _gap(untold: GroupCompleteness, group: str, *, with_offsets: bool) -> str | 
     return gaps.membership or (gaps.offsets if with_offsets else None)
 
 
-def _refused(replayed: Replayed, found: pa.Table) -> tuple[str, ...]:
+def _refused(replayed: ReplayedWorkspace, found: pa.Table) -> tuple[str, ...]:
     homes = set(found["coordinator_partition"].to_pylist())
     every = StoredTables(replayed.tables.workspace)
     return tuple(refused_partitions(every, replayed.release, homes))

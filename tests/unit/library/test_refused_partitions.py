@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analytics.decode.selection import Selection
+from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.refused_partitions import refused_partitions
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.console import Console
-from jobs.runs.limits.group_selection import asked_groups
-from jobs.runs.limits.refused_partitions import refused_partitions
 from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import group, write_workspace
 
@@ -61,14 +61,14 @@ def test_the_first_record_that_stops_loading_is_told_for_each_partition(tmp_path
 
 @pytest.mark.parametrize(("home", "told"), [(12, 1), (13, 0)])
 def test_who_asks_about_groups_is_told_of_their_partitions(
-    tmp_path: Path, home: int, told: int, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, home: int, told: int
 ) -> None:
     tables = {"groups": [group("my-group", home=home)], "load_faults": [fault(12, 7)]}
     workspace = write_workspace(tmp_path, tables, partitions=[])
     with replayed(Console(), inputs=[str(workspace)], groups=("my-group",)) as state:
         assert state.tables.selection == Selection(("my-group",))
-        asked_groups(state).tell(Console())
-    assert capsys.readouterr().err.count("none of the groups of __consumer_offsets-12") == told
+        warnings = asked_groups(state).warnings
+    assert "".join(warnings).count("none of the groups of __consumer_offsets-12") == told
 
 
 def test_a_workspace_without_the_table_says_nothing(tmp_path: Path) -> None:

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import is_name
+from analytics.dump.inspection.limitations import ranges
+from analytics.library.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
 from analytics.replay.log.losses_at import leading
-from jobs.runs.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
-from reports.quantities import ranges
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 Row = Mapping[str, Any]
 
 
-def compacted_history(state: Replayed) -> list[Row]:
+def compacted_history(state: ReplayedWorkspace) -> list[Row]:
     """Return the partitions of the offsets topic that were compacted, where groups asked for lie.
 
     A pattern may match groups of which nothing is left, in any partition.

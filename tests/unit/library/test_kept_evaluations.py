@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.runs.replay.kept_evaluations import keep_evaluations
 from jobs.runs.replay.replayed import Replayed
-from jobs.runs.replay.replayed_instant import replayed_instant
 
 SAID = {"time": "2026-11-21T09:12:30.000Z", "offsets": {"__consumer_offsets-17": 4711}}
 

@@ -19,12 +19,12 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DECODED
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 Row = dict[str, Any]
 
 
-def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, Evidence]:
+def coordinator_evidence(state: ReplayedWorkspace, until: datetime | None) -> dict[int, Evidence]:
     """Return what tells of the elections of each partition of the offsets topic.
 
     Args:
@@ -53,7 +53,9 @@ def coordinator_evidence(state: Replayed, until: datetime | None) -> dict[int, E
     return found
 
 
-def _epochs(state: Replayed, until: datetime | None) -> dict[int, dict[int, datetime | None]]:
+def _epochs(
+    state: ReplayedWorkspace, until: datetime | None
+) -> dict[int, dict[int, datetime | None]]:
     """Return the leader epochs of each surviving log, and when their leaders came.
 
     Epochs in which nobody wrote are known of the end of the dump only.
@@ -74,7 +76,7 @@ def _epochs(state: Replayed, until: datetime | None) -> dict[int, dict[int, date
     return found
 
 
-def _registered(state: Replayed) -> dict[int, list[Row]]:
+def _registered(state: ReplayedWorkspace) -> dict[int, list[Row]]:
     """Return what the metadata log says of each partition of the offsets topic."""
     every = StoredTables(state.tables.workspace)
     of_topic = pc.field("topic") == CONSUMER_OFFSETS
@@ -86,7 +88,7 @@ def _registered(state: Replayed) -> dict[int, list[Row]]:
     return found
 
 
-def _records(state: Replayed, name: str, ids: Sequence[str | None]) -> list[Row]:
+def _records(state: ReplayedWorkspace, name: str, ids: Sequence[str | None]) -> list[Row]:
     source = state.source
     path = source.path(f"{DECODED}/{name}")
     if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
@@ -100,7 +102,7 @@ def _records(state: Replayed, name: str, ids: Sequence[str | None]) -> list[Row]
     return rows
 
 
-def _in_time(state: Replayed, records: pa.Table) -> pa.Table:
+def _in_time(state: ReplayedWorkspace, records: pa.Table) -> pa.Table:
     time = state.as_of["time"]
     if time is None:
         return records

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.runs.limits.group_selection import AskedGroups
+from analytics.library.limits.group_selection import AskedGroups
 
 COLUMNS = ("group_id", "missing")
 

@@ -16,17 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
+from analytics.dump.inspection.limitations import ranges
 from analytics.dump.inspection.losses import Loss, lacks
+from analytics.library.limits.internal_topics import ends_of, losses_of, partition_count
+from analytics.library.limits.undecided_offsets import undecided_of
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.losses_at import Ends, cleaned_until, leading
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.limits.internal_topics import ends_of, losses_of, partition_count
-from jobs.runs.limits.undecided_offsets import undecided_of
-from reports.quantities import ranges
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 OFFSETS_TOPIC = "__consumer_offsets"
 DEFAULT_PARTITIONS = 50
@@ -66,7 +66,7 @@ class GroupCompleteness:
     membership or its history cannot be told, also of a group that the state does not have.
     """
 
-    replayed: Replayed
+    replayed: ReplayedWorkspace
 
     def gaps_of(self, group: str) -> GroupGaps:
         """Return why the offsets, the membership and the history of a group cannot be told."""

@@ -9,10 +9,10 @@ import pytest
 
 from analytics.decode.selection import Selection
 from analytics.evaluate.contract_columns import table_of_frame
+from analytics.library.replayed.whole_groups import group_buckets
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.runs.replay.whole_groups import group_buckets
 from tests.support.contract_rows import rows_of
 
 SIZES = {"a": 1, "b": 5, "c": 2, "d": 1, "é": 3, "z": 2}

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from analytics.tables.record_reader import RecordReader
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 
 class CutRecords(RecordReader):
     """A reader of the records that a replay is about."""
 
-    def __init__(self, state: Replayed) -> None:
+    def __init__(self, state: ReplayedWorkspace) -> None:
         super().__init__(state.source, state.lines, state.tables.selection)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from analytics.library.limits.group_completeness import OFFSETS_TOPIC
+from analytics.library.replayed.records_at import records_at
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.limits.group_completeness import OFFSETS_TOPIC
-from jobs.runs.replay.records_at import records_at
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 
-def coordinators(replayed: Replayed) -> dict[int, str]:
+def coordinators(replayed: ReplayedWorkspace) -> dict[int, str]:
     """Return `host:port (id)` by partition of the offsets topic, as Kafka's tools print it.
 
     Where a partition has no leader at the instant, the only replica that could lead it is named.
@@ -43,7 +43,7 @@ def leader_of(row: dict[str, Any]) -> int | None:
     return candidates.pop() if len(candidates) == 1 else None
 
 
-def _places(replayed: Replayed) -> dict[int, str]:
+def _places(replayed: ReplayedWorkspace) -> dict[int, str]:
     """Return the first address each broker registered under."""
     places = {}
     for each in records_at(replayed, "register_broker_record", ["value"])["value"].to_pylist():

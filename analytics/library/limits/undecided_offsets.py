@@ -10,27 +10,28 @@ import pyarrow.compute as pc
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.dump.inspection.archived_losses import UNDECIDED
 from analytics.replay.dump.assumptions import archived
-from reports.quantities import count
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 _MOST_NAMED = 5
 _IS_UNDECIDED = pc.match_substring(pc.field("missing"), UNDECIDED)
 
 
-def undecided_of_all(replayed: Replayed) -> str | None:
+def undecided_of_all(replayed: ReplayedWorkspace) -> str | None:
     """Return how many committed offsets of which groups cannot be told; None where all can."""
     rows = _rows(replayed, "committed_offsets", None)
     groups = sorted(set(rows["group_id"].to_pylist()))
     if not groups:
         return None
     more = len(groups) - _MOST_NAMED
-    named = ", ".join(groups[:_MOST_NAMED]) + (f" and {count(more, 'more group')}" * (more > 0))
-    return f"{count(rows.num_rows, 'committed offset')} of {named}: {UNDECIDED}"
+    named = ", ".join(groups[:_MOST_NAMED]) + (f" and {_count(more, 'more group')}" * (more > 0))
+    return f"{_count(rows.num_rows, 'committed offset')} of {named}: {UNDECIDED}"
 
 
-def undecided_of(replayed: Replayed, group: str, home: int | None) -> tuple[list[str], list[str]]:
+def undecided_of(
+    replayed: ReplayedWorkspace, group: str, home: int | None
+) -> tuple[list[str], list[str]]:
     """Return why the offsets of a group, and their history, cannot be told.
 
     Args:
@@ -42,15 +43,19 @@ def undecided_of(replayed: Replayed, group: str, home: int | None) -> tuple[list
         return [], []
     found = _rows(replayed, "committed_offsets", group).num_rows
     changes = _rows(replayed, "offset_history", group).num_rows
-    said = count(found, "committed offset")
+    said = _count(found, "committed offset")
     offsets = [f"{group}: {said} cannot be told: {UNDECIDED}"] if found else []
-    said = count(changes, "change")
+    said = _count(changes, "change")
     history = [f"{group}: {said} of its offsets may not have happened: {UNDECIDED}"]
     return offsets, history if changes else []
 
 
-def _rows(replayed: Replayed, name: str, group: str | None) -> pa.Table:
+def _rows(replayed: ReplayedWorkspace, name: str, group: str | None) -> pa.Table:
     if not replayed.tables.has(name):
         return pa.table({"group_id": pa.array([], pa.string())})
     where = _IS_UNDECIDED if group is None else _IS_UNDECIDED & (pc.field("group_id") == group)
     return replayed.tables.read(name, ["group_id"], where)
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number:,} {one}{'s' * (number != 1)}"

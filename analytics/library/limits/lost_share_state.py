@@ -18,25 +18,25 @@ from analytics.evaluate.offset_verdicts.lost_share_state import (
     state_records,
 )
 from analytics.evaluate.offset_verdicts.words import CANNOT_TELL, Verdict, verdict_row
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
-from analytics.replay.log.lines import time_said
-from analytics.replay.log.losses_at import leading
-from analytics.workspace import DECODED, DIVERGED
-from jobs.runs.limits.lost_commits import (
+from analytics.library.limits.lost_commits import (
     Row,
     is_committed,
     lacks_of_lines,
     lost_of_topic,
     records_of_line,
 )
+from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
+from analytics.replay.log.lines import time_said
+from analytics.replay.log.losses_at import leading
+from analytics.workspace import DECODED, DIVERGED
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 _TABLES = ("share_snapshot", "share_update")
 
 
-def share_losses(state: Replayed, until: datetime | None) -> list[Verdict]:
+def share_losses(state: ReplayedWorkspace, until: datetime | None) -> list[Verdict]:
     """Return what elections took of the state of the share groups asked about, or may have taken.
 
     Args:
@@ -51,14 +51,14 @@ def share_losses(state: Replayed, until: datetime | None) -> list[Verdict]:
     return [each for each in found if not (until and each["at"] and each["at"] > until)]
 
 
-def _is_wanted(state: Replayed, verdict: Verdict) -> bool:
+def _is_wanted(state: ReplayedWorkspace, verdict: Verdict) -> bool:
     wanted = state.tables.selection
     return bool(names_wanted([verdict["group_id"]], wanted.groups, wanted.exclude_groups)) and bool(
         names_wanted([verdict["topic"]], wanted.topics)
     )
 
 
-def _line(state: Replayed, row: Row) -> LostShareState:
+def _line(state: ReplayedWorkspace, row: Row) -> LostShareState:
     start, own = row["diverges_at"], f"{DIVERGED}/{row['copy']}/{DECODED}"
     is_exact = row["election_shown_by"] == METADATA_LOG
     return LostShareState(
@@ -73,14 +73,14 @@ def _line(state: Replayed, row: Row) -> LostShareState:
     )
 
 
-def _records(state: Replayed, row: Row, folder: str, where: pc.Expression) -> pa.Table:
+def _records(state: ReplayedWorkspace, row: Row, folder: str, where: pc.Expression) -> pa.Table:
     columns: Sequence[str] = COLUMNS
     return state_records(
         *(records_of_line(state, row, f"{folder}/{name}", columns, where) for name in _TABLES)
     )
 
 
-def _untold(state: Replayed) -> list[Verdict]:
+def _untold(state: ReplayedWorkspace) -> list[Verdict]:
     """Return why an election may have taken state unseen, for each share partition it is about."""
     if CLEAN_ELECTIONS in assumed_in(state.manifest):
         return []

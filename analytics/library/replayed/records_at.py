@@ -16,12 +16,12 @@ from analytics.tables.stored_tables import reading
 from analytics.workspace import DECODED, DIVERGED
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 _PLACE = ("topic", "partition", "offset", "timestamp")
 
 
-def records_at(replayed: Replayed, name: str, columns: Sequence[str]) -> pa.Table:
+def records_at(replayed: ReplayedWorkspace, name: str, columns: Sequence[str]) -> pa.Table:
     """Return the records of a decoded table in order of offset.
 
     Args:
@@ -46,7 +46,7 @@ def records_at(replayed: Replayed, name: str, columns: Sequence[str]) -> pa.Tabl
     return found.sort_by([("partition", "ascending"), ("offset", "ascending")])
 
 
-def _on_lines(replayed: Replayed, name: str, columns: list[str]) -> pa.Table:
+def _on_lines(replayed: ReplayedWorkspace, name: str, columns: list[str]) -> pa.Table:
     """Read what survived, and where another line is followed what that one has instead."""
     left = [from_offset(each.topic, each.partition, each.diverges_at) for each in replayed.lines]
     kept = _read(replayed, f"{DECODED}/{name}", columns, [~each for each in left])
@@ -64,7 +64,7 @@ def _on_lines(replayed: Replayed, name: str, columns: list[str]) -> pa.Table:
 
 
 def _read(
-    replayed: Replayed, folder: str, columns: list[str], conditions: list[pc.Expression]
+    replayed: ReplayedWorkspace, folder: str, columns: list[str], conditions: list[pc.Expression]
 ) -> pa.Table | None:
     """Return records that are not later than the instant; None where there is no such table."""
     source = replayed.source

@@ -14,10 +14,12 @@ from analytics.workspace import EVALUATIONS, Part, Workspace
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 
-def keep_evaluations(space: Workspace, found: Mapping[str, pa.Table], replayed: Replayed) -> None:
+def keep_evaluations(
+    space: Workspace, found: Mapping[str, pa.Table], replayed: ReplayedWorkspace
+) -> None:
     """Write tables into the workspace; the manifest says of which instant they are."""
     staging = space.prepare()
     try:

@@ -26,7 +26,7 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DECODED, DIVERGED
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 OFFSETS_TOPIC = "__consumer_offsets"
 _TYPES = {
@@ -48,7 +48,7 @@ _MARKER_FIELDS = {name: MARKER_FIELDS[name] for name in _ENDS}
 Row = Mapping[str, Any]
 
 
-def lost_lines(state: Replayed, evidence: Mapping[int, Evidence]) -> list[LostLine]:
+def lost_lines(state: ReplayedWorkspace, evidence: Mapping[int, Evidence]) -> list[LostLine]:
     """Return the lines that did not survive, with what the groups asked about had there.
 
     Args:
@@ -61,7 +61,7 @@ def lost_lines(state: Replayed, evidence: Mapping[int, Evidence]) -> list[LostLi
     ]
 
 
-def in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
+def in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[int, Unjudged]:
     """Return the partitions whose coordinator had, or may have had, a line that was lost later.
 
     Args:
@@ -80,7 +80,7 @@ def in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
     return found
 
 
-def _perhaps_in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudged]:
+def _perhaps_in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[int, Unjudged]:
     """Return the partitions of which an election after an instant may have lost commits unseen."""
     if CLEAN_ELECTIONS in assumed_in(state.manifest):
         return {}
@@ -95,7 +95,7 @@ def _perhaps_in_force_then(state: Replayed, until: datetime) -> dict[int, Unjudg
     }
 
 
-def lost_of_topic(state: Replayed, topic: str) -> list[Row]:
+def lost_of_topic(state: ReplayedWorkspace, topic: str) -> list[Row]:
     """Return the lines of an internal topic that were in force once and are not followed."""
     followed = {(each.topic, each.partition, each.copy) for each in state.lines}
     every = StoredTables(state.tables.workspace)
@@ -109,7 +109,7 @@ def lost_of_topic(state: Replayed, topic: str) -> list[Row]:
     ]
 
 
-def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:
+def _line(state: ReplayedWorkspace, row: Row, evidence: Evidence) -> LostLine:
     lost, shared = f"{DIVERGED}/{row['copy']}/{DECODED}", DECODED
     start = row["diverges_at"]
     before, on_line = pc.field("offset") < start, pc.field("offset") >= start
@@ -133,7 +133,7 @@ def _line(state: Replayed, row: Row, evidence: Evidence) -> LostLine:
     )
 
 
-def committed_below(state: Replayed, line: Row) -> int | None:
+def committed_below(state: ReplayedWorkspace, line: Row) -> int | None:
     """Return the offset below which the records of a lost line are known to have been committed.
 
     Where the metadata log shows an unclean election, all of them may have been: None.
@@ -143,13 +143,13 @@ def committed_below(state: Replayed, line: Row) -> int | None:
     return _in_manifest(state, line).get("high_watermark") or 0
 
 
-def is_committed(state: Replayed, line: Row) -> bool:
+def is_committed(state: ReplayedWorkspace, line: Row) -> bool:
     """Return whether all records of a lost line are known to have been committed."""
     below, end = committed_below(state, line), _in_manifest(state, line).get("end_offset")
     return below is None or (end is not None and below >= end)
 
 
-def _in_manifest(state: Replayed, line: Row) -> Row:
+def _in_manifest(state: ReplayedWorkspace, line: Row) -> Row:
     names = ("topic", "partition", "copy")
     return next(
         (
@@ -161,7 +161,7 @@ def _in_manifest(state: Replayed, line: Row) -> Row:
     )
 
 
-def lacks_of_lines(state: Replayed, line: Row) -> str | None:
+def lacks_of_lines(state: ReplayedWorkspace, line: Row) -> str | None:
     """Return which records of a line, or of the surviving one, the dump lacks."""
     sentences = [
         f"copy {each['copy']}: {each['lacks']}"
@@ -173,7 +173,7 @@ def lacks_of_lines(state: Replayed, line: Row) -> str | None:
     return "; ".join(sentences) or None
 
 
-def _types(state: Replayed, line: Row) -> dict[str, str]:
+def _types(state: ReplayedWorkspace, line: Row) -> dict[str, str]:
     """Return the types of groups at the end of a line where the surviving one has others."""
     folder, where = (
         f"{DIVERGED}/{line['copy']}/{DECODED}",
@@ -193,7 +193,9 @@ def _types(state: Replayed, line: Row) -> dict[str, str]:
     return {group: was for group, (_, was) in last.items() if was and now.get(group, was) != was}
 
 
-def _commits(state: Replayed, line: Row, folder: str, where: pc.Expression) -> pl.DataFrame:
+def _commits(
+    state: ReplayedWorkspace, line: Row, folder: str, where: pc.Expression
+) -> pl.DataFrame:
     """Return commits of the groups and topics asked about."""
     rows = _rows(state, line, f"{folder}/offset_commit", where, _COMMIT_FIELDS, COMMITS)
     wanted = state.tables.selection
@@ -204,12 +206,14 @@ def _commits(state: Replayed, line: Row, folder: str, where: pc.Expression) -> p
     )
 
 
-def _markers(state: Replayed, line: Row, folder: str, where: pc.Expression) -> pl.DataFrame:
+def _markers(
+    state: ReplayedWorkspace, line: Row, folder: str, where: pc.Expression
+) -> pl.DataFrame:
     return _rows(state, line, f"{folder}/control_markers", where, _MARKER_FIELDS, MARKERS)
 
 
 def _rows(
-    state: Replayed,
+    state: ReplayedWorkspace,
     line: Row,
     name: str,
     where: pc.Expression,
@@ -229,7 +233,7 @@ def _rows(
 
 
 def records_of_line(
-    state: Replayed, line: Row, name: str, columns: Sequence[str], where: pc.Expression
+    state: ReplayedWorkspace, line: Row, name: str, columns: Sequence[str], where: pc.Expression
 ) -> pa.Table | None:
     """Return records of a partition at the instant in order; None where the workspace has none."""
     source = state.source

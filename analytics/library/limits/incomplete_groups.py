@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.diff.paired import UNTOLD
-from jobs.runs.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.group_completeness import GroupCompleteness
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 SHARE_TOPIC = "__share_group_state"
 
 
-def untold_groups(state: Replayed, groups: pa.Table, others: pa.Table) -> dict[str, str]:
+def untold_groups(state: ReplayedWorkspace, groups: pa.Table, others: pa.Table) -> dict[str, str]:
     """Return by group why a state does not tell all of it.
 
     Args:
@@ -61,7 +61,7 @@ def untold_of_two(
     return pa.table({"group_id": names, "reason": reasons}, schema=UNTOLD)
 
 
-def lost_share_partitions(state: Replayed, homes: Collection[int | None]) -> list[int]:
+def lost_share_partitions(state: ReplayedWorkspace, homes: Collection[int | None]) -> list[int]:
     """Return the partitions of share state, among these, of which a state knows nothing."""
     there = {
         each["partition"]

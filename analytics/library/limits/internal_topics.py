@@ -15,10 +15,10 @@ from analytics.replay.log.losses_at import Ends, first_later, losses_at
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 
-def ends_of(state: Replayed, topic: str) -> Ends:
+def ends_of(state: ReplayedWorkspace, topic: str) -> Ends:
     """Return where the records of a topic end that count at the instant."""
     offsets = {}
     for name, end in state.as_of["offsets"].items():
@@ -31,7 +31,7 @@ def ends_of(state: Replayed, topic: str) -> Ends:
     return Ends(offsets, later, state.is_end, at)
 
 
-def losses_of(state: Replayed, topic: str, ends: Ends) -> Mapping[int, Sequence[Loss]]:
+def losses_of(state: ReplayedWorkspace, topic: str, ends: Ends) -> Mapping[int, Sequence[Loss]]:
     """Return by partition of a topic the losses that matter at the instant.
 
     Args:
@@ -44,7 +44,7 @@ def losses_of(state: Replayed, topic: str, ends: Ends) -> Mapping[int, Sequence[
     return {number: each for (of_topic, number), each in found.items() if of_topic == topic}
 
 
-def partition_count(state: Replayed, topic: str) -> int | None:
+def partition_count(state: ReplayedWorkspace, topic: str) -> int | None:
     """Return how many partitions the metadata log gives a topic; None where it does not say."""
     everything = StoredTables(state.tables.workspace)
     named = everything.read("topics", ["partitions"], pc.field("topic") == topic)

@@ -15,12 +15,12 @@ from analytics.replay.dump.written_instants import EPOCH, shown
 from analytics.tables.stored_tables import reading
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 DECODED = "decoded"
 
 
-def answered_instant(state: Replayed) -> dict[str, Any]:
+def answered_instant(state: ReplayedWorkspace) -> dict[str, Any]:
     """Return `time`, `is_end` and `offsets`.
 
     Where no time was asked for, it is that of the last record that counts. It is null only where no
@@ -34,13 +34,13 @@ def answered_instant(state: Replayed) -> dict[str, Any]:
     }
 
 
-def instant_of(state: Replayed) -> datetime:
+def instant_of(state: ReplayedWorkspace) -> datetime:
     """Return the instant asked about; at the end of a dump, the time of its last record."""
     said = answered_instant(state)["time"]
     return EPOCH if said is None else datetime.fromisoformat(said)
 
 
-def _last_time(state: Replayed) -> str | None:
+def _last_time(state: ReplayedWorkspace) -> str | None:
     ends: Mapping[str, int] = state.as_of["offsets"]
     partitions = state.manifest.get("partitions", ())
     whole = last_record_time(
@@ -50,7 +50,7 @@ def _last_time(state: Replayed) -> str | None:
     return max((each for each in (whole, *cut) if each is not None), default=None)
 
 
-def _last_time_below(state: Replayed, place: str, end: int) -> str | None:
+def _last_time_below(state: ReplayedWorkspace, place: str, end: int) -> str | None:
     """Return the time of the last record of a partition below an offset."""
     topic, _, partition = place.rpartition("-")
     wanted = (

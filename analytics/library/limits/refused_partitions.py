@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from analytics.library.limits.group_completeness import OFFSETS_TOPIC
 from analytics.replay.log.rules import replay_rules
-from jobs.runs.limits.group_completeness import OFFSETS_TOPIC
 from schemas import record_types
 
 if TYPE_CHECKING:

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.library.replayed.cut_records import CutRecords
+from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.replay.dump.coverage import log_starts
 from analytics.replay.log.as_of import PLACE, cut
 from analytics.replay.log.timeless import COMMITS, GROUPS, timeless_ends
-from jobs.runs.replay.cut_records import CutRecords
-from jobs.runs.replay.replayed_instant import replayed_instant
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 
 class CountedRecords:
     """The records of a replayed workspace that count, of the groups that are asked about."""
 
-    def __init__(self, state: Replayed) -> None:
+    def __init__(self, state: ReplayedWorkspace) -> None:
         self._source = CutRecords(state)
         self._instant = replayed_instant(state.as_of)
         self._log_starts = log_starts(state.manifest) if self._instant.is_end else {}
