@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
 from analytics.tables.stored_tables import StoredTables

@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.tables import table_schema
+from analytics.decode.records.tables import table_schema
 from analytics.replay.share.share_records import BATCHES
 from analytics.replay.share.share_state import share_states
 from analytics.tables.buckets import buckets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analytics.assignors.client.range_racks import assign_rack_matches, shares_of
 from analytics.assignors.group import (
     Assignment,
     Group,
@@ -9,7 +10,6 @@ from analytics.assignors.group import (
     subscribers_of,
 )
 from analytics.assignors.member_order import static_first
-from analytics.assignors.range_racks import assign_rack_matches, shares_of
 
 
 def assign_range(group: Group) -> Assignment:

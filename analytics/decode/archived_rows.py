@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.chunks import UNDECODED_TABLE, decode_chunk
-from analytics.decode.failures import Failures
+from analytics.decode.losses.undecoded_losses import may_be_of_any_group, runs
 from analytics.decode.parts import PartWriter
-from analytics.decode.tables import Origin
+from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
+from analytics.decode.records.failures import Failures
+from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import SliceReport
-from analytics.decode.undecoded_losses import may_be_of_any_group, runs
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records
 from analytics.spark_worker import on_worker
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from analytics.decode.chunks import Decoded
+    from analytics.decode.records.chunks import Decoded
     from analytics.decode.tasks import Settings
     from analytics.workspace import Part
 

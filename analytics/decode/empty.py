@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.chunks import CONTROL_TABLE, UNDECODED_TABLE
-from analytics.decode.tables import CONTROL_MARKERS, UNDECODED, decoded_schema
+from analytics.decode.records.chunks import CONTROL_TABLE, UNDECODED_TABLE
+from analytics.decode.records.tables import CONTROL_MARKERS, UNDECODED, decoded_schema
 from analytics.workspace import Part, open_location
 from schemas import all_record_types
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.decode.chunks import (
+from analytics.decode.parts import PartWriter
+from analytics.decode.records.chunks import (
     CONTROL_TABLE,
     DECODED,
     EVERYTHING,
@@ -23,9 +24,8 @@ from analytics.decode.chunks import (
     RecordKind,
     decode_chunk,
 )
-from analytics.decode.parts import PartWriter
-from analytics.decode.row_buffer import Carried
-from analytics.decode.tables import Origin
+from analytics.decode.records.row_buffer import Carried
+from analytics.decode.records.tables import Origin
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.segment_stats import SegmentTally
 from analytics.dump.records.raw_records import take_records

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.decode.chunks import CONTROL_TABLE, UNDECODED_TABLE
+from analytics.decode.records.chunks import CONTROL_TABLE, UNDECODED_TABLE
 from analytics.dump.files.model import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from analytics.decode.chunks import UNDECODED_TABLE
+from analytics.decode.records.chunks import UNDECODED_TABLE
+from analytics.decode.records.tables import table_schema
 from analytics.decode.selection import Selection, is_name, names_wanted
-from analytics.decode.tables import table_schema
 from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from analytics.tables.decoded_records import from_offset
 from analytics.tables.stored_tables import EVERYTHING, reading

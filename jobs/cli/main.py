@@ -20,7 +20,7 @@ from analytics.libraries_later import withhold_libraries
 from analytics.version import VERSION
 from jobs.cli.crash import keep_traceback
 from jobs.cli.installation import check_one_root
-from jobs.cli.options import NO_COLOR, output_options
+from jobs.cli.options.shared import NO_COLOR, output_options
 from jobs.cli.refusals import refusal
 from jobs.cli.subcommands import ENVIRONMENT_PREFIX, CommandGroup
 from reports.columns import printable

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
-from jobs.cli.options import in_order
+from jobs.cli.options.shared import in_order
 from schemas.errors import SchemaError
 from schemas.setting_names import BROKER, GROUP, is_setting, nearest_setting
 from schemas.thresholds import NONE_GIVEN, QUESTIONS, Given, checked, thresholds

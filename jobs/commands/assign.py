@@ -14,7 +14,7 @@ from analytics.assignors.case import CaseError, read_case
 from analytics.assignors.group import Assignment, AssignmentRefusedError, Group
 from analytics.assignors.measure import Outcome, measure
 from analytics.assignors.registry import ASSIGNORS
-from jobs.cli.options import output_options
+from jobs.cli.options.shared import output_options
 
 CANNOT_TELL = 3
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analytics.replay.dump.written_instants import END, BeforeEnd
-from jobs.cli.assumptions import assume_option
 from jobs.cli.console import Console, pass_console
-from jobs.cli.instant import Instant
-from jobs.cli.instant_options import asked_instant
-from jobs.cli.options import (
+from jobs.cli.options.assumptions import assume_option
+from jobs.cli.options.instant import Instant
+from jobs.cli.options.instant_options import asked_instant
+from jobs.cli.options.rows import rows_options, table_option
+from jobs.cli.options.shared import (
     group_options,
     in_order,
     inputs_argument,
     output_options,
     spark_options,
 )
-from jobs.cli.rows_options import rows_options, table_option
 from jobs.cli.topic_ids import topic_ids_option
 
 if TYPE_CHECKING:

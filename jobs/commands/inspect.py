@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options import input_options, inputs_argument, output_options
+from jobs.cli.options.shared import input_options, inputs_argument, output_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

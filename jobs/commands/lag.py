@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from jobs.cli.asking_options import asking_options
 from jobs.cli.console import Console, pass_console
-from jobs.cli.fail_on import fail_on_option
-from jobs.cli.options import end_offsets_option, inputs_argument, out_option
-from jobs.cli.rows_options import table_option
+from jobs.cli.options.asking import asking_options
+from jobs.cli.options.fail_on import fail_on_option
+from jobs.cli.options.rows import table_option
+from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 
 EPILOG = """
 \b

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from jobs.cli.asking_options import asking_options
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options import inputs_argument, out_option
+from jobs.cli.options.asking import asking_options
+from jobs.cli.options.shared import inputs_argument, out_option
 
 EPILOG = """
 \b

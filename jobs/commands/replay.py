@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from jobs.cli.assumptions import assume_option
 from jobs.cli.console import Console, pass_console
-from jobs.cli.dialect_option import dialect_option, refuse_other_options
-from jobs.cli.instant_options import instant_options
-from jobs.cli.options import (
+from jobs.cli.options.assumptions import assume_option
+from jobs.cli.options.dialect import dialect_option, refuse_other_options
+from jobs.cli.options.instant_options import instant_options
+from jobs.cli.options.shared import (
     input_options,
     inputs_argument,
     out_option,
@@ -19,8 +19,8 @@ from jobs.cli.options import (
     spark_options,
     summary_format_option,
 )
+from jobs.cli.options.undecoded_limit import max_undecoded_option
 from jobs.cli.topic_ids import topic_ids_option
-from jobs.cli.undecoded_limit import max_undecoded_option
 from jobs.workspaces.temporary_workspace import workspace_folder
 
 EPILOG = """
@@ -66,7 +66,7 @@ def replay(
     from analytics.tables.decoded_workspace import decoded_workspace  # noqa: PLC0415
     from analytics.tables.stored_tables import StoredTables  # noqa: PLC0415
     from analytics.workspace import Workspace  # noqa: PLC0415
-    from jobs.cli.undecoded_limit import is_exceeded  # noqa: PLC0415
+    from jobs.cli.options.undecoded_limit import is_exceeded  # noqa: PLC0415
     from jobs.runs.replay.replayed import CANNOT_TELL, Replayed  # noqa: PLC0415
     from jobs.runs.replay.run import replay_into  # noqa: PLC0415
     from reports.replay_summary import shown  # noqa: PLC0415

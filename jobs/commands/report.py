@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options import output_options
+from jobs.cli.options.shared import output_options
 
 EPILOG = """
 \b

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from analytics.replay.dump.written_instants import END, BeforeEnd
-from jobs.cli.asking_options import asking_options
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options import end_offsets_option, inputs_argument
-from jobs.cli.rows_options import table_option
+from jobs.cli.options.asking import asking_options
+from jobs.cli.options.rows import table_option
+from jobs.cli.options.shared import end_offsets_option, inputs_argument
 
 EPILOG = """
 \b

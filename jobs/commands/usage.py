@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.fail_on import fail_on_option
-from jobs.cli.instant_options import instant_options
-from jobs.cli.options import (
+from jobs.cli.options.fail_on import fail_on_option
+from jobs.cli.options.instant_options import instant_options
+from jobs.cli.options.rows import rows_options, table_option
+from jobs.cli.options.shared import (
     in_order,
     input_options,
     inputs_argument,
@@ -19,10 +20,9 @@ from jobs.cli.options import (
     output_options,
     spark_options,
 )
-from jobs.cli.rows_options import rows_options, table_option
+from jobs.cli.options.sizes import Size
+from jobs.cli.options.undecoded_limit import max_undecoded_option
 from jobs.cli.settings_files import settings_options
-from jobs.cli.sizes import Size
-from jobs.cli.undecoded_limit import max_undecoded_option
 
 if TYPE_CHECKING:
     from reports.layout.output_format import OutputFormat

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.decode.archived_rows import RowsReport, decode_rows_on_spark
-from analytics.decode.chunks import decode_chunk
-from analytics.decode.tables import Origin
+from analytics.decode.records.chunks import decode_chunk
+from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import Settings
 from analytics.dump.records.raw_rows import read_raw_rows
 from analytics.dump.records.segment_reader import read_segment

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from analytics.decode.records.tables import schema_of_dump
 from analytics.decode.source import KafkaDump, KafkaDumpReader, table_schema
-from analytics.decode.tables import schema_of_dump
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.copies.plan import plan
 from tests.support.damaged_dump import damaged_dump

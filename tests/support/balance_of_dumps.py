@@ -19,7 +19,7 @@ from analytics.evaluate.balance.cases.topic_sizes import topic_sizes
 from analytics.evaluate.balance.evaluated import evaluated
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
 from analytics.replay.contract_frame import contract_frame
-from analytics.replay.history.group_history import intervals_of
+from analytics.replay.history.groups.group_history import intervals_of
 from jobs.runs.balance.held import numbered
 from schemas.evaluation_rules import balance_rules
 from tests.support.contract_rows import rows_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from analytics.decode.tables import table_schema
-from analytics.replay.history.ownership import MOMENTS, OWNERS
+from analytics.decode.records.tables import table_schema
+from analytics.replay.history.groups.ownership import MOMENTS, OWNERS
 from analytics.replay.log.meanings import TIME
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.tables import table_schema
+from analytics.decode.records.tables import table_schema
 from analytics.decode.tasks import Settings, packed, run_task
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.replay.log.arrow_rows import polars_rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from analytics.decode.tables import table_schema
+from analytics.decode.records.tables import table_schema
 from analytics.evaluate.contract_columns import in_key_order
 from analytics.evaluate.contract_table import ARROW_TYPES
 from analytics.evaluate.expiration.offset_log import GroupRecords, OffsetLog, offset_log

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from analytics.decode.frames import Frames, read_frames
-from analytics.decode.values import in_order, read_values
+from analytics.decode.records.frames import Frames, read_frames
+from analytics.decode.records.values import in_order, read_values
 from analytics.wire.arrow import invalid_rows, struct_type, to_array
 from analytics.wire.columns import take
 from analytics.wire.cursor import ByteBuffer, Cursor

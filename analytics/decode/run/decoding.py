@@ -15,9 +15,9 @@ import pyarrow.dataset as ds
 
 from analytics.decode.archived_rows import RowsReport
 from analytics.decode.archives import decode_archives, encoding_to_try
-from analytics.decode.chunks import RecordKind
 from analytics.decode.empty import empty_parts
 from analytics.decode.kafka_version import NOTHING_SHOWN, KafkaVersion, Seen, infer_kafka_version
+from analytics.decode.records.chunks import RecordKind
 from analytics.decode.spark import decode_on_spark
 from analytics.decode.tasks import Settings, SliceReport
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.data_logs import data_log_parts
-from analytics.decode.divergences import divergences_part
-from analytics.decode.elections import partition_counts, registered_partitions, with_elections
+from analytics.decode.losses.divergences import divergences_part
+from analytics.decode.losses.elections import (
+    partition_counts,
+    registered_partitions,
+    with_elections,
+)
+from analytics.decode.losses.undecoded_losses import with_undecoded_losses
+from analytics.decode.losses.unjudged_elections import with_unjudged_elections
 from analytics.decode.run.manifest import decode_manifest
 from analytics.decode.run.reconciliation import accounts_of
-from analytics.decode.undecoded_losses import with_undecoded_losses
-from analytics.decode.unjudged_elections import with_unjudged_elections
 from analytics.workspace import FOLDERS, LISTING
 
 if TYPE_CHECKING:

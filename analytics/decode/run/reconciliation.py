@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from analytics.decode.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE
+from analytics.decode.records.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE
 from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, told_horizons
 from schemas import record_types
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.lag.summaries import summed as lag_summed
-from analytics.evaluate.share.summaries import summed as share_summed
+from analytics.evaluate.share.backlog.summaries import summed as share_summed
 from schemas import table
 from schemas.evaluation_rules import lag_rules
 from schemas.finding_rules import SEVERITIES

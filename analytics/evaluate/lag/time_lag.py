@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     _Numbers = NDArray[np.int64]
 
-    from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+    from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
 
 EXACT: Final = "exact"
 AT_LEAST: Final = "at_least"

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+    from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
     from schemas.evaluation_rules import LagRules
 
     _Floats = NDArray[np.float64]

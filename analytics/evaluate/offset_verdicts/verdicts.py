@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from analytics.decode.unjudged_elections import Unjudged
+from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.evaluate.offset_verdicts.election_losses import election_losses
 from analytics.evaluate.offset_verdicts.happenings import happenings, incomplete
 from analytics.evaluate.offset_verdicts.history import OffsetHistory

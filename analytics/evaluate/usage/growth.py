@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.usage.log_files import milliseconds
+from analytics.evaluate.usage.cleaning.log_files import milliseconds
 
 if TYPE_CHECKING:
     import pyarrow as pa

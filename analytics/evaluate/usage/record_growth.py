@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.usage.log_settings import DEFAULT
+from analytics.evaluate.usage.cleaning.log_settings import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analytics.evaluate.usage.log_settings import LogSettings
+    from analytics.evaluate.usage.cleaning.log_settings import LogSettings
     from schemas.usage_rules import GrowingRecord
 
 COLUMNS: Final = ("record_bytes", "is_tombstone")

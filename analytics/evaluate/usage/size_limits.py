@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.usage.log_settings import DEFAULT
+from analytics.evaluate.usage.cleaning.log_settings import DEFAULT
 
 if TYPE_CHECKING:
-    from analytics.evaluate.usage.log_settings import LogSettings
+    from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 
 _TOPIC: Final = "__consumer_offsets"
 _COMMITS: Final = "offset_commit"

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from analytics.decode.elections import Registered, registered_by
-from analytics.decode.unjudged_elections import Evidence, copies_of, elections_of
+from analytics.decode.losses.elections import Registered, registered_by
+from analytics.decode.losses.unjudged_elections import Evidence, copies_of, elections_of
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DECODED

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from analytics.decode.losses.unjudged_elections import Evidence, Unjudged
 from analytics.decode.selection import names_wanted
-from analytics.decode.unjudged_elections import Evidence, Unjudged
 from analytics.dump.files.model import METADATA_LOG
 from analytics.evaluate.offset_verdicts.lost_lines import LostLine, last_on_line
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in

@@ -19,7 +19,7 @@ from analytics.replay.history.coordinator_epochs import (
 )
 from analytics.replay.history.coordinator_epochs import TABLES as EPOCHS_IN
 from analytics.replay.history.data_partitions import births, elections, losses
-from analytics.replay.history.dependency_events import (
+from analytics.replay.history.events.dependency_events import (
     config_events,
     coordinator_events,
     told_of_settings,
@@ -27,9 +27,9 @@ from analytics.replay.history.dependency_events import (
     topic_changes,
     topic_events,
 )
-from analytics.replay.history.group_history import faults_of, group_history
-from analytics.replay.history.group_records_in_time import group_records_in_time
-from analytics.replay.history.share_events import share_events
+from analytics.replay.history.events.share_events import share_events
+from analytics.replay.history.groups.group_history import faults_of, group_history
+from analytics.replay.history.groups.group_records_in_time import group_records_in_time
 from analytics.replay.history.share_partition_epochs import share_partition_epochs
 from analytics.replay.history.topic_names import named_topics, topic_names
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows

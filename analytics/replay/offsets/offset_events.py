@@ -8,7 +8,13 @@ from __future__ import annotations
 import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.history.event_frames import OFFSETS, event_rows, first_said, with_word, words
+from analytics.replay.history.events.event_frames import (
+    OFFSETS,
+    event_rows,
+    first_said,
+    with_word,
+    words,
+)
 from analytics.replay.log.record_position import POSITION
 from analytics.replay.offsets.effective_commits import ABORT, COMMIT
 from analytics.replay.offsets.offset_causes import LOST_BY_ELECTION

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.tables import timestamps
+from analytics.decode.records.tables import timestamps
 from analytics.replay.share.share_ranges import UNBOUNDED, Ranges, merged
 from analytics.replay.share.share_records import (
     ACKNOWLEDGED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from analytics.decode.tables import TIMESTAMP
+from analytics.decode.records.tables import TIMESTAMP
 
 SNAPSHOT, TOMBSTONE, UPDATE = 0, 1, 2
 UNCHANGED = -1  # of a start offset or a leader epoch in an update

@@ -12,7 +12,7 @@ from analytics.evaluate.findings.found import findings, in_order
 from analytics.evaluate.findings.suppressions import suppressed
 from analytics.library.replayed.answered_instant import instant_of
 from jobs.cli.audit_config import configured_rules, suppressions_of
-from jobs.cli.fail_on import NEVER
+from jobs.cli.options.fail_on import NEVER
 from reports.quantities import count, duration, size_of
 from schemas.finding_rules import SEVERITIES
 

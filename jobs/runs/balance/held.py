@@ -14,8 +14,8 @@ from analytics.library.replayed.whole_groups import frame_of
 from analytics.replay.dump.coverage import log_starts
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.group_records import CLASSIC, KINDS
-from analytics.replay.history.group_history import intervals_of
-from analytics.replay.history.group_records_in_time import group_records_in_time
+from analytics.replay.history.groups.group_history import intervals_of
+from analytics.replay.history.groups.group_records_in_time import group_records_in_time
 from analytics.replay.history.topic_names import named_topics, topic_names
 from analytics.replay.log.rules import replay_rules
 from analytics.tables.buckets import MOST_ROWS, buckets
@@ -55,7 +55,7 @@ def _records(decoded: Decoded, no_commits: pl.DataFrame) -> dict[str, pl.DataFra
 
 
 def numbered(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return `analytics.replay.history.assignment_intervals` as `cases_of_history` takes them."""
+    """Return what `assignment_intervals` of replay makes, as `cases_of_history` takes it."""
     at, until = pl.col("at").struct, pl.col("until").struct
     number = until.field("epoch_no")
     last = pl.when(until.field("is_closing")).then(number).otherwise(number - 1)

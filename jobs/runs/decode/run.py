@@ -16,7 +16,7 @@ from analytics.dump.files.inputs import recognize
 from analytics.errors import InputNotRecognizedError
 from analytics.library.limits.unread_partitions import is_unread
 from analytics.workspace import Workspace
-from jobs.cli.undecoded_limit import is_exceeded
+from jobs.cli.options.undecoded_limit import is_exceeded
 from jobs.spark.progress import progress
 from jobs.spark.session import spark_session
 from jobs.workspaces.kept_workspace import input_listing
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jobs.cli.console import Console
-    from jobs.cli.undecoded_limit import Limit
+    from jobs.cli.options.undecoded_limit import Limit
 
 DONE = 0
 CANNOT_TELL = 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.share.share_lag import with_share_lag
+from analytics.evaluate.share.backlog.share_lag import with_share_lag
 from analytics.library.limits.coordinators import coordinators
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.replayed.records_at import records_at

@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from analytics.dump.files.data_log_times import SEGMENTS, TIMES
 from analytics.dump.files.stable_ends import STABLE_ENDS
-from analytics.evaluate.lag.end_offset_samples import SAMPLES
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES
 from analytics.evaluate.lag.stable_lag import STABLE
 from analytics.tables.stored_tables import StoredTables, reading
 from analytics.workspace import DATA_LOGS

@@ -19,7 +19,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from analytics.errors import InputUnreadableError
-from analytics.evaluate.lag.end_offset_samples import SAMPLES
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES
 from analytics.replay.dump.written_instants import EPOCH
 from analytics.tables.stored_tables import StoredTables
 

@@ -24,11 +24,11 @@ from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_said
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.cli import assumptions
-from jobs.cli.fail_on import NEVER
+from jobs.cli.options import assumptions
+from jobs.cli.options.fail_on import NEVER
+from jobs.cli.options.undecoded_limit import Limit, is_exceeded
 from jobs.cli.settings_files import Settings, read_settings
 from jobs.cli.topic_ids import read_topic_ids
-from jobs.cli.undecoded_limit import Limit, is_exceeded
 from jobs.runs.replay.followed_lines import sentences
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_workspace import kept_workspace

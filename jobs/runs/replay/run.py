@@ -24,7 +24,7 @@ from analytics.tables.decoded_workspace import (
     refuse_without_records,
 )
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
-from jobs.cli import assumptions
+from jobs.cli.options import assumptions
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.runs.replay.followed_lines import sentences
 from jobs.spark.session import one_session, spark_session

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.share.open_transactions import COLUMNS as TRANSACTION_COLUMNS
-from analytics.evaluate.share.open_transactions import open_transactions
-from analytics.evaluate.share.phases import COLUMNS as PICTURE_COLUMNS
-from analytics.evaluate.share.phases import phases
-from analytics.evaluate.share.pictures import pictures_of
-from analytics.evaluate.share.prunable import SNAPSHOT_COLUMNS, UPDATE_COLUMNS, StateRecords
-from analytics.evaluate.share.share_log import COLUMNS, ShareLog, share_log
-from analytics.evaluate.share.step_records import StepRecords
-from analytics.evaluate.share.steps import share_steps
+from analytics.evaluate.share.backlog.open_transactions import COLUMNS as TRANSACTION_COLUMNS
+from analytics.evaluate.share.backlog.open_transactions import open_transactions
+from analytics.evaluate.share.lifecycle.phases import COLUMNS as PICTURE_COLUMNS
+from analytics.evaluate.share.lifecycle.phases import phases
+from analytics.evaluate.share.lifecycle.pictures import pictures_of
+from analytics.evaluate.share.lifecycle.share_steps import share_steps
+from analytics.evaluate.share.lifecycle.step_records import StepRecords
+from analytics.evaluate.share.state_log.prunable import (
+    SNAPSHOT_COLUMNS,
+    UPDATE_COLUMNS,
+    StateRecords,
+)
+from analytics.evaluate.share.state_log.share_log import COLUMNS, ShareLog, share_log
 from analytics.library.replayed.records_at import records_at
 from analytics.replay.log.losses_at import leading
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
-from analytics.evaluate.share.isolation import STABLE_ENDS
-from analytics.evaluate.share.prunable import prunable
-from analytics.evaluate.share.stall_history import named_stalls, stall_history
-from analytics.evaluate.share.summaries import BY, summed
-from analytics.evaluate.share.table import (
+from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
+from analytics.evaluate.share.backlog.isolation import STABLE_ENDS
+from analytics.evaluate.share.backlog.stall_history import named_stalls, stall_history
+from analytics.evaluate.share.backlog.summaries import BY, summed
+from analytics.evaluate.share.backlog.table import (
     NO_END,
     Share,
     ShareQuestion,
     ShareTables,
     evaluate_share,
 )
-from analytics.evaluate.share.whole_state import StateCoverage
+from analytics.evaluate.share.backlog.whole_state import StateCoverage
+from analytics.evaluate.share.state_log.prunable import prunable
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.limits.internal_topics import partition_count
 from analytics.library.replayed.answered_instant import instant_of

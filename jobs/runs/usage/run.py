@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError, InputNotRecognizedError
+from analytics.evaluate.usage.cleaning.log_settings import LogSettings
+from analytics.evaluate.usage.groups.offset_deletions import OFFSETS_COLUMNS
 from analytics.evaluate.usage.growth import DiskOutlook, outlooks, usage_growth
-from analytics.evaluate.usage.log_settings import LogSettings
-from analytics.evaluate.usage.offset_deletions import OFFSETS_COLUMNS
-from analytics.evaluate.usage.summaries import summed
+from analytics.evaluate.usage.keys.summaries import summed
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.written_instants import END
 from analytics.workspace import EVALUATIONS, Workspace

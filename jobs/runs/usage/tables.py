@@ -10,13 +10,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.usage.cleaning.log_cleaning import (
+    CopyOfLog,
+    bounds_of,
+    copies_of_logs,
+    log_cleaning,
+)
+from analytics.evaluate.usage.cleaning.transaction_ends import (
+    IN_TRANSACTIONS,
+    MARKERS,
+    TransactionEnds,
+)
 from analytics.evaluate.usage.clock_differences import (
     COMMITTED,
     ENTERED,
     PLACED,
     ClockDifferences,
 )
-from analytics.evaluate.usage.committers import COMMITS, committers
 from analytics.evaluate.usage.coordinator_load import (
     OFFSETS,
     Placed,
@@ -24,27 +34,21 @@ from analytics.evaluate.usage.coordinator_load import (
     groups_placed,
     placed,
 )
-from analytics.evaluate.usage.expired import with_expired
-from analytics.evaluate.usage.key_states import COLUMNS, COMMIT_COLUMNS, KeyStates
-from analytics.evaluate.usage.log_cleaning import (
-    CopyOfLog,
-    bounds_of,
-    copies_of_logs,
-    log_cleaning,
-)
+from analytics.evaluate.usage.groups.expired import with_expired
+from analytics.evaluate.usage.groups.offset_deletions import offset_deletions
+from analytics.evaluate.usage.groups.one_shot_groups import one_shot_groups
+from analytics.evaluate.usage.keys.committers import COMMITS, committers
+from analytics.evaluate.usage.keys.key_states import COLUMNS, COMMIT_COLUMNS, KeyStates
+from analytics.evaluate.usage.keys.topic_usage import topic_usage
 from analytics.evaluate.usage.missing import untold
-from analytics.evaluate.usage.offset_deletions import offset_deletions
-from analytics.evaluate.usage.one_shot_groups import one_shot_groups
 from analytics.evaluate.usage.partition_usage import identity, partition_usage, untabled_usage
 from analytics.evaluate.usage.record_growth import RecordGrowth
 from analytics.evaluate.usage.size_limits import size_limits
-from analytics.evaluate.usage.topic_usage import topic_usage
-from analytics.evaluate.usage.transaction_ends import IN_TRANSACTIONS, MARKERS, TransactionEnds
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
 from schemas import TOPICS, table
 
 if TYPE_CHECKING:
-    from analytics.evaluate.usage.log_settings import LogSettings
+    from analytics.evaluate.usage.cleaning.log_settings import LogSettings
     from analytics.evaluate.usage.partition_usage import Identity
     from analytics.workspace import Workspace
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from analytics.decode.elections import Leadership, Registered
-from analytics.decode.unjudged_elections import (
+from analytics.decode.losses.elections import Leadership, Registered
+from analytics.decode.losses.unjudged_elections import (
     NOBODY,
     Copy,
     Election,

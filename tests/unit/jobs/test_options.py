@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from jobs.cli import subcommands as commands
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options import (
+from jobs.cli.options.shared import (
     input_options,
     inputs_argument,
     output_options,

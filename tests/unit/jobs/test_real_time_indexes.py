@@ -14,7 +14,7 @@ from analytics.dump.copies.plan import next_offset
 from analytics.dump.files.data_log_times import data_segments_and_times
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
-from analytics.evaluate.lag.end_offset_samples import EndOffsetSamples
+from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.lag.stable_lag import STABLE
 from analytics.evaluate.lag.time_lag import AT_LEAST, EXACT, UNKNOWN, time_lags
 from jobs.runs.lag.data_logs import DataLogs

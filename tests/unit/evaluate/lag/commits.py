@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.evaluate.lag.burrow_status import StatusFold
+from analytics.evaluate.lag.burrow.status import StatusFold
 
 UTC_TIME = pa.timestamp("us", "UTC")
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.table import Lag, LagQuestion, evaluate_lag
 from tests.unit.evaluate.lag.commits import HISTORY, at, history
 from tests.unit.evaluate.lag.test_partition_lag import asked

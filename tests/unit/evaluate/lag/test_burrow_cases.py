@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.lag.burrow_status import StatusFold
-from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.burrow.status import StatusFold
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
 from schemas.evaluation_rules import BurrowRules, lag_rules
 from tests.unit.evaluate.lag.commits import commits_of, folded
 

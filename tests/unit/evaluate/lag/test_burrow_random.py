@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.evaluate.lag.burrow_status import StatusFold
-from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.burrow.status import StatusFold
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
 from schemas.evaluation_rules import BurrowRules
 from tests.support.reference_burrow import ReferenceBurrow
 from tests.unit.evaluate.lag.commits import commits_of, folded

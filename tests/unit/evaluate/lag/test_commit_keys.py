@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.evaluate.lag.commit_keys import CommitKeys
-from analytics.evaluate.lag.key_fold import PARTS, number_keys
+from analytics.evaluate.lag.commits.commit_keys import CommitKeys
+from analytics.evaluate.lag.commits.key_fold import PARTS, number_keys
 
 SCHEMA = pa.schema([("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32())])
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.evaluate.lag.commit_keys import CommitKeys
-from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
-from analytics.evaluate.lag.progress import MOVES, ProgressFold
+from analytics.evaluate.lag.commits.commit_keys import CommitKeys
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.commits.progress import MOVES, ProgressFold
 from analytics.evaluate.lag.table import HISTORY as READ
 from schemas.evaluation_rules import JumpRules, lag_rules
 from tests.support.reference_moves import MOST, Committed, ReferenceMoves

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.partition_lag import (
     BETWEEN,
     FROM_START,

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.time_lag import AT_LEAST, EXACT, UNKNOWN, time_lags
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analytics.decode.unjudged_elections import Unjudged
+from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.evaluate.offset_verdicts.verdicts import Known, verdicts
 from tests.support.offset_changes import HOME, PLACE, change, history, in_force, minute
 

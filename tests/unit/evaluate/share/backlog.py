@@ -9,10 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.decode.tables import decoded_schema
-from analytics.evaluate.lag.end_offset_samples import SAMPLES, EndOffsetSamples
-from analytics.evaluate.share.isolation import STABLE_ENDS
-from analytics.evaluate.share.phases import PHASES
+from analytics.decode.records.tables import decoded_schema
+from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.share.backlog.isolation import STABLE_ENDS
+from analytics.evaluate.share.backlog.table import WHOLE, ShareQuestion, ShareTables
+from analytics.evaluate.share.backlog.whole_state import StateCoverage
+from analytics.evaluate.share.lifecycle.phases import PHASES
 from analytics.evaluate.share.settings import (
     ASSUMED,
     DELIVERY_LIMIT,
@@ -21,9 +23,7 @@ from analytics.evaluate.share.settings import (
     Setting,
     ShareSettings,
 )
-from analytics.evaluate.share.share_log import COLUMNS, ShareLog, share_log
-from analytics.evaluate.share.table import WHOLE, ShareQuestion, ShareTables
-from analytics.evaluate.share.whole_state import StateCoverage
+from analytics.evaluate.share.state_log.share_log import COLUMNS, ShareLog, share_log
 from schemas import record_types
 from schemas.share_rules import ShareRules, share_rules
 from tests.support.reference_share_coordinator import ShareKey, ShareRecord

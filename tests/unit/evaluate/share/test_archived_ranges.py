@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from analytics.evaluate.share.backlog.table import evaluate_share
 from analytics.evaluate.share.settings import ALWAYS, DELIVERY_LIMIT, Setting, ShareSettings
-from analytics.evaluate.share.table import evaluate_share
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.unit.evaluate.share.backlog import SETTINGS, question, time_of

@@ -7,13 +7,13 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.share.prunable import (
+from analytics.evaluate.share.backlog.table import evaluate_share
+from analytics.evaluate.share.state_log.prunable import (
     SNAPSHOT_COLUMNS,
     UPDATE_COLUMNS,
     StateRecords,
     prunable,
 )
-from analytics.evaluate.share.table import evaluate_share
 from schemas import table
 from tests.support.reference_share_coordinator import ShareRecord
 from tests.support.share_leader import random_leader

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analytics.evaluate.share.table import evaluate_share
+from analytics.evaluate.share.backlog.table import evaluate_share
 from tests.support.broker_state import CutBatch, CutSharePartition
 from tests.support.cuts import Cut, cuts_of
 from tests.support.decoded_frames import tables_of_dump, without_log_start

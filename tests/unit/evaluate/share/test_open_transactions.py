@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.decode.tables import decoded_schema
-from analytics.evaluate.share.open_transactions import COLUMNS, open_transactions
+from analytics.decode.records.tables import decoded_schema
+from analytics.evaluate.share.backlog.open_transactions import COLUMNS, open_transactions
 from schemas import record_types
 from tests.unit.evaluate.share.backlog import BEGIN, time_of
 

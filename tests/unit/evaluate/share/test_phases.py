@@ -9,8 +9,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.decode.tables import decoded_schema
-from analytics.evaluate.share.phases import COLUMNS, phases
+from analytics.decode.records.tables import decoded_schema
+from analytics.evaluate.share.lifecycle.phases import COLUMNS, phases
 from schemas import record_types
 from tests.unit.evaluate.share.backlog import time_of
 

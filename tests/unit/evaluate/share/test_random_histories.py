@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.evaluate.share.table import evaluate_share
-from analytics.evaluate.share.window import STATE_NAMES
+from analytics.evaluate.share.backlog.table import evaluate_share
+from analytics.evaluate.share.state_log.window import STATE_NAMES
 from tests.support.share_histories import random_history
 from tests.support.share_leader import (
     ACKNOWLEDGED,

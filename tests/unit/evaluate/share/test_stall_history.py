@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.evaluate.share.stall_history import stall_history
-from analytics.evaluate.share.table import evaluate_share
-from analytics.evaluate.share.window import STATE_NAMES
+from analytics.evaluate.share.backlog.stall_history import stall_history
+from analytics.evaluate.share.backlog.table import evaluate_share
+from analytics.evaluate.share.state_log.window import STATE_NAMES
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.share_leader import ACKNOWLEDGED, AVAILABLE, FINAL, Truth, random_leader

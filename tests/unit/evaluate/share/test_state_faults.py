@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytics.evaluate.share.backlog.table import evaluate_share
 from analytics.evaluate.share.settings import DELIVERY_LIMIT, Setting, ShareSettings
-from analytics.evaluate.share.table import evaluate_share
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update

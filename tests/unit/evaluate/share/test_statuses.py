@@ -8,7 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.share.open_transactions import TRANSACTIONS
+from analytics.evaluate.share.backlog.open_transactions import TRANSACTIONS
+from analytics.evaluate.share.backlog.share_lag import with_share_lag
+from analytics.evaluate.share.backlog.summaries import summed
+from analytics.evaluate.share.backlog.table import evaluate_share
+from analytics.evaluate.share.backlog.whole_state import StateCoverage
 from analytics.evaluate.share.settings import (
     DELIVERY_LIMIT,
     ISOLATION,
@@ -16,10 +20,6 @@ from analytics.evaluate.share.settings import (
     Setting,
     ShareSettings,
 )
-from analytics.evaluate.share.share_lag import with_share_lag
-from analytics.evaluate.share.summaries import summed
-from analytics.evaluate.share.table import evaluate_share
-from analytics.evaluate.share.whole_state import StateCoverage
 from analytics.replay.log.key_homes import home_of_share
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from analytics.decode.tables import decoded_schema
-from analytics.evaluate.share.phases import COLUMNS
-from analytics.evaluate.share.pictures import pictures_of
-from analytics.evaluate.share.share_log import COLUMNS as STATE_COLUMNS
-from analytics.evaluate.share.share_log import share_log
-from analytics.evaluate.share.step_records import StepRecords
-from analytics.evaluate.share.steps import share_steps
+from analytics.decode.records.tables import decoded_schema
+from analytics.evaluate.share.lifecycle.phases import COLUMNS
+from analytics.evaluate.share.lifecycle.pictures import pictures_of
+from analytics.evaluate.share.lifecycle.share_steps import share_steps
+from analytics.evaluate.share.lifecycle.step_records import StepRecords
+from analytics.evaluate.share.state_log.share_log import COLUMNS as STATE_COLUMNS
+from analytics.evaluate.share.state_log.share_log import share_log
 from schemas import record_types
 from schemas.share_rules import share_rules
 from tests.support.decoded_here import decoded_here

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.evaluate.share.share_log import COLUMNS, share_log
-from analytics.evaluate.share.table import evaluate_share
-from analytics.evaluate.share.transitions import forbidden_transitions
+from analytics.evaluate.share.backlog.table import evaluate_share
+from analytics.evaluate.share.state_log.share_log import COLUMNS, share_log
+from analytics.evaluate.share.state_log.transitions import forbidden_transitions
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.decoded_here import decoded_here

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from analytics.evaluate.usage.key_states import KeyStates, Place
-from analytics.evaluate.usage.transaction_ends import TransactionEnds
+from analytics.evaluate.usage.cleaning.transaction_ends import TransactionEnds
+from analytics.evaluate.usage.keys.key_states import KeyStates, Place
 
 if TYPE_CHECKING:
     from tests.support.reference_cleaner import Entry

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.evaluate.usage.log_settings import LogSettings
+from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 from jobs.runs.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.decoded_here import decoded_here

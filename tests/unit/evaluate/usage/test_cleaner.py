@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from analytics.evaluate.usage.cleaner import CleanerSettings, Cleaning, cleaning_of, judged
-from analytics.evaluate.usage.log_files import LogFiles, Segment
+from analytics.evaluate.usage.cleaning.cleaner import CleanerSettings, Cleaning, cleaning_of, judged
+from analytics.evaluate.usage.cleaning.log_files import LogFiles, Segment
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

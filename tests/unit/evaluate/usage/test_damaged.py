@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pytest
 
-from analytics.evaluate.usage.log_settings import LogSettings
+from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 from analytics.evaluate.usage.missing import untold
 from analytics.evaluate.usage.partition_usage import Identity
 from jobs.runs.usage.tables import usage_tables

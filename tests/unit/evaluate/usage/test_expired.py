@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.usage.expired import with_expired
+from analytics.evaluate.usage.groups.expired import with_expired
 from schemas import table
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 from analytics.evaluate.usage.coordinator_load import coordinator_load, placed
 from analytics.evaluate.usage.growth import outlooks, usage_growth
-from analytics.evaluate.usage.log_settings import LogSettings
 from analytics.replay.log.key_homes import home_of
 from schemas import table
 from schemas.usage_rules import usage_rules

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.usage.offset_deletions import offset_deletions
+from analytics.evaluate.usage.groups.offset_deletions import offset_deletions
 from schemas import table
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

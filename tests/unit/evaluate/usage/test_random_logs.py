@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.evaluate.usage.retained import Retained, retained
-from analytics.evaluate.usage.topic_usage import topic_usage
+from analytics.evaluate.usage.cleaning.retained import Retained, retained
+from analytics.evaluate.usage.keys.topic_usage import topic_usage
 from tests.support.reference_cleaner import Entry, cleaned, fates, unchanged
 from tests.unit.evaluate.usage.made_logs import NO_OTHERS, PLACE, states_of
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.usage.log_settings import LogSettings
+from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 from analytics.evaluate.usage.record_growth import (
     HEADER,
     NO_LIMIT,

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.usage.committers import committers
-from analytics.evaluate.usage.key_states import KeyStates
-from analytics.evaluate.usage.log_settings import LogSettings
-from analytics.evaluate.usage.one_shot_groups import one_shot_groups, pattern_of
+from analytics.evaluate.usage.cleaning.log_settings import LogSettings
+from analytics.evaluate.usage.cleaning.transaction_ends import TransactionEnds
+from analytics.evaluate.usage.groups.one_shot_groups import one_shot_groups, pattern_of
+from analytics.evaluate.usage.keys.committers import committers
+from analytics.evaluate.usage.keys.key_states import KeyStates
 from analytics.evaluate.usage.size_limits import size_limits
-from analytics.evaluate.usage.transaction_ends import TransactionEnds
 from schemas import table
 from schemas.usage_rules import usage_rules
 from tests.support.reference_cleaner import Entry

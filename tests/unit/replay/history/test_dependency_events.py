@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from analytics.replay.history.dependency_events import (
+from analytics.replay.history.events.dependency_events import (
     config_events,
     coordinator_events,
     told_of_settings,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.history.group_history import faults_of
+from analytics.replay.history.groups.group_history import faults_of
 from analytics.replay.log.rules import replay_rules
 from schemas.load_faults import load_faults as known_faults
 from tests.support.decoded_frames import frame_of

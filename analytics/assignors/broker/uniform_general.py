@@ -1,0 +1,133 @@
+"""`server-uniform` with different subscriptions (`UniformHeterogeneousAssignmentBuilder`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.assignors.broker.load_ladder import LoadLadder
+from analytics.assignors.group import Assignment, Group, Member, subscribers_of
+
+_PASSES = 16
+"""Kafka's bound: chains of overlapping subscriptions may stay uneven after that."""
+
+_NOBODY = -1
+
+
+def balance_topics(
+    group: Group, members: Sequence[Member], owned: Mapping[str, Mapping[str, Sequence[int]]]
+) -> Assignment:
+    """Return an assignment that is even among the subscribers of each topic.
+
+    Args:
+        group: The group; every subscribed topic is known.
+        members: Its members in the order Kafka walks them.
+        owned: Member id to topic to partitions that it owns and still wants.
+    """
+    balancing = _Balancing(group, members, owned)
+    balancing.give_out()
+    balancing.even_out()
+    assignment: Assignment = {member.id: {} for member in group.members}
+    for topic in sorted(balancing.owners):
+        for partition, number in enumerate(balancing.owners[topic].tolist()):
+            assignment[members[number].id].setdefault(topic, []).append(partition)
+    return assignment
+
+
+class _Balancing:
+    """Owner of each partition, as the number of the member, and the size of each member."""
+
+    def __init__(
+        self,
+        group: Group,
+        members: Sequence[Member],
+        owned: Mapping[str, Mapping[str, Sequence[int]]],
+    ) -> None:
+        self.subscribers = {
+            topic: np.array(places, np.int64) for topic, places in subscribers_of(members).items()
+        }
+        self.owners = {
+            topic: np.full(group.topics[topic], _NOBODY, np.int64) for topic in self.subscribers
+        }
+        self.sizes = np.zeros(len(members), np.int64)
+        for number, member in enumerate(members):
+            for topic, partitions in owned[member.id].items():
+                self.owners[topic][list(partitions)] = number
+                self.sizes[number] += len(partitions)
+        ids = group.ids_of_topics()
+        # Topics with the most partitions for each subscriber first: the others can make up.
+        self.topics = sorted(
+            self.subscribers,
+            key=lambda topic: (
+                -group.topics[topic] / len(self.subscribers[topic]),
+                len(self.subscribers[topic]),
+                ids[topic],
+            ),
+        )
+
+    def give_out(self) -> None:
+        """Give partitions without owner to the subscribers with the fewest, topic by topic."""
+        for topic in self.topics:
+            owners = self.owners[topic]
+            free = np.flatnonzero(owners == _NOBODY)
+            if free.size:
+                ladder = LoadLadder(self.sizes, self.subscribers[topic])
+                for partition in free.tolist():
+                    owners[partition] = taker = ladder.next_least()
+                    self.sizes[taker] += 1
+
+    def even_out(self) -> None:
+        """Go round until no topic has changed since the last one that did, or 16 times."""
+        topics = [topic for topic in self.topics if len(self.subscribers[topic]) > 1]
+        unchanged = -1
+        for topic in topics * _PASSES:
+            unchanged = 0 if self._even_out_topic(topic) else unchanged + 1
+            if unchanged >= len(topics) - 1:
+                return
+
+    def _even_out_topic(self, topic: str) -> bool:
+        """Move partitions of one topic from the largest to the smallest of its subscribers."""
+        subscribers = self.subscribers[topic]
+        sizes = self.sizes[subscribers]
+        if sizes.max() - sizes.min() <= 1:
+            return False
+        owners = self.owners[topic]
+        if not owners.size:
+            return False
+        ladder = LoadLadder(self.sizes, subscribers)
+        given_up = _PartitionsToGive(owners)
+        moved = False
+        while not ladder.is_level():
+            giver = ladder.next_most(given_up.has)
+            if giver is None:
+                break
+            partition = given_up.take(giver)
+            taker = ladder.next_least()
+            if ladder.is_level():
+                break
+            owners[partition] = taker
+            self.sizes[giver] -= 1
+            self.sizes[taker] += 1
+            moved = True
+        return moved
+
+
+class _PartitionsToGive:
+    """What each owner of a topic's partitions can give up, the highest partition first."""
+
+    def __init__(self, owners: NDArray[np.int64]) -> None:
+        order = np.argsort(owners, kind="stable")
+        members, starts = np.unique(owners[order], return_index=True)
+        parts = np.split(order, starts[1:])
+        self._left = {
+            member: part.tolist() for member, part in zip(members.tolist(), parts, strict=True)
+        }
+
+    def has(self, member: int) -> bool:
+        return bool(self._left.get(member))
+
+    def take(self, member: int) -> int:
+        partition: int = self._left[member].pop()
+        return partition

@@ -1,0 +1,1 @@
+"""Raw records of a chunk to Arrow batches, one per table."""

@@ -1,0 +1,291 @@
+"""One chunk of raw records to Arrow batches, one per table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.decode.records.control_markers import decode_control
+from analytics.decode.records.failures import Failures
+from analytics.decode.records.frames import Frames, read_frames
+from analytics.decode.records.tables import (
+    Origin,
+    decoded_schema,
+    labels,
+    surroundings,
+    table_of,
+)
+from analytics.decode.records.undecoded import undecoded_damages, undecoded_records
+from analytics.decode.records.values import (
+    Piece,
+    in_order,
+    read_values,
+    text_failures,
+    unknown_tags_array,
+)
+from analytics.decode.selection import Selection
+from analytics.wire.arrow import invalid_rows, struct_array, struct_type
+from analytics.wire.columns import Column, Group, counted, distinct, take
+from analytics.wire.cursor import ByteBuffer, Cursor
+from analytics.wire.decoder import key_reader
+from analytics.wire.failure import Reason
+from schemas import record_types
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.decode.records.row_buffer import Carried
+    from analytics.dump.batches.damage import Damage
+    from analytics.dump.records.raw_records import RawRecords
+    from schemas.model import RecordType
+
+CONTROL_TABLE = "control_markers"
+UNDECODED_TABLE = "undecoded"
+DECODED = "decoded"
+_FILTERED = "filtered"
+EVERYTHING = Selection()
+_NO_ROWS = np.zeros(0, np.int64)
+
+
+class RecordKind(NamedTuple):
+    """What the manifest counts records by; version -1 is a tombstone."""
+
+    record_type: int
+    version: int
+    layout: str | None
+
+
+@dataclass
+class Decoded:
+    """Arrow batches by table, and where every record went.
+
+    ``record_bytes`` are those of the records, uncompressed, by `DECODED`, `CONTROL_TABLE`,
+    `UNDECODED_TABLE` or the rule that left them out.
+    """
+
+    batches: dict[str, pa.RecordBatch] = field(default_factory=dict)
+    kinds: Counter[RecordKind] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    undecoded: Counter[str] = field(default_factory=Counter)
+    record_bytes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, table: str, batch: pa.RecordBatch) -> None:
+        """Keep a batch that has rows."""
+        if batch.num_rows:
+            self.batches[table] = batch
+
+
+def decode_chunk(
+    records: RawRecords,
+    damages: Sequence[Damage],
+    origin: Origin,
+    selection: Selection = EVERYTHING,
+    tables: frozenset[str] | None = None,
+    refused: Failures | None = None,
+    carried: Carried | None = None,
+) -> Decoded:
+    """Decode raw records of one partition; every record ends in one table or under one rule.
+
+    ``tables`` names the tables that are wanted, None all of them; records of the others are
+    counted under ``filtered``. ``refused`` are records that are not decoded but kept among the
+    undecoded: those that contradict another one of the same offset, say. ``carried``, where given,
+    takes the records of tables that there are few of; whoever gives it has them decoded later.
+    """
+    decoder = _ChunkDecoder(records, origin, selection, tables, carried)
+    return decoder.decode(damages, refused)
+
+
+class _ChunkDecoder:
+    def __init__(
+        self,
+        records: RawRecords,
+        origin: Origin,
+        selection: Selection,
+        tables: frozenset[str] | None,
+        carried: Carried | None,
+    ) -> None:
+        self.records = records
+        self.origin = origin
+        self.selection = selection
+        self.tables = tables
+        self.carried = carried
+        self.buffer = ByteBuffer(records.data)
+        self.decoded = Decoded()
+        self.failures = Failures()
+
+    def decode(self, damages: Sequence[Damage], refused: Failures | None) -> Decoded:
+        self._data(self._data_rows(refused))
+        for rows, reason in zip(self.failures.rows, self.failures.reasons, strict=True):
+            self.decoded.undecoded[reason] += rows.size
+            self._weigh(UNDECODED_TABLE, rows)
+        batches: list[pa.RecordBatch] = []
+        if self.failures.count:
+            batches.append(undecoded_records(self.records, self.failures, self.buffer, self.origin))
+        if damages:
+            batches.append(undecoded_damages(damages, self.origin))
+        if batches:
+            self._keep(UNDECODED_TABLE, pa.concat_batches(batches))
+        return self.decoded
+
+    def _data_rows(self, refused: Failures | None) -> NDArray[np.int64]:
+        """Decode control records and note what is refused; return the rows of all others."""
+        is_control = self.records.batches.is_control
+        if refused is None and not is_control.any():
+            return np.arange(len(self.records))
+        control = is_control[self.records.batch]
+        if control.any():
+            self._control(np.flatnonzero(control))
+        data = ~control
+        if refused is not None:
+            data[np.concatenate([_NO_ROWS, *refused.rows])] = False
+            self.failures.extend(refused)
+        return np.flatnonzero(data)
+
+    def _keep(self, table: str, batch: pa.RecordBatch) -> None:
+        if self.tables is None or table in self.tables:
+            self.decoded.add(table, batch)
+        else:
+            self.decoded.left_out[_FILTERED] += batch.num_rows
+
+    def _weigh(self, fate: str, rows: NDArray[np.int64]) -> None:
+        self.decoded.record_bytes[fate] += int(self.records.record_bytes[rows].sum(dtype=np.int64))
+
+    def _control(self, rows: NDArray[np.int64]) -> None:
+        batch, failures = decode_control(self.records, rows, self.buffer, self.origin)
+        self.failures.extend(failures)
+        failed = np.concatenate([_NO_ROWS, *failures.rows])
+        self._weigh(CONTROL_TABLE, np.setdiff1d(rows, failed, assume_unique=True))
+        self._keep(CONTROL_TABLE, batch)
+
+    def _data(self, rows: NDArray[np.int64]) -> None:
+        frames, failures = read_frames(self.origin.topic, self.records, rows, self.buffer)
+        self.failures.extend(failures)
+        kinds = record_types(self.origin.topic)
+        by_table: dict[str, list[int]] = {}
+        numbers_here = distinct(frames.record_type)
+        for number in numbers_here:
+            kind = kinds.get(number)
+            if kind is None:
+                unknown = frames.row[frames.record_type == number]
+                self.failures.add(unknown, Reason.UNKNOWN_RECORD_TYPE, f"record type {number}")
+            elif kind.read != "decode":
+                rule, here = f"unselected_type:{number}", frames.row[frames.record_type == number]
+                self.decoded.left_out[rule] += here.size
+                self._weigh(rule, here)
+            else:
+                by_table.setdefault(kind.table, []).append(number)
+        for numbers in by_table.values():
+            kind = kinds[numbers[0]]
+            ours = frames
+            if len(numbers) < len(numbers_here):
+                masks = [frames.record_type == number for number in numbers]
+                ours = frames.take(np.flatnonzero(np.logical_or.reduce(masks)))
+            if self.tables is not None and kind.table not in self.tables:
+                self.decoded.left_out[_FILTERED] += ours.row.size
+                self._weigh(_FILTERED, ours.row)
+            elif self.carried is not None and self.carried.takes(kind.table, ours.row.size):
+                self.carried.add(kind.table, self.records, ours.row)
+            else:
+                self._record_type(kind, ours)
+
+    def _record_type(self, kind: RecordType, frames: Frames) -> None:
+        key: Column | None = None
+        if kind.key.fields:
+            frames, key = self._keys(kind, frames)
+        pieces, failures = read_values(kind, frames, self.buffer)
+        self.failures.extend(failures)
+        if not pieces:
+            return
+        place, value = in_order(pieces)
+        if key is not None:
+            key = take(key, place) if place.size < frames.row.size else key
+        layout = _layouts(frames.row.size, pieces)[place]
+        frames = frames.take(place)
+        columns = self._columns(kind, frames, layout)
+        columns["unknown_tags"] = unknown_tags_array(pieces, place, self.buffer)
+        try:
+            arrays = _struct_columns(kind, key, value)
+        except pa.ArrowInvalid:
+            good = self._without_bad_text(kind, frames.row, key, value)
+            key = None if key is None else take(key, good)
+            arrays = _struct_columns(kind, key, take(value, good))
+            columns = {name: column.take(pa.array(good)) for name, column in columns.items()}
+            frames, layout = frames.take(good), layout[good]
+        self._count(kind, frames, layout)
+        self._weigh(DECODED, frames.row)
+        self._keep(kind.table, table_of(decoded_schema(kind), columns | arrays, self.origin))
+
+    def _keys(self, kind: RecordType, frames: Frames) -> tuple[Frames, Column]:
+        cursor = Cursor.over(self.buffer, frames.key_start, frames.key_length)
+        key: Column = key_reader(kind.name).read(cursor)
+        cursor.require_exhausted(Reason.TRAILING_BYTES, "key")
+        self.failures.add_journal(cursor, frames.row, kind.name)
+        living = np.flatnonzero(~cursor.dead)
+        if living.size < frames.row.size:
+            frames, key = frames.take(living), take(key, living)
+        if self.selection.is_everything:
+            return frames, key
+        broken = invalid_rows(key, struct_type(kind.key))
+        self.failures.add(frames.row[broken], Reason.INVALID_UTF8, f"{kind.name}: key")
+        readable = np.flatnonzero(~broken)
+        frames, key = frames.take(readable), take(key, readable)
+        wanted = self.selection.wanted(key) if isinstance(key, Group) else ~broken
+        self.decoded.left_out[_FILTERED] += int((~wanted).sum())
+        self._weigh(_FILTERED, frames.row[~wanted])
+        chosen = np.flatnonzero(wanted)
+        return frames.take(chosen), take(key, chosen)
+
+    def _without_bad_text(
+        self, kind: RecordType, rows: NDArray[np.int64], key: Column | None, value: Column
+    ) -> NDArray[np.int64]:
+        bad_value = text_failures(kind, value)
+        bad_key = (
+            np.zeros_like(bad_value) if key is None else invalid_rows(key, struct_type(kind.key))
+        )
+        self.failures.add(rows[bad_key], Reason.INVALID_UTF8, f"{kind.name}: key")
+        self.failures.add(rows[bad_value & ~bad_key], Reason.INVALID_UTF8, f"{kind.name}: value")
+        return np.flatnonzero(~(bad_key | bad_value))
+
+    def _columns(
+        self, kind: RecordType, frames: Frames, layout: NDArray[np.int64]
+    ) -> dict[str, pa.Array]:
+        version = frames.version.astype(np.int16)
+        return surroundings(self.records, frames.row, self.origin) | {
+            "record_type": pa.array(frames.record_type.astype(np.int16)),
+            "value_version": pa.array(version, mask=frames.tombstone),
+            "value_layout": labels(layout, list(kind.layouts)),
+            "is_tombstone": pa.array(frames.tombstone),
+        }
+
+    def _count(self, kind: RecordType, frames: Frames, layout: NDArray[np.int64]) -> None:
+        how = (frames.version + 1) << 8 | (layout + 1)
+        numbers = distinct(frames.record_type)
+        for number in numbers:
+            here = frames.record_type == number if len(numbers) > 1 else slice(None)
+            for code, count in counted(how[here]):
+                version, index = (code >> 8) - 1, (code & 0xFF) - 1
+                name = kind.layouts[index] if index >= 0 else None
+                self.decoded.kinds[RecordKind(number, version, name)] += count
+
+
+def _layouts(size: int, pieces: list[Piece]) -> NDArray[np.int64]:
+    layout = np.full(size, -1, np.int64)
+    for piece in (each for each in pieces if each.layout >= 0):
+        layout[piece.place] = piece.layout
+    return layout
+
+
+def _struct_columns(kind: RecordType, key: Column | None, value: Column) -> dict[str, pa.Array]:
+    schema = decoded_schema(kind)
+    columns: dict[str, pa.Array] = {}
+    if isinstance(key, Group):
+        columns["key"] = struct_array(key, schema.field("key").type)
+    if kind.value.fields and isinstance(value, Group):
+        columns["value"] = struct_array(value, schema.field("value").type)
+    return columns

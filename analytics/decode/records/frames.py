@@ -1,0 +1,145 @@
+"""Framing: which record type and version each record says it is, and where its fields begin.
+
+``__consumer_offsets``, ``__share_group_state`` and ``__transaction_state`` put an int16 id before
+the key and an int16 version before the value (``CoordinatorRecordSerde``); the metadata log has no
+key and puts three varints before the value (``MetadataRecordSerde``): frame version, id, version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.decode.records.failures import Failures
+from analytics.wire.columns import distinct
+from analytics.wire.cursor import Cursor
+from analytics.wire.failure import Reason
+from analytics.wire.primitives import read_unsigned_varint
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from analytics.dump.records.raw_records import RawRecords
+    from analytics.wire.cursor import ByteBuffer
+
+METADATA_TOPIC = "__cluster_metadata"
+_INT16 = np.dtype(">i2")
+_FRAME_VERSION = 1
+TOMBSTONE = -1
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Records whose framing was understood.
+
+    ``row`` is the index in the raw records; the spans are those of the bodies, behind the id and
+    the version. A tombstone has version -1 and an empty body.
+    """
+
+    row: NDArray[np.int64]
+    record_type: NDArray[np.int64]
+    version: NDArray[np.int64]
+    tombstone: NDArray[np.bool_]
+    key_start: NDArray[np.int64]
+    key_length: NDArray[np.int64]
+    value_start: NDArray[np.int64]
+    value_length: NDArray[np.int64]
+
+    def take(self, index: NDArray[np.int64]) -> Frames:
+        """Some of the records; the index ascends."""
+        if index.size == self.row.size:  # an index names no record twice, in ascending order
+            return self
+        return Frames(
+            self.row[index],
+            self.record_type[index],
+            self.version[index],
+            self.tombstone[index],
+            self.key_start[index],
+            self.key_length[index],
+            self.value_start[index],
+            self.value_length[index],
+        )
+
+
+def read_frames(
+    topic: str, records: RawRecords, rows: NDArray[np.int64], buffer: ByteBuffer
+) -> tuple[Frames, Failures]:
+    """Read the framing of the data records in ``rows``."""
+    if topic == METADATA_TOPIC:
+        return _metadata_frames(records, rows, buffer)
+    return _coordinator_frames(records, rows, buffer)
+
+
+def _coordinator_frames(
+    records: RawRecords, rows: NDArray[np.int64], buffer: ByteBuffer
+) -> tuple[Frames, Failures]:
+    failures = Failures()
+    key, value = records.key, records.value
+    if rows.size < len(records):
+        key, value = key.take(rows), value.take(rows)
+    key_start, key_length = key.start, key.length
+    value_start, value_length = value.start, value.length
+    typed = key_length >= _INT16.itemsize
+    if not typed.all():
+        failures.add(rows[key_length < 0], Reason.NULL_KEY, "")
+        failures.add(rows[~typed & (key_length >= 0)], Reason.TRUNCATED, "key: record type")
+        key_start = np.where(typed, key_start, 0)
+    record_type = buffer.gather(_INT16, key_start).astype(np.int64)
+    tombstone = value_length < 0
+    versioned = value_length >= _INT16.itemsize
+    good = typed
+    if not versioned.all():
+        cut = typed & ~versioned & ~tombstone
+        for number in distinct(record_type[cut]):
+            broken = rows[cut & (record_type == number)]
+            failures.add(broken, Reason.TRUNCATED, f"record type {number}: version")
+        value_start = np.where(versioned, value_start, 0)
+        good = typed & ~cut
+    version = buffer.gather(_INT16, value_start).astype(np.int64)
+    value_length = value_length - _INT16.itemsize
+    if tombstone.any():
+        version[tombstone] = TOMBSTONE
+        value_length[tombstone] = 0
+    frames = Frames(
+        rows,
+        record_type,
+        version,
+        tombstone,
+        key_start + _INT16.itemsize,
+        key_length - _INT16.itemsize,
+        value_start + _INT16.itemsize,
+        value_length,
+    )
+    return (frames if good.all() else frames.take(np.flatnonzero(good))), failures
+
+
+def _metadata_frames(
+    records: RawRecords, rows: NDArray[np.int64], buffer: ByteBuffer
+) -> tuple[Frames, Failures]:
+    failures = Failures()
+    start, length = records.value.start[rows], records.value.length[rows]
+    null = length < 0
+    failures.add(rows[null], Reason.NULL_VALUE, "")
+    cursor = Cursor.over(buffer, start, np.maximum(length, 0))
+    cursor.fail(null, Reason.NULL_VALUE, "")
+    frame_version = read_unsigned_varint(cursor, "frame version")
+    other = (frame_version != _FRAME_VERSION) & ~cursor.dead
+    cursor.fail(other, Reason.UNKNOWN_FRAME_VERSION, "frame version")
+    record_type = read_unsigned_varint(cursor, "record type")
+    version = read_unsigned_varint(cursor, "version")
+    failures.add_journal(cursor, np.where(null, -1, rows), "frame")
+    good = np.flatnonzero(~cursor.dead)
+    empty = np.zeros(good.size, np.int64)
+    frames = Frames(
+        rows[good],
+        record_type[good],
+        version[good],
+        np.zeros(good.size, np.bool_),
+        empty,
+        empty,
+        cursor.position[good],
+        cursor.remaining[good],
+    )
+    return frames, failures

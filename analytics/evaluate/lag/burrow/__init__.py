@@ -1,0 +1,1 @@
+"""Burrow's verdicts on partitions, by the commits that it would remember."""

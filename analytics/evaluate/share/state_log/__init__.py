@@ -1,0 +1,1 @@
+"""The log of share state: what each record says, contradicts, and leaves to delete."""

@@ -1,0 +1,1 @@
+"""What Kafka's cleaner has left to do in a log, and whether it keeps up."""

@@ -1,0 +1,1 @@
+"""Groups and offsets that a person may want to delete."""

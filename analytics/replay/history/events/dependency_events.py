@@ -1,0 +1,174 @@
+"""Events that befell what a group depends on: its coordinator, its topics, its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from analytics.replay.history.events.event_frames import (
+    METADATA,
+    OFFSETS,
+    event_rows,
+    with_word,
+    words,
+)
+from analytics.replay.log.meanings import word
+from analytics.replay.metadata.configs import OTHER, RESOURCES, harmless_name
+
+if TYPE_CHECKING:
+    from analytics.replay.metadata.metadata_log import MetadataLog
+
+_PLACE = ("since", "metadata_offset", "position")
+_HOME = "coordinator_partition"
+
+
+def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.DataFrame:
+    """Return coordinator_changed.
+
+    Args:
+        seen: `GROUP_KEY` and `seen_at`: from which offset on there is something of the group.
+        coordinators: Of `coordinator_epochs`.
+    """
+    led = (
+        coordinators.filter(pl.col("topic") == OFFSETS)
+        .sort("partition", "leader_epoch")
+        .with_columns(pl.col("leader").shift(1).over("partition").alias("led_before"))
+        .filter(pl.int_range(pl.len()).over("partition") > 0)
+        .rename({"partition": _HOME, "from_offset": "record_offset", "from_timestamp": "at"})
+        .unnest("place")
+    )
+    groups = seen.group_by(_HOME, "group_id").agg(pl.col("seen_at").min())
+    rows = groups.join(led, on=_HOME).filter(pl.col("record_offset") > pl.col("seen_at"))
+    detail = words(
+        with_word("broker ", pl.col("leader")),
+        with_word("before it broker ", pl.col("led_before")),
+        pl.when("unclean").then(pl.lit("unclean election")),
+        between="; ",
+    )
+    told = rows.with_columns(
+        pl.lit("coordinator_changed").alias("event"),
+        with_word("leader epoch ", pl.col("leader_epoch")).alias("subject"),
+        detail.alias("detail"),
+    )
+    return event_rows(told, OFFSETS)
+
+
+def told_of_topics(log: MetadataLog) -> pl.DataFrame:
+    """Return what `topic_changes` takes of a metadata log."""
+    records = (
+        (log.told("topic_record"), "topic_created"),
+        (log.told("remove_topic_record"), "topic_deleted"),
+        (log.visible("partition_record"), None),
+    )
+    return pl.concat(
+        frame.select(
+            pl.col("value").struct.field("topic_id"),
+            pl.lit(event, pl.String).alias("event"),
+            *_PLACE,
+        )
+        for frame, event in records
+    )
+
+
+def told_of_settings(log: MetadataLog) -> pl.DataFrame:
+    """Return what `config_events` takes of a metadata log."""
+    value = pl.col("value").struct
+    return log.told("config_record").select(
+        value.field("resource_type"),
+        value.field("resource_name").alias("resource"),
+        value.field("name"),
+        value.field("value"),
+        *_PLACE,
+    )
+
+
+def topic_changes(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Return what the metadata log tells of topics: created, deleted, grown.
+
+    Args:
+        said: Records of topics and partitions: `topic_id`, `event` (null for a partition), `since`,
+            `metadata_offset` and `position`.
+        names: `topic_id` and `topic`, of the table `topics`.
+
+    Returns:
+        `topic`, `topic_id`, `event`, `partitions` (after it; null where it is not about them),
+        `since`, `metadata_offset`, `position`.
+    """
+    of_partition = pl.col("event").is_null()
+    born = said.filter(of_partition).sort("metadata_offset", nulls_last=False, maintain_order=True)
+    grown = (
+        born.group_by("topic_id", "since", maintain_order=True)
+        .agg(
+            pl.col("metadata_offset", "position")
+            .filter(pl.col("metadata_offset").is_not_null())
+            .first(),
+            pl.len().cast(pl.Int64).alias("partitions"),
+        )
+        .sort("topic_id", "metadata_offset", nulls_last=False)
+        .with_columns(
+            pl.col("partitions").cum_sum().over("topic_id"),
+            pl.int_range(pl.len()).over("topic_id").alias("nth"),
+            pl.lit("topic_grown").alias("event"),
+        )
+        .filter(pl.col("nth") > 0)
+        .drop("nth")
+    )
+    told = pl.concat([said.filter(~of_partition), grown], how="diagonal")
+    placed = told.filter(pl.col("metadata_offset").is_not_null())
+    return placed.join(names, on="topic_id")
+
+
+def topic_events(uses: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Return topic_created, topic_deleted and topic_grown.
+
+    Args:
+        uses: `group_id` and `topic`, each pair once: what groups commit for or are assigned.
+        changes: Of `topic_changes`.
+    """
+    detail = words(
+        with_word("id ", pl.col("topic_id")),
+        with_word("", pl.col("partitions"), " partitions"),
+        between="; ",
+    )
+    rows = uses.join(changes, on="topic").with_columns(
+        pl.col("topic").alias("subject"), detail.alias("detail")
+    )
+    return _of_metadata(rows)
+
+
+def config_events(uses: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+    """Return config_changed of groups and of the topics that they use.
+
+    Args:
+        uses: `group_id` and `topic` (null where only the group is known).
+        said: Of config records: `resource_type` (as stored), `resource`, `name`, `value`, `since`,
+            `metadata_offset` and `position`.
+    """
+    kept = said.with_columns(word(pl.col("resource_type"), RESOURCES, OTHER))
+    of_topics = uses.filter(pl.col("topic").is_not_null()).select(
+        "group_id", pl.lit("topic").alias("resource_type"), pl.col("topic").alias("resource")
+    )
+    of_groups = uses.select(
+        "group_id", pl.lit("group").alias("resource_type"), pl.col("group_id").alias("resource")
+    )
+    concerned = pl.concat([of_topics, of_groups]).unique()
+    shown = (
+        pl.when(pl.col("value").is_null())
+        .then(pl.lit("unset"))
+        .when(harmless_name())
+        .then(with_word("set to ", pl.col("value")))
+        .otherwise(pl.lit("changed, its value withheld"))
+    )
+    rows = concerned.join(kept, on=("resource_type", "resource")).with_columns(
+        pl.lit("config_changed").alias("event"),
+        words(pl.col("resource_type"), " ", pl.col("resource")).alias("subject"),
+        words(pl.col("name"), " ", shown).alias("detail"),
+    )
+    return _of_metadata(rows)
+
+
+def _of_metadata(rows: pl.DataFrame) -> pl.DataFrame:
+    told = rows.rename({"since": "at", "metadata_offset": "record_offset"})
+    placed = told.with_columns(pl.lit(0, pl.Int32).alias(_HOME)).unnest("position")
+    return event_rows(placed, METADATA)

@@ -1,0 +1,1 @@
+"""The history of groups: epochs, who was a member, who owned what."""

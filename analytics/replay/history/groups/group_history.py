@@ -1,0 +1,105 @@
+"""What the records of whole groups tell of their past: every table that follows them one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from analytics.replay.contract_frame import contract_schema
+from analytics.replay.history.events.group_life_events import group_life_events, member_events
+from analytics.replay.history.groups.assignment_history import assignment_history
+from analytics.replay.history.groups.assignment_intervals import assignment_intervals, held_items
+from analytics.replay.history.groups.group_epochs import group_epochs
+from analytics.replay.history.groups.group_incarnations import group_incarnations
+from analytics.replay.history.groups.load_faults import TOPICS, load_faults
+from analytics.replay.history.groups.membership_changes import membership_changes
+from analytics.replay.history.groups.ownership import (
+    MOMENTS,
+    OWNERS,
+    group_moments,
+    owners,
+    source_topics,
+)
+from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.record_position import IN_DUMP
+from analytics.replay.log.rules import ReplayRules
+
+Frames = Mapping[str, pl.DataFrame]
+_OF_UNDECODED: Final = ("topic", "offset", "timestamp", "reason", "detail", *IN_DUMP)
+
+OF_GROUPS: Mapping[str, pl.Schema] = {
+    **{
+        name: contract_schema(name)
+        for name in ("group_epochs", "membership_changes", "assignment_history")
+    },
+    "events": contract_schema("group_events"),
+    "moments": MOMENTS,
+    "owners": OWNERS,
+}
+"""What `group_history` makes."""
+
+
+def group_history(
+    rows: Frames, names: pl.DataFrame, rules: ReplayRules, coverage: Coverage
+) -> dict[str, pl.DataFrame]:
+    """Return the tables `group_epochs`, `membership_changes` and `assignment_history`, and more.
+
+    Args:
+        rows: All of some groups: `log` of `coordinator_log`, `commits` (`GROUP_KEY` and `offset` of
+            those that are no tombstones, at least of groups that are not classic only) and
+            `topologies` (`GROUP_KEY` and `subtopologies`).
+        names: Of topics: `topic_id` and `name`, each id once.
+        rules: Of the release.
+        coverage: What the dump holds.
+
+    Returns:
+        `OF_GROUPS`: `events` are those of groups and their members, `moments` of `group_moments`,
+        `owners` of `owners`.
+    """
+    steps = _steps(rows, rules)
+    held = held_items(steps, names)
+    intervals = assignment_intervals(steps, held)
+    epochs = group_epochs(steps, intervals, rules, coverage)
+    changes = membership_changes(intervals, epochs, coverage)
+    events = [group_life_events(steps, epochs, coverage), member_events(changes)]
+    return {
+        "group_epochs": epochs,
+        "membership_changes": changes,
+        "assignment_history": assignment_history(intervals, coverage),
+        "events": pl.concat(events),
+        "moments": group_moments(steps, intervals),
+        "owners": owners(steps, held, source_topics(rows["topologies"])),
+    }
+
+
+def intervals_of(rows: Frames, names: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+    """Return what members held, of `assignment_intervals`; takes what `group_history` does."""
+    steps = _steps(rows, rules)
+    return assignment_intervals(steps, held_items(steps, names))
+
+
+def faults_of(rows: Frames, decoded: Frames, rules: ReplayRules) -> pl.DataFrame:
+    """Return the table `load_faults`.
+
+    Args:
+        rows: As `group_history` takes them.
+        decoded: Has `undecoded`.
+        rules: Of the release.
+    """
+    undecoded = (
+        decoded["undecoded"]
+        .filter(pl.col("topic").is_in(TOPICS))
+        .select(
+            pl.col("partition").alias("coordinator_partition"),
+            pl.lit(None, pl.String).alias("group_id"),
+            *_OF_UNDECODED,
+        )
+    )
+    return load_faults(_steps(rows, rules), rows["commits"], undecoded, rules)
+
+
+def _steps(rows: Frames, rules: ReplayRules) -> pl.DataFrame:
+    commits = rows["commits"] if rules.groups_end_by_tombstones else None
+    return group_incarnations(rows["log"], commits, rules.initial_epoch)

@@ -1,0 +1,138 @@
+"""To which life of its group a record belongs, and which epoch was in force when it was written.
+
+A life of a group id goes from the first record of a type to the group's tombstone, or to the first
+record of another type; a tombstone that takes over a simple group is such a first record. Records
+are written in one batch with the epoch they bring about: what makes a new epoch necessary (a
+member's record, its tombstones) stands before the epoch's own record, what follows from it
+(targets, current assignments) behind.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP, MEMBER, TARGET
+from analytics.replay.history.groups.group_conversions import with_conversions
+from analytics.replay.history.neighbours import (
+    FIRST,
+    ROW,
+    at,
+    in_order,
+    last_before,
+    last_up_to,
+    next_after,
+    so_far,
+)
+
+_END = "end"
+
+
+def group_incarnations(
+    log: pl.DataFrame, commits: pl.DataFrame | None, initial_epoch: int = 0
+) -> pl.DataFrame:
+    """Add to each record about a group where it belongs.
+
+    Args:
+        log: Of `coordinator_log`, all records of some groups.
+        commits: As `with_conversions` takes them.
+        initial_epoch: Of a group that no record of its own tells of yet.
+
+    Returns:
+        The records `in_order`, with `takes_over`, `life` (int, from 1; 0 before the first record of
+        a life), `starts` and `ends` (boolean: a life), `epoch_no` (int: the group's how-manieth
+        epoch), `epoch_at` (int: generation or group epoch; both null where no record tells),
+        `epoch_by` (int: `epoch_at`, else the first one known after it), `is_epoch` (boolean: begins
+        or repeats an epoch), `ending` (the row of the record that ended the life, null while it
+        lasts), `is_closing` (boolean: written together with that end), `about` filled in from the
+        member's other records.
+    """
+    converted = with_conversions(in_order(log), commits)
+    numbered = _with_epoch_numbers(_with_lives(converted, initial_epoch))
+    return _with_about(_with_ends(numbered))
+
+
+def _with_lives(log: pl.DataFrame, initial_epoch: int) -> pl.DataFrame:
+    family, takes = pl.col("family"), pl.col("takes_over").is_not_null()
+    births = pl.col("creates") & ~pl.col("is_tombstone")
+    removals = (pl.col("role") == GROUP) & pl.col("is_tombstone")
+    begins = takes & (pl.col("role") != GROUP)
+    label = pl.when(births | begins).then(family).when(removals).then(pl.lit(_END))
+    before = pl.col("label_before")
+    after_end = before.is_null() | (before == _END)
+    of_it = (family == CLASSIC) | (before == family)
+    return (
+        log.with_columns(label.alias("label"))
+        .with_columns(at(last_before(pl.col("label").is_not_null()), "label").alias("label_before"))
+        .with_columns(
+            (begins | (births & (after_end | (before != family)))).alias("starts"),
+            (removals & (takes | (~after_end & of_it))).alias("ends"),
+            pl.when(begins).then(pl.lit(initial_epoch, pl.Int32)).otherwise("epoch").alias("epoch"),
+        )
+        .with_columns(so_far(pl.col("starts")).alias("life"))
+        .drop("label", "label_before")
+    )
+
+
+def _with_epoch_numbers(lived: pl.DataFrame) -> pl.DataFrame:
+    of_group = pl.col("role") == GROUP
+    takes_over = pl.col("takes_over").is_not_null()
+    is_epoch = (of_group & ~pl.col("is_tombstone")) | (takes_over & ~of_group)
+    same = (at("before", "life") == pl.col("life")) & (at("before", "epoch") == pl.col("epoch"))
+    is_new = pl.col("is_epoch") & ~same.fill_null(value=False)
+    return (
+        lived.with_columns(is_epoch.alias("is_epoch"))
+        .with_columns(last_before(pl.col("is_epoch")).alias("before"))
+        .with_columns(so_far(is_new).alias("number"))
+        .drop("before")
+    )
+
+
+def _with_ends(numbered: pl.DataFrame) -> pl.DataFrame:
+    ends, starts, life = pl.col("ends"), pl.col("starts"), pl.col("life")
+    # A life that has no end of its own ends where the next one starts.
+    closes = pl.when(ends).then(life).when(starts).then(life - 1)
+    marked = numbered.with_columns(
+        closes.alias("closes"),
+        next_after(ends | starts).alias("next_mark"),
+        next_after(pl.col("is_epoch")).alias("next_epoch"),
+        last_up_to(pl.col("is_epoch")).alias("in_force"),
+    )
+    ended_later = at("next_mark", "closes") == life
+    ending = pl.when(ends).then(ROW).when(ended_later).then("next_mark")
+    followed = at("next_epoch", "life") == life
+    at_once = followed & (at("next_epoch", "batch") == pl.col("batch")) & _brings_an_epoch()
+    known = at("in_force", "life") == life
+    told = pl.when(at_once).then("next_epoch").when(known).then("in_force")
+    return (
+        marked.with_columns(
+            ending.alias("ending"),
+            told.alias("told_at"),
+            pl.when(followed).then("next_epoch").alias("told_later"),
+        )
+        .with_columns(pl.coalesce("told_at", "told_later").alias("told_by"))
+        .with_columns(
+            at("ending", "batch").eq_missing(pl.col("batch")).alias("is_closing"),
+            at("told_by", "number").alias("epoch_no"),
+            at("told_at", "epoch").alias("epoch_at"),
+            at("told_by", "epoch").alias("epoch_by"),
+        )
+        .drop("closes", "next_mark", "next_epoch", "in_force", "number")
+        .drop("told_at", "told_later", "told_by")
+    )
+
+
+def _brings_an_epoch() -> pl.Expr:
+    leaves = pl.col("is_tombstone") & pl.col("role").is_in([CURRENT, TARGET])
+    return (pl.col("role") == MEMBER) | leaves
+
+
+def _with_about(placed: pl.DataFrame) -> pl.DataFrame:
+    member = (FIRST, "member_id")
+    tells = pl.when(pl.col("about").is_not_null()).then(ROW)
+    # A record that was written again later may be all that compaction left of the member.
+    known = pl.coalesce(tells.forward_fill().over(member), tells.min().over(member))
+    return (
+        placed.with_columns(known.alias("told_in"))
+        .with_columns(at("told_in", "about").alias("about"))
+        .drop("told_in")
+    )

@@ -1,0 +1,275 @@
+"""The table `load_faults`: records for which a coordinator refuses to load their partition.
+
+A coordinator that takes a partition over replays its log, and gives up at the first record that
+contradicts those before it (``GroupMetadataManager.replay``) or that it cannot read
+(``CoordinatorLoaderImpl``). Compaction can bring that about: it takes the records of a group's life
+one by one, each when a later one has its key.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analytics.replay.contract_frame import contract_frame
+from analytics.replay.groups.group_records import (
+    ASSIGNMENT_EPOCH,
+    CLASSIC,
+    CONSUMER,
+    CURRENT,
+    GROUP,
+    GROUP_KEY,
+    MEMBER,
+    REMOVED_ASSIGNMENT_EPOCH,
+    SHARE,
+    STREAMS,
+    TARGET,
+)
+from analytics.replay.history.events.event_frames import with_word
+from analytics.replay.history.groups.group_conversions import is_simple
+from analytics.replay.history.neighbours import FIRST, ROW, at, last_before
+from analytics.replay.log.rules import ReplayRules
+from schemas.load_faults import load_faults as known_faults
+
+TOPICS = ("__consumer_offsets", "__share_group_state")
+GONE = -1
+"""Epoch of a member whose current assignment was removed (``LEAVE_GROUP_MEMBER_EPOCH``)."""
+_LIFE = (FIRST, "life")
+_MEMBER = (*_LIFE, "member_id")
+_Fault = tuple[str, pl.Expr, pl.Expr]
+"""Word, condition, detail."""
+
+
+def load_faults(
+    steps: pl.DataFrame, commits: pl.DataFrame, undecoded: pl.DataFrame, rules: ReplayRules
+) -> pl.DataFrame:
+    """Return the table `load_faults`.
+
+    Args:
+        steps: Of `group_incarnations`.
+        commits: `GROUP_KEY` and `offset` of commits that are no tombstones.
+        undecoded: What of the internal topics did not decode.
+        rules: Of the release that loads them.
+    """
+    refused = pl.col("topic").is_in(TOPICS) & pl.col("reason").is_in(known_faults().undecoded)
+    unread = undecoded.filter(refused & pl.col("offset").is_not_null()).with_columns(
+        pl.lit(None, pl.String).alias("group_id"),
+        pl.lit(None).alias("record_type"),
+        pl.lit(None).alias("leader_epoch"),
+        pl.col("reason").alias("fault"),
+        pl.lit(value=True).alias("stops_loading"),
+    )
+    found = [_rows(unread)]
+    if rules.group_records == "checked":
+        found.append(_rows(_misfits(steps, commits, rules)))
+    return pl.concat(found)
+
+
+def _rows(faults: pl.DataFrame) -> pl.DataFrame:
+    told = faults.rename({"timestamp": "at", "offset": "record_offset"})
+    return contract_frame(told, "load_faults")
+
+
+def _misfits(steps: pl.DataFrame, commits: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+    """Return the records that do not fit what their group is when they come."""
+    met = _with_commits_met(_with_group_met(steps), commits, rules)
+    fault, detail = _first_of(_faults(rules))
+    return (
+        _with_what_remains(met)
+        .filter(~_is_skipped(rules))
+        .with_columns(fault.alias("fault"), detail.alias("detail"))
+        .filter(pl.col("fault").is_not_null())
+        .with_columns(
+            pl.lit(TOPICS[0]).alias("topic"),
+            (~pl.col("fault").is_in(known_faults().tolerated)).alias("stops_loading"),
+        )
+        .unnest("position")
+    )
+
+
+# --- what a record meets -------------------------------------------------------------------------
+
+
+def _with_group_met(steps: pl.DataFrame) -> pl.DataFrame:
+    """Say which group is there when a record comes.
+
+    Returns:
+        The steps with `met` (its type, null where there is none), `met_simple` (boolean), `own`
+        (boolean: the record is about that group, or makes it) and `since` (bigint: offset of the
+        record that removed the last one, null where none did).
+    """
+    family, gone = pl.col("family"), pl.col("is_tombstone")
+    makes = pl.col("starts") | ((family == CLASSIC) & ~gone)
+    # The classic tombstone removes a group that commits made, too, which is no life of a group.
+    removes = pl.col("ends") | ((family == CLASSIC) & gone)
+    made = pl.when(makes).then(family)
+    met = pl.col("met")
+    return (
+        steps.with_columns(
+            last_before(makes | removes).alias("mark"),
+            made.alias("made"),
+            (makes & is_simple()).alias("made_simple"),
+        )
+        .with_columns(
+            at("mark", "made").alias("met"),
+            at("mark", "made_simple").fill_null(value=False).alias("met_simple"),
+            at("mark", "offset").alias("since"),
+        )
+        .with_columns(
+            (pl.col("starts") | (met == family).fill_null(value=False)).alias("own"),
+            pl.when(met.is_null()).then("since").alias("since"),
+        )
+        .drop("mark", "made", "made_simple")
+    )
+
+
+def _with_commits_met(met: pl.DataFrame, commits: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+    """Say where a record meets a group that commits made, and that does not give way to it.
+
+    Returns:
+        The steps with `met_commits` (boolean).
+    """
+    firm = [SHARE, STREAMS] if rules.streams_over_simple == "refused" else [SHARE]
+    lonely = met.filter(pl.col("met").is_null() & pl.col("family").is_in(firm))
+    last = lonely.select(*GROUP_KEY, ROW, "offset", "since").join_asof(
+        commits.select(*GROUP_KEY, pl.col("offset").alias("committed_at")).sort("committed_at"),
+        left_on="offset",
+        right_on="committed_at",
+        by=list(GROUP_KEY),
+        allow_exact_matches=False,
+        check_sortedness=False,
+    )
+    found = last.filter(pl.col("committed_at") > pl.col("since").fill_null(-1))
+    return met.with_columns(pl.col(ROW).is_in(found[ROW].implode()).alias("met_commits"))
+
+
+def _with_what_remains(met: pl.DataFrame) -> pl.DataFrame:
+    """Say what the record's group and member have when it comes.
+
+    Returns:
+        The steps with `there` (boolean: the member is), `member_epoch`, `has_target` (boolean),
+        `members` and `targets` (how many there are), `assigned_epoch` (null before the first).
+    """
+    role, gone, value = pl.col("role"), pl.col("is_tombstone"), ~pl.col("is_tombstone")
+    joins = role.is_in([MEMBER, CURRENT]) & value
+    leaves, is_target = (role == MEMBER) & gone, role == TARGET
+    there, had = pl.col("there"), pl.col("has_target")
+    # A member begins with epoch 0 each time that it comes.
+    epoch = (
+        pl.when((role == CURRENT) & value)
+        .then("epoch")
+        .when((role == CURRENT) & there)
+        .then(GONE)
+        .when(leaves | (joins & ~there))
+        .then(0)
+    )
+    came = (joins & ~there).cast(pl.Int64) - (leaves & there).cast(pl.Int64)
+    gained = is_target & value & ~had
+    gained = gained.cast(pl.Int64) - (is_target & gone & had).cast(pl.Int64)
+    removed = pl.when(gone).then(REMOVED_ASSIGNMENT_EPOCH).otherwise("epoch")
+    assigned = pl.when(role == ASSIGNMENT_EPOCH).then(removed)
+    comes_or_goes = pl.when(joins | leaves).then(joins)
+    return met.with_columns(
+        _lastly(comes_or_goes, _MEMBER).fill_null(value=False).alias("there"),
+        _lastly(pl.when(is_target).then(value), _MEMBER).fill_null(value=False).alias("has_target"),
+    ).with_columns(
+        _lastly(epoch, _MEMBER).alias("member_epoch"),
+        (came.cum_sum() - came).over(_LIFE).alias("members"),
+        (gained.cum_sum() - gained).over(_LIFE).alias("targets"),
+        _lastly(assigned, _LIFE).alias("assigned_epoch"),
+    )
+
+
+# --- what does not fit ---------------------------------------------------------------------------
+
+
+def _faults(rules: ReplayRules) -> list[_Fault]:
+    """Return the faults in the order in which a broker finds them."""
+    family, role, own = pl.col("family"), pl.col("role"), pl.col("own")
+    gone = pl.col("is_tombstone")
+    replaced = [CONSUMER, STREAMS] if rules.streams_over_simple == "replaced" else [CONSUMER]
+    gives_way = pl.col("met_simple") & family.is_in(replaced)
+    meets_other = pl.col("met").is_not_null() & (pl.col("met") != family)
+    is_other = pl.col("met_commits") | (meets_other & ~gives_way)
+    is_modern = family != CLASSIC
+    group_goes = own & (role == GROUP) & gone & is_modern
+    member_goes = own & (role == MEMBER) & gone & pl.col("there")
+    is_of = with_word("the group is a ", pl.col("met").fill_null("simple"), " group")
+    member = with_word("member ", pl.col("member_id"))
+    takes_over = pl.col("takes_over").is_not_null() & (role == GROUP)
+    has_epoch = pl.col("assigned_epoch").ne_missing(pl.lit(REMOVED_ASSIGNMENT_EPOCH))
+    assigns = (group_goes & (family != STREAMS)) | (own & (role == ASSIGNMENT_EPOCH) & gone)
+    return [
+        ("other_type", is_modern & is_other, is_of),
+        *_unmatched(rules, member),
+        (
+            "assignment_epoch_remains",
+            takes_over & gone,
+            pl.lit("it takes a simple group over, which has no assignment epoch to remove"),
+        ),
+        (
+            "members_remain",
+            group_goes & (pl.col("members") > 0),
+            with_word("", pl.col("members"), " members remain"),
+        ),
+        (
+            "targets_remain",
+            assigns & (pl.col("targets") > 0),
+            with_word("", pl.col("targets"), " target assignments remain"),
+        ),
+        (
+            "assignment_epoch_remains",
+            group_goes & has_epoch,
+            pl.lit("the assignment epoch was not removed before"),
+        ),
+        (
+            "member_not_left",
+            member_goes & (pl.col("member_epoch") != GONE),
+            with_word("", member, " still has a current assignment or never had one"),
+        ),
+        (
+            "member_target_remains",
+            member_goes & pl.col("has_target"),
+            with_word("", member, " still has a target assignment"),
+        ),
+        ("replaces_other_type", (family == CLASSIC) & ~gone & meets_other, is_of),
+    ]
+
+
+def _unmatched(rules: ReplayRules, member: pl.Expr) -> list[_Fault]:
+    if rules.unmatched_share_records != "refused":
+        return []
+    role, is_share, gone = pl.col("role"), pl.col("family") == SHARE, pl.col("is_tombstone")
+    makes_group = role.is_in([GROUP, MEMBER]) & ~gone
+    no_group = is_share & pl.col("met").is_null() & ~makes_group
+    needs_member = (role == CURRENT) | ((role == MEMBER) & gone)
+    no_member = is_share & pl.col("own") & needs_member & ~pl.col("there")
+    return [
+        ("no_group", no_group, pl.lit("there is no group")),
+        ("no_member", no_member, with_word("", member, " is not there")),
+    ]
+
+
+def _is_skipped(rules: ReplayRules) -> pl.Expr:
+    """Whether a broker of the release does not know the record's type."""
+    streams = pl.lit(rules.streams_over_simple == "skipped") & (pl.col("family") == STREAMS)
+    # Of what makes no group there is one type, which only 4.0 knows.
+    return streams | (pl.lit(rules.unmatched_share_records != "refused") & ~pl.col("creates"))
+
+
+def _first_of(faults: list[_Fault]) -> tuple[pl.Expr, pl.Expr]:
+    """Return the word of the first fault of a record, and its detail."""
+    number = pl.coalesce(
+        pl.when(condition).then(each) for each, (_, condition, _) in enumerate(faults)
+    )
+    words = pl.coalesce(
+        pl.when(number == each).then(pl.lit(word)) for each, (word, *_) in enumerate(faults)
+    )
+    details = pl.coalesce(
+        pl.when(number == each).then(detail) for each, (*_, detail) in enumerate(faults)
+    )
+    return words, details
+
+
+def _lastly(said: pl.Expr, of: tuple[str, ...]) -> pl.Expr:
+    """Return what was said last before this record."""
+    return said.forward_fill().shift(1).over(of)

@@ -1,0 +1,101 @@
+"""Options that say which rows of an answer are shown, and how."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import click
+
+from jobs.cli.console import Console
+from jobs.cli.options.shared import NO_COLOR, Decorated, in_order
+from reports.layout.output_format import FORMATS, OutputFormat
+
+_options = in_order(
+    click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(FORMATS),
+        default="text",
+        show_default=True,
+        help="Format of the output.",
+    ),
+    click.option("--wide", is_flag=True, help="Let text be wider than 120 columns."),
+    click.option(
+        "--top", type=click.IntRange(min=1), metavar="N", help="Show the first N rows of a table."
+    ),
+    click.option(
+        "--sort",
+        metavar="COLUMN",
+        help="Sort rows by this column, numbers from the largest; -COLUMN turns the order round.",
+    ),
+    click.option(
+        "--only-problems", is_flag=True, help="Show only rows in which something went wrong."
+    ),
+)
+
+
+def rows_options(function: Decorated) -> Decorated:
+    """Declare `--format`, `--wide`, `--top`, `--sort` and `--only-problems`.
+
+    The command takes all of them, and `--table` where it has one, as `output_format`.
+    """
+
+    @functools.wraps(function)
+    def with_format(
+        *arguments: Any,  # noqa: ANN401
+        output_format: str,
+        wide: bool,
+        top: int | None,
+        sort: str | None,
+        only_problems: bool,
+        table: str | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        wanted = OutputFormat(
+            output_format,
+            table=table,
+            is_wide=wide,
+            top=top,
+            sort=sort,
+            only_problems=only_problems,
+            is_colored=_shows_colors(),
+        )
+        return function(*arguments, output_format=wanted, **options)
+
+    return cast("Decorated", _options(with_format))
+
+
+def table_option(*names: str, beside: Sequence[str] = ()) -> Callable[[Decorated], Decorated]:
+    """Declare `--table` of a command whose answer has several tables.
+
+    Args:
+        names: The tables that `rows` of JSON has, and CSV.
+        beside: The others: JSON has them under their names, CSV only where `--table` asks.
+    """
+
+    def tell(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+        is_of_this = ctx.params.get("dialect") is None
+        if value is None and beside and is_of_this and ctx.params.get("output_format") == "csv":
+            others = ", ".join(f"--table {name}" for name in beside)
+            ctx.ensure_object(Console).say(
+                f"this CSV has the table {names[0]}; for others use {others}"
+            )
+        return value
+
+    return click.option(
+        "--table",
+        type=click.Choice([*names, *beside]),
+        callback=tell,
+        help="Show only this table.",
+    )
+
+
+def _shows_colors() -> bool:
+    """Return whether stdout is a terminal, and nobody asked for no colors."""
+    context = click.get_current_context(silent=True)
+    asked = context is None or context.color is not False
+    return asked and not os.environ.get(NO_COLOR) and sys.stdout.isatty()
