@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import polars as pl
 import pyarrow as pa
@@ -210,7 +210,21 @@ class RecordReader:
                 if other is not None:
                     yield other, [from_offset(line.topic, line.partition, piece.first, piece.end)]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was opened: it would be read to be sent, and tasks open what they read."""
+        return {key: value for key, value in self.__dict__.items() if key != "_opened"}
+
+    @cached_property
+    def _opened(self) -> dict[str, ds.Dataset | None]:
+        return {}
+
     def _dataset(self, folder: str, name: str) -> ds.Dataset | None:
+        """Return the files of a table, None where it has none; they keep what footers say."""
+        if folder not in self._opened:
+            self._opened[folder] = self._found(folder, name)
+        return self._opened[folder]
+
+    def _found(self, folder: str, name: str) -> ds.Dataset | None:
         source = self.source
         path = source.path(folder)
         if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
