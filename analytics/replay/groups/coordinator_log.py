@@ -87,7 +87,12 @@ def coordinator_log(decoded: Decoded) -> pl.DataFrame:
         were written together), `batch_offset`, `is_tombstone`, `position` (a struct of `POSITION`)
         and the columns of `SAID`.
     """
-    told = [_told(decoded[name], number, kind) for number, (name, kind) in enumerate(KINDS.items())]
+    # Few dumps have records of all kinds.
+    told = [
+        _told(decoded[name], number, kind)
+        for number, (name, kind) in enumerate(KINDS.items())
+        if decoded[name].height
+    ]
     return pl.concat([LOG.to_frame(), *told], how="diagonal", rechunk=True)
 
 

@@ -34,6 +34,11 @@ from analytics.replay.offsets.outlived_removals import TRANSACTION, with_outlive
 
 _TABLE: Final = "offset_commit"
 _NARROW: Final = (*KEY, "record_offset", "is_tombstone", "producer_id", "is_transactional")
+_SAID: Final = (
+    *("partition", "key", "value", "offset", "leader_epoch", "is_tombstone"),
+    *("is_transactional", "producer_id", "producer_epoch"),
+)
+"""What `_meaning` takes of a decoded commit: rows are gathered, which each column adds to."""
 _OFFSET: Final = pl.col("record_offset")
 
 
@@ -209,7 +214,7 @@ def _with_completeness(offsets: pl.DataFrame, *lost: pl.Expr) -> pl.DataFrame:
 
 def _meaning(decoded: Decoded, places: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     """Return what the commits in some rows say: columns that both tables share, by `KEY`."""
-    found = decoded[_TABLE][places["row"]]
+    found = decoded[_TABLE].select(_SAID)[places["row"]]
     value = pl.col("value").struct
     via = pl.when(_is_pending(rules)).then(pl.lit(TRANSACTION)).otherwise(pl.lit("plain"))
     return found.select(
