@@ -45,7 +45,8 @@ class Options:
     Attributes:
         kind: `offsets` or `share`.
         size: Bytes of a segment, at least; before compression.
-        groups: Distinct groups.
+        groups: Numbers that names of groups begin with.
+        group_share: Of records of `__consumer_offsets`, those that list the members of a group.
         records_per_batch: On average; 1 looks like a compacted log.
         codecs: Taken in turn, batch by batch.
         seed: Of everything random.
@@ -57,6 +58,7 @@ class Options:
     records_per_batch: int = 6
     codecs: tuple[str, ...] = ("none",)
     seed: int = 1
+    group_share: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -70,20 +72,23 @@ class Written:
 
 
 def write_dump(folder: Path, options: Options, segments: int) -> list[Written]:
-    """Write a log directory with one partition per segment."""
+    """Write a log directory with one partition per segment.
+
+    Groups of `__consumer_offsets` lie in the partition that the hash of their name says.
+    """
     written = []
     for number in range(segments):
         path = folder / f"{KINDS[options.kind]}-{number}" / f"{0:020d}.log"
         path.parent.mkdir(parents=True, exist_ok=True)
-        written.append(write_segment(path, options, number))
+        written.append(write_segment(path, options, number, partitions=segments))
     return written
 
 
-def write_segment(path: Path, options: Options, number: int = 0) -> Written:
-    """Write one segment file; ``number`` makes its content different from others'."""
+def write_segment(path: Path, options: Options, number: int = 0, *, partitions: int = 1) -> Written:
+    """Write one segment file: that of partition ``number`` of so many of its topic."""
     size = batches = records = 0
     with path.open("wb") as file:
-        for block in blocks(options, number):
+        for block in blocks(options, number, partitions):
             size += file.write(block.content)
             batches += block.batches
             records += block.records
@@ -99,16 +104,17 @@ class Block:
     records: int
 
 
-def blocks(options: Options, number: int = 0) -> Iterator[Block]:
+def blocks(options: Options, number: int = 0, partitions: int = 1) -> Iterator[Block]:
     """Yield a segment's bytes."""
     templates = _templates(options)
+    numbers = _numbers_of_groups(templates, options, number, partitions)
     choice = np.random.default_rng([options.seed, number])
     base_offset, timestamp, left = 0, FIRST_TIMESTAMP, options.size
     mean = sum(len(each.content) for each in templates) / len(templates)
     while left > 0:
         batches = min(_BLOCK_BATCHES, int(left / mean) + 1)
         drawn = choice.integers(len(templates), size=batches)
-        content = _filled(templates, drawn, choice, options, base_offset, timestamp)
+        content = _filled(templates, drawn, choice, numbers, base_offset, timestamp)
         records = sum(templates[each].records for each in drawn.tolist())
         left -= len(content)
         yield Block(_sealed(content, templates, drawn, options.codecs), batches, records)
@@ -118,15 +124,40 @@ def blocks(options: Options, number: int = 0) -> Iterator[Block]:
 
 def _templates(options: Options) -> list[Template]:
     draw = random.Random(options.seed)
-    make = offsets_templates if options.kind == "offsets" else share_templates
-    return make(draw, _TEMPLATES, options.records_per_batch)
+    if options.kind == "share":
+        return share_templates(draw, _TEMPLATES, options.records_per_batch)
+    return offsets_templates(draw, _TEMPLATES, options.records_per_batch, options.group_share)
+
+
+def _numbers_of_groups(
+    templates: list[Template], options: Options, partition: int, partitions: int
+) -> list[NDArray[np.int64]]:
+    """Return, for each template, the numbers whose groups lie in a partition.
+
+    Kafka's `GroupMetadataManager.partitionFor`: Java's hash of the name. Records of share groups
+    lie by group, topic and partition, and are not placed here.
+    """
+    every = np.arange(options.groups)
+    if options.kind == "share" or partitions == 1:
+        return [every] * len(templates)
+    hashes = np.zeros(options.groups, np.uint32)
+    for digit in reversed(range(6)):
+        hashes = hashes * np.uint32(31) + (48 + every // 10**digit % 10).astype(np.uint32)
+    found = []
+    for template in templates:
+        named = hashes
+        for letter in template.name:
+            named = named * np.uint32(31) + np.uint32(letter)
+        signed = named.view(np.int32).astype(np.int64)
+        found.append(every[np.abs(signed) % partitions == partition])
+    return found
 
 
 def _filled(
     templates: list[Template],
     drawn: NDArray[np.int64],
     choice: np.random.Generator,
-    options: Options,
+    numbers: list[NDArray[np.int64]],
     base_offset: int,
     timestamp: int,
 ) -> bytearray:
@@ -138,7 +169,8 @@ def _filled(
     counts = np.array([each.records for each in templates])[drawn]
     base = base_offset + np.cumsum(counts) - counts
     time = timestamp + np.arange(drawn.size) * 10
-    group = choice.integers(options.groups, size=drawn.size)
+    of_its_name = np.array([each.size for each in numbers])[drawn]
+    group = choice.integers(of_its_name)
     committed = choice.integers(1 << 40, size=drawn.size)
     values = {
         Patch.BASE_OFFSET: base,
@@ -148,6 +180,7 @@ def _filled(
     }
     for number, template in enumerate(templates):
         rows = np.flatnonzero(drawn == number)
+        group[rows] = numbers[number][group[rows]]
         for patch, place in template.patches:
             at = starts[rows] + place
             value = values[patch][rows]
@@ -209,12 +242,19 @@ def main() -> None:
     parser.add_argument("--segments", type=int, default=1)
     parser.add_argument("--groups", type=int, default=20_000)
     parser.add_argument("--records-per-batch", type=int, default=6)
+    parser.add_argument("--group-share", type=float, default=0.01, help="of records, of members")
     parser.add_argument("--codecs", default="none", help=f"of {', '.join(CODECS)}")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     codecs = tuple(given.codecs.split(","))
     options = Options(
-        given.kind, given.size, given.groups, given.records_per_batch, codecs, given.seed
+        given.kind,
+        given.size,
+        given.groups,
+        given.records_per_batch,
+        codecs,
+        given.seed,
+        given.group_share,
     )
     for each in write_dump(given.out, options, given.segments):
         print(

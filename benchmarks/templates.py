@@ -29,11 +29,15 @@ class Patch(Enum):
 
 @dataclass(frozen=True)
 class Template:
-    """A batch, and (what, position) of what differs between its copies."""
+    """A batch, and (what, position) of what differs between its copies.
+
+    `name` is what follows the number in the names of its groups.
+    """
 
     content: bytes
     records: int
     patches: tuple[tuple[Patch, int], ...]
+    name: bytes
 
 
 class _Bytes:
@@ -70,9 +74,12 @@ class _Bytes:
         self.content += other.content
 
 
-def offsets_templates(draw: random.Random, number: int, mean: int) -> list[Template]:
-    """Return batches of ``__consumer_offsets``."""
-    return [_offsets_batch(draw, draw.randint(1, 2 * mean - 1)) for _ in range(number)]
+def offsets_templates(
+    draw: random.Random, number: int, mean: int, group_share: float = 0.01
+) -> list[Template]:
+    """Return batches of ``__consumer_offsets``, of whose records a share is of members."""
+    sizes = (draw.randint(1, 2 * mean - 1) for _ in range(number))
+    return [_offsets_batch(draw, size, group_share) for size in sizes]
 
 
 def share_templates(draw: random.Random, number: int, mean: int) -> list[Template]:
@@ -80,13 +87,13 @@ def share_templates(draw: random.Random, number: int, mean: int) -> list[Templat
     return [_share_batch(draw, draw.randint(1, 2 * mean - 1)) for _ in range(number)]
 
 
-def _offsets_batch(draw: random.Random, records: int) -> Template:
+def _offsets_batch(draw: random.Random, records: int, group_share: float) -> Template:
     name = b"-" + draw.choice(_WORDS).encode() + b"-" * draw.randint(0, 20)
     topic = draw.choice(_WORDS).encode() + b".%d" % draw.randint(1, 2000)
     built: list[tuple[_Bytes, _Bytes | None]] = []
     for partition in range(records):
         key, value = _Bytes(), _Bytes()
-        if draw.random() < 0.01:
+        if draw.random() < group_share:
             key.put("h", 2)
             key.group(name)
             _group_metadata(draw, value)
@@ -104,7 +111,7 @@ def _offsets_batch(draw: random.Random, records: int) -> Template:
             value.string(b"m" * draw.choice((0, 10, 40, 80)))
             value.patch(Patch.TIME)
         built.append((key, value))
-    return _batch(built)
+    return _batch(built, name)
 
 
 def _group_metadata(draw: random.Random, value: _Bytes) -> None:
@@ -157,7 +164,7 @@ def _share_batch(draw: random.Random, records: int) -> Template:
             value.patch(Patch.TIME)
         _state_batches(draw, value, draw.randint(0, 8))
         built.append((key, value))
-    return _batch(built)
+    return _batch(built, name)
 
 
 def _state_batches(draw: random.Random, value: _Bytes, number: int) -> None:
@@ -171,7 +178,7 @@ def _state_batches(draw: random.Random, value: _Bytes, number: int) -> None:
     value.put("B", 0)
 
 
-def _batch(built: list[tuple[_Bytes, _Bytes | None]]) -> Template:
+def _batch(built: list[tuple[_Bytes, _Bytes | None]], name: bytes) -> Template:
     batch = _Bytes()
     batch.patch(Patch.BASE_OFFSET)
     # Length, leader epoch, magic, checksum, attributes, last offset delta.
@@ -190,7 +197,7 @@ def _batch(built: list[tuple[_Bytes, _Bytes | None]]) -> Template:
         batch.content += varint(len(record.content))
         batch.add(record)
     batch.content[8:12] = (len(batch.content) - 12).to_bytes(4)
-    return Template(bytes(batch.content), len(built), tuple(batch.patches))
+    return Template(bytes(batch.content), len(built), tuple(batch.patches), name)
 
 
 def varint(value: int) -> bytes:

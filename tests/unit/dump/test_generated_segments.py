@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.generate import CODECS, Options, write_segment
+from analytics.replay.log.key_homes import home_of
+from benchmarks.generate import CODECS, Options, write_dump, write_segment
 from tests.support.segments import read_back
 
 
@@ -35,3 +36,21 @@ def test_the_same_arguments_give_the_same_bytes(tmp_path: Path) -> None:
     other = write_segment(tmp_path / "c.log", options, number=1)
 
     assert first.path.read_bytes() == again.path.read_bytes() != other.path.read_bytes()
+
+
+def test_groups_lie_in_the_partitions_that_their_names_say(tmp_path: Path) -> None:
+    written = write_dump(tmp_path, Options(size=50_000, groups=500, group_share=0.5), 7)
+
+    names = [
+        {_group_of(each.key) for each in read_back(segment.path).records if each.key}
+        for segment in written
+    ]
+
+    assert all(len(found) > 10 for found in names)
+    assert [{home_of(name, 7) for name in found} for found in names] == [{n} for n in range(7)]
+
+
+def _group_of(key: bytes) -> str:
+    """Return the group of a key of an offset or of a group: both have its name first."""
+    size = int.from_bytes(key[2:4])
+    return key[4 : 4 + size].decode()
