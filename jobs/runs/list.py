@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.library.limits.group_selection import asked_groups
-from jobs.cli.told_groups import tell_groups
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.runs.replay.replayed import replayed
 from reports.describe.listed import ALSO, HEADS, PROBLEM, listed_rows
 from reports.row_formats import Section, shown

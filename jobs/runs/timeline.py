@@ -43,7 +43,7 @@ from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd
 from analytics.replay.dump.written_instants import shown as iso
 from analytics.tables.stored_tables import StoredTables
-from jobs.cli.told_groups import tell_groups
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.lag.end_offsets import end_offsets_at
 from jobs.runs.replay.replayed import replayed

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from reports.page.anchors import group_anchor
 from reports.page.grids import Shown, grid_of, name_cell
-from reports.page.head import copies_of, coverage_of
 from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
-from reports.page.story_charts import charts_of
+from reports.page.sections.head import copies_of, coverage_of
+from reports.page.sections.story_charts import charts_of
 from reports.page.texts import LONGEST_SENTENCE, harmless, moment, name_cut
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count

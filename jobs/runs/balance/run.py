@@ -14,7 +14,7 @@ from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.cli.told_groups import tell_groups
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.balance.held import held_in_epochs
 from jobs.runs.balance.tables import NEEDS, NEEDS_OF_HISTORY, tables_ever, tables_now

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.limits.undecided_offsets import undecided_of_all
 from analytics.library.limits.unread_members import COLUMNS, with_unread
-from jobs.cli.told_groups import tell_groups
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.epoch import NEEDS as EPOCH_NEEDS
 from jobs.runs.describe.epoch import groups_at_epoch

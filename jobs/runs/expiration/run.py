@@ -15,7 +15,7 @@ from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL as DOUBT
 from analytics.evaluate.expiration.tables import ExpirationQuestion, LogEnds
 from analytics.library.limits.group_selection import asked_groups
 from analytics.replay.dump.written_instants import EPOCH
-from jobs.cli.told_groups import tell_groups
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source

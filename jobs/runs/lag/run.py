@@ -15,7 +15,7 @@ from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
-from jobs.cli.told_groups import tell_groups
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import describe_source

@@ -16,7 +16,7 @@ from analytics.replay.dump.times import last_record_time, resolved_time
 from analytics.replay.dump.written_instants import EPOCH, BeforeEnd
 from analytics.replay.dump.written_instants import shown as iso
 from analytics.workspace import Workspace
-from jobs.cli.told_groups import tell_groups
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.rebalances.tables import NEEDS, made_tables
 from jobs.runs.replay.replayed import replayed

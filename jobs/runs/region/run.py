@@ -18,8 +18,8 @@ from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.checkpoints.recognized import read_checkpoints
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.cli.settings_files import read_settings
-from jobs.cli.told_groups import tell_groups
 from jobs.runs.region.dump import NEEDS, dumped_groups, owners_then
 from jobs.runs.replay.replayed import replayed
 from reports.layout.paragraphs import paragraphs

@@ -17,7 +17,7 @@ from analytics.library.limits.group_selection import CANNOT_TELL, DONE, asked_gr
 from analytics.library.limits.incomplete_groups import untold_groups
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
-from jobs.cli.told_groups import tell_groups
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.restore.folder import check_folder, write_folder

@@ -27,7 +27,7 @@ from analytics.library.replayed.answered_instant import instant_of
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.cli.told_groups import tell_groups
+from jobs.cli.incomplete_groups import tell_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import NEEDS as DESCRIBED

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.charts.spread_of_partitions import spread_of_partitions
-from reports.page.drawn import dicts, figure, labels
+from reports.page.chart_rows import dicts, figure, labels
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Subject
 from reports.page.texts import harmless

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from reports.charts.expiry_calendar import expiry_calendar
 from reports.charts.retention_matrix import retention_matrix
-from reports.page.drawn import at, dicts, figure, labels
+from reports.page.chart_rows import at, dicts, figure, labels
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Figure, Subject
 from reports.page.texts import harmless, moment

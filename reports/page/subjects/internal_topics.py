@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from reports.charts.largest_lags import largest_lags
 from reports.charts.log_bytes import log_bytes
-from reports.page.drawn import dicts, figure, labels, place
+from reports.page.chart_rows import dicts, figure, labels, place
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Figure, Subject
 from reports.page.texts import harmless, said

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.charts.largest_lags import largest_lags
-from reports.page.drawn import dicts, figure, labels, place
+from reports.page.chart_rows import dicts, figure, labels, place
 from reports.page.grids import Shown, grid_of
-from reports.page.groups import TONES
 from reports.page.model import Figure, Subject
+from reports.page.sections.groups import TONES
 from reports.page.texts import harmless, said
 from reports.page.workspace_tables import WorkspaceTables
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from reports.charts.members_over_time import members_over_time
 from reports.charts.rebalances_over_time import rebalances_over_time
-from reports.page.drawn import at, dicts, figure, labels
+from reports.page.chart_rows import at, dicts, figure, labels
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Subject
 from reports.page.texts import harmless

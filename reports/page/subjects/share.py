@@ -6,10 +6,10 @@ from typing import Final
 
 from reports.charts.delivery_counts import delivery_counts
 from reports.charts.share_window import share_window
-from reports.page.drawn import dicts, figure, labels, place
+from reports.page.chart_rows import dicts, figure, labels, place
 from reports.page.grids import Shown, grid_of
-from reports.page.groups import TONES
 from reports.page.model import Figure, Subject
+from reports.page.sections.groups import TONES
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count

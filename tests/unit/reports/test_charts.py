@@ -22,7 +22,7 @@ from reports.charts.retention_matrix import retention_matrix
 from reports.charts.share_window import share_window
 from reports.charts.sparkline import sparkline
 from reports.charts.spread_of_partitions import spread_of_partitions
-from reports.page.drawn import labels
+from reports.page.chart_rows import labels
 
 NAMES = ("<script>alert(1)</script>", "a&b<i>'\"")
 TIMES = ("2026-11-21T09:20:36.059Z", "2026-11-22T09:20:36.059Z")

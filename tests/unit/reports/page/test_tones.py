@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from reports.page.grids import Shown
-from reports.page.groups import TONES
+from reports.page.sections.groups import TONES
 from reports.page.subjects.expiry import _COLUMNS as EXPIRY
 from reports.page.subjects.internal_topics import _COLUMNS as INTERNAL_TOPICS
 from reports.page.subjects.removals import _COLUMNS as REMOVALS

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from reports.charts.committed_offsets import committed_offsets
 from reports.charts.ownership import ownership
-from reports.page.drawn import at, dicts, figure, labels, place
+from reports.page.chart_rows import at, dicts, figure, labels, place
 from reports.page.model import Figure
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reports.page.anchors import group_anchor, rule_anchor
 from reports.page.model import Cell, Finding, Record, Rule
-from reports.page.records import Segments
+from reports.page.sections.records import Segments
 from reports.page.texts import LONGEST_SENTENCE, harmless, moment, name_cut
 from reports.page.workspace_tables import WorkspaceTables
 from schemas.finding_rules import SEVERITIES, finding_rules

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from reports.page.anchors import group_anchor
 from reports.page.grids import Shown, grid_of, name_cell
-from reports.page.groups import MOST as MOST_GROUPS
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, Story
-from reports.page.story_charts import charts_of
+from reports.page.sections.groups import MOST as MOST_GROUPS
+from reports.page.sections.story_charts import charts_of
 from reports.page.texts import LONGEST_SENTENCE, name_cut, said
 from reports.page.workspace_tables import WorkspaceTables
 from schemas.finding_rules import SEVERITIES

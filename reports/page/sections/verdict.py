@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from reports.page.model import Clause, Rule
-from reports.page.untold import is_of_coverage
+from reports.page.sections.cannot_tell import is_of_coverage
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
 from schemas.finding_rules import INFO

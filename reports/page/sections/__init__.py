@@ -1,0 +1,1 @@
+"""The sections of a page, each made of what a workspace holds."""
