@@ -17,7 +17,7 @@ _MOST_GROUPS = 3
 _UNSELECTED = "unselected_type:"
 
 
-def shown(manifest: Mapping[str, Any], output_format: str) -> str:
+def render(manifest: Mapping[str, Any], output_format: str) -> str:
     """Return the summary in ``text`` or ``json``."""
     if output_format == "json":
         return json.dumps(manifest, indent=1, ensure_ascii=False)

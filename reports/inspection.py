@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_LISTED = 20
 
 
-def shown(manifest: Row) -> str:
+def render(manifest: Row) -> str:
     """Return the whole page."""
     sections = [
         _heading(manifest),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def shown(manifest: Mapping[str, Any], as_of: Mapping[str, Any], output_format: str) -> str:
+def render(manifest: Mapping[str, Any], as_of: Mapping[str, Any], output_format: str) -> str:
     """Return the summary in ``text`` or ``json``.
 
     Args:

@@ -17,7 +17,7 @@ from reports.layout.section import ROWS, Section
 from reports.layout.text import MARK, text_of
 from reports.markup import MARKUP
 
-__all__ = ["Section", "shown"]
+__all__ = ["Section", "render"]
 
 SCHEMA_VERSION = 1
 NO_PROBLEM = "No row is marked as a problem."
@@ -26,7 +26,7 @@ _FORMULA: Final = r"^[=+\-@\t\r]"
 """What spreadsheets take a text that begins with it for."""
 
 
-def shown(sections: Sequence[Section], output_format: str, said: Mapping[str, Any]) -> str:
+def render(sections: Sequence[Section], output_format: str, said: Mapping[str, Any]) -> str:
     """Return the rows of all sections in one of the formats.
 
     Text and Markdown show each section as a table of its own, those that went wrong first. JSON has

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
 
 
-def tell_groups(console: Console, asked: AskedGroups) -> None:
+def report_groups(console: Console, asked: AskedGroups) -> None:
     """Say what the rows do not show."""
     for each in asked.errors:
         console.error(each)

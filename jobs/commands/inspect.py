@@ -51,10 +51,10 @@ def inspect(console: Console, /, output_format: str, **options: Any) -> int:  # 
     """
     # --help answers without numpy and all that stands on it.
     from jobs.runs.inspect import inspect_inputs  # noqa: PLC0415
-    from reports.inspection import shown  # noqa: PLC0415
+    from reports.inspection import render  # noqa: PLC0415
 
     found = inspect_inputs(console, **options)
-    click.echo(_as_json(found) if output_format == "json" else shown(found))
+    click.echo(_as_json(found) if output_format == "json" else render(found))
     # What could be read was shown; that something could not shows in the code.
     return CANNOT_TELL if found.get("unreadable") else DONE
 

@@ -69,7 +69,7 @@ def replay(
     from jobs.cli.options.undecoded_limit import is_exceeded  # noqa: PLC0415
     from jobs.runs.replay.replayed import CANNOT_TELL, Replayed  # noqa: PLC0415
     from jobs.runs.replay.run import replay_into  # noqa: PLC0415
-    from reports.replay_summary import shown  # noqa: PLC0415
+    from reports.replay_summary import render  # noqa: PLC0415
 
     if dialect is not None:
         return _replay_dialect(console, dialect, out, output_format, options)
@@ -83,7 +83,7 @@ def replay(
         exceeded = is_exceeded(state.source.manifest(), limit)
         for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
             console.warn(each)
-    click.echo(shown(result.manifest, instant, output_format))
+    click.echo(render(result.manifest, instant, output_format))
     return result.exit_code or (CANNOT_TELL if exceeded else 0)
 
 

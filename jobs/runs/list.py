@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.library.limits.group_selection import asked_groups
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.replay.replayed import replayed
 from reports.describe.listed import ALSO, HEADS, PROBLEM, listed_rows
-from reports.row_formats import Section, shown
+from reports.row_formats import Section, render
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -35,7 +35,7 @@ def list_inputs(
         names = ["group_id", "type", "protocol_type"]
     with replayed(console, needs=NEEDS, **options) as state:
         asked = asked_groups(state, with_offsets=False)
-        tell_groups(console, asked)
+        report_groups(console, asked)
         said = {
             **state.said,
             "cannot_tell": list(asked.cannot_tell),
@@ -44,4 +44,4 @@ def list_inputs(
         rows = Section(
             listed_rows(asked.found), {name: HEADS[name] for name in names}, also, problem=PROBLEM
         )
-        return shown([rows], output_format, said), asked.exit_code or state.exit_code
+        return render([rows], output_format, said), asked.exit_code or state.exit_code

@@ -40,16 +40,15 @@ from analytics.library.limits.unread_members import COLUMNS as UNREAD
 from analytics.library.limits.unread_members import with_unread
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
-from analytics.replay.dump.written_instants import BeforeEnd
-from analytics.replay.dump.written_instants import shown as iso
+from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.tables.stored_tables import StoredTables
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.lag.end_offsets import end_offsets_at
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
 from reports.layout.paragraphs import paragraphs
-from reports.row_formats import Section, shown
+from reports.row_formats import Section, render
 from reports.timeline.events import EVIDENCE, event_rows
 from reports.timeline.events import HEADS as EVENT_HEADS
 from reports.timeline.verdicts import raw_verdicts, verdict_section
@@ -94,7 +93,7 @@ def timeline_of_inputs(
             events["group_id"].to_pylist()
         )
         asked = with_unread(asked, state.tables.read("members", UNREAD))
-        tell_groups(console, asked)
+        report_groups(console, asked)
         compacted = compacted_history(state)
         said = {**state.said, "cannot_tell": list(asked.cannot_tell), "compacted": compacted}
         listed = Section(events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"])
@@ -104,11 +103,11 @@ def timeline_of_inputs(
             console, state, {"offset_verdicts": table_of("offset_verdicts", rows)}
         )
         if output_format in {"json", "csv"}:
-            return shown([raw_verdicts(rows), listed], output_format, said), code
+            return render([raw_verdicts(rows), listed], output_format, said), code
         is_wide = getattr(output_format, "is_wide", False)
         verdicts_told = verdict_section(rows, is_wide=is_wide)
         sections = [each for each in (verdicts_told, listed) if each.rows.num_rows]
-        told = shown(sections, output_format, said) or nothing(_NOTHING, said)
+        told = render(sections, output_format, said) or nothing(_NOTHING, said)
         note = compacted_sentence(compacted)
         return "\n\n".join([told, *([paragraphs([note])] if note else [])]), code
 
@@ -150,17 +149,17 @@ def _check_window(
         UsageError: It ends before it begins, or before the dump does.
     """
     if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--from {iso(since)} is after --to {iso(until)}")
+        raise click.UsageError(f"--from {iso_time(since)} is after --to {iso_time(until)}")
     first, last = first_time(state.manifest), last_time(state.manifest)
     if first is None or last is None:
         return
-    holds = f"the records of this dump are from {iso(first)} to {iso(last)}"
+    holds = f"the records of this dump are from {iso_time(first)} to {iso_time(last)}"
     if until is not None and until < first:
-        raise click.UsageError(f"--to {iso(until)} is before the dump begins: {holds}")
+        raise click.UsageError(f"--to {iso_time(until)} is before the dump begins: {holds}")
     if since is not None and since > last:
         console.warn(
-            f"--from {iso(since)} is after the dump ends: {holds}; there are no events then, and "
-            f"the verdicts are of the whole history"
+            f"--from {iso_time(since)} is after the dump ends: {holds}; there are no events then, "
+            f"and the verdicts are of the whole history"
         )
 
 

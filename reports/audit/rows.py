@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from reports.audit.summary import sentence_of
 from reports.layout.nothing import nothing
 from reports.printed_times import times
-from reports.row_formats import Section, shown
+from reports.row_formats import Section, render
 
 HEADS: Final = {
     "severity": "SEVERITY",
@@ -62,9 +62,9 @@ def answer_of(
         title="Suppressed",
     )
     if output_format in {"json", "csv"}:
-        return shown([listed, entries], output_format, said)
+        return render([listed, entries], output_format, said)
     sections = [each for each in (listed, entries) if each.rows.num_rows]
-    told = shown(sections, output_format, said)
+    told = render(sections, output_format, said)
     parts = [sentence_of(said["summary"]), told or nothing(_NONE, said), _what_to_do(found)]
     return "\n\n".join(filter(None, parts))
 

@@ -14,7 +14,7 @@ def delivery_counts(rows: Sequence[Row], anchor: str) -> str:
     """Return how many records were delivered how often, a row a share partition.
 
     Args:
-        rows: `place`, `deliveries`, `records`, `said` (the records in words), `state`.
+        rows: `place`, `deliveries`, `records`, `label` (the records in words), `state`.
         anchor: Of the figure.
     """
     there = {row["state"] for row in rows}
@@ -30,5 +30,5 @@ def delivery_counts(rows: Sequence[Row], anchor: str) -> str:
         color=alt.Color("state:N", scale=colours(words, palette)),
         shape=alt.Shape("state:N", scale=shapes(words)),
     )
-    said = base.mark_text(align="left", dx=6, color=INK, fontSize=11).encode(text="said:N")
-    return svg_of(marks + said, anchor, height=rows_high(rows, "place"))
+    labels = base.mark_text(align="left", dx=6, color=INK, fontSize=11).encode(text="label:N")
+    return svg_of(marks + labels, anchor, height=rows_high(rows, "place"))

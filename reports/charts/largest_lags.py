@@ -13,7 +13,7 @@ def largest_lags(rows: Sequence[Row], anchor: str) -> str:
     """Return a bar for each partition, with its number.
 
     Args:
-        rows: `place`, `lag`, `said` (the lag in words).
+        rows: `place`, `lag`, `label` (the lag in words).
         anchor: Of the figure.
     """
     scale = alt.Scale(padding=0, domainMin=0)
@@ -22,5 +22,5 @@ def largest_lags(rows: Sequence[Row], anchor: str) -> str:
         y=alt.Y("place:N", sort=None, axis=names()),
     )
     bars = base.mark_bar(color=BLUE, height=11)
-    said = base.mark_text(align="left", dx=4).encode(text="said:N")
-    return svg_of(bars + said, anchor, height=rows_high(rows, "place"), width=190)
+    labels = base.mark_text(align="left", dx=4).encode(text="label:N")
+    return svg_of(bars + labels, anchor, height=rows_high(rows, "place"), width=190)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from reports.describe.columns import HEADS, KEYS, View
 from reports.describe.saved_output import SavedOutput
-from reports.row_formats import Section, shown
+from reports.row_formats import Section, render
 
 SHOWN_AT_MOST = 20
 UNRECORDED = ("PreparingRebalance", "CompletingRebalance")
@@ -110,7 +110,7 @@ def _compare_rows(
         if name not in theirs:
             # Printed for groups with such members only; for others there is nothing to compare.
             continue
-        if _is_untold(name, theirs, ours, around):
+        if _is_unknown(name, theirs, ours, around):
             result.not_compared[HEADS[name]] += 1
         elif _value(name, theirs[name]) != _value(name, ours[name]) and not _are_nameless(
             name, theirs[name], ours[name]
@@ -119,7 +119,7 @@ def _compare_rows(
     result.equal += len(result.differing) == before
 
 
-def _is_untold(name: str, theirs: Row, ours: Row, around: frozenset[str]) -> bool:
+def _is_unknown(name: str, theirs: Row, ours: Row, around: frozenset[str]) -> bool:
     """Return whether nothing in a dump tells what the tool printed."""
     if name in around and ours[name] is None:
         return theirs[name] is not None
@@ -163,7 +163,7 @@ def _are_nameless(name: str, theirs: object, ours: object) -> bool:
     return numbers[0] == numbers[1]
 
 
-def told(result: Comparison, output_format: str, said: Mapping[str, Any]) -> str:
+def render_comparison(result: Comparison, output_format: str, said: Mapping[str, Any]) -> str:
     """Return the verdict, and the rows that differ: in text the first of them.
 
     Args:
@@ -188,9 +188,9 @@ def told(result: Comparison, output_format: str, said: Mapping[str, Any]) -> str
             "not_compared": dict(result.not_compared),
             "groups_not_compared": dict(result.refused),
         }
-        return shown([Section(differing, _HEADS)], output_format, {**said, **counts})
+        return render([Section(differing, _HEADS)], output_format, {**said, **counts})
     if output_format == "csv":
-        return shown([Section(differing, _HEADS)], output_format, said)
+        return render([Section(differing, _HEADS)], output_format, said)
     lines = [f"{result.equal:,} of {result.total:,} rows equal"]
     if result.not_compared:
         cells = ", ".join(f"{head} {count:,}" for head, count in result.not_compared.items())
@@ -200,7 +200,7 @@ def told(result: Comparison, output_format: str, said: Mapping[str, Any]) -> str
     ]
     if result.differing:
         first = Section(differing.slice(0, SHOWN_AT_MOST), _HEADS)
-        lines += ["", shown([first], output_format, said)]
+        lines += ["", render([first], output_format, said)]
         if len(result.differing) > SHOWN_AT_MOST:
             lines.append(f"and {len(result.differing) - SHOWN_AT_MOST:,} more")
     return "\n".join(lines)

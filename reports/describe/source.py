@@ -19,7 +19,7 @@ class Source:
         groups: The table `groups`.
         members: The table `members`.
         assignments: The table `assignments`; an id without a name stands for its topic.
-        committed: The table `committed_offsets`, as `without_untold` leaves it.
+        committed: The table `committed_offsets`, as `without_incomplete` leaves it.
         shares: The table `share_partitions`, with `lag` as Kafka counts it.
         ends: `topic`, `partition`, `log_start_offset`, `log_end_offset`, where they are known.
         coordinators: `host:port (id)` by partition of the offsets topic.
@@ -52,7 +52,7 @@ def only_groups(rows: pa.Table, groups: pa.Table) -> pa.Table:
     return rows.filter(pc.is_in(rows["group_id"], groups["group_id"].combine_chunks()))
 
 
-def without_untold(committed: pa.Table) -> pa.Table:
+def without_incomplete(committed: pa.Table) -> pa.Table:
     """Return committed offsets with null for those that the dump does not tell for sure."""
     for name in ("committed_offset", "committed_leader_epoch"):
         told = pc.if_else(committed["complete"], committed[name], None)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from reports.printed_times import times
 from reports.quantities import count
-from reports.row_formats import Section, shown
+from reports.row_formats import Section, render
 
 CANNOT_TELL = "cannot tell"
 NO_DIFFERENCE = "no difference"
@@ -170,7 +170,7 @@ class Difference:
         return any(CANNOT_TELL in found for found in self.counts().values())
 
 
-def told(difference: Difference, output_format: str, said: Mapping[str, Any]) -> str:
+def render_difference(difference: Difference, output_format: str, said: Mapping[str, Any]) -> str:
     """Return the differences in one of the formats.
 
     Args:
@@ -184,9 +184,9 @@ def told(difference: Difference, output_format: str, said: Mapping[str, Any]) ->
         for kind, each in zip(KINDS, difference.tables, strict=True)
     ]
     if output_format in ("json", "csv"):
-        return shown(sections, output_format, {**said, "counts": counts})
+        return render(sections, output_format, {**said, "counts": counts})
     there = [_for_people(each) for each in sections if each.rows.num_rows]
-    return shown(there, output_format, said) or NO_DIFFERENCE
+    return render(there, output_format, said) or NO_DIFFERENCE
 
 
 def in_words(changes: Mapping[str, int]) -> str:

@@ -92,7 +92,7 @@ class Incident:
         events: Rows of `group_events` in between.
         cluster: What brokers did in between.
         others: Groups that suffered at once.
-        untold: What cannot be told.
+        cannot_tell: What cannot be told.
         restored: What `restore` gives back, in words.
     """
 
@@ -106,7 +106,7 @@ class Incident:
     events: pa.Table
     cluster: pa.Table
     others: pa.Table
-    untold: tuple[str, ...] = ()
+    cannot_tell: tuple[str, ...] = ()
     restored: str = ""
 
     def tables(self) -> dict[str, pa.Table]:
@@ -131,7 +131,7 @@ class IncidentPage:
         copies: A chip a copy.
         coverage: How much of the truth the dump holds.
         clauses: The verdict, the worst first.
-        untold: What cannot be told.
+        cannot_tell: What cannot be told.
         stories: A story a group.
         more_groups: How many are not shown.
         cluster: What brokers did.
@@ -146,7 +146,7 @@ class IncidentPage:
     copies: tuple[Cell, ...]
     coverage: Coverage
     clauses: tuple[Clause, ...]
-    untold: tuple[str, ...]
+    cannot_tell: tuple[str, ...]
     stories: tuple[Story, ...]
     more_groups: int
     cluster: Grid
@@ -176,9 +176,9 @@ def incident_page(
         title=f"Incident of {moment(incident.around)}",
         facts=_facts(incident, said),
         copies=copies_of(manifest),
-        coverage=coverage_of(read, is_open=bool(incident.untold)),
+        coverage=coverage_of(read, is_open=bool(incident.cannot_tell)),
         clauses=_clauses(incident),
-        untold=tuple(harmless(each) for each in incident.untold),
+        cannot_tell=tuple(harmless(each) for each in incident.cannot_tell),
         stories=tuple(
             _story(incident, read, group, has_charts=n < MOST_DRAWN)
             for n, group in enumerate(shown)

@@ -43,10 +43,12 @@ def page_of(read: WorkspaceTables) -> Page:
     stories = frozenset(told)
     rules = found.rules_found(read, stories)
     subjects = _subjects(read)
-    untold = tuple(each for each in rules if is_of_coverage(each.name, subjects.get(each.name, "")))
-    rest = tuple(each for each in rules if each not in untold)
+    cannot_tell = tuple(
+        each for each in rules if is_of_coverage(each.name, subjects.get(each.name, ""))
+    )
+    rest = tuple(each for each in rules if each not in cannot_tell)
     shown = frozenset(each.finding_id for one in rules for each in one.shown)
-    left_open = tuple(reasons(read, untold))
+    left_open = tuple(reasons(read, cannot_tell))
     facts = facts_of(read)
     return Page(
         title=f"Audit of {facts[0].value.text}",
@@ -58,8 +60,8 @@ def page_of(read: WorkspaceTables) -> Page:
         checked=checked_of(read, rules),
         rules=rest,
         gone=found.gone(read),
-        untold=left_open,
-        untold_rules=untold,
+        cannot_tell=left_open,
+        cannot_tell_rules=cannot_tell,
         groups=groups_grid(read, stories),
         group_counts=counts_of(read),
         foot=foot_of(read),

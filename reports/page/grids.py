@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from reports.page.anchors import group_anchor
 from reports.page.model import Cell, Grid
-from reports.page.texts import ABSENT, harmless, moment, name_cut, names_cut, said
+from reports.page.texts import ABSENT, cell_text, harmless, moment, name_cut, names_cut
 
 NUMBERS: Final = ("number", "decimal", "share", "bytes", "duration")
 _LONGEST_TEXT: Final = 160
@@ -122,7 +122,7 @@ def _time(value: datetime | None) -> Cell:
 
 
 def _cell(value: Any, kind: str, tone: Callable[[str], str | None]) -> Cell:  # noqa: ANN401
-    text = said(value, kind)
+    text = cell_text(value, kind)
     found = tone(value) if isinstance(value, str) else None
     if len(text) > _LONGEST_TEXT:
         return Cell(name_cut(text, _LONGEST_TEXT), whole=text, tone=found or "")

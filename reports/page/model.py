@@ -227,8 +227,8 @@ class Page:
     checked: str
     rules: tuple[Rule, ...]
     gone: tuple[Cell, ...]
-    untold: tuple[Reason, ...]
-    untold_rules: tuple[Rule, ...]
+    cannot_tell: tuple[Reason, ...]
+    cannot_tell_rules: tuple[Rule, ...]
     groups: Grid
     group_counts: tuple[Fact, ...]
     foot: Foot

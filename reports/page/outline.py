@@ -60,8 +60,8 @@ def outline_of(page: Page) -> Iterator[Block]:
         yield Heading("Gone since the earlier audit", 3)
         yield Items(tuple(each.text for each in page.gone))
     yield Heading("What this dump cannot tell", 2)
-    yield Items(tuple(f"{each.text}. {each.advice}".rstrip() for each in page.untold))
-    for each in page.untold_rules:
+    yield Items(tuple(f"{each.text}. {each.advice}".rstrip() for each in page.cannot_tell))
+    for each in page.cannot_tell_rules:
         yield from _rule(each)
     yield Heading("Groups", 2)
     yield Items(_facts(page.group_counts))

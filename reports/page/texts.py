@@ -54,7 +54,7 @@ def moment(value: datetime) -> str:
     return text.replace("+00:00", "Z")
 
 
-def said(value: Any, kind: str) -> str:  # noqa: ANN401 - a cell of any type
+def cell_text(value: Any, kind: str) -> str:  # noqa: ANN401 - a cell of any type
     """Return a cell as text.
 
     Args:

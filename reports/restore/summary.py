@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.quantities import count
-from reports.row_formats import Section, shown
+from reports.row_formats import Section, render
 
 GROUP_HEADS = {
     "group_id": "GROUP",
@@ -45,7 +45,7 @@ _SCHEMA = pa.schema(
 VERDICTS = ("restore", "unchanged", "refused")
 
 
-def told(
+def render_plan(
     groups: Sequence[Mapping[str, Any]],
     plan: pa.Table,
     output_format: str,
@@ -71,7 +71,7 @@ def told(
     by_offset = Section(_kind(plan, "offset"), OFFSET_HEADS, ("kind",), name="offsets")
     counts = counts_of(plan)
     if output_format in ("json", "csv"):
-        return shown([by_group, by_offset], output_format, {**said, "counts": counts})
+        return render([by_group, by_offset], output_format, {**said, "counts": counts})
     reasons = counts["reasons"]
     refusals = Section(
         pa.table({"reason": list(reasons), "offsets": list(reasons.values())}),
@@ -84,7 +84,7 @@ def told(
         *([by_offset] if with_offsets or is_asked else []),
         *([refusals] if reasons else []),
     ]
-    return "\n\n".join([*filter(None, [shown(sections, output_format, said)]), in_words(counts)])
+    return "\n\n".join([*filter(None, [render(sections, output_format, said)]), in_words(counts)])
 
 
 def counts_of(plan: pa.Table) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from analytics.decode.selection import names_wanted
 from analytics.dump.files.model import METADATA_LOG
 from analytics.evaluate.offset_verdicts.lost_lines import LostLine, last_on_line
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
-from analytics.replay.dump.written_instants import shown
+from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.losses_at import Ends, elections_since, first_later, leading
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
@@ -74,7 +74,7 @@ def in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[int, Unjudg
         if (begins is None or begins <= until) and (ends is None or until < ends):
             reason = (
                 f"copy {row['copy']} has what was in force then, which an election cost later: "
-                f"ask with --as-of {shown(until)}"
+                f"ask with --as-of {iso_time(until)}"
             )
             found[row["partition"]] = Unjudged(None, reason)
     return found

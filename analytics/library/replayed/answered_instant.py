@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.replay.dump.times import last_record_time
-from analytics.replay.dump.written_instants import EPOCH, shown
+from analytics.replay.dump.written_instants import EPOCH, iso_time
 from analytics.tables.stored_tables import reading
 
 if TYPE_CHECKING:
@@ -67,4 +67,4 @@ def _last_time_below(state: ReplayedWorkspace, place: str, end: int) -> str | No
             found = records.to_table(columns=["timestamp"], filter=wanted)["timestamp"]
         if (latest := pc.max(found).as_py()) is not None:
             times.append(latest)
-    return shown(max(times)) if times else None
+    return iso_time(max(times)) if times else None

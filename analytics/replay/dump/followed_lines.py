@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from analytics.replay.dump.times import last_time
-from analytics.replay.dump.written_instants import shown
+from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.lines import FollowedLine, lines_at
 
 Row = Mapping[str, Any]
@@ -37,7 +37,7 @@ def lines_said(lines: Iterable[FollowedLine]) -> list[dict[str, Any]]:
             "copy": each.copy,
             "diverges_at": each.diverges_at,
             "surviving_copy": each.surviving_copy,
-            "elected_at": None if each.elected_at is None else shown(each.elected_at),
+            "elected_at": None if each.elected_at is None else iso_time(each.elected_at),
             "leader": each.at_that_time,
         }
         for each in lines

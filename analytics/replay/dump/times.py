@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from analytics.errors import CannotTellError
-from analytics.replay.dump.written_instants import EPOCH, BeforeEnd, moment, shown
+from analytics.replay.dump.written_instants import EPOCH, BeforeEnd, iso_time, moment
 
 Row = Mapping[str, Any]
 Ends = Mapping[tuple[str, int], int]
@@ -62,18 +62,18 @@ def remarks(instant: int | str | None, ends: Ends, manifest: Row) -> Iterator[st
     first, last = first_time(manifest), last_time(manifest)
     if isinstance(instant, int) and first is None and _has_no_times(manifest):
         raise CannotTellError(
-            f"no record of this dump has a time: what was there at {shown(moment(instant))} is not "
-            f"known; --as-of-offset names an instant by offsets"
+            "no record of this dump has a time: what was there at "
+            f"{iso_time(moment(instant))} is not known; --as-of-offset names an instant by offsets"
         )
     if isinstance(instant, int) and first is not None and last is not None:
         asked = moment(instant)
         if asked < first:
             raise CannotTellError(
-                f"the records of this dump begin at {shown(first)}: nothing is known of "
-                f"{shown(asked)}"
+                f"the records of this dump begin at {iso_time(first)}: nothing is known of "
+                f"{iso_time(asked)}"
             )
         if asked > last:
-            yield f"this dump ends at {shown(last)}: {shown(asked)} is answered as of then"
+            yield f"this dump ends at {iso_time(last)}: {iso_time(asked)} is answered as of then"
     held = {(each["topic"], each["partition"]): each for each in _in_force(manifest)}
     for (topic, partition), end in ends.items():
         place = f"{topic}-{partition}"

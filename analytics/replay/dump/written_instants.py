@@ -24,7 +24,7 @@ class BeforeEnd:
     milliseconds: int
 
 
-def shown(when: datetime) -> str:
+def iso_time(when: datetime) -> str:
     """Return the instant as it is printed everywhere: UTC, milliseconds, Z."""
     utc = when.astimezone(UTC).replace(tzinfo=None)
     return utc.isoformat(timespec="milliseconds") + "Z"
@@ -37,7 +37,7 @@ def moment(time_ms: int) -> datetime:
 
 def as_of_said(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> dict[str, Any]:
     """Return an instant as manifests and answers have it: `time` (ISO 8601 or null), `offsets`."""
-    time = None if time_ms is None else shown(moment(time_ms))
+    time = None if time_ms is None else iso_time(moment(time_ms))
     return {
         "time": time,
         "offsets": {f"{topic}-{number}": end for (topic, number), end in sorted(offsets.items())},

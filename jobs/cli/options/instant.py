@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from analytics.replay.dump.written_instants import END, EPOCH, BeforeEnd, moment, shown
+from analytics.replay.dump.written_instants import END, EPOCH, BeforeEnd, iso_time, moment
 from jobs.cli.console import Console
 
 _RELATIVE = re.compile(r"-(\d{1,6})([smhd])")
@@ -50,7 +50,7 @@ class Instant(click.ParamType["int | BeforeEnd | None"]):
         if when.tzinfo is None:
             when = when.replace(tzinfo=UTC)
             if ctx is not None:
-                ctx.ensure_object(Console).say(f"{text} has no zone: taken as {shown(when)}")
+                ctx.ensure_object(Console).say(f"{text} has no zone: taken as {iso_time(when)}")
         return (when - EPOCH) // timedelta(milliseconds=1)
 
     def _within_years(

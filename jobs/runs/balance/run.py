@@ -14,7 +14,7 @@ from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.balance.held import held_in_epochs
 from jobs.runs.balance.tables import NEEDS, NEEDS_OF_HISTORY, tables_ever, tables_now
@@ -24,7 +24,7 @@ from reports.layout.nothing import nothing
 from reports.layout.section import raw_section
 from reports.layout.worst_rows import summed_up, worst_rows
 from reports.quantities import ranges
-from reports.row_formats import shown
+from reports.row_formats import render
 from schemas.evaluation_rules import balance_rules, rebalance_rules
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def balance_inputs(
     needs = NEEDS_OF_HISTORY if through_history else NEEDS
     with replayed(console, needs=needs, **options) as state:
         asked = asked_groups(state, with_offsets=False)
-        tell_groups(console, asked)
+        report_groups(console, asked)
         rules = balance_rules(state.settings.given.thresholds("balance"))
         gaps = _gaps(state, asked, through_history=through_history)
         if through_history:
@@ -88,7 +88,7 @@ def _answer(
 ) -> str:
     if output_format in {"json", "csv"}:
         section = balance_section(balance, for_people=False, with_times=with_times)
-        return shown([section, raw_section(alternatives, "alternatives")], output_format, said)
+        return render([section, raw_section(alternatives, "alternatives")], output_format, said)
     worst, tried = _worst(balance, alternatives, list(said["verdicts"]), output_format)
     sections = [balance_section(worst, for_people=True, with_times=with_times)]
     if tried.num_rows:
@@ -102,7 +102,7 @@ def _answer(
     notes = [*_left_out(worst, balance), *meanings, _definition()]
     if not balance.num_rows:
         return nothing("No group has members.", said)
-    return "\n\n".join([shown(sections, output_format, said), "\n".join(notes)])
+    return "\n\n".join([render(sections, output_format, said), "\n".join(notes)])
 
 
 def _worst(

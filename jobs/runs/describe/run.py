@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.limits.undecided_offsets import undecided_of_all
 from analytics.library.limits.unread_members import COLUMNS, with_unread
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.epoch import NEEDS as EPOCH_NEEDS
 from jobs.runs.describe.epoch import groups_at_epoch
 from jobs.runs.describe.source import NEEDS, bare_source, describe_source
 from jobs.runs.replay.replayed import replayed
-from reports.describe.against import told
+from reports.describe.against import render_comparison
 from reports.describe.columns import (
     FAMILIES,
     HEADS,
@@ -30,7 +30,7 @@ from reports.describe.columns import (
     contract_name,
 )
 from reports.describe.views import rows_of, shown_columns
-from reports.row_formats import Section, shown
+from reports.row_formats import Section, render
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -90,15 +90,15 @@ def describe_inputs(
         if wanted.what in {None, OFFSETS} and not state.tables.selection.groups:
             undecided = [each for each in (undecided_of_all(state),) if each]
             asked = replace(asked, cannot_tell=(*asked.cannot_tell, *undecided))
-        tell_groups(console, asked)
+        report_groups(console, asked)
         if wanted.against is not None:
             result = compare_saved(wanted.against, source, state, console)
-            answer = told(result, output_format, _said(state, asked))
+            answer = render_comparison(result, output_format, _said(state, asked))
             return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
         sections = _sections(source, state, wanted, output_format)
         said = _said(state, asked)
         _notice(console, asked, state)
-        return shown(sections, output_format, said), asked.exit_code or state.exit_code
+        return render(sections, output_format, said), asked.exit_code or state.exit_code
 
 
 def _describe_epoch(
@@ -111,11 +111,11 @@ def _describe_epoch(
     with replayed(console, needs=EPOCH_NEEDS, **options) as state:
         asked, source = groups_at_epoch(state, epoch, bare_source(state))
         asked = with_unread(asked, source.members.select(COLUMNS))
-        tell_groups(console, asked)
+        report_groups(console, asked)
         view = replace(wanted, what=wanted.what or MEMBERS, verbose=True)
         said = {**_said(state, asked), "epoch": epoch}
         sections = _sections(source, state, view, output_format)
-        return shown(sections, output_format, said), asked.exit_code or state.exit_code
+        return render(sections, output_format, said), asked.exit_code or state.exit_code
 
 
 def _notice(console: Console, asked: AskedGroups, state: Replayed) -> None:

@@ -13,7 +13,7 @@ from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.replayed.records_at import records_at
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.lag.end_offsets import end_offsets_at
-from reports.describe.source import Source, only_groups, without_untold
+from reports.describe.source import Source, only_groups, without_incomplete
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -68,7 +68,7 @@ def describe_source(
         groups=groups,
         members=tables.read("members", _MEMBERS),
         assignments=named(_alive(given, gone), console),
-        committed=without_untold(tables.read("committed_offsets", _COMMITTED)),
+        committed=without_incomplete(tables.read("committed_offsets", _COMMITTED)),
         shares=with_share_lag(named(_alive(shares, gone), console), ends),
         ends=ends,
         coordinators=coordinators(replayed),

@@ -29,7 +29,7 @@ from analytics.tables.stored_tables import StoredTables
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.replay.followed_lines import followed_copies
 from jobs.spark.session import one_session
-from reports.diff.sections import Difference, told
+from reports.diff.sections import Difference, render_difference
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -73,7 +73,7 @@ def diff_sides(
             "lines": {"from": lines_said(before.lines), "to": lines_said(after.lines)},
             "cannot_tell": reasons,
         }
-        answer = told(difference, output_format, said)
+        answer = render_difference(difference, output_format, said)
         if difference.is_unsure:
             console.error("cannot tell of some rows whether they differ; they say why")
         if difference.is_unsure or reasons:

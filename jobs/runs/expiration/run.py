@@ -15,7 +15,7 @@ from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL as DOUBT
 from analytics.evaluate.expiration.tables import ExpirationQuestion, LogEnds
 from analytics.library.limits.group_selection import asked_groups
 from analytics.replay.dump.written_instants import EPOCH
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source
@@ -46,7 +46,7 @@ from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
 from reports.layout.worst_rows import SHOWN
 from reports.quantities import count as counted
-from reports.row_formats import shown
+from reports.row_formats import render
 from schemas.expiration_rules import audit_rules, group_endings
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
     """
     with replayed(console, needs=_NEEDS, **options) as state:
         asked = asked_groups(state)
-        tell_groups(console, asked)
+        report_groups(console, asked)
         era = chosen_era(wanted.era, options.get("kafka_version"), state.manifest)
         tables = state.tables
         sources = SettingSources(
@@ -237,7 +237,7 @@ def _answer(
             group_section(expiration, for_people=False),
             *beside,
         ]
-        return shown(sections, asked, said)
+        return render(sections, asked, said)
     wanted, numbers = summed_up(asked, expiration)
     shortest, whole = expiration, None
     if numbers and wanted.sort is None:
@@ -258,7 +258,7 @@ def _answer(
         for each in sections
         if wanted.table or (each.rows.num_rows and (each not in beside or has_problems(each)))
     ]
-    parts.append(shown(sections, wanted, said))
+    parts.append(render(sections, wanted, said))
     if not expiration.num_rows:
         parts.append(nothing("No group has committed offsets.", said))
     return "\n\n".join(filter(None, parts))

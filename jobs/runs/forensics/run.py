@@ -19,8 +19,7 @@ from analytics.evaluate.offset_verdicts.words import CANNOT_TELL as UNTOLD
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
-from analytics.replay.dump.written_instants import END, BeforeEnd
-from analytics.replay.dump.written_instants import shown as iso
+from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
 from analytics.workspace import Workspace
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.diff.run import difference_of
@@ -42,7 +41,7 @@ from jobs.workspaces.written_text import write_text
 from reports.incident.html import html_of
 from reports.incident.page import Incident, incident_page
 from reports.incident.sections import sections_of
-from reports.row_formats import shown
+from reports.row_formats import render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +104,7 @@ def forensics_of(
         sides = _sides(wanted, window, state)
         later = {name: each for name, each in own.items() if name not in _OF_SIDES}
         asked_for = {**later, "groups": tuple(groups), "exclude_groups": ()}
-        console.say(f"forensics: before and after {iso(around)}")
+        console.say(f"forensics: before and after {iso_time(around)}")
         with two_states(quiet, *sides, needs=ROWS_OF_STATES, **asked_for) as (before, after):
             asked = asked_groups(before).without_missing(groups)
             incident = Incident(
@@ -119,7 +118,7 @@ def forensics_of(
                 events=events.filter(pc.is_in(events["group_id"], pa.array(groups, pa.string()))),
                 cluster=cluster_of(state, window),
                 others=others_of(state, frozenset(groups), meanwhile),
-                untold=asked.cannot_tell,
+                cannot_tell=asked.cannot_tell,
             )
             present = replace(
                 state, tables=replace(state.tables, selection=before.tables.selection)
@@ -136,16 +135,16 @@ def forensics_of(
         said = {
             **state.said,
             "input": list(inputs),
-            "around": iso(around),
-            "from": iso(window.begin),
-            "to": iso(window.end),
+            "around": iso_time(around),
+            "from": iso_time(window.begin),
+            "to": iso_time(window.end),
             "groups": groups,
-            "cannot_tell": list(incident.untold),
+            "cannot_tell": list(incident.cannot_tell),
         }
         code = _code(console, wanted, incident, unread)
         _write(wanted.out, incident, state, {**said, "exit_code": code})
     console.say(f"forensics: {Path(wanted.out) / PAGE}")
-    return shown(sections_of(incident, output_format), output_format, said), code
+    return render(sections_of(incident, output_format), output_format, said), code
 
 
 _OF_SIDES: Final = ("inputs", "as_of", "ends", "prefer_copy", "out", "max_undecoded")
@@ -168,13 +167,13 @@ def _window(console: Console, wanted: Wanted, state: Replayed) -> tuple[datetime
         raise CannotTellError("no record of this dump has a time: nothing is around --around")
     if not first <= around <= last:
         raise CannotTellError(
-            f"--around {iso(around)} is not in this dump, whose records are from {iso(first)} to "
-            f"{iso(last)}"
+            f"--around {iso_time(around)} is not in this dump, whose records are from "
+            f"{iso_time(first)} to {iso_time(last)}"
         )
     span = timedelta(minutes=wanted.window_minutes)
     window = Window(max(around - span, first), min(around + span, last))
     if around - span < first:
-        console.warn(f"the dump begins at {iso(first)}: what was before it is not known")
+        console.warn(f"the dump begins at {iso_time(first)}: what was before it is not known")
     return around, window
 
 
@@ -205,8 +204,8 @@ def _groups(
         raise CannotTellError(
             f"no group that matches {', '.join(wanted.groups)} is in this dump"
             if wanted.groups
-            else f"nothing is known to have happened to a group from {iso(window.begin)} to "
-            f"{iso(window.end)}; name one with --group"
+            else f"nothing is known to have happened to a group from {iso_time(window.begin)} to "
+            f"{iso_time(window.end)}; name one with --group"
         )
     return list(chosen)
 
@@ -219,11 +218,11 @@ def _sides(wanted: Wanted, window: Window, state: Replayed) -> tuple[Side, Side]
 
 
 def _code(console: Console, wanted: Wanted, incident: Incident, unread: int) -> int:
-    for each in incident.untold:
+    for each in incident.cannot_tell:
         console.error(f"cannot tell: {each}")
     words = incident.verdicts["verdict"].to_pylist()
     doubts = UNTOLD in words or "cannot tell" in incident.changes["change"].to_pylist()
-    if unread or (wanted.groups and (incident.untold or doubts)):
+    if unread or (wanted.groups and (incident.cannot_tell or doubts)):
         return CANNOT_TELL
     return 0
 
@@ -241,4 +240,4 @@ def _write(out: str, incident: Incident, state: Replayed, said: dict[str, Any]) 
 
 
 def _as_json(value: object) -> str:
-    return iso(value) if isinstance(value, datetime) else str(value)
+    return iso_time(value) if isinstance(value, datetime) else str(value)

@@ -15,14 +15,14 @@ from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import describe_source
 from jobs.runs.lag.question import lag_question
 from jobs.runs.lag.since import growth_since
 from jobs.runs.replay.replayed import replayed
-from reports.describe.against import told
+from reports.describe.against import render_comparison
 from reports.lag.rows import (
     capacity_section,
     growth_section,
@@ -34,7 +34,7 @@ from reports.lag.rows import (
     sum_section,
 )
 from reports.layout.nothing import nothing
-from reports.row_formats import shown
+from reports.row_formats import render
 from schemas.evaluation_rules import lag_rules
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def lag_of(
     with replayed(console, needs=NEEDS, out=out, **options) as state:
         rules = lag_rules(state.settings.given.thresholds("lag"))
         asked = asked_groups(state)
-        tell_groups(console, asked)
+        report_groups(console, asked)
         found, readers = _evaluated(state, asked, wanted)
         is_asked = out is not None or wanted.by == GROUP
         capacity = _capacity(state, found) if is_asked else None
@@ -114,7 +114,9 @@ def lag_of(
         if wanted.against is not None:
             source = describe_source(state, asked.found, wanted.end_offsets, console)
             result = compare_saved(wanted.against, source, state, console, found.rows)
-            answer = told(result, output_format, {**state.said, "cannot_tell": asked.cannot_tell})
+            answer = render_comparison(
+                result, output_format, {**state.said, "cannot_tell": asked.cannot_tell}
+            )
             return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
         unread = _unread(state, asked, readers) if wanted.by == "topic" else None
         untold = _untold(found.rows)
@@ -194,7 +196,7 @@ def _answer(
         sections.append(readers_section(readers))
     if capacity is not None and output_format in {"json", "csv"}:
         sections.append(capacity_section(capacity))
-    answer = shown(sections, output_format, said)
+    answer = render(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer
     held = open_transactions_said(rows)

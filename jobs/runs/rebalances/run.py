@@ -13,10 +13,9 @@ from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.times import last_record_time, resolved_time
-from analytics.replay.dump.written_instants import EPOCH, BeforeEnd
-from analytics.replay.dump.written_instants import shown as iso
+from analytics.replay.dump.written_instants import EPOCH, BeforeEnd, iso_time
 from analytics.workspace import Workspace
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.rebalances.tables import NEEDS, made_tables
 from jobs.runs.replay.replayed import replayed
@@ -33,7 +32,7 @@ from reports.rebalances.rows import (
     section,
     with_causes,
 )
-from reports.row_formats import shown
+from reports.row_formats import render
 from schemas.evaluation_rules import RebalanceRules, rebalance_rules
 from schemas.rebalance_causes import rebalance_causes
 
@@ -84,7 +83,7 @@ def rebalances_of_inputs(
     with replayed(console, needs=(*NEEDS, "topics"), **options) as state:
         rules = _rules(state, options_said)
         asked = _with_gaps(asked_groups(state, with_offsets=False), state)
-        tell_groups(console, asked)
+        report_groups(console, asked)
         since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
         time = AskedTime(since, until, _now(state), rules)
         found = made_tables(state, time)
@@ -93,8 +92,8 @@ def rebalances_of_inputs(
         said = {
             **state.said,
             "cannot_tell": list(asked.cannot_tell),
-            "from": None if since is None else iso(since),
-            "to": None if until is None else iso(until),
+            "from": None if since is None else iso_time(since),
+            "to": None if until is None else iso_time(until),
             "storm": {"epochs": rules.storm_epochs, "minutes": rules.storm_minutes},
             "not_recorded": NOT_RECORDED,
             "causes_said": dict(rebalance_causes()),
@@ -135,7 +134,7 @@ def _answer(
             *(raw_section(found[name], TABLES[name]) for name in TABLES if name != "rebalances"),
             Section(epochs, REBALANCE_HEADS, also, name=TABLES["rebalances"]),
         ]
-        return shown(sections, output_format, said)
+        return render(sections, output_format, said)
     if not epochs.num_rows:
         return nothing("No generation or group epoch in that time.", said)
     every = found
@@ -162,7 +161,7 @@ def _answer(
         if said_as in names
     }
     notes = [*summed_up(told), *_notes(epochs, rules)]
-    return "\n\n".join([shown(sections, output_format, said), "\n".join(notes)])
+    return "\n\n".join([render(sections, output_format, said), "\n".join(notes)])
 
 
 def _causes_of(epochs: pa.Table, found: Mapping[str, pa.Table]) -> pa.Table:

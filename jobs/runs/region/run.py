@@ -18,13 +18,13 @@ from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.checkpoints.recognized import read_checkpoints
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.cli.settings_files import read_settings
 from jobs.runs.region.dump import NEEDS, dumped_groups, owners_then
 from jobs.runs.replay.replayed import replayed
 from reports.layout.paragraphs import paragraphs
 from reports.region.rows import sections
-from reports.row_formats import shown
+from reports.row_formats import render
 from schemas.region_rules import region_rules
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def region_of(
         state = replace(whole, tables=StoredTables(whole.tables.workspace, selection))
         rules = region_rules(state.settings.given.thresholds("region"))
         asked = asked_groups(state)
-        tell_groups(console, asked)
+        report_groups(console, asked)
         checkpoints = checkpoints_of(made, rules)
         checkpoints = checkpoints_of(made, rules, owners_then(state, checkpoints))
         answer = evaluate_regions(checkpoints, dumped_groups(state, checkpoints, wanted), rules)
@@ -151,7 +151,7 @@ def _told(
     for each in untold:
         console.error(f"cannot tell: {each}")
     said = {**said, "cannot_tell": [*known, *untold], "findings": dict(rules.findings)}
-    text = shown(sections(tables, output_format), output_format, said)
+    text = render(sections(tables, output_format), output_format, said)
     if output_format not in {"json", "csv"}:
         words = set(tables["region_findings"]["finding"].to_pylist())
         meanings = [f"{word}: {about}" for word, about in rules.findings.items() if word in words]

@@ -25,7 +25,7 @@ from analytics.workspace import FOLDERS, Workspace
 from jobs.runs.replay.dialect_work import WORK, Made, Work
 from jobs.spark.progress import progress
 from reports.layout.nothing import nothing
-from reports.row_formats import shown
+from reports.row_formats import render
 from reports.share.dialect_rows import MAIN, TABLES, dialect_notes, dialect_sections
 from schemas import table
 
@@ -226,7 +226,7 @@ def dialect_answer(console: Console, found: FoundState, output_format: str) -> t
     if not (found.tables[MAIN].num_rows or output_format in {"json", "csv"}):
         return nothing(NOTHING, said), found.exit_code
     sections = dialect_sections(found.tables, is_for_programs=output_format in {"json", "csv"})
-    answer = shown(sections, output_format, said)
+    answer = render(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer, found.exit_code
     if found.is_of_releases:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from analytics.replay.dump.written_instants import shown
+from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine
 from reports.quantities import ranges
 
@@ -42,7 +42,7 @@ def sentences(lines: Iterable[FollowedLine], instant: str) -> Iterator[str]:
         places = _places(held)
         ended = min((each.elected_at for each in held if each.elected_at is not None), default=None)
         other = f"to ask the line that survived: --prefer-copy {survivor}"
-        until = f"until the election at {shown(ended)}" if ended is not None else ""
+        until = f"until the election at {iso_time(ended)}" if ended is not None else ""
         if state == CANNOT_TELL:
             yield (
                 f"cannot tell which line of {places} was in force at {instant}: {copy}'s is "

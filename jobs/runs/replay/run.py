@@ -14,7 +14,7 @@ from analytics.library.replay_work import ReplayWork, replay_workspace
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import remarks, resolved
-from analytics.replay.dump.written_instants import END, BeforeEnd, moment, shown
+from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
 from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import NEWEST
 from analytics.tables.decoded_workspace import (
@@ -106,7 +106,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in wanted.assumed)
     for each in assumptions.sentences(wanted.assumed):
         console.say(each)
-    for each in sentences(wanted.lines, "" if time_ms is None else shown(moment(time_ms))):
+    for each in sentences(wanted.lines, "" if time_ms is None else iso_time(moment(time_ms))):
         console.say(each)
     staging = Workspace(out).prepare()
     try:

@@ -17,7 +17,7 @@ from analytics.library.limits.group_selection import CANNOT_TELL, DONE, asked_gr
 from analytics.library.limits.incomplete_groups import untold_groups
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.restore.folder import check_folder, write_folder
@@ -34,7 +34,7 @@ from jobs.runs.restore.state import (
 from jobs.spark.session import one_session
 from reports.restore.commands import commands_text
 from reports.restore.files import offsets_text, refused_text
-from reports.restore.summary import counts_of, told
+from reports.restore.summary import counts_of, render_plan
 
 if TYPE_CHECKING:
     from analytics.library.limits.group_selection import AskedGroups
@@ -79,7 +79,7 @@ def restore_into(
     check_folder(wanted.out)
     with two_states(console, then, now, needs=NEEDS, **options) as (past, present):
         asked = asked_groups(past)
-        tell_groups(console, asked)
+        report_groups(console, asked)
         return restored(console, past, present, wanted, asked)
 
 
@@ -112,7 +112,7 @@ def restored(
         _files(plan, groups, "; ".join([title, *followed])),
         {"schema_version": SCHEMA_VERSION, **said, "counts": counts},
     )
-    answer = told(
+    answer = render_plan(
         [each.said for each in groups],
         plan,
         wanted.output_format,

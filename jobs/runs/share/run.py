@@ -27,7 +27,7 @@ from analytics.library.replayed.answered_instant import instant_of
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.cli.incomplete_groups import tell_groups
+from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import NEEDS as DESCRIBED
@@ -40,8 +40,8 @@ from jobs.runs.share.limits import limits_of
 from jobs.runs.share.notes import share_notes
 from jobs.runs.share.records import STATE_TOPIC, share_records, steps_of
 from jobs.runs.share.settings import settings_found
-from reports.describe.against import told
-from reports.row_formats import shown
+from reports.describe.against import render_comparison
+from reports.row_formats import render
 from reports.share.companions import (
     archived_section,
     count_section,
@@ -122,10 +122,10 @@ def share_of(
         rules = share_rules(state.settings.given.thresholds("share"))
         asked = asked_groups(state, "share", with_offsets=False)
         if wanted.against is not None:
-            tell_groups(console, asked)
+            report_groups(console, asked)
             source = describe_source(state, asked.found, wanted.end_offsets, console)
             result = compare_saved(wanted.against, source, state, console)
-            answer = told(result, output_format, {**state.said, "cannot_tell": []})
+            answer = render_comparison(result, output_format, {**state.said, "cannot_tell": []})
             return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
         settings = settings_found(state.release, state.tables.read("configs"), state.settings)
         for each in settings.findings:
@@ -134,7 +134,7 @@ def share_of(
         made = _made(console, state, asked, settings, rules, wanted.end_offsets, gaps)
         rows = made["share_backlog"]
         asked = asked.without_missing(rows["group_id"].unique().to_pylist())
-        tell_groups(console, asked)
+        report_groups(console, asked)
         if out is not None:
             keep_evaluations(Workspace(out), made, state)
         untold = _untold(rows, asked, gaps, state)
@@ -261,7 +261,7 @@ def _answer(
         backlog = table_section(rows) if is_for_programs else people
     beside = [show(made[name]) for name, show in COMPANIONS.items()]
     if is_for_programs:
-        return shown([backlog, *beside], output_format, said)
+        return render([backlog, *beside], output_format, said)
     asked = getattr(output_format, "table", None)
     # People are shown what is wrong; the rest where they ask for it.
     if not asked:
@@ -280,4 +280,4 @@ def _answer(
         notes.append(NO_LAG)
     if not rows.num_rows and not asked:
         return "\n\n".join(notes)
-    return "\n\n".join([shown(sections, output_format, said), *notes])
+    return "\n\n".join([render(sections, output_format, said), *notes])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reports.layout.output_format import OutputFormat
 from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
-from reports.row_formats import Section, shown
+from reports.row_formats import Section, render
 from reports.usage.cleaning import cleaning_section, verdicts_said
 from reports.usage.load import (
     brokers_said,
@@ -77,7 +77,7 @@ def usage_answer(
         room_bytes: The room.
     """
     sections = _sections(answer, wanted)
-    text = shown(sections, _with_top(wanted), said)
+    text = render(sections, _with_top(wanted), said)
     if wanted.is_for_programs or wanted.table:
         return text
     tables = answer.tables

@@ -14,7 +14,7 @@ from reports.page.grids import Shown, grid_of, name_cell
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, Story
 from reports.page.sections.groups import MOST as MOST_GROUPS
 from reports.page.sections.story_charts import charts_of
-from reports.page.texts import LONGEST_SENTENCE, name_cut, said
+from reports.page.texts import LONGEST_SENTENCE, cell_text, name_cut
 from reports.page.workspace_tables import WorkspaceTables
 from schemas.finding_rules import SEVERITIES
 
@@ -110,7 +110,7 @@ def _story(
         group=name_cell(group),
         severity=next(each for each in SEVERITIES if row[each]),
         facts=tuple(
-            Fact(each.head, Cell(said(row[each.name], each.kind)))
+            Fact(each.head, Cell(cell_text(row[each.name], each.kind)))
             for each in _FACTS
             if row[each.name] is not None
         ),

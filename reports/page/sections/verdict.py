@@ -34,12 +34,12 @@ def checked_of(read: WorkspaceTables, rules: Iterable[Rule]) -> str:
     applied = [row for row in read.rows("applied_rules").to_pylist() if row["was_applied"]]
     of = {row["rule"]: row["subject"] for row in applied}
     bad = {of.get(each.name) for each in known if each.severity != INFO}
-    untold = {
+    cannot_tell = {
         of.get(each.name) for each in known if is_of_coverage(each.name, of.get(each.name, ""))
     }
     subjects = dict.fromkeys(row["subject"] for row in applied)
-    fine = [each for each in subjects if each not in bad | untold]
-    open_ = [each for each in subjects if each in untold - bad]
+    fine = [each for each in subjects if each not in bad | cannot_tell]
+    open_ = [each for each in subjects if each in cannot_tell - bad]
     parts = [
         *(["Nothing was found that needs anyone."] if not bad else []),
         f"{count(len(applied), 'rule')} were applied.",

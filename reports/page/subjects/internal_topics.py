@@ -11,7 +11,7 @@ from reports.charts.log_bytes import log_bytes
 from reports.page.chart_rows import dicts, figure, labels, place
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Figure, Subject
-from reports.page.texts import harmless, said
+from reports.page.texts import cell_text, harmless
 from reports.page.workspace_tables import WorkspaceTables
 
 _MOST_BARS: Final = 12
@@ -98,7 +98,9 @@ def _bytes(largest: pa.Table) -> tuple[Figure, ...]:
         if row[column]
     ]
     first = known[0] if known else None
-    parts = ", ".join(f"{said(first[c], 'bytes')} {p}" for p, c in _PARTS.items()) if first else ""
+    parts = (
+        ", ".join(f"{cell_text(first[c], 'bytes')} {p}" for p, c in _PARTS.items()) if first else ""
+    )
     says = f"The largest is {harmless(place(first))}: {parts}." if first else ""
     return figure(
         "internal-topics-bytes", "What partitions hold, the largest first", says, rows, log_bytes
@@ -120,7 +122,7 @@ def _committers(read: WorkspaceTables) -> tuple[Figure, ...]:
         {
             "place": named[row["group_id"]],
             "lag": row["bytes_per_day"],
-            "said": said(row["bytes_per_day"], "bytes"),
+            "label": cell_text(row["bytes_per_day"], "bytes"),
         }
         for row in known
     ]

@@ -12,7 +12,7 @@ from reports.page.chart_rows import dicts, figure, labels, place
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Figure, Subject
 from reports.page.sections.groups import TONES
-from reports.page.texts import harmless, said
+from reports.page.texts import cell_text, harmless
 from reports.page.workspace_tables import WorkspaceTables
 
 _MOST_BARS: Final = 12
@@ -72,8 +72,8 @@ def _bars(rows: pa.Table, column: str, anchor: str, title: str, kind: str) -> tu
     names = [f"{row['group_id']} {place(row)}" for row in found]
     named = labels(names)
     drawn = [
-        {"place": named[name], "lag": row[column], "said": said(row[column], kind)}
+        {"place": named[name], "lag": row[column], "label": cell_text(row[column], kind)}
         for name, row in zip(names, found, strict=True)
     ]
-    says = f"The first is {harmless(names[0])} with {drawn[0]['said']}." if drawn else ""
+    says = f"The first is {harmless(names[0])} with {drawn[0]['label']}." if drawn else ""
     return figure(anchor, title, says, drawn, largest_lags)

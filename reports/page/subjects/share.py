@@ -117,7 +117,7 @@ def _deliveries(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[
             "deliveries": row["delivery_count"],
             "state": row["delivery_state_name"],
             "records": row["records"],
-            "said": f"{row['records']:,}",
+            "label": f"{row['records']:,}",
         }
         for row in known
     ]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 import pytest
 
-from analytics.replay.dump.written_instants import BeforeEnd, shown
+from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from jobs.cli.options.instant import Instant
 
 INSTANT = Instant()
@@ -68,4 +68,4 @@ def test_a_time_without_a_zone_is_utc_and_says_so(capsys: pytest.CaptureFixture[
 
 
 def test_times_are_printed_in_utc_with_milliseconds() -> None:
-    assert shown(datetime(2026, 11, 21, 8, 15, tzinfo=UTC)) == "2026-11-21T08:15:00.000Z"
+    assert iso_time(datetime(2026, 11, 21, 8, 15, tzinfo=UTC)) == "2026-11-21T08:15:00.000Z"

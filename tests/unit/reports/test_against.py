@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reports.describe.against import compare, told
+from reports.describe.against import compare, render_comparison
 from reports.describe.columns import CONSUMER, MEMBERS, OFFSETS, STATE, STREAMS, View
 from reports.describe.saved_output import read_saved_output
 
@@ -46,7 +46,7 @@ def test_equal_rows_are_equal_in_any_order() -> None:
         read_saved_output(offsets(other, LINE)), View(CONSUMER, OFFSETS), [row(), row(partition=1)]
     )
     assert result.is_equal
-    assert told(result, "text", {}) == "2 of 2 rows equal"
+    assert render_comparison(result, "text", {}) == "2 of 2 rows equal"
 
 
 def test_a_cell_that_differs_is_shown_beside_kafkas() -> None:
@@ -55,7 +55,7 @@ def test_a_cell_that_differs_is_shown_beside_kafkas() -> None:
     )
     assert (result.equal, result.total) == (0, 1)
     assert result.differing == [("billing orders 0 -", "CURRENT-OFFSET", "90", 89)]
-    assert "0 of 1 rows equal" in told(result, "text", {})
+    assert "0 of 1 rows equal" in render_comparison(result, "text", {})
 
 
 def test_rows_of_one_side_alone_differ() -> None:
@@ -75,13 +75,13 @@ def test_ends_that_are_not_known_at_the_instant_are_not_compared_but_counted() -
     )
     assert result.is_equal
     assert dict(result.not_compared) == {"LOG-END-OFFSET": 1, "LAG": 1}
-    assert "not compared: LOG-END-OFFSET 1, LAG 1" in told(result, "text", {})
+    assert "not compared: LOG-END-OFFSET 1, LAG 1" in render_comparison(result, "text", {})
 
 
 def test_programs_get_the_counts_and_every_difference() -> None:
     saved = read_saved_output(offsets(LINE))
     result = compare(saved, View(CONSUMER, OFFSETS), [row(current_offset=89)])
-    answer = json.loads(told(result, "json", {"as_of": None}))
+    answer = json.loads(render_comparison(result, "json", {"as_of": None}))
     assert (answer["equal"], answer["total"], answer["not_compared"]) == (0, 1, {})
     assert answer["rows"] == [
         {"row": "billing orders 0 -", "column": "CURRENT-OFFSET", "kafka": "90", "here": "89"}

@@ -38,7 +38,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "delivery_counts": lambda name: delivery_counts(
         [
-            {"place": group, "deliveries": 2, "records": 4, "said": "4", "state": "AVAILABLE"}
+            {"place": group, "deliveries": 2, "records": 4, "label": "4", "state": "AVAILABLE"}
             for group in NAMES
         ],
         name,
@@ -47,7 +47,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         [{"group": group, "at": at, "status": "scheduled"} for group, at in PAIRS], name
     ),
     "largest_lags": lambda name: largest_lags(
-        [{"place": group, "lag": 7, "said": "7"} for group in NAMES], name
+        [{"place": group, "lag": 7, "label": "7"} for group in NAMES], name
     ),
     "log_bytes": lambda name: log_bytes(
         [{"place": group, "part": "clean", "bytes": 7} for group in NAMES], name

@@ -24,7 +24,7 @@ from reports.describe.columns import (
     View,
     columns_of,
 )
-from reports.describe.source import Source, without_untold
+from reports.describe.source import Source, without_incomplete
 from reports.describe.views import rows_of, shown_columns
 
 TEXT, INT, LONG = pa.string(), pa.int32(), pa.int64()
@@ -242,7 +242,7 @@ def test_offsets_are_those_owned_and_those_committed() -> None:
 def test_an_offset_that_cannot_be_told_is_left_open_and_says_why() -> None:
     doubtful = {"complete": False, "missing": "it may be 4, or none"}
     stored = table(COMMITTED, {**commit("classic", "gone", 0, 4), **doubtful})
-    source = replace(SOURCE, committed=without_untold(stored))
+    source = replace(SOURCE, committed=without_incomplete(stored))
     found = rows_of(View(CONSUMER, OFFSETS), source, "4.3", verbose=True).to_pylist()
     (row,) = [each for each in found if each["topic"] == "gone"]
     told = ("current_offset", "leader_epoch", "lag", "complete", "missing")

@@ -11,7 +11,7 @@ import pytest
 from reports.balance.rows import BALANCE_HEADS, balance_section
 from reports.expiration.rows import offset_section
 from reports.rebalances.rows import CHURN_HEADS, PEOPLES_HEADS, section, with_causes
-from reports.row_formats import shown
+from reports.row_formats import render
 from schemas import table
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -105,7 +105,7 @@ def test_where_records_are_lost_counts_are_bounds() -> None:
 
 def test_epochs_fit_into_120_columns() -> None:
     only = section(epoch(joined=["m" * 60] * 9, at=NOON), PEOPLES_HEADS, "epochs")
-    lines = shown([only], "text", {}).splitlines()
+    lines = render([only], "text", {}).splitlines()
     assert max(map(len, lines)) <= 120
     assert any(line.startswith("g ") and "12:00:00.000Z" in line for line in lines)
 
@@ -130,7 +130,7 @@ def test_what_led_to_an_epoch_stands_in_its_line_and_doubts_are_marked() -> None
 def test_nothing_to_show_is_a_table_without_rows() -> None:
     nothing = section(epoch().slice(0, 0), PEOPLES_HEADS, "epochs")
     assert nothing.rows.num_rows == 0
-    assert shown([nothing], "csv", {}).startswith("group_id,")
+    assert render([nothing], "csv", {}).startswith("group_id,")
 
 
 def test_what_somebody_may_want_to_act_on_is_a_problem() -> None:
@@ -176,6 +176,6 @@ def test_balance_is_a_table_of_120_columns(*, with_times: bool) -> None:
         stddev_partitions=1.23,
     )
     only = balance_section(balance, for_people=True, with_times=with_times)
-    lines = shown([only], "text", {}).split("left out to fit")[0].splitlines()
+    lines = render([only], "text", {}).split("left out to fit")[0].splitlines()
     assert max(map(len, lines)) <= 120
     assert lines[0].split()[:2] == ["GROUP", "EPOCH"]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 
 from reports.expiration.rows import group_section, offset_section, what_if_section
-from reports.row_formats import shown
+from reports.row_formats import render
 from schemas import table
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -46,7 +46,7 @@ def test_a_what_if_names_the_period_it_speaks_for_and_begins_with_what_is_lost()
         "safe",
     ]
     assert section.rows["is_problem"].to_pylist() == [True, False, False]
-    assert "not lost in the 10 min observed" in shown([section], "text", {})
+    assert "not lost in the 10 min observed" in render([section], "text", {})
 
 
 def offset(group: str, status: str, note: str | None = None) -> dict[str, object]:
@@ -66,7 +66,7 @@ def test_what_is_due_comes_first_and_a_doubt_stands_in_its_line() -> None:
     nobody = pa.Table.from_pylist([], pa.schema([]))
     section = offset_section(rows, nobody, for_people=True)
     assert section.rows["group_id"].to_pylist() == ["c", "b", "a"]
-    assert "cannot tell: a record is lost" in shown([section], "text", {})
+    assert "cannot tell: a record is lost" in render([section], "text", {})
     groups = group_section(rows, for_people=True)
     assert groups.rows["group_id"].to_pylist() == ["c", "b", "a"]
     sure = offset_section(rows.slice(0, 1), nobody, for_people=True)
@@ -86,7 +86,7 @@ def test_groups_that_a_tool_named_are_told_apart_and_stand_last() -> None:
     section = group_section(offsets, for_people=True)
     assert section.rows["group_id"].to_pylist() == ["orders", tool]
     assert section.rows["named_by"].to_pylist() == [None, "kafka-console-consumer"]
-    assert "NAMED-BY" in shown([section], "text", {})
+    assert "NAMED-BY" in render([section], "text", {})
     tried = what_if_section(
         rows_of(
             "retention_what_if",
@@ -96,4 +96,4 @@ def test_groups_that_a_tool_named_are_told_apart_and_stand_last() -> None:
     assert tried.rows["group_id"].to_pylist() == ["orders", tool]
     # Where no tool named any, nothing is said of it.
     alone = group_section(rows_of("offset_expiration", [offset("o", "due")]), for_people=True)
-    assert "NAMED-BY" not in shown([alone], "text", {})
+    assert "NAMED-BY" not in render([alone], "text", {})

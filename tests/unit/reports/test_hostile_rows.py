@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reports.layout.section import Section
-from reports.row_formats import shown
+from reports.row_formats import render
 from tests.unit.reports.page.test_hostile_names import CORPUS
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
@@ -26,7 +26,7 @@ NAMES = st.one_of(
 
 def answer(names: list[str], output_format: str) -> str:
     rows = pa.table({"group_id": pa.array(names, pa.string()), "lag": [*range(len(names))]})
-    return shown([Section(rows, {"group_id": "GROUP", "lag": "LAG"})], output_format, {})
+    return render([Section(rows, {"group_id": "GROUP", "lag": "LAG"})], output_format, {})
 
 
 @settings(max_examples=60)

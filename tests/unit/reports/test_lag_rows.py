@@ -7,7 +7,7 @@ import pytest
 
 from analytics.evaluate.lag.commits.progress import MOVES
 from reports.lag.rows import lag_section, moves_section
-from reports.row_formats import shown
+from reports.row_formats import render
 from schemas import table
 
 _TYPES = {"bigint": pa.int64(), "int": pa.int32(), "double": pa.float64(), "boolean": pa.bool_()}
@@ -31,11 +31,11 @@ def test_a_duration_has_the_sign_of_its_bound(length: int | None, bound: str, te
     )
     row = {"group_id": "g", "topic": "t", "partition": 0, "verdict": "behind"}
     rows = pa.Table.from_pylist([{**row, "loss_in_ms": length, "loss_in_bound": bound}], schema)
-    (head, line, *_) = shown([lag_section(rows)], "text", {}).splitlines()
+    (head, line, *_) = render([lag_section(rows)], "text", {}).splitlines()
 
     assert line[head.index("LOST-IN") :].split("  ")[0].strip() == text
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_where_nothing_went_back_there_is_a_table_without_rows(form: str) -> None:
-    assert "GROUP" in shown([moves_section(MOVES.empty_table())], form, {}).upper()
+    assert "GROUP" in render([moves_section(MOVES.empty_table())], form, {}).upper()

@@ -11,7 +11,7 @@ import pytest
 from reports.layout.output_format import OutputFormat, UnknownColumnError
 from reports.layout.section import Section
 from reports.layout.text import WIDTH
-from reports.row_formats import shown
+from reports.row_formats import render
 
 LONG = "checkout-" + "x" * 230 + "-eu-west-1"
 GROUPS = pa.table(
@@ -28,7 +28,7 @@ OTHER = Section(pa.table({"event": ["left"]}), {"event": "EVENT"}, name="events"
 
 
 def lines_of(section: Section, wanted: OutputFormat | str = "text") -> list[str]:
-    return shown([section], wanted, {}).split("\n")
+    return render([section], wanted, {}).split("\n")
 
 
 def test_a_long_name_loses_its_middle_and_widens_no_other_row() -> None:
@@ -66,7 +66,7 @@ def test_only_what_went_wrong() -> None:
     assert "search" in lines[1]
     assert lines[2:] == ["(2 more rows not shown)"]
     assert lines_of(OTHER, OutputFormat(only_problems=True)) == ["No row is marked as a problem."]
-    answer = json.loads(shown([SECTION], OutputFormat("json", only_problems=True), {}))
+    answer = json.loads(render([SECTION], OutputFormat("json", only_problems=True), {}))
     assert ([row["group_id"] for row in answer["rows"]], answer["left_out"]) == (
         ["search"],
         {"groups": 2},
@@ -83,28 +83,28 @@ def test_only_what_went_wrong() -> None:
     ],
 )
 def test_numbers_are_sorted_from_the_largest_names_from_a(column: str, order: list[str]) -> None:
-    text = shown([SECTION, OTHER], OutputFormat("csv", table="groups", sort=column), {})
+    text = render([SECTION, OTHER], OutputFormat("csv", table="groups", sort=column), {})
     assert [row["group_id"] for row in csv.DictReader(text.splitlines())] == order
 
 
 def test_a_column_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(UnknownColumnError, match="no column 'age'; the columns are group_id, lag"):
-        shown([SECTION], OutputFormat("text", sort="age"), {})
+        render([SECTION], OutputFormat("text", sort="age"), {})
 
 
 def test_the_first_rows_and_how_many_more_there_are() -> None:
     lines = lines_of(SECTION, OutputFormat(top=1))
     assert lines[-1] == "(2 more rows not shown)"
-    assert len(shown([SECTION], OutputFormat("csv", top=1), {}).splitlines()) == 2
+    assert len(render([SECTION], OutputFormat("csv", top=1), {}).splitlines()) == 2
 
 
 def test_json_has_each_table_under_its_key_and_csv_the_one_that_is_asked_for() -> None:
-    answer = json.loads(shown([OTHER, SECTION], "json", {"as_of": None}))
+    answer = json.loads(render([OTHER, SECTION], "json", {"as_of": None}))
     assert (answer["events"], len(answer["rows"])) == ([{"event": "left"}], 3)
-    assert shown([OTHER, SECTION], "csv", {}).startswith("group_id,")
+    assert render([OTHER, SECTION], "csv", {}).startswith("group_id,")
     only = OutputFormat("json", table="events")
-    assert json.loads(shown([OTHER, SECTION], only, {}))["rows"] == [{"event": "left"}]
-    assert shown([OTHER, SECTION], OutputFormat("csv", table="events"), {}) == "event\nleft"
+    assert json.loads(render([OTHER, SECTION], only, {}))["rows"] == [{"event": "left"}]
+    assert render([OTHER, SECTION], OutputFormat("csv", table="events"), {}) == "event\nleft"
 
 
 def test_a_sentence_goes_on_in_the_next_line_of_its_column() -> None:

@@ -7,7 +7,7 @@ import json
 
 import pyarrow as pa
 
-from reports.row_formats import Section, shown
+from reports.row_formats import Section, render
 
 ROWS = pa.table(
     {
@@ -22,7 +22,7 @@ SAID = {"as_of": {"time": None, "offsets": {}}, "input": ["dump"]}
 
 
 def test_text_is_aligned_and_numbers_are_as_kafka_prints_them() -> None:
-    lines = shown([SECTION], "text", SAID).split("\n")
+    lines = render([SECTION], "text", SAID).split("\n")
     assert [line.split() for line in lines[:3]] == [
         ["GROUP", "LAG", "HOST"],
         ["billing", "1234567", "/10.0.0.1"],
@@ -35,21 +35,21 @@ def test_text_is_aligned_and_numbers_are_as_kafka_prints_them() -> None:
 
 
 def test_a_terminal_only_shows_what_a_hostile_name_says() -> None:
-    text = shown([SECTION], "text", SAID)
+    text = render([SECTION], "text", SAID)
     assert "\x1b" not in text
     assert len(text.split("\n")) == 1 + ROWS.num_rows
 
 
 def test_json_is_one_object_with_every_value_as_it_is() -> None:
-    answer = json.loads(shown([SECTION], "json", SAID))
+    answer = json.loads(render([SECTION], "json", SAID))
     assert list(answer) == ["schema_version", "as_of", "input", "rows"]
     assert answer["rows"] == ROWS.to_pylist()
-    assert json.loads(shown([], "json", SAID))["rows"] == []
+    assert json.loads(render([], "json", SAID))["rows"] == []
 
 
 def test_csv_has_a_header_and_the_columns_of_all_sections() -> None:
     other = Section(pa.table({"group": ["s"], "state": ["Empty"]}), {"group": "G", "state": "S"})
-    text = shown([SECTION, other], "csv", SAID)
+    text = render([SECTION, other], "csv", SAID)
     rows = list(csv.DictReader(text.splitlines(keepends=True)))
     assert list(rows[0]) == ["group", "lag", "host", "group_type", "state"]
     assert [row["group"] for row in rows] == [*ROWS["group"].to_pylist(), "s"]
@@ -57,10 +57,10 @@ def test_csv_has_a_header_and_the_columns_of_all_sections() -> None:
 
 
 def test_markdown_keeps_bars_out_of_cells() -> None:
-    lines = shown([SECTION], "markdown", SAID).split("\n")
+    lines = render([SECTION], "markdown", SAID).split("\n")
     assert lines[:2] == ["| GROUP | LAG | HOST |", "| --- | --- | --- |"]
     assert lines[3] == "| a\\|b | - | - |"
 
 
 def test_sections_without_rows_have_their_heads() -> None:
-    assert shown([Section(ROWS.slice(0, 0), {"group": "GROUP"})], "text", SAID) == "GROUP"
+    assert render([Section(ROWS.slice(0, 0), {"group": "GROUP"})], "text", SAID) == "GROUP"

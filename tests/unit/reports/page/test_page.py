@@ -71,7 +71,7 @@ def test_what_cannot_be_told_is_said_apart_with_what_to_copy_next_time() -> None
             },
         )
     )
-    (reason,) = page.untold
+    (reason,) = page.cannot_tell
     assert reason.text == "not all is known of group-7"
     assert reason.advice.startswith("Copy every partition")
     assert "group_not_whole" not in {each.name for each in page.rules}
@@ -103,7 +103,7 @@ def test_coverage_says_which_records_are_missing() -> None:
         "gaps",
         "offsets 3 to 9 of __consumer_offsets-0",
     )
-    (reason,) = page.untold
+    (reason,) = page.cannot_tell
     assert reason.text == page.coverage.says
 
 
