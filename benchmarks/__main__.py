@@ -35,6 +35,7 @@ BENCHMARKS = (
         "lag_history",
         "whole_audit",
         "whole_commands",
+        "at_scale",
     ),
 )
 PEERS = "peers"

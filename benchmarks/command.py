@@ -22,9 +22,11 @@ class Run:
     Attributes:
         wall: Seconds.
         worker_peaks: Highest resident megabytes, by process, of Spark's Python workers.
+        driver_peak: Highest resident megabytes of the command's own process.
     """
 
     wall: float = 0
+    driver_peak: float = 0
     worker_peaks: dict[int, float] = field(default_factory=dict)
 
 
@@ -35,7 +37,8 @@ def run_command(
 
     Args:
         arguments: The command.
-        watch_workers: Whether the memory of Spark's Python workers is looked at meanwhile.
+        watch_workers: Whether the memory of the command, and of Spark's Python workers, is looked
+            at meanwhile.
         codes: Exit codes that are no failure.
 
     Raises:
@@ -58,15 +61,22 @@ def run_command(
 
 
 def _look(root: int, run: Run) -> None:
-    """Note the peaks of Spark's workers: processes that its daemon forked."""
+    """Note the peaks of the command and of Spark's workers: processes that its daemon forked."""
+    run.driver_peak = max(run.driver_peak, _peak(root))
     for process in process_tree(root)[1:]:
-        folder = Path(f"/proc/{process}")
         try:
-            is_worker = b"pyspark.daemon" in (folder / "cmdline").read_bytes()
-            status = (folder / "status").read_text(encoding="utf-8", errors="replace")
+            command = Path(f"/proc/{process}/cmdline").read_bytes()
         except OSError:
             continue
-        peak = next((line for line in status.splitlines() if line.startswith("VmHWM:")), None)
-        if is_worker and peak:
-            megabytes = int(peak.split()[1]) / 1024
-            run.worker_peaks[process] = max(run.worker_peaks.get(process, 0), megabytes)
+        if b"pyspark.daemon" in command:
+            run.worker_peaks[process] = max(run.worker_peaks.get(process, 0), _peak(process))
+
+
+def _peak(process: int) -> float:
+    """Return the highest resident megabytes of a process so far; 0 where it is gone."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    peak = next((line for line in status.splitlines() if line.startswith("VmHWM:")), None)
+    return int(peak.split()[1]) / 1024 if peak else 0

@@ -1,7 +1,6 @@
 """Commands as a person waits for them: whole processes, beside `decode` of the same dump.
 
-Of the bundled failover, and of a large generated dump: questions to the raw dump, and to its
-workspace once that was replayed.
+Of the bundled failover: questions to the raw dump, and to its workspace once that was replayed.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ from pathlib import Path
 
 from benchmarks.command import GROUPSCOPE, run_command
 from benchmarks.data import Data, size_of
-from benchmarks.generate import Options, write_dump
 from benchmarks.measure import Contestant, interleaved, ratio, tree_cpu
 from benchmarks.report import Figure, Report
 from benchmarks.whole_audit import BUNDLED
 
-_PARTITIONS = 4
 _ENDED = (0, 1, 3)
-"""Findings, and what cannot be told of generated groups, are no failure."""
+"""Findings, and what a dump cannot tell, are no failure."""
 _GROUP = ("--group", "parcel-router")
 _BEFORE_THE_ELECTION = ("--from", "2026-11-21T09:18:30Z")
 _OF_THE_DUMP = {"describe": (_GROUP, 1.4, 1.0), "replay": ((), 1.8, None)}
@@ -31,18 +28,10 @@ _OF_THE_WORKSPACE = {
     "diff": (_BEFORE_THE_ELECTION, 0.5, 0.1),
 }
 """By command: options, the most times that `decode` takes, and what is hoped for."""
-_AT_SCALE = {"expiration": (), "rebalances": (), "balance": ("--history",)}
-_REPLAY_AT_SCALE, _QUESTION_AT_SCALE = 4, 2
 
 
 def run(data: Data) -> list[Report]:
     """Measure."""
-    generated = data.folder / "asked-dump"
-    write_dump(generated, Options(size=data.segment_bytes), _PARTITIONS)
-    return [_of_bundled(data), _at_scale(generated, data)]
-
-
-def _of_bundled(data: Data) -> Report:
     workspace = _replayed(BUNDLED, data.folder / "bundled")
     asked = [
         *(
@@ -54,17 +43,7 @@ def _of_bundled(data: Data) -> Report:
     wanted = {
         name: (most, aim) for name, (_, most, aim) in (_OF_THE_DUMP | _OF_THE_WORKSPACE).items()
     }
-    return _beside_decode(BUNDLED, asked, wanted, data)
-
-
-def _at_scale(dump: Path, data: Data) -> Report:
-    workspace = _replayed(dump, data.folder / "large")
-    asked = [
-        _asking("replay", dump, (), data.folder),
-        *(_asking(name, workspace, options) for name, options in _AT_SCALE.items()),
-    ]
-    wanted = dict.fromkeys(_AT_SCALE, (_QUESTION_AT_SCALE, None))
-    return _beside_decode(dump, asked, {"replay": (_REPLAY_AT_SCALE, None), **wanted}, data)
+    return [_beside_decode(BUNDLED, asked, wanted, data)]
 
 
 def _beside_decode(

@@ -1,0 +1,97 @@
+"""The whole at scale: `replay` and questions to its workspace beside `decode`, and their memory.
+
+A record in eleven lists the members of a group. Each command runs on a dump, and on one of four
+times the records: how time grows, and the highest memory of the driver and of Spark's workers.
+
+    python -m benchmarks at_scale --segment 430MB --rounds 1     10 million commits, 1 million group
+                                                                 records, and a quarter of that
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.command import GROUPSCOPE, Run, run_command
+from benchmarks.data import Data, size_of
+from benchmarks.generate import Options, write_dump
+from benchmarks.measure import ratio
+from benchmarks.report import Figure, Report
+
+_PARTITIONS = 4
+_GROUP_SHARE = 1 / 11
+_TIMES = 4
+_QUESTIONS = {"expiration": (), "rebalances": (), "balance": ("--history",)}
+_MOST_TIMES = {"replay": 4, **dict.fromkeys(_QUESTIONS, 2)}
+_MOST_GROWTH = 4.4
+_MOST_DRIVER_MB = 3 * 1024
+_MOST_WORKER_MB = 2 * 1024
+_ENDED = (0, 1, 3)
+"""Findings, and what cannot be told of generated groups, are no failure."""
+
+
+@dataclass
+class _Measured:
+    """Runs of each command on one dump."""
+
+    size: int
+    runs: dict[str, list[Run]] = field(default_factory=dict)
+
+    def walls(self, name: str) -> list[float]:
+        return [each.wall for each in self.runs[name]]
+
+
+def run(data: Data) -> list[Report]:
+    """Measure."""
+    small = _measured(data, data.segment_bytes // _TIMES, "quarter")
+    large = _measured(data, data.segment_bytes, "whole")
+    report = Report(f"Commands on {large.size / 1e6:,.0f} MB and a quarter of it, whole processes")
+    for name, most in _MOST_TIMES.items():
+        times = ratio(large.walls(name), large.walls("decode"))
+        report.figures.append(Figure(f"{name}, of the time of decode", times, at_most=most))
+    for name in _MOST_TIMES:
+        growth = ratio(large.walls(name), small.walls(name))
+        what = f"{name}, for four times the records"
+        report.figures.append(Figure(what, growth, at_most=_MOST_GROWTH))
+    for name, runs in large.runs.items():
+        _add_memory(report, name, runs)
+    for measured in (small, large):
+        for name, runs in measured.runs.items():
+            took = ", ".join(f"{each.wall:.1f}" for each in runs)
+            report.details.append(f"    {name:<14}{measured.size / 1e6:8,.0f} MB  wall {took} s")
+    return [report]
+
+
+def _add_memory(report: Report, name: str, runs: list[Run]) -> None:
+    """Add the highest memory of the driver, and of a worker where Spark had some."""
+    driver = max(each.driver_peak for each in runs)
+    what = f"{name}, highest memory of the driver"
+    report.figures.append(Figure(what, driver, "MB", at_most=_MOST_DRIVER_MB))
+    workers = [peak for each in runs for peak in each.worker_peaks.values()]
+    if workers:
+        what = f"{name}, highest memory of a worker"
+        report.figures.append(Figure(what, max(workers), "MB", at_most=_MOST_WORKER_MB))
+
+
+def _measured(data: Data, segment_bytes: int, folder: str) -> _Measured:
+    place = data.folder / folder
+    dump = place / "dump"
+    write_dump(dump, Options(size=segment_bytes, group_share=_GROUP_SHARE), _PARTITIONS)
+    measured = _Measured(size_of(dump))
+    for _ in range(data.rounds):
+        shutil.rmtree(place / "replay", ignore_errors=True)
+        shutil.rmtree(place / "decode", ignore_errors=True)
+        for name in ("decode", "replay"):
+            _run(measured, name, dump, "--out", str(place / name))
+        for name, options in _QUESTIONS.items():
+            _run(measured, name, place / "replay", *options)
+    shutil.rmtree(place)
+    return measured
+
+
+def _run(measured: _Measured, name: str, given: Path, *options: str) -> None:
+    command = [str(GROUPSCOPE), name, str(given), *options]
+    measured.runs.setdefault(name, []).append(
+        run_command(command, watch_workers=True, codes=_ENDED)
+    )
