@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ from typing import Any
 import click
 
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
 from jobs.cli.options.shared import in_order
 from schemas.errors import SchemaError
 from schemas.setting_names import BROKER, GROUP, is_setting, nearest_setting
-from schemas.thresholds import NONE_GIVEN, QUESTIONS, Given, checked, thresholds
+from schemas.thresholds import QUESTIONS, checked, thresholds
 
 settings_options = in_order(
     click.option(
@@ -37,57 +37,6 @@ settings_options = in_order(
 _NODE = ("node.id", "broker.id")
 _GROUPS, _RULES = "groups", "rules"
 _FINDINGS, _SUPPRESSIONS = "findings", "suppressions"
-
-
-@dataclass(frozen=True)
-class BrokerSettings:
-    """What one `server.properties` says.
-
-    Attributes:
-        name: The file, as it was given.
-        node: `node.id` or `broker.id`; None where it names none.
-        values: Every setting in it.
-    """
-
-    name: str
-    node: int | None
-    values: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class GivenSettings:
-    """What the YAML file of `--config` says.
-
-    Attributes:
-        values: Kafka's settings.
-        groups: Settings of single groups.
-        rules: Thresholds, by the question they belong to.
-        findings: Of an audit: severities and thresholds by rule.
-        suppressions: Of an audit: findings that are accepted.
-    """
-
-    values: Mapping[str, str] = field(default_factory=dict)
-    groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    rules: Mapping[str, Any] = field(default_factory=dict)
-    findings: Mapping[str, Any] = field(default_factory=dict)
-    suppressions: Sequence[Any] = ()
-
-    def thresholds(self, question: str) -> Given:
-        """Return the thresholds that a question is given here."""
-        return self.rules.get(question) or NONE_GIVEN
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a person says of settings.
-
-    Attributes:
-        brokers: Files of `--broker-config`.
-        given: The file of `--config`.
-    """
-
-    brokers: Sequence[BrokerSettings] = ()
-    given: GivenSettings = field(default_factory=GivenSettings)
 
 
 def read_settings(broker_configs: Iterable[str], config: str | None) -> Settings:

@@ -38,13 +38,13 @@ from analytics.library.limits.lost_commits import (
 from analytics.library.limits.lost_share_state import share_losses
 from analytics.library.limits.unread_members import COLUMNS as UNREAD
 from analytics.library.limits.unread_members import with_unread
+from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.tables.stored_tables import StoredTables
 from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.lag.end_offsets import end_offsets_at
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
 from reports.layout.paragraphs import paragraphs

@@ -18,9 +18,9 @@ from analytics.evaluate.balance.cases.subscriptions import resolved_expressions,
 from analytics.evaluate.balance.cases.topic_sizes import topic_sizes
 from analytics.evaluate.balance.evaluated import evaluated
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
+from analytics.library.evaluations.held_in_epochs import numbered
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.history.groups.group_history import intervals_of
-from jobs.runs.balance.held import numbered
 from schemas.evaluation_rules import balance_rules
 from tests.support.contract_rows import rows_of
 from tests.support.replayed_dumps import replayed_dump

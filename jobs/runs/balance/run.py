@@ -9,6 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.balance.placement import Placement, placement
+from analytics.library.evaluations.balance_tables import (
+    NEEDS,
+    NEEDS_OF_HISTORY,
+    tables_ever,
+    tables_now,
+)
+from analytics.library.evaluations.held_in_epochs import held_in_epochs
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
@@ -16,8 +23,6 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.balance.held import held_in_epochs
-from jobs.runs.balance.tables import NEEDS, NEEDS_OF_HISTORY, tables_ever, tables_now
 from jobs.runs.replay.replayed import replayed
 from reports.balance.rows import alternatives_section, balance_section
 from reports.layout.nothing import nothing

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from analytics.evaluate.share.backlog.share_lag import with_share_lag
 from analytics.library.limits.coordinators import coordinators
 from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.library.replayed.records_at import records_at
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.lag.end_offsets import end_offsets_at
 from reports.describe.source import Source, only_groups, without_incomplete
 
 if TYPE_CHECKING:

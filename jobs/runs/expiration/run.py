@@ -13,22 +13,22 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL as DOUBT
 from analytics.evaluate.expiration.tables import ExpirationQuestion, LogEnds
-from analytics.library.limits.group_selection import asked_groups
-from analytics.replay.dump.written_instants import EPOCH
-from jobs.cli.incomplete_groups import report_groups
-from jobs.runs.audit.findings_of import failing
-from jobs.runs.describe.source import NEEDS as DESCRIBED
-from jobs.runs.describe.source import describe_source
-from jobs.runs.expiration.companions import companions_of
-from jobs.runs.expiration.era import ChosenEra, chosen_era
-from jobs.runs.expiration.evaluation import expiration_evaluated
-from jobs.runs.expiration.retention_settings import (
+from analytics.library.evaluations.chosen_era import ChosenEra, chosen_era
+from analytics.library.evaluations.expiry_tables import expiration_evaluated
+from analytics.library.evaluations.group_endings import companions_of
+from analytics.library.evaluations.retention_settings import (
     MINUTE_MS,
     RetentionFound,
     SettingSources,
     retention_found,
     with_state,
 )
+from analytics.library.limits.group_selection import asked_groups
+from analytics.replay.dump.written_instants import EPOCH
+from jobs.cli.incomplete_groups import report_groups
+from jobs.runs.audit.findings_of import failing
+from jobs.runs.describe.source import NEEDS as DESCRIBED
+from jobs.runs.describe.source import describe_source
 from jobs.runs.expiration.summed_up import as_format, summed_up
 from jobs.runs.replay.replayed import replayed
 from reports.describe.consumer_groups import offset_rows

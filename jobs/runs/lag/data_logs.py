@@ -17,9 +17,9 @@ from analytics.dump.files.data_log_times import SEGMENTS, TIMES
 from analytics.dump.files.stable_ends import STABLE_ENDS
 from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES
 from analytics.evaluate.lag.stable_lag import STABLE
+from analytics.library.replayed.end_offsets import read_copies
 from analytics.tables.stored_tables import StoredTables, reading
 from analytics.workspace import DATA_LOGS
-from jobs.runs.lag.end_offsets import read_copies
 
 if TYPE_CHECKING:
     from datetime import datetime

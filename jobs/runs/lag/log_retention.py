@@ -12,7 +12,7 @@ from analytics.replay.metadata.topic_sources import METADATA_LOG
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.cli.settings_files import BrokerSettings, Settings
+    from analytics.library.given_settings import BrokerSettings, Settings
 
 _HOUR_MS: Final = 3_600_000
 _MINUTE_MS: Final = 60_000

@@ -11,10 +11,10 @@ from analytics.evaluate.lag.loss import files_of
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.table import LagQuestion
 from analytics.library.replayed.answered_instant import instant_of
+from analytics.library.replayed.end_offsets import end_offset_samples, end_offsets_at
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.describe.source import lost_offsets, subtopology_inputs
 from jobs.runs.lag.data_logs import EXACT, data_logs
-from jobs.runs.lag.end_offsets import end_offset_samples, end_offsets_at
 from jobs.runs.lag.log_retention import topic_retention
 from schemas.evaluation_rules import lag_rules
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.compute as pc
 
 from analytics.evaluate.rebalances.tables import AskedTime
+from analytics.library.evaluations.rebalance_tables import NEEDS, made_tables
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
@@ -17,7 +18,6 @@ from analytics.replay.dump.written_instants import EPOCH, BeforeEnd, iso_time
 from analytics.workspace import Workspace
 from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.rebalances.tables import NEEDS, made_tables
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
 from reports.layout.section import Section, raw_section

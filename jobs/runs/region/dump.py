@@ -18,10 +18,10 @@ from analytics.evaluate.region.seek_plan import Committed, Log, Present
 from analytics.evaluate.region.table import Dumped
 from analytics.library.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
 from analytics.library.replayed.answered_instant import instant_of
+from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.replay.log.losses_at import cleaned_until, leading
 from analytics.tables.stored_tables import StoredTables
 from jobs.checkpoints.initial_offsets import read_initial_offsets
-from jobs.runs.lag.end_offsets import end_offsets_at
 
 if TYPE_CHECKING:
     from jobs.runs.region.run import Wanted

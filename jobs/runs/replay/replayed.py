@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError
+from analytics.library.given_settings import Settings
 from analytics.library.limits.unread_partitions import is_unread
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
@@ -27,7 +28,7 @@ from analytics.workspace import Workspace
 from jobs.cli.options import assumptions
 from jobs.cli.options.fail_on import NEVER
 from jobs.cli.options.undecoded_limit import Limit, is_exceeded
-from jobs.cli.settings_files import Settings, read_settings
+from jobs.cli.settings_files import read_settings
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.runs.replay.followed_lines import sentences
 from jobs.spark.session import one_session

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.restore.data_logs import DataLog, Logs, logs_of
 from analytics.evaluate.restore.plan import COMMITTED, KEY, State
+from analytics.library.replayed.end_offsets import end_offsets_at, true_copies
 from analytics.library.replayed.records_at import records_at
 from analytics.replay.metadata.topic_sources import METADATA_LOG, SOURCES
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.lag.end_offsets import end_offsets_at, true_copies
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed

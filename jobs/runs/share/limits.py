@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from jobs.cli.settings_files import Settings
+    from analytics.library.given_settings import Settings
     from jobs.runs.replay.replayed import Replayed
 
 _BACKLOG = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}

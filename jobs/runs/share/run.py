@@ -24,6 +24,7 @@ from analytics.evaluate.share.state_log.prunable import prunable
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.limits.internal_topics import partition_count
 from analytics.library.replayed.answered_instant import instant_of
+from analytics.library.replayed.end_offsets import end_offset_samples, end_offsets_at
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
@@ -33,7 +34,6 @@ from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source, named, topics_gone
 from jobs.runs.lag.data_logs import EXACT, data_logs
-from jobs.runs.lag.end_offsets import end_offset_samples, end_offsets_at
 from jobs.runs.replay.replayed import replayed
 from jobs.runs.share.gaps import gaps_of_state, with_untold_claims
 from jobs.runs.share.limits import limits_of

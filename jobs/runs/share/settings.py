@@ -25,7 +25,7 @@ from schemas.share_rules import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.cli.settings_files import BrokerSettings, GivenSettings, Settings
+    from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 from analytics.errors import InputUnreadableError
 from analytics.evaluate.lag.loss import NO_CONFIGS, TopicRetention
-from jobs.cli.settings_files import BrokerSettings, GivenSettings, Settings
+from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
 from jobs.runs.lag.log_retention import TIERED, topic_retention
 
 HOUR = 3_600_000

@@ -11,18 +11,14 @@ import pytest
 
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.evaluate.expiration.retention import Setting
-from jobs.cli.settings_files import (
-    BrokerSettings,
-    GivenSettings,
-    read_broker_settings,
-    read_given_settings,
-)
-from jobs.runs.expiration.retention_settings import (
+from analytics.library.evaluations.retention_settings import (
     RetentionFound,
     SettingSources,
     retention_found,
     with_state,
 )
+from analytics.library.given_settings import BrokerSettings, GivenSettings
+from jobs.cli.settings_files import read_broker_settings, read_given_settings
 from schemas.setting_names import is_setting
 
 RETENTION, INTERVAL = "offsets.retention.minutes", "offsets.retention.check.interval.ms"

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from analytics.evaluate.share.limits import LimitValue
 from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
-from jobs.cli.settings_files import BrokerSettings, GivenSettings, Settings
+from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
 from jobs.runs.share.limits import limits_said
 
 NAMES = ("resource_type", "resource", "name", "value")

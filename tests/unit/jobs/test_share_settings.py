@@ -19,7 +19,7 @@ from analytics.evaluate.share.settings import (
     RECORD_LOCKS,
     Setting,
 )
-from jobs.cli.settings_files import BrokerSettings, GivenSettings, Settings
+from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
 from jobs.runs.share.settings import FoundSettings, settings_found
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)

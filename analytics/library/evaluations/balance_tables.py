@@ -26,7 +26,7 @@ from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.evaluation_rules import BalanceRules
 
 _EPOCHS: Final = (
@@ -63,7 +63,7 @@ NEEDS_OF_HISTORY: Final = (*NEEDS, _HISTORY)
 
 
 def tables_now(
-    state: Replayed, rules: BalanceRules, gaps: Mapping[str, str]
+    state: ReplayedWorkspace, rules: BalanceRules, gaps: Mapping[str, str]
 ) -> dict[str, pa.Table]:
     """Return both tables of the groups at the instant.
 
@@ -82,7 +82,7 @@ def tables_now(
 
 
 def tables_ever(
-    state: Replayed, held: pl.DataFrame, rules: BalanceRules, gaps: Mapping[str, str]
+    state: ReplayedWorkspace, held: pl.DataFrame, rules: BalanceRules, gaps: Mapping[str, str]
 ) -> dict[str, pa.Table]:
     """Return both tables of the groups in every epoch.
 
@@ -135,11 +135,11 @@ def _judged(
     }
 
 
-def _topics(state: Replayed) -> pl.DataFrame:
+def _topics(state: ReplayedWorkspace) -> pl.DataFrame:
     return frame_of(state.tables.read("topics"))
 
 
-def _topics_of(state: Replayed, records: CountedRecords) -> Topics:
+def _topics_of(state: ReplayedWorkspace, records: CountedRecords) -> Topics:
     told = (records.rows(name, {"topics": "value.topics"}) for name in _COUNTED)
     counts = partition_counts(
         _topics(state), counts_in_records(told), highest_seen(_seen(state.tables))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 AT_ONCE: Final = 1_000_000
 """So many records are held at a time, or those of one partition where it has more."""
@@ -49,7 +49,7 @@ _OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
 
 
 def expiration_evaluated(
-    state: Replayed, question: ExpirationQuestion, out: str | None
+    state: ReplayedWorkspace, question: ExpirationQuestion, out: str | None
 ) -> dict[str, pa.Table]:
     """Return the tables; keep them where there is `--out`.
 
@@ -82,7 +82,7 @@ def expiration_evaluated(
 class _Records:
     """The records of a workspace that count, some partitions at a time."""
 
-    def __init__(self, state: Replayed) -> None:
+    def __init__(self, state: ReplayedWorkspace) -> None:
         self._source = CutRecords(state)
         self.instant = replayed_instant(state.as_of)
         self._log_starts = log_starts(state.manifest) if self.instant.is_end else {}

@@ -24,7 +24,7 @@ from analytics.replay.dump.written_instants import EPOCH
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 SCHEMA = pa.schema(
     [
@@ -39,7 +39,7 @@ _PRINTED = re.compile(rb"[\w.-]+:\d+:\d*", re.ASCII)
 Row = Mapping[str, Any]
 
 
-def end_offsets_at(replayed: Replayed, path: str | None) -> pa.Table:
+def end_offsets_at(replayed: ReplayedWorkspace, path: str | None) -> pa.Table:
     """Return log start and end offsets of data partitions at the instant.
 
     Args:
@@ -59,7 +59,7 @@ def end_offsets_at(replayed: Replayed, path: str | None) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def _known_ends(replayed: Replayed, path: str | None) -> list[dict[str, Any]]:
+def _known_ends(replayed: ReplayedWorkspace, path: str | None) -> list[dict[str, Any]]:
     """Return the last that is known of each partition; without `timestamp` where it is of now."""
     rows = _samples_at(read_end_offsets(path), replayed) if path is not None else []
     if replayed.is_end:
@@ -72,7 +72,7 @@ def _known_ends(replayed: Replayed, path: str | None) -> list[dict[str, Any]]:
     return rows
 
 
-def end_offset_samples(replayed: Replayed, path: str | None, as_of: datetime) -> pa.Table:
+def end_offset_samples(replayed: ReplayedWorkspace, path: str | None, as_of: datetime) -> pa.Table:
     """Return all that is known of where logs ended, up to the instant (`SAMPLES`).
 
     Args:
@@ -163,7 +163,9 @@ def _time(value: Any) -> datetime | None:  # noqa: ANN401 - as the file has it
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _samples_at(rows: Iterable[dict[str, Any]], replayed: Replayed) -> list[dict[str, Any]]:
+def _samples_at(
+    rows: Iterable[dict[str, Any]], replayed: ReplayedWorkspace
+) -> list[dict[str, Any]]:
     """Return the last sample of each partition that is not later than the instant.
 
     A sample without a time is of the instant: the person who gave it says so.
@@ -177,7 +179,7 @@ def _samples_at(rows: Iterable[dict[str, Any]], replayed: Replayed) -> list[dict
     return list(found.values())
 
 
-def _beside_the_dump(replayed: Replayed) -> list[dict[str, Any]]:
+def _beside_the_dump(replayed: ReplayedWorkspace) -> list[dict[str, Any]]:
     """Return what the data directories say: of the replicas that hold all that was committed."""
     rows = _partition_leaders(replayed)
     leaders = _leaders(replayed, rows)
@@ -203,7 +205,7 @@ def _start(held: Sequence[Row], leader: str | None) -> int | None:
     return None if None in starts else min(starts)
 
 
-def _partition_leaders(replayed: Replayed) -> list[Row]:
+def _partition_leaders(replayed: ReplayedWorkspace) -> list[Row]:
     """Return who leads partitions and who has all that was committed."""
     tables = StoredTables(replayed.tables.workspace)
     columns = ["topic", "partition", "leader", "isr", "elr"]
@@ -211,7 +213,7 @@ def _partition_leaders(replayed: Replayed) -> list[Row]:
     return found
 
 
-def _leaders(replayed: Replayed, rows: Iterable[Row]) -> dict[tuple[str, int], str]:
+def _leaders(replayed: ReplayedWorkspace, rows: Iterable[Row]) -> dict[tuple[str, int], str]:
     """Return the copies of the brokers that lead, by partition."""
     names = {each["node_id"]: each["name"] for each in replayed.manifest["copies"]}
     return {
@@ -221,7 +223,7 @@ def _leaders(replayed: Replayed, rows: Iterable[Row]) -> dict[tuple[str, int], s
     }
 
 
-def true_copies(replayed: Replayed) -> dict[tuple[str, int], list[Row]]:
+def true_copies(replayed: ReplayedWorkspace) -> dict[tuple[str, int], list[Row]]:
     """Return the copies of each data partition that hold all that was committed, as manifests do.
 
     A partition of which nothing says whose copy is the truth is left out.
@@ -229,7 +231,7 @@ def true_copies(replayed: Replayed) -> dict[tuple[str, int], list[Row]]:
     return _true_copies(replayed, _partition_leaders(replayed))
 
 
-def read_copies(replayed: Replayed) -> dict[tuple[str, int], tuple[str, str | None]]:
+def read_copies(replayed: ReplayedWorkspace) -> dict[tuple[str, int], tuple[str, str | None]]:
     """Return the copy of each data partition that clients read, and its topic's id.
 
     The leader's where it is there, else the longest of those that hold all that was committed.
@@ -244,7 +246,9 @@ def read_copies(replayed: Replayed) -> dict[tuple[str, int], tuple[str, str | No
     return found
 
 
-def _true_copies(replayed: Replayed, rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
+def _true_copies(
+    replayed: ReplayedWorkspace, rows: Iterable[Row]
+) -> dict[tuple[str, int], list[Row]]:
     manifest = replayed.manifest
     copies: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for each in manifest.get("data_partitions", ()):

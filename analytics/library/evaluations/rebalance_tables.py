@@ -19,8 +19,8 @@ from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of
 
 if TYPE_CHECKING:
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.tables.stored_tables import StoredTables
-    from jobs.runs.replay.replayed import Replayed
 
 _CHANGES: Final = (
     *("group_id", "coordinator_partition", "life", "epoch", "at", "change"),
@@ -56,7 +56,7 @@ _GENERATIONS: Final = {
 _PROGRESS: Final = ("group_id", "topic", "partition", "effective_timestamp")
 
 
-def made_tables(state: Replayed, asked: AskedTime) -> dict[str, pa.Table]:
+def made_tables(state: ReplayedWorkspace, asked: AskedTime) -> dict[str, pa.Table]:
     """Return every table, sorted by its key."""
     instant = replayed_instant(state.as_of)
     coverage = coverage_of(

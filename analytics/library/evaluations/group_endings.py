@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from analytics.evaluate.expiration.retention import Retention
     from analytics.evaluate.expiration.tables import ExpirationQuestion
-    from jobs.runs.replay.replayed import Replayed
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 _GROUP_RECORDS = ("group_metadata", "consumer_group_metadata", "streams_group_metadata")
 _COLUMNS = ("partition", "offset", "timestamp", "is_tombstone", "key")
 
 
 def companions_of(
-    state: Replayed,
+    state: ReplayedWorkspace,
     removals: pa.Table,
     question: ExpirationQuestion,
     out: str | None,

@@ -22,14 +22,14 @@ from analytics.tables.buckets import MOST_ROWS, buckets
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.replay.log.as_of import Decoded
-    from jobs.runs.replay.replayed import Replayed
 
 _COMMITS: Final = "offset_commit"
 _TOPOLOGY: Final = "streams_group_topology"
 
 
-def held_in_epochs(state: Replayed) -> pl.DataFrame:
+def held_in_epochs(state: ReplayedWorkspace) -> pl.DataFrame:
     """Return what `cases_of_history` takes as `held`.
 
     Raises:

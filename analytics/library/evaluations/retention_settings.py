@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from analytics.dump.inspection.limitations import ranges
 from analytics.errors import InputUnreadableError
 from analytics.evaluate.expiration.retention import (
     ASSUMED,
@@ -15,14 +16,13 @@ from analytics.evaluate.expiration.retention import (
     Retention,
     Setting,
 )
-from reports.quantities import ranges
 from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting, is_dynamic
 from schemas.setting_names import is_setting, nearest_setting
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.cli.settings_files import BrokerSettings, GivenSettings
+    from analytics.library.given_settings import BrokerSettings, GivenSettings
 
 MINUTE_MS = 60_000
 LEAST = 1

@@ -1,0 +1,1 @@
+"""Questions to a replayed workspace: their tables, and what they cannot tell."""

@@ -1,0 +1,60 @@
+"""Settings of brokers and thresholds of rules that a person gives, beside what the dump says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.thresholds import NONE_GIVEN, Given
+
+
+@dataclass(frozen=True)
+class BrokerSettings:
+    """What one `server.properties` says.
+
+    Attributes:
+        name: The file, as it was given.
+        node: `node.id` or `broker.id`; None where it names none.
+        values: Every setting in it.
+    """
+
+    name: str
+    node: int | None
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class GivenSettings:
+    """What the YAML file of `--config` says.
+
+    Attributes:
+        values: Kafka's settings.
+        groups: Settings of single groups.
+        rules: Thresholds, by the question they belong to.
+        findings: Of an audit: severities and thresholds by rule.
+        suppressions: Of an audit: findings that are accepted.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    findings: Mapping[str, Any] = field(default_factory=dict)
+    suppressions: Sequence[Any] = ()
+
+    def thresholds(self, question: str) -> Given:
+        """Return the thresholds that a question is given here."""
+        return self.rules.get(question) or NONE_GIVEN
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a person says of settings.
+
+    Attributes:
+        brokers: Files of `--broker-config`.
+        given: The file of `--config`.
+    """
+
+    brokers: Sequence[BrokerSettings] = ()
+    given: GivenSettings = field(default_factory=GivenSettings)
