@@ -1,4 +1,4 @@
-"""The tables about expiry, of a replayed workspace: what is read for them, and what is kept."""
+"""The tables about the expiry of offsets, made of a replayed workspace and its records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from analytics.evaluate.expiration.offset_log import GroupRecords
 from analytics.evaluate.expiration.offset_removals import Cluster
 from analytics.evaluate.expiration.tables import ExpirationQuestion, Known, expiration_tables
 from analytics.library.replayed.cut_records import CutRecords
-from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts
@@ -25,7 +24,6 @@ from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_sta
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
 from analytics.tables.buckets import packed
-from analytics.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -48,13 +46,11 @@ _WITH_VALUES: Final = (
 _OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
 
 
-def expiration_evaluated(
-    state: ReplayedWorkspace, question: ExpirationQuestion, out: str | None
-) -> dict[str, pa.Table]:
-    """Return the tables; keep them where there is `--out`.
+def expiry_tables(state: ReplayedWorkspace, question: ExpirationQuestion) -> dict[str, pa.Table]:
+    """Return `offset_expiration`, `offset_removals` and `retention_what_if`.
 
     Raises:
-        GroupscopeError: A table cannot be read, or the output folder is not what it has to be.
+        WorkspaceError: A table cannot be read.
     """
     records = _Records(state)
     tables = state.tables
@@ -73,10 +69,7 @@ def expiration_evaluated(
         replay_rules(state.release),
     )
     made = expiration_tables(question, known, records.lots())
-    found = {name: table_of_frame(name, rows) for name, rows in made.items()}
-    if out is not None:
-        keep_evaluations(Workspace(out), found, state)
-    return found
+    return {name: table_of_frame(name, rows) for name, rows in made.items()}
 
 
 class _Records:

@@ -1,4 +1,4 @@
-"""The tables beside the expiry of offsets that need no Spark: endings of groups, and requests."""
+"""What became of groups whose offsets expired, and which requests committed what is kept."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from analytics.evaluate.expiration.group_endings import (
     group_tombstones,
 )
 from analytics.evaluate.expiration.retention import ASSUMED
-from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.library.replayed.records_at import records_at
-from analytics.workspace import Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,11 +25,10 @@ _GROUP_RECORDS = ("group_metadata", "consumer_group_metadata", "streams_group_me
 _COLUMNS = ("partition", "offset", "timestamp", "is_tombstone", "key")
 
 
-def companions_of(
+def group_tables(
     state: ReplayedWorkspace,
     removals: pa.Table,
     question: ExpirationQuestion,
-    out: str | None,
     *,
     with_requests: bool,
 ) -> dict[str, pa.Table]:
@@ -41,8 +38,7 @@ def companions_of(
         state: Says the instant.
         removals: The table `offset_removals`.
         question: Has rules and retention.
-        out: A workspace, in which both are kept; None for none.
-        with_requests: Whether `commit_requests` is shown.
+        with_requests: Whether `commit_requests` is wanted.
     """
     tables, retention = state.tables, question.retention
     committed = tables.read(
@@ -58,12 +54,10 @@ def companions_of(
     is_assumed = retention.otherwise.source == ASSUMED
     cleanups = Cleanups(_interval(retention), is_assumed, question.audit, question.as_of_ms)
     found = {"group_endings": endings(known, cleanups)}
-    if with_requests or out is not None:
+    if with_requests:
         found["commit_requests"] = commit_requests(
             committed, question.era, retention.otherwise.retention_ms, is_assumed=is_assumed
         )
-    if out is not None:
-        keep_evaluations(Workspace(out), found, state)
     return found
 
 

@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.balance.placement import Placement, placement
-from analytics.library.evaluations.balance_tables import (
-    NEEDS,
-    NEEDS_OF_HISTORY,
-    tables_ever,
-    tables_now,
-)
-from analytics.library.evaluations.held_in_epochs import held_in_epochs
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.evaluate.balance.placement import Placement
+from analytics.library.evaluations.balance import evaluate_balance, group_placement
+from analytics.library.evaluations.balance_tables import NEEDS, NEEDS_OF_HISTORY
 from analytics.library.replayed.kept_evaluations import keep_evaluations
-from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
@@ -34,7 +26,6 @@ from schemas.evaluation_rules import balance_rules, rebalance_rules
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
 
 CANNOT_TELL = 3
 MAKES = ("assignment_balance", "assignment_alternatives")
@@ -55,31 +46,26 @@ def balance_inputs(
     """
     needs = NEEDS_OF_HISTORY if through_history else NEEDS
     with replayed(console, needs=needs, **options) as state:
-        asked = asked_groups(state, with_offsets=False)
-        report_groups(console, asked)
         rules = balance_rules(state.settings.given.thresholds("balance"))
-        gaps = _gaps(state, asked, through_history=through_history)
-        if through_history:
-            found = tables_ever(state, held_in_epochs(state), rules, gaps)
-        else:
-            found = tables_now(state, rules, gaps)
+        found = evaluate_balance(state, rules, through_history=through_history)
+        report_groups(console, found.groups)
         if options.get("out") is not None:
-            keep_evaluations(Workspace(options["out"]), found, state)
-        places = _placement(state)
-        _tell_places(console, places)
-        balance, alternatives = (found[name] for name in MAKES)
-        untold = [each for each in _untold(balance) if each not in asked.cannot_tell]
-        for each in untold:
+            keep_evaluations(Workspace(options["out"]), found.tables, state)
+        home_rules = rebalance_rules(state.settings.given.thresholds("rebalances"))
+        places = group_placement(state, home_rules)
+        _report_places(console, places)
+        balance, alternatives = (found.tables[name] for name in MAKES)
+        for each in found.doubts:
             console.error(f"cannot tell: {each}")
         said = {
             **state.said,
-            "cannot_tell": [*asked.cannot_tell, *untold],
+            "cannot_tell": list(found.cannot_tell),
             "verdicts": dict(rules.verdicts),
             "placement": asdict(places),
         }
         answer = _answer(balance, alternatives, output_format, said, with_times=through_history)
-        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
-        code = code or failing(console, state, found)
+        code = found.groups.exit_code or state.exit_code or (CANNOT_TELL if found.doubts else 0)
+        code = code or failing(console, state, found.tables)
     return answer, code
 
 
@@ -140,44 +126,7 @@ def _definition() -> str:
     )
 
 
-def _untold(balance: pa.Table) -> list[str]:
-    """Return what cannot be told of groups, each once."""
-    rows = balance.filter(pc.equal(balance["verdict"], "cannot_tell"))
-    told = {
-        f"{row['group_id']}: {row['cause'] or row['verdict']}": None for row in rows.to_pylist()
-    }
-    return list(told)
-
-
-def _gaps(state: Replayed, asked: AskedGroups, *, through_history: bool) -> dict[str, str]:
-    """Return the groups of which the dump lacks records that may matter, with why."""
-    untold = GroupCompleteness(state)
-    found: dict[str, str] = {}
-    for group in asked.found["group_id"].to_pylist():
-        gaps = untold.gaps_of(group)
-        why = gaps.membership or (gaps.history if through_history else None)
-        if why is not None:
-            found[group] = why.removeprefix(f"{group}: ")
-    return found
-
-
-def _placement(state: Replayed) -> Placement:
-    """Verify the place of every group that is there, whichever were asked for."""
-    everything = StoredTables(state.tables.workspace)
-    topics = everything.read("topics", ["partitions"], pc.field("topic") == _OFFSETS_TOPIC)
-    counts = [each for each in topics["partitions"].to_pylist() if each]
-    groups = everything.read("groups", ["group_id", "coordinator_partition"]).to_pylist()
-    places = [(each["group_id"], each["coordinator_partition"]) for each in groups]
-    present = {
-        each["partition"]
-        for each in state.manifest["partitions"]
-        if each["topic"] == _OFFSETS_TOPIC
-    }
-    rules = rebalance_rules(state.settings.given.thresholds("rebalances"))
-    return placement(places, max(counts, default=None), rules, len(present))
-
-
-def _tell_places(console: Console, places: Placement) -> None:
+def _report_places(console: Console, places: Placement) -> None:
     for group, partition, home in places.misplaced:
         console.warn(
             f"{group} lies in {_OFFSETS_TOPIC}-{partition} but belongs to partition {home}: no "

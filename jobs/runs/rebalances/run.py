@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
-from analytics.evaluate.rebalances.tables import AskedTime
-from analytics.library.evaluations.rebalance_tables import NEEDS, made_tables
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.evaluations.rebalances import NEEDS, evaluate_rebalances
 from analytics.library.replayed.kept_evaluations import keep_evaluations
-from analytics.replay.dump.times import last_record_time, resolved_time
-from analytics.replay.dump.written_instants import EPOCH, BeforeEnd, iso_time
+from analytics.replay.dump.times import resolved_time
+from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.workspace import Workspace
 from jobs.cli.incomplete_groups import report_groups
 from jobs.runs.audit.findings_of import failing
@@ -61,7 +56,6 @@ _WORST: Final = {
 }
 """In which order they are where there are too many for people."""
 NOT_RECORDED = "Whether a member timed out or left by itself is not recorded."
-_OFFSETS_TOPIC = "__consumer_offsets"
 
 
 def rebalances_of_inputs(
@@ -80,25 +74,24 @@ def rebalances_of_inputs(
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
     options_said = {"storm_epochs": storm_epochs, "storm_minutes": storm_minutes}
-    with replayed(console, needs=(*NEEDS, "topics"), **options) as state:
+    with replayed(console, needs=NEEDS, **options) as state:
         rules = _rules(state, options_said)
-        asked = _with_gaps(asked_groups(state, with_offsets=False), state)
-        report_groups(console, asked)
         since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
-        time = AskedTime(since, until, _now(state), rules)
-        found = made_tables(state, time)
+        answer = evaluate_rebalances(state, rules, since, until)
+        report_groups(console, answer.groups)
+        found = answer.tables
         if options.get("out") is not None:
             keep_evaluations(Workspace(options["out"]), found, state)
         said = {
             **state.said,
-            "cannot_tell": list(asked.cannot_tell),
+            "cannot_tell": list(answer.cannot_tell),
             "from": None if since is None else iso_time(since),
             "to": None if until is None else iso_time(until),
             "storm": {"epochs": rules.storm_epochs, "minutes": rules.storm_minutes},
             "not_recorded": NOT_RECORDED,
             "causes_said": dict(rebalance_causes()),
         }
-        code = asked.exit_code or state.exit_code or failing(console, state, found)
+        code = answer.groups.exit_code or state.exit_code or failing(console, state, found)
         return _answer(found, output_format, said, rules), code
 
 
@@ -106,19 +99,6 @@ def _rules(state: Replayed, options: Mapping[str, float | None]) -> RebalanceRul
     """Return the rules: what an option says goes before `--config`."""
     said = {name: each for name, each in options.items() if each is not None}
     return rebalance_rules({**state.settings.given.thresholds("rebalances"), **said})
-
-
-def _with_gaps(asked: AskedGroups, state: Replayed) -> AskedGroups:
-    """Say of which groups generations and members may be missing.
-
-    Of all groups together it is said once which records their partitions lack.
-    """
-    if not state.tables.selection.groups:
-        return asked
-    untold = GroupCompleteness(state)
-    gaps = [untold.gaps_of(group).history for group in asked.found["group_id"].to_pylist()]
-    told = dict.fromkeys([*asked.cannot_tell, *(each for each in gaps if each is not None)])
-    return replace(asked, cannot_tell=tuple(told))
 
 
 def _answer(
@@ -179,10 +159,3 @@ def _notes(epochs: pa.Table, rules: RebalanceRules) -> list[str]:
         *(f"{word}: {text}" for word, text in rules.coordinator_changes.items() if word in changes),
         NOT_RECORDED,
     ]
-
-
-def _now(state: Replayed) -> datetime:
-    """Return the instant asked about; of the end of the dump, the time of its last record."""
-    offsets = [each for each in state.manifest["partitions"] if each["topic"] == _OFFSETS_TOPIC]
-    said = state.as_of["time"] or last_record_time(offsets)
-    return datetime.fromisoformat(said) if said else EPOCH

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analytics.library.evaluations import expiration
 from jobs.cli.console import Console
-from jobs.runs.expiration import run as expiration_run
 from jobs.runs.expiration import summed_up as summing
 from jobs.runs.expiration.run import MAKES, Wanted, expiration_of
 from jobs.runs.expiration.summed_up import summed_up
@@ -53,7 +53,7 @@ def test_a_protection_that_no_record_shows_is_not_sure(
 ) -> None:
     made = {name: evaluated(name, []) for name in MAKES}
     made["offset_expiration"] = evaluated("offset_expiration", [{**OFFSET, "note": note}])
-    monkeypatch.setattr(expiration_run, "expiration_evaluated", lambda *_, **__: made)
+    monkeypatch.setattr(expiration, "expiry_tables", lambda *_: made)
     workspace = write_workspace(
         tmp_path / "space",
         {"groups": [group("billing")]},

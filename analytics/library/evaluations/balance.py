@@ -1,0 +1,84 @@
+"""How even assignments of a replayed workspace are, and in which partitions its groups lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.evaluate.balance.placement import Placement, placement
+from analytics.library.evaluations.balance_tables import tables_ever, tables_now
+from analytics.library.evaluations.evaluated import Evaluated
+from analytics.library.evaluations.held_in_epochs import held_in_epochs
+from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.group_selection import asked_groups
+from analytics.tables.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.evaluation_rules import BalanceRules, RebalanceRules
+
+
+def evaluate_balance(
+    state: ReplayedWorkspace, rules: BalanceRules, *, through_history: bool
+) -> Evaluated:
+    """Return `assignment_balance` and `assignment_alternatives`.
+
+    Args:
+        state: A replayed workspace with the tables of `balance_tables`.
+        rules: Bands.
+        through_history: Judge every epoch, and not only the instant.
+
+    Raises:
+        WorkspaceError: A table cannot be read.
+    """
+    groups = asked_groups(state, with_offsets=False)
+    gaps = _gaps(state, groups.found["group_id"], through_history=through_history)
+    if through_history:
+        tables = tables_ever(state, held_in_epochs(state), rules, gaps)
+    else:
+        tables = tables_now(state, rules, gaps)
+    doubts = (
+        each for each in _doubts(tables["assignment_balance"]) if each not in groups.cannot_tell
+    )
+    return Evaluated(tables, groups, tuple(doubts))
+
+
+def _gaps(
+    state: ReplayedWorkspace, groups: pa.ChunkedArray, *, through_history: bool
+) -> dict[str, str]:
+    """Return the groups of which the dump lacks records that may matter, with why."""
+    completeness = GroupCompleteness(state)
+    found: dict[str, str] = {}
+    for group in groups.to_pylist():
+        gaps = completeness.gaps_of(group)
+        why = gaps.membership or (gaps.history if through_history else None)
+        if why is not None:
+            found[group] = why.removeprefix(f"{group}: ")
+    return found
+
+
+def _doubts(balance: pa.Table) -> list[str]:
+    """Return what cannot be told of groups, each once."""
+    rows = balance.filter(pc.equal(balance["verdict"], "cannot_tell"))
+    sentences = {
+        f"{row['group_id']}: {row['cause'] or row['verdict']}": None for row in rows.to_pylist()
+    }
+    return list(sentences)
+
+
+def group_placement(state: ReplayedWorkspace, rules: RebalanceRules) -> Placement:
+    """Verify the place of every group that is there, whichever were asked for."""
+    everything = StoredTables(state.tables.workspace)
+    topics = everything.read("topics", ["partitions"], pc.field("topic") == CONSUMER_OFFSETS)
+    counts = [each for each in topics["partitions"].to_pylist() if each]
+    groups = everything.read("groups", ["group_id", "coordinator_partition"]).to_pylist()
+    places = [(each["group_id"], each["coordinator_partition"]) for each in groups]
+    present = {
+        each["partition"]
+        for each in state.manifest["partitions"]
+        if each["topic"] == CONSUMER_OFFSETS
+    }
+    return placement(places, max(counts, default=None), rules, len(present))

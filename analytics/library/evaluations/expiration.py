@@ -1,0 +1,162 @@
+"""Which offsets of a replayed workspace expire when, which are gone and why, and what if."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.compute as pc
+
+from analytics.dump.files.model import CONSUMER_OFFSETS
+from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL
+from analytics.evaluate.expiration.tables import ExpirationQuestion, LogEnds
+from analytics.library.evaluations.chosen_era import ChosenEra, chosen_era
+from analytics.library.evaluations.evaluated import Evaluated
+from analytics.library.evaluations.expiry_tables import expiry_tables
+from analytics.library.evaluations.group_endings import group_tables
+from analytics.library.evaluations.retention_settings import (
+    RetentionFound,
+    SettingSources,
+    retention_found,
+    with_state,
+)
+from analytics.library.replayed.answered_instant import instant_of
+from analytics.replay.dump.times import milliseconds
+from schemas.expiration_rules import audit_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from analytics.library.given_settings import Settings
+    from analytics.library.limits.group_selection import AskedGroups
+    from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
+
+NEEDS: Final = (
+    *("groups", "committed_offsets", "pending_offsets", "topics", "configs", "partition_leaders"),
+)
+"""The state tables that are read."""
+
+
+@dataclass(frozen=True)
+class ChosenRules:
+    """By which rules offsets expire, and how long they are kept.
+
+    Attributes:
+        era: Kafka's rules.
+        retention: Of every coordinator, and the retentions to try.
+    """
+
+    era: ChosenEra
+    retention: RetentionFound
+
+
+def chosen_rules(
+    state: ReplayedWorkspace,
+    settings: Settings,
+    minutes: Sequence[int] = (),
+    era: str | None = None,
+    kafka_version: str | None = None,
+) -> ChosenRules:
+    """Settle rules and retention.
+
+    Args:
+        state: A replayed workspace.
+        settings: Of brokers and groups, as far as a person gives them.
+        minutes: Retentions to try; a single one is taken to be in force.
+        era: The name of an era of rules; None goes by the release.
+        kafka_version: The release that a person names; None goes by the dump.
+
+    Raises:
+        InputUnreadableError: A setting is no whole number.
+    """
+    configs, leaders = state.tables.read("configs"), state.tables.read("partition_leaders")
+    sources = SettingSources(
+        release=state.release, brokers=settings.brokers, given=settings.given, minutes=minutes
+    )
+    return ChosenRules(
+        chosen_era(era, kafka_version, state.manifest),
+        retention_found(with_state(sources, configs, leaders)),
+    )
+
+
+def evaluate_expiration(
+    state: ReplayedWorkspace,
+    groups: AskedGroups,
+    rules: ChosenRules,
+    ends: pa.Table,
+    settings: Settings,
+    *,
+    with_requests: bool,
+) -> Evaluated:
+    """Return `offset_expiration`, `offset_removals`, `retention_what_if` and `group_endings`.
+
+    Args:
+        state: A replayed workspace with `NEEDS`.
+        groups: The groups that are asked about.
+        rules: As `chosen_rules` settles them.
+        ends: Log start and end offsets of data partitions (`end_offsets`).
+        settings: Their thresholds count here.
+        with_requests: Add `commit_requests`.
+
+    Raises:
+        WorkspaceError: A table cannot be read.
+    """
+    question = _question(state, rules, ends, settings)
+    tables = expiry_tables(state, question)
+    tables |= group_tables(state, tables["offset_removals"], question, with_requests=with_requests)
+    return Evaluated(tables, groups, tuple(_doubts(tables)))
+
+
+def _question(
+    state: ReplayedWorkspace, rules: ChosenRules, ends: pa.Table, settings: Settings
+) -> ExpirationQuestion:
+    partitions = [
+        each
+        for each in state.manifest["partitions"]
+        if each["topic"] == CONSUMER_OFFSETS and each.get("is_leading", True)
+    ]
+    places = (place.rpartition("-") for place in state.as_of["offsets"])
+    return ExpirationQuestion(
+        era=rules.era.era,
+        before=rules.era.before,
+        retention=rules.retention.retention,
+        minutes=rules.retention.minutes,
+        audit=audit_rules(settings.given.thresholds("expiration")),
+        as_of_ms=milliseconds(instant_of(state)),
+        cut_partitions=frozenset(
+            int(partition) for topic, _, partition in places if topic == CONSUMER_OFFSETS
+        ),
+        complete_from={
+            each["partition"]: each["complete_from"] for each in partitions if each["complete_from"]
+        },
+        ends=[LogEnds(*(row[name] for name in LogEnds._fields)) for row in ends.to_pylist()],
+    )
+
+
+def _doubts(tables: Mapping[str, pa.Table]) -> list[str]:
+    """Return what cannot be told, each reason once with how often."""
+    removals, what_if = (_reasons(tables[n]) for n in ("offset_removals", "retention_what_if"))
+    notes = tables["offset_expiration"]["note"]
+    doubts = notes.filter(pc.fill_null(pc.starts_with(notes, CANNOT_TELL), fill_value=False))
+    expiry = Counter(doubts.to_pylist()).items()
+    return [
+        *(f"whether {_count(n, 'offset')} were removed rightly: {why}" for why, n in removals),
+        *(
+            f"whether and when {_count(n, 'offset')} will expire: {note.removeprefix(CANNOT_TELL)}"
+            for note, n in expiry
+        ),
+        *(f"what {_count(n, 'group')} would have lost: {why}" for why, n in what_if),
+    ]
+
+
+def _reasons(rows: pa.Table) -> Iterable[tuple[str, int]]:
+    rows = rows.filter(pc.equal(rows["verdict"], "cannot_tell"))
+    counts = pc.value_counts(rows["reason"].combine_chunks()).to_pylist()
+    return sorted((each["values"] or "not known", each["counts"]) for each in counts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
