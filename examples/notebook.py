@@ -17,7 +17,7 @@ KEY = ["group_id", "topic", "partition"]
 
 
 def main(inputs: str) -> None:
-    """Show which committed offsets are lower than they were before the failover."""
+    """Show which committed offsets fell in the failover, and how even assignments are."""
     # Spark's workers take the first python3 of PATH, which need not have groupscope in it.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = SparkSession.builder.master("local[2]").getOrCreate()
@@ -31,6 +31,11 @@ def main(inputs: str) -> None:
         .orderBy(*KEY)
     )
     fallen.show(truncate=False)
+    balance = dump.replay(spark).evaluate.balance()
+    worst_first = balance.assignment_balance.orderBy("score", "group_id")
+    worst_first.select("group_id", "verdict", "score", "cause").show(5, truncate=False)
+    for each in balance.cannot_tell:
+        print(f"cannot tell: {each}")
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ class Dump:
         manifest["replay"] = {**work.said(parts), DECODED_IN: absolute(source)}
         manifest.pop(EVALUATIONS, None)
         staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
-        return State(spark, Workspace(folder), said)
+        return State(spark, Workspace(folder), said, kafka_version)
 
     def _decode(self, spark: SparkSession, *, is_end: bool) -> Workspace:
         """Return a workspace with decoded tables; a dump is decoded once for each kind of instant.

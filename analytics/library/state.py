@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from analytics.library.evaluate import Evaluate
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.tables.table_frames import table_frame
 from schemas import table, tables
@@ -27,11 +29,23 @@ class State:
         remarks: What has to be said of the instant, a sentence each.
     """
 
-    def __init__(self, spark: SparkSession, workspace: Workspace, remarks: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        workspace: Workspace,
+        remarks: tuple[str, ...],
+        kafka_version: str | None = None,
+    ) -> None:
         self._spark = spark
+        self._kafka_version = kafka_version
         self._workspace = workspace
         self.manifest: Mapping[str, Any] = workspace.manifest()
         self.remarks = remarks
+
+    @cached_property
+    def evaluate(self) -> Evaluate:
+        """The questions that commands answer: `state.evaluate.expiration()` and others."""
+        return Evaluate(self._spark, self._workspace, self._kafka_version)
 
     @property
     def lacks(self) -> tuple[str, ...]:

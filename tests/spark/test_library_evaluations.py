@@ -1,0 +1,107 @@
+"""`state.evaluate`: what commands answer, on the caller's session."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics import State, open_dump
+from analytics.errors import WorkspaceError
+from schemas import table
+from schemas.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import Groupscope
+
+RETENTIONS = ("--retention-minutes", "1,1440")
+WHAT_IF = "retention_what_if"
+
+
+@pytest.fixture(scope="module")
+def state(failover_workspace: Path, spark: SparkSession) -> Iterator[State]:
+    with open_dump(str(failover_workspace)) as dump:
+        yield dump.replay(spark)
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "arguments"),
+    [
+        ("expiration", RETENTIONS, {"retention_minutes": (1, 1440)}),
+        ("balance", (), {}),
+        ("balance", ("--history",), {"history": True}),
+        ("rebalances", ("--storm-epochs", "2"), {"thresholds": {"storm_epochs": 2}}),
+    ],
+)
+def test_answers_are_those_of_the_command(
+    groupscope: Groupscope,
+    failover_workspace: Path,
+    state: State,
+    tmp_path: Path,
+    question: str,
+    options: tuple[str, ...],
+    arguments: dict[str, Any],
+) -> None:
+    out = tmp_path / "out"
+    ran = groupscope(question, failover_workspace, *options, "--format", "json", "--out", out)
+    answer = getattr(state.evaluate, question)(**arguments)
+
+    made = sorted((out / "evaluations").iterdir())
+    assert {each.name for each in made} == _tables(answer)
+    for folder in made:
+        name = "what_if" if folder.name == WHAT_IF else folder.name
+        assert _rows(getattr(answer, name).toArrow()) == _rows(pq.read_table(folder)), name
+    assert list(answer.cannot_tell) == json.loads(ran.stdout)["cannot_tell"]
+
+
+def test_columns_are_those_of_the_contract(state: State) -> None:
+    balance = state.evaluate.balance().assignment_balance
+    assert balance.columns == [each.name for each in table("assignment_balance").columns]
+    assert balance.count() > 0
+
+
+def test_what_a_harmed_dump_cannot_tell_is_said(
+    failover_dump: Path, spark: SparkSession, state: State, tmp_path: Path
+) -> None:
+    home = state.groups.where("group_id = 'parcel-router'").first().coordinator_partition
+    harmed = tmp_path / "dump"
+    shutil.copytree(failover_dump, harmed)
+    for log in harmed.glob(f"*/__consumer_offsets-{home}/*.log"):
+        log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+    with open_dump(str(harmed)) as dump:
+        evaluate = dump.replay(spark).evaluate
+        for answer in (evaluate.expiration(), evaluate.balance(), evaluate.rebalances()):
+            assert any(f"__consumer_offsets-{home}" in each for each in answer.cannot_tell)
+
+
+def test_a_table_that_was_not_replayed_is_an_error_and_no_empty_answer(
+    failover_workspace: Path, spark: SparkSession
+) -> None:
+    with open_dump(str(failover_workspace)) as dump:
+        few = dump.replay(spark, tables=["groups"])
+        with pytest.raises(WorkspaceError, match="has no table"):
+            few.evaluate.balance()
+
+
+def test_a_threshold_that_is_none_is_an_error(state: State) -> None:
+    with pytest.raises(SchemaError, match="storm_epoch"):
+        state.evaluate.rebalances(thresholds={"storm_epoch": 2})
+
+
+def _tables(answer: object) -> set[str]:
+    names = set(vars(answer)) - {"cannot_tell"}
+    return {WHAT_IF if name == "what_if" else name for name in names}
+
+
+def _rows(rows: pa.Table) -> list[str]:
+    columns = sorted(rows.column_names)
+    return sorted(str(each) for each in rows.select(columns).to_pylist())
