@@ -5,8 +5,9 @@ Takes frames of polars of whole groups, of any number of partitions of `__consum
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
@@ -38,28 +39,35 @@ class GroupRecords:
     markers: pl.DataFrame
     decoded: Mapping[str, pl.DataFrame]
 
-    def sliced(self, at_once: int) -> Iterator[GroupRecords]:
-        """Yield the same records some groups at a time, each with all of its own."""
+    def sliced(self, at_once: int) -> list[Callable[[], GroupRecords]]:
+        """Return what gives the same records some groups at a time, each with all of its own."""
         rows = self.commits.height + sum(each.height for each in self.decoded.values())
         slices = -(-rows // at_once)
         # What bounds the time of records without one are those of any group around them.
         if slices < 2 or self.commits["committed_at"].has_nulls():
-            yield self
-            return
-        of_group = {
-            name: "group" if kind.family == CLASSIC else "group_id" for name, kind in KINDS.items()
+            return [lambda: self]
+
+        def numbers(rows: pl.DataFrame, group: pl.Expr) -> pl.Series:
+            return rows.select((group.hash() % slices).cast(pl.UInt16)).to_series()
+
+        commits = numbers(self.commits, pl.col("group_id"))
+        decoded = {
+            name: numbers(rows, pl.col("key").struct.field(_group_field(name)))
+            for name, rows in self.decoded.items()
         }
-        for number in range(slices):
-            yield GroupRecords(
-                self.commits.filter(pl.col("group_id").hash() % slices == number),
+
+        def slice_of(number: int) -> GroupRecords:
+            return GroupRecords(
+                self.commits.filter(commits == number),
                 self.markers,
-                {
-                    name: rows.filter(
-                        pl.col("key").struct.field(of_group[name]).hash() % slices == number
-                    )
-                    for name, rows in self.decoded.items()
-                },
+                {name: rows.filter(decoded[name] == number) for name, rows in self.decoded.items()},
             )
+
+        return [partial(slice_of, number) for number in range(slices)]
+
+
+def _group_field(name: str) -> str:
+    return "group" if KINDS[name].family == CLASSIC else "group_id"
 
 
 _EVENTS = (*KEY, "event", "position", "at", "commit_ms", "expire_ms", "next_position")

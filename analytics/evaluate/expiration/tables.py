@@ -6,8 +6,10 @@ of groups that lost offsets what that takes is kept until then, of all others it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 250_000
 """So many records of a lot are looked at together, always all of a group."""
+
+_THREADS: Final = 2
+"""Much of a slice is work of one core."""
 
 _HOME: Final = "coordinator_partition"
 _COLUMNS: Final = [each.name for each in table("offset_expiration").columns]
@@ -119,7 +124,8 @@ def expiration_tables(
         known: At the instant.
         records: Of whole partitions; at least one lot, possibly without rows.
     """
-    lots = [_lot(each, known, asked) for each in records]
+    # The records of a lot are let go before those of the next are read.
+    lots = list(map(partial(_lot, known=known, asked=asked), records))
     expiration = in_key_order("offset_expiration", pl.concat([each.expiration for each in lots]))
     removals = offset_removals(
         together([each.removed for each in lots]),
@@ -172,6 +178,15 @@ class _Lot(NamedTuple):
     with_removals: Sequence[OffsetLog]
 
 
+class _Slice(NamedTuple):
+    """The same of some groups."""
+
+    expiration: pl.DataFrame
+    removed: pl.DataFrame
+    costs: pl.DataFrame
+    with_removals: OffsetLog | None
+
+
 def _lot(records: GroupRecords, known: Known, asked: ExpirationQuestion) -> _Lot:
     observed = _observed(_instants(records, asked), known, asked)
     homes = records.commits.select(_HOME).unique()
@@ -179,9 +194,9 @@ def _lot(records: GroupRecords, known: Known, asked: ExpirationQuestion) -> _Lot
     ends = None
     if asked.ends:
         ends = pl.DataFrame(list(asked.ends), schema=_ENDS, orient="row")
-    expiration, removed, costs, kept = [], [], [], []
-    for few in records.sliced(AT_ONCE):
-        log = offset_log(few, known.replay, asked.era, asked.before)
+
+    def sliced(give: Callable[[], GroupRecords]) -> _Slice:
+        log = offset_log(give(), known.replay, asked.era, asked.before)
         found = offset_expiration(
             committed,
             log,
@@ -192,19 +207,20 @@ def _lot(records: GroupRecords, known: Known, asked: ExpirationQuestion) -> _Lot
             ends=ends,
         ).select(_COLUMNS)
         gone = removed_of(log)
-        expiration.append(found)
-        removed.append(gone)
         lost = gone.select(GROUP_KEY).unique()
-        costs.append(_costs(log.of(lost, are_they=False), found, _NOTHING_REMOVED, observed, asked))
-        if lost.height:
-            kept.append(log.of(lost, are_they=True))
+        others = log.of(lost, are_they=False)
+        cost = _costs(others, found, _NOTHING_REMOVED, observed, asked)
+        return _Slice(found, gone, cost, log.of(lost, are_they=True) if lost.height else None)
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        slices = list(threads.map(sliced, records.sliced(AT_ONCE)))
     return _Lot(
-        pl.concat(expiration),
-        removed_here(records, pl.concat(removed), known.starts),
+        pl.concat([each.expiration for each in slices]),
+        removed_here(records, pl.concat([each.removed for each in slices]), known.starts),
         observed.periods(records.commits),
         observed,
-        costs,
-        kept,
+        [each.costs for each in slices],
+        [each.with_removals for each in slices if each.with_removals is not None],
     )
 
 

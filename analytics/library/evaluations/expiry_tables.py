@@ -36,6 +36,9 @@ AT_ONCE: Final = 1_000_000
 """So many records are held at a time, or those of one partition where it has more."""
 
 _COMMITS: Final = "offset_commit"
+_COMMITS_HELD: Final = {**COMMITS, "copy": pl.Categorical(), "segment": pl.Categorical()}
+"""All commits of a segment say the same of it."""
+
 _PLAIN: Final = ("partition", "offset", "timestamp", "leader_epoch", "is_tombstone", "key")
 _WITH_VALUES: Final = (
     "group_metadata",
@@ -115,7 +118,7 @@ class _Records:
             }
             ends = timeless_ends(timed, self.instant)
         return GroupRecords(
-            self._cut(commits, ends).cast(COMMITS),
+            self._cut(commits, ends).cast(pl.Schema(_COMMITS_HELD)),
             self._cut(markers, ends).cast(MARKERS),
             {name: self._cut(rows, ends) for name, rows in groups.items()},
         )
