@@ -26,6 +26,7 @@ from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
 
 _LIFE = ("coordinator_partition", "group_id", "life")
 _EPOCH = ("group_id", "epoch_no")
+_PLACES = 1 << 32
 UNREAD = "an assignment in it is not of the consumer protocol"
 
 
@@ -52,7 +53,8 @@ def cases_of_history(
     Returns:
         What `case_rows.case_of` reads: one row a stretch.
     """
-    numbered = _numbered(epochs)
+    numbered = _numbered(epochs).with_columns(_in_partition("epoch_no"))
+    held = held.with_columns(_in_partition("first_epoch_no", "last_epoch_no"))
     at_epochs = _during(held, numbered)
     wants = wanted(_members(at_epochs), expressions, parts)
     spans = stretches(numbered.drop("life", "coordinator_partition"), wants, sizes)
@@ -77,6 +79,11 @@ def cases_of_history(
     )
     found = assembled(spans.drop("epoch_no"), span_wants, has, known, state["topics"])
     return found.join(_owned_before(times, at_epochs), on=SPAN, how="left")
+
+
+def _in_partition(*numbers: str) -> pl.Expr:
+    """Return numbers that epochs of a group in other partitions of its topic do not share."""
+    return pl.col(numbers).cast(pl.Int64) + pl.col("coordinator_partition") * pl.lit(_PLACES)
 
 
 def _numbered(epochs: pl.DataFrame) -> pl.DataFrame:
@@ -108,7 +115,7 @@ def _during(held: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
     ends = epochs.select(*_LIFE, "epoch_no", "group_type", "assignment_epoch")
     return (
         held.join(lives, on=_LIFE)
-        .with_columns(pl.int_ranges(first, last + 1, dtype=pl.Int32).alias("epoch_no"))
+        .with_columns(pl.int_ranges(first, last + 1).alias("epoch_no"))
         .drop("first", "last", "first_epoch_no", "last_epoch_no")
         .explode("epoch_no")
         .join(ends, on=[*_LIFE, "epoch_no"])
