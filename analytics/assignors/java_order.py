@@ -9,11 +9,16 @@ a `HashMap<String, ...>`, so their order is known offline too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from analytics.assignors.group import Group, Member, TopicId
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 T = TypeVar("T")
+Number = TypeVar("Number", int, "NDArray[Any]")
+"""A number, or a column of them."""
 
 _WORD = 0xFFFF_FFFF
 _DEFAULT_CAPACITY = 16
@@ -44,10 +49,11 @@ def table_size(count: int, capacity: int = _DEFAULT_CAPACITY) -> int:
     return buckets
 
 
-def bucket(hash_code: int, buckets: int) -> int:
+def bucket(hash_code: Number, buckets: Number) -> Number:
     """Return the bucket of a hash; Java folds the upper half into the lower one first."""
     unsigned = hash_code & _WORD
-    return (unsigned ^ (unsigned >> 16)) & (buckets - 1)
+    found: Number = (unsigned ^ (unsigned >> 16)) & (buckets - 1)
+    return found
 
 
 def copied_set_capacity(count: int) -> int:

@@ -15,6 +15,7 @@ _TYPES: Final[dict[str, pl.DataType]] = {
     "int": pl.Int32(),
     "bigint": pl.Int64(),
     "boolean": pl.Boolean(),
+    "double": pl.Float64(),
     "timestamp": pl.Datetime("us", "UTC"),
     "array<string>": pl.List(pl.String()),
     "array<int>": pl.List(pl.Int32()),

@@ -33,13 +33,13 @@ def share_key(group: pl.Expr, topic_id: pl.Expr, partition: pl.Expr) -> pl.Expr:
 
 def _homes(keys: pl.Series, partitions: int) -> pl.Series:
     distinct = keys.drop_nulls().unique()
-    unsigned = _string_hashes(distinct).astype(np.int64)
+    unsigned = string_hashes(distinct).astype(np.int64)
     positive = np.minimum(unsigned, ALL_HASHES - unsigned)
     homes = pl.Series(np.where(positive == LEAST_HASH, 0, positive) % partitions, dtype=pl.Int32)
     return keys.replace_strict(distinct, homes, default=None, return_dtype=pl.Int32)
 
 
-def _string_hashes(texts: pl.Series) -> NDArray[np.uint32]:
+def string_hashes(texts: pl.Series) -> NDArray[np.uint32]:
     """Return `String.hashCode` of each, unsigned.
 
     That is the sum of its UTF-16 code units, each times 31 to the power of how many follow; the

@@ -1,0 +1,106 @@
+"""Cases that differ in names, times and settled epochs alone have one shape, and are judged once.
+
+Assignors and judgement know a member by its place among the ids of members in order, by its place
+in Java's map of them, and by its group instance id. An id that is not plain ASCII stands for
+itself: Java and Python may put such ids in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from analytics.assignors.java_order import bucket, table_size
+from analytics.evaluate.balance.cases.case import CLASSIC
+from analytics.replay.log.internal_partitions import string_hashes
+
+SHAPE: Final = "shape"
+MEMBER_IDS: Final = "member_ids"
+_CASE: Final = "case"
+_OF_CASE: Final = (
+    *("group_type", "protocol_type", "protocol", "unread", "moved", "is_whole", "gap"),
+    *("topics", "owned_before", "progress"),
+)
+_OF_MEMBER: Final = ("group_instance_id", "rack_id", "missing", "wants", "has")
+_EPOCHS: Final = ("epoch", "assignment_epoch")
+_STABLE: Final = "STABLE"
+
+
+def with_shapes(cases: pl.DataFrame) -> pl.DataFrame:
+    """Add `shape` (a number) and `member_ids` (sorted) to cases.
+
+    Args:
+        cases: What `case_rows.case_of` reads, and `gap`: what the dump lacks of the group, or null.
+    """
+    cases = cases.with_row_index(_CASE)
+    members = _members(cases)
+    is_said = (pl.col("group_type") != CLASSIC) & ~pl.col("is_settled")
+    epochs = (pl.when(is_said).then(each).alias(each) for each in _EPOCHS)
+    known = [each for each in _OF_CASE if each in cases.columns]
+    keys = (
+        cases.select(_CASE, *_EPOCHS, *known)
+        .join(members, on=_CASE, maintain_order="left")
+        .select(_CASE, *known, *epochs, "members")
+    )
+    every = [each for each in keys.columns if each != _CASE]
+    shapes = (
+        keys.group_by(every, maintain_order=True)
+        .agg(_CASE)
+        .select(_CASE)
+        .with_row_index(SHAPE)
+        .explode(_CASE)
+    )
+    ids = pl.col("members").list.eval(pl.element().struct.field("member_id"))
+    return (
+        cases.with_columns(ids.alias(MEMBER_IDS))
+        .join(shapes, on=_CASE, maintain_order="left")
+        .drop(_CASE)
+    )
+
+
+def _members(cases: pl.DataFrame) -> pl.DataFrame:
+    """Return the members of each case without their ids: `case`, `members`, `is_settled`."""
+    members = (
+        cases.select(_CASE, "group_type", *_EPOCHS, "members")
+        .explode("members")
+        .unnest("members")
+        .with_columns(_bucket())
+    )
+    place = pl.col("bucket").rank("ordinal").over(_CASE).alias("place_in_map")
+    is_plain = pl.col("member_id").str.len_bytes() == pl.col("member_id").str.len_chars()
+    # Of a classic group nothing is looked at that only a member says of epochs.
+    is_late = pl.col("member_epoch").ne_missing(pl.col("assignment_epoch")) | (
+        pl.col("state").fill_null(_STABLE) != _STABLE
+    )
+    is_classic = pl.col("group_type") == CLASSIC
+    is_settled = ~is_late & (pl.col("epoch") <= pl.col("assignment_epoch"))
+    about = pl.struct(
+        "place_in_map",
+        pl.when(~is_plain).then("member_id").alias("odd_id"),
+        pl.when(~is_classic).then(is_late).alias("is_late"),
+        *_OF_MEMBER,
+    )
+    return (
+        members.with_columns(place, pl.col("wants").list.sort())
+        .group_by(_CASE, maintain_order=True)
+        .agg(about.alias("members"), is_settled.fill_null(value=False).all().alias("is_settled"))
+    )
+
+
+def _bucket() -> pl.Expr:
+    """Return the bucket of each member id in a map of all members of its case."""
+    count = pl.len().over(_CASE)
+    ids = pl.col("member_id")
+
+    def buckets(columns: Sequence[pl.Series]) -> pl.Series:
+        texts, counts = columns
+        distinct = texts.unique()
+        hashes = texts.replace_strict(
+            distinct, pl.Series(string_hashes(distinct)), return_dtype=pl.Int64
+        ).to_numpy()
+        sizes = {each: table_size(each) for each in counts.unique().to_list()}
+        return pl.Series(bucket(hashes, counts.replace_strict(sizes).to_numpy()))
+
+    return pl.map_batches([ids, count], buckets, return_dtype=pl.Int64).alias("bucket")
