@@ -17,6 +17,8 @@ RETENTION = "offsets.retention.minutes"
 CHECK_INTERVAL = "offsets.retention.check.interval.ms"
 EXPIRE_TIME, NO_EXPIRE_TIME, ELSEWHERE = "expire_time", "no_expire_time", "elsewhere"
 OF_BROKER, OF_REQUEST = "broker", "request"
+OFFSET_STATUSES = ("overdue", "due", "blocked", "cannot_tell", "scheduled", "protected")
+"""Of the table `offset_expiration`, worst first."""
 BASES = ("commit", "state", "end_of_protection", "none")
 
 

@@ -7,10 +7,10 @@ from typing import Final
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from reports.durations import durations
 from reports.row_formats import Section
+from schemas.expiration_rules import OFFSET_STATUSES
 from schemas.generated_names import tools_by_pattern
 
 GROUP_HEADS = {
@@ -68,8 +68,6 @@ REMOVAL_HEADS = {
     "last": "LAST-REMOVED-AT",
     "reason": "REASON",
 }
-STATUSES = ("overdue", "due", "blocked", "cannot_tell", "scheduled", "protected")
-"""Worst first."""
 WHAT_IF_VERDICTS = (
     *("would_lose_now", "would_have_lost", "cannot_tell", "not_lost_in_period", "safe"),
 )
@@ -88,24 +86,29 @@ _RANK: Final = "rank"
 _AT_ONCE: Final = 1_000_000
 
 
-def group_section(expiration: pa.Table, *, for_people: bool) -> Section:
-    """Return a row a group: how many offsets, by which rules, when the next one goes."""
-    offsets = _frame(expiration.select(["group_id", "rule", "status", "expires_at"]))
+def group_section(fates: pa.Table, *, for_people: bool) -> Section:
+    """Return a row a group: how many offsets, by which rules, when the next one goes.
+
+    Args:
+        fates: `group_id`, `rule`, `status`, how many `offsets` fare so, the first `expires_at`.
+        for_people: The worst first.
+    """
+    of_groups = _frame(fates)
     counted = (
-        offsets.group_by("group_id", "status")
-        .agg(pl.len())
+        of_groups.group_by("group_id", "status")
+        .agg(pl.col("offsets").sum())
         .sort("status")
         .group_by("group_id")
-        .agg(pl.format("{} {}", "len", "status").str.join(", ").alias("statuses"))
+        .agg(pl.format("{} {}", "offsets", "status").str.join(", ").alias("statuses"))
     )
     rows = (
-        offsets.group_by("group_id")
+        of_groups.group_by("group_id")
         .agg(
-            pl.len().alias("offsets"),
+            pl.col("offsets").sum(),
             pl.col("rule").unique().sort().str.join(", ").alias("rules"),
             pl.col("expires_at").min().alias("next"),
             _is_problem("status").any().alias("is_problem"),
-            _rank("status", STATUSES).min().alias(_RANK),
+            _rank("status", OFFSET_STATUSES).min().alias(_RANK),
         )
         .join(counted, on="group_id")
         .with_columns(_named_by())
@@ -128,14 +131,19 @@ def group_section(expiration: pa.Table, *, for_people: bool) -> Section:
 def worst_offsets(expiration: pa.Table, most: int) -> pa.Table:
     """Return the first rows of the table `offset_expiration` in the order that people get."""
     ranks = _frame(expiration.select(["status"])).with_row_index("nth")
-    worst = ranks.select("nth", _rank("status", STATUSES).alias(_RANK)).bottom_k(
+    worst = ranks.select("nth", _rank("status", OFFSET_STATUSES).alias(_RANK)).bottom_k(
         most, by=[_RANK, "nth"]
     )
     return expiration.take(worst.sort(_RANK, "nth")["nth"].to_arrow())
 
 
 def offset_section(
-    expiration: pa.Table, described: pa.Table, *, for_people: bool, whole: pa.Table | None = None
+    expiration: pa.Table,
+    described: pa.Table,
+    *,
+    for_people: bool,
+    has_notes: bool = False,
+    more: int = 0,
 ) -> Section:
     """Return a row an offset, with the columns of kafka-consumer-groups.
 
@@ -144,15 +152,16 @@ def offset_section(
         described: Rows of `describe`: `group`, `topic`, `partition`, `lag`, `consumer_id`, `host`,
             `client_id`.
         for_people: Only the columns with a head.
-        whole: All rows, where not all are here.
+        has_notes: Whether any offset has a note, here or not.
+        more: How many rows are not here.
     """
     rows = _with_owners(_frame(expiration), described).with_columns(
-        _is_problem("status"), _rank("status", STATUSES).alias(_RANK)
+        _is_problem("status"), _rank("status", OFFSET_STATUSES).alias(_RANK)
     )
     heads = dict(OFFSET_HEADS)
     if for_people:
         rows = rows.sort(_RANK, maintain_order=True)
-        if not pc.any(pc.not_equal((expiration if whole is None else whole)["note"], "")).as_py():
+        if not has_notes:
             del heads["note"]
     names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))
     also = [] if for_people else [name for name in names if name not in OFFSET_HEADS]
@@ -164,7 +173,7 @@ def offset_section(
         title="Offsets",
         problem="is_problem",
         spare=SPARE,
-        more=0 if whole is None else whole.num_rows - rows.height,
+        more=more,
     )
 
 

@@ -69,8 +69,25 @@ def retention_costs(
     )
 
 
+def offsets_now(expiration: pl.DataFrame) -> pl.DataFrame:
+    """Return by group how many offsets it has now, and why not all is told of them.
+
+    Args:
+        expiration: The table `offset_expiration` at the instant, of whole groups.
+
+    Returns:
+        `GROUP_KEY`, `offsets`, `untold` (how many) and `why_untold` (null where all is told).
+    """
+    is_untold = pl.col("status") == UNTOLD
+    return expiration.group_by(GROUP_KEY).agg(
+        pl.len().cast(pl.Int64).alias("offsets"),
+        is_untold.sum().cast(pl.Int64).alias("untold"),
+        pl.col("note").filter(is_untold).min().alias("why_untold"),
+    )
+
+
 def retention_what_if(
-    expiration: pl.DataFrame,
+    now: pl.DataFrame,
     costs: pl.DataFrame,
     periods: pl.DataFrame,
     groups: pl.DataFrame,
@@ -81,7 +98,7 @@ def retention_what_if(
     """Return the rows of the table `retention_what_if`, and more columns.
 
     Args:
-        expiration: The table `offset_expiration` at the instant.
+        now: Of `offsets_now`, of all groups.
         costs: Of `retention_costs`, of all groups.
         periods: Of `ObservedHistory.periods`, of all groups.
         groups: The state table `groups`: which of them the dump may not know all of.
@@ -95,7 +112,7 @@ def retention_what_if(
     times = {"first_lost_at": "first_ms", "next_expires_at": "next_ms"}
     times |= {"observed_from": "observed_from_ms", "observed_to": "observed_to_ms"}
     rows = (
-        _every_group(expiration, costs)
+        now.join(costs.select(GROUP_KEY).unique(), on=key, how="full", coalesce=True)
         .join(tried, how="cross")
         .join(costs.drop("coordinator_partition"), on=[_TRIED, "group_id"], how="left")
         .join(periods, on=key, how="left")
@@ -147,18 +164,6 @@ def _due(log: OffsetLog, minutes: int) -> pl.Expr:
     if log.era.per_offset:
         own = pl.when(own - pl.col("base_ms") != pl.col("in_force_ms")).then(own)
     return pl.coalesce(own, by_retention)
-
-
-def _every_group(expiration: pl.DataFrame, costs: pl.DataFrame) -> pl.DataFrame:
-    """Return each group with offsets, now or once; how many it has now, and why not all is told."""
-    is_untold = pl.col("status") == UNTOLD
-    now = expiration.group_by(GROUP_KEY).agg(
-        pl.len().cast(pl.Int64).alias("offsets"),
-        is_untold.sum().cast(pl.Int64).alias("untold"),
-        pl.col("note").filter(is_untold).min().alias("why_untold"),
-    )
-    once = costs.select(GROUP_KEY).unique()
-    return now.join(once, on=list(GROUP_KEY), how="full", coalesce=True)
 
 
 def _with_verdict(rows: pl.DataFrame, replay: ReplayRules) -> pl.DataFrame:

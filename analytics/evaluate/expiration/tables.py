@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from analytics.evaluate.contract_columns import in_key_order
+from analytics.evaluate.expiration.fates import all_fates, all_notes, fates, notes, worst_of
 from analytics.evaluate.expiration.observed_history import ObservedHistory
-from analytics.evaluate.expiration.offset_expiration import offset_expiration
+from analytics.evaluate.expiration.offset_expiration import BLOCKED, offset_expiration
 from analytics.evaluate.expiration.offset_log import GroupRecords, OffsetLog, offset_log
 from analytics.evaluate.expiration.offset_removals import (
     Cluster,
@@ -27,7 +28,11 @@ from analytics.evaluate.expiration.offset_removals import (
     together,
 )
 from analytics.evaluate.expiration.retention import Retention
-from analytics.evaluate.expiration.retention_what_if import retention_costs, retention_what_if
+from analytics.evaluate.expiration.retention_what_if import (
+    offsets_now,
+    retention_costs,
+    retention_what_if,
+)
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.spans.intervals import TIME
 from schemas import table
@@ -35,6 +40,8 @@ from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
+
+FATES, NOTES = "fates", "notes"
 
 AT_ONCE: Final = 250_000
 """So many records of a lot are looked at together, always all of a group."""
@@ -115,7 +122,10 @@ class Known:
 
 
 def expiration_tables(
-    asked: ExpirationQuestion, known: Known, records: Iterable[GroupRecords]
+    asked: ExpirationQuestion,
+    known: Known,
+    records: Iterable[GroupRecords],
+    most: int | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Return `offset_expiration`, `offset_removals` and `retention_what_if`, each in order.
 
@@ -123,10 +133,16 @@ def expiration_tables(
         asked: The question.
         known: At the instant.
         records: Of whole partitions; at least one lot, possibly without rows.
+        most: So many rows of `offset_expiration`, the worst; None is all of them.
+
+    Returns:
+        Beside the tables, of all their offsets, `FATES` (of `all_fates`) and `NOTES` (of
+        `all_notes`).
     """
     # The records of a lot are let go before those of the next are read.
-    lots = list(map(partial(_lot, known=known, asked=asked), records))
-    expiration = in_key_order("offset_expiration", pl.concat([each.expiration for each in lots]))
+    lots = list(map(partial(_lot, known=known, asked=asked, most=most), records))
+    slices = [each for lot in lots for each in lot.slices]
+    worst = worst_of(pl.concat([each.expiration for each in slices]), most)
     removals = offset_removals(
         together([each.removed for each in lots]),
         known.cluster,
@@ -136,14 +152,15 @@ def expiration_tables(
         audit=asked.audit,
     )
     removals = in_key_order("offset_removals", removals)
-    costs = [cost for lot in lots for cost in lot.costs]
+    costs = [each.costs for each in slices]
     costs += [
-        _costs(log, expiration, removals, lot.observed, asked)
+        _costs(each.with_removals, each.blocked, removals, lot.observed, asked)
         for lot in lots
-        for log in lot.with_removals
+        for each in lot.slices
+        if each.with_removals is not None
     ]
     what_if = retention_what_if(
-        expiration,
+        pl.concat([each.now for each in slices]),
         pl.concat(costs),
         pl.concat([each.periods for each in lots]),
         known.groups,
@@ -151,43 +168,56 @@ def expiration_tables(
         minutes=asked.minutes,
     )
     return {
-        "offset_expiration": expiration,
+        "offset_expiration": in_key_order("offset_expiration", worst),
         "offset_removals": removals,
         # A group may lie in two partitions of the topic: then all of a row decides.
         "retention_what_if": in_key_order("retention_what_if", what_if.sort(what_if.columns)),
+        FATES: all_fates([each.fates for each in slices]),
+        NOTES: all_notes([each.notes for each in slices]),
     }
+
+
+class _Slice(NamedTuple):
+    """What is kept of the records of some groups.
+
+    Attributes:
+        expiration: Rows of `offset_expiration`, no more than are wanted.
+        blocked: Those rows that are blocked, all of them.
+        now: Of `offsets_now`.
+        fates: Of `fates`.
+        notes: Of `notes`.
+        removed: Of `removed_of`.
+        costs: Of `retention_costs`, of groups that lost no offset.
+        with_removals: The log of the others: what it cost rests on why they lost them.
+    """
+
+    expiration: pl.DataFrame
+    blocked: pl.DataFrame
+    now: pl.DataFrame
+    fates: pl.DataFrame
+    notes: pl.DataFrame
+    removed: pl.DataFrame
+    costs: pl.DataFrame
+    with_removals: OffsetLog | None
 
 
 class _Lot(NamedTuple):
     """What is kept of the records of some partitions.
 
     Attributes:
-        expiration: Rows of `offset_expiration`.
+        slices: By some groups.
         removed: What was removed.
         periods: Of `ObservedHistory.periods`.
         observed: What bounds the history.
-        costs: Of `retention_costs`, of groups that lost no offset.
-        with_removals: The logs of the others: what it cost rests on why they lost them.
     """
 
-    expiration: pl.DataFrame
+    slices: Sequence[_Slice]
     removed: Removed
     periods: pl.DataFrame
     observed: ObservedHistory
-    costs: Sequence[pl.DataFrame]
-    with_removals: Sequence[OffsetLog]
 
 
-class _Slice(NamedTuple):
-    """The same of some groups."""
-
-    expiration: pl.DataFrame
-    removed: pl.DataFrame
-    costs: pl.DataFrame
-    with_removals: OffsetLog | None
-
-
-def _lot(records: GroupRecords, known: Known, asked: ExpirationQuestion) -> _Lot:
+def _lot(records: GroupRecords, known: Known, asked: ExpirationQuestion, most: int | None) -> _Lot:
     observed = _observed(_instants(records, asked), known, asked)
     homes = records.commits.select(_HOME).unique()
     committed = known.committed.join(homes, on=_HOME, how="semi")
@@ -209,18 +239,24 @@ def _lot(records: GroupRecords, known: Known, asked: ExpirationQuestion) -> _Lot
         gone = removed_of(log)
         lost = gone.select(GROUP_KEY).unique()
         others = log.of(lost, are_they=False)
-        cost = _costs(others, found, _NOTHING_REMOVED, observed, asked)
-        return _Slice(found, gone, cost, log.of(lost, are_they=True) if lost.height else None)
+        return _Slice(
+            worst_of(found, most),
+            found.filter(pl.col("status") == BLOCKED),
+            offsets_now(found),
+            fates(found),
+            notes(found),
+            gone,
+            _costs(others, found, _NOTHING_REMOVED, observed, asked),
+            log.of(lost, are_they=True) if lost.height else None,
+        )
 
     with ThreadPoolExecutor(_THREADS) as threads:
         slices = list(threads.map(sliced, records.sliced(AT_ONCE)))
     return _Lot(
-        pl.concat([each.expiration for each in slices]),
+        slices,
         removed_here(records, pl.concat([each.removed for each in slices]), known.starts),
         observed.periods(records.commits),
         observed,
-        [each.costs for each in slices],
-        [each.with_removals for each in slices if each.with_removals is not None],
     )
 
 

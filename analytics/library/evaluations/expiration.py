@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL
-from analytics.evaluate.expiration.tables import ExpirationQuestion, LogEnds
+from analytics.evaluate.expiration.tables import FATES, NOTES, ExpirationQuestion, LogEnds
 from analytics.library.evaluations.chosen_era import ChosenEra, chosen_era
 from analytics.library.evaluations.evaluated import Evaluated
 from analytics.library.evaluations.expiry_tables import expiry_tables
@@ -27,8 +27,6 @@ from schemas.expiration_rules import audit_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow as pa
 
     from analytics.library.given_settings import Settings
     from analytics.library.limits.group_selection import AskedGroups
@@ -51,6 +49,24 @@ class ChosenRules:
 
     era: ChosenEra
     retention: RetentionFound
+
+
+@dataclass(frozen=True)
+class ExpirationFound(Evaluated):
+    """The tables, and what is told of all offsets where only the worst have rows.
+
+    Attributes:
+        fates: How many offsets of each group fare how, as `all_fates` has it.
+        notes: Of how many offsets there is which note, as `all_notes` has it.
+    """
+
+    fates: pa.Table = field(default_factory=lambda: pa.table({}))
+    notes: pa.Table = field(default_factory=lambda: pa.table({}))
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets there are."""
+        return pc.sum(self.fates["offsets"]).as_py() or 0
 
 
 def chosen_rules(
@@ -90,7 +106,8 @@ def evaluate_expiration(
     settings: Settings,
     *,
     with_requests: bool,
-) -> Evaluated:
+    most: int | None = None,
+) -> ExpirationFound:
     """Return `offset_expiration`, `offset_removals`, `retention_what_if` and `group_endings`.
 
     Args:
@@ -100,14 +117,16 @@ def evaluate_expiration(
         ends: Log start and end offsets of data partitions (`end_offsets`).
         settings: Their thresholds count here.
         with_requests: Add `commit_requests`.
+        most: So many rows of `offset_expiration`, the worst; None is all of them.
 
     Raises:
         WorkspaceError: A table cannot be read.
     """
     question = _question(state, rules, ends, settings)
-    tables = expiry_tables(state, question)
+    tables = expiry_tables(state, question, most)
+    fates, notes = tables.pop(FATES), tables.pop(NOTES)
     tables |= group_tables(state, tables["offset_removals"], question, with_requests=with_requests)
-    return Evaluated(tables, groups, tuple(_doubts(tables)))
+    return ExpirationFound(tables, groups, tuple(_doubts(tables, notes)), fates, notes)
 
 
 def _question(
@@ -136,12 +155,11 @@ def _question(
     )
 
 
-def _doubts(tables: Mapping[str, pa.Table]) -> list[str]:
+def _doubts(tables: Mapping[str, pa.Table], notes: pa.Table) -> list[str]:
     """Return what cannot be told, each reason once with how often."""
     removals, what_if = (_reasons(tables[n]) for n in ("offset_removals", "retention_what_if"))
-    notes = tables["offset_expiration"]["note"]
-    doubts = notes.filter(pc.fill_null(pc.starts_with(notes, CANNOT_TELL), fill_value=False))
-    expiry = Counter(doubts.to_pylist()).items()
+    doubts = notes.filter(pc.starts_with(notes["note"], CANNOT_TELL))
+    expiry = zip(doubts["note"].to_pylist(), doubts["offsets"].to_pylist(), strict=True)
     return [
         *(f"whether {_count(n, 'offset')} were removed rightly: {why}" for why, n in removals),
         *(

@@ -11,7 +11,13 @@ from analytics.dump.files.model import CLUSTER_METADATA, CONSUMER_OFFSETS
 from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.expiration.offset_log import GroupRecords
 from analytics.evaluate.expiration.offset_removals import Cluster
-from analytics.evaluate.expiration.tables import ExpirationQuestion, Known, expiration_tables
+from analytics.evaluate.expiration.tables import (
+    FATES,
+    NOTES,
+    ExpirationQuestion,
+    Known,
+    expiration_tables,
+)
 from analytics.library.replayed.cut_records import CutRecords
 from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.replay.dump.assumptions import assumed_in
@@ -49,8 +55,15 @@ _WITH_VALUES: Final = (
 _OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
 
 
-def expiry_tables(state: ReplayedWorkspace, question: ExpirationQuestion) -> dict[str, pa.Table]:
-    """Return `offset_expiration`, `offset_removals` and `retention_what_if`.
+def expiry_tables(
+    state: ReplayedWorkspace, question: ExpirationQuestion, most: int | None = None
+) -> dict[str, pa.Table]:
+    """Return what `expiration_tables` makes, as tables of Arrow.
+
+    Args:
+        state: A replayed workspace.
+        question: What is asked.
+        most: So many rows of `offset_expiration`, the worst; None is all of them.
 
     Raises:
         WorkspaceError: A table cannot be read.
@@ -71,8 +84,12 @@ def expiry_tables(state: ReplayedWorkspace, question: ExpirationQuestion) -> dic
         coordinator_starts(metadata, topics),
         replay_rules(state.release),
     )
-    made = expiration_tables(question, known, records.lots())
-    return {name: table_of_frame(name, rows) for name, rows in made.items()}
+    made = expiration_tables(question, known, records.lots(), most)
+    beside = {
+        name: made.pop(name).to_arrow(compat_level=pl.CompatLevel.oldest())
+        for name in (FATES, NOTES)
+    }
+    return {**{name: table_of_frame(name, rows) for name, rows in made.items()}, **beside}
 
 
 class _Records:

@@ -49,7 +49,12 @@ _SHARES = (
 
 
 def describe_source(
-    replayed: Replayed, groups: pa.Table, end_offsets: str | None, console: Console
+    replayed: Replayed,
+    groups: pa.Table,
+    end_offsets: str | None,
+    console: Console,
+    *,
+    is_few: bool = False,
 ) -> Source:
     """Read what describes the groups.
 
@@ -58,17 +63,19 @@ def describe_source(
         groups: Rows of the table `groups`.
         end_offsets: A side file, or None.
         console: Where it is told which topics have no name.
+        is_few: The groups are few, and no rows of others are read.
     """
     tables = replayed.tables
-    given = only_groups(tables.read("assignments", _ASSIGNMENTS), groups)
-    shares = only_groups(tables.read("share_partitions", _SHARES), groups)
+    few = pc.field("group_id").isin(groups["group_id"].combine_chunks()) if is_few else None
+    given = only_groups(tables.read("assignments", _ASSIGNMENTS, few), groups)
+    shares = only_groups(tables.read("share_partitions", _SHARES, few), groups)
     gone = topics_gone(replayed)
     ends = end_offsets_at(replayed, end_offsets)
     return Source(
         groups=groups,
-        members=tables.read("members", _MEMBERS),
+        members=tables.read("members", _MEMBERS, few),
         assignments=named(_alive(given, gone), console),
-        committed=without_incomplete(tables.read("committed_offsets", _COMMITTED)),
+        committed=without_incomplete(tables.read("committed_offsets", _COMMITTED, few)),
         shares=with_share_lag(named(_alive(shares, gone), console), ends),
         ends=ends,
         coordinators=coordinators(replayed),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from analytics.library.evaluations.expiration import (
     ChosenRules,
+    ExpirationFound,
     chosen_rules,
     evaluate_expiration,
 )
@@ -18,13 +16,15 @@ from analytics.library.evaluations.retention_settings import (
     RetentionFound,
 )
 from analytics.library.limits.group_selection import asked_groups
+from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.options.fail_on import NEVER
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source
-from jobs.runs.expiration.summed_up import as_format, summed_up
+from jobs.runs.expiration.summed_up import as_format, is_up_to_us, summed_up
 from jobs.runs.replay.replayed import replayed
 from reports.describe.consumer_groups import offset_rows
 from reports.describe.source import only_groups
@@ -39,7 +39,7 @@ from reports.expiration.rows import (
 from reports.layout.nothing import nothing
 from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
-from reports.layout.worst_rows import SHOWN
+from reports.layout.worst_rows import MOST, SHOWN
 from reports.row_formats import render
 from schemas.expiration_rules import group_endings
 
@@ -83,16 +83,23 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
             state, settings, wanted.minutes, wanted.era, options.get("kafka_version")
         )
         _report_rules(console, rules)
-        source = describe_source(state, asked.found, wanted.end_offsets, console)
         asked_format, out = as_format(wanted.output_format), options.get("out")
+        # What is not shown, kept or held against rules need not be held.
+        is_short = is_up_to_us(asked_format) and asked_format.sort is None
+        is_short = is_short and out is None and state.fail_on == NEVER
         made = evaluate_expiration(
             state,
             asked,
             rules,
-            source.ends,
+            end_offsets_at(state, wanted.end_offsets),
             settings,
             with_requests=out is not None or _shows_requests(asked_format),
+            most=MOST if is_short else None,
         )
+        groups, held = asked.found, made.tables["offset_expiration"]
+        if is_few := held.num_rows < made.offsets:
+            groups = only_groups(groups, held)
+        source = describe_source(state, groups, wanted.end_offsets, console, is_few=is_few)
         if out is not None:
             keep_evaluations(Workspace(out), made.tables, state)
         for each in made.doubts:
@@ -109,7 +116,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
             "group_endings_said": dict(group_endings()),
             "cannot_tell": list(made.cannot_tell),
         }
-        answer = _answer(made.tables, source, asked_format, said)
+        answer = _answer(made, source, asked_format, said)
         code = asked.exit_code or state.exit_code or (CANNOT_TELL if made.doubts else 0)
         code = code or failing(console, state, made.tables)
     return answer, code
@@ -136,8 +143,9 @@ def _in_force(found: RetentionFound) -> dict[str, Any]:
 
 
 def _answer(
-    made: Mapping[str, pa.Table], source: Source, asked: OutputFormat, said: dict[str, Any]
+    found: ExpirationFound, source: Source, asked: OutputFormat, said: dict[str, Any]
 ) -> str:
+    made, fates = found.tables, found.fates
     expiration, removals, what_if = (made[name] for name in MAKES)
     release = said["kafka_version"]
     beside = [ending_section(made["group_endings"])]
@@ -148,20 +156,27 @@ def _answer(
             offset_section(expiration, offset_rows(source, release), for_people=False),
             raw_section(removals, "removals"),
             raw_section(what_if, "what_if"),
-            group_section(expiration, for_people=False),
+            group_section(fates, for_people=False),
             *beside,
         ]
         return render(sections, asked, said)
-    wanted, numbers = summed_up(asked, expiration)
-    shortest, whole = expiration, None
+    wanted, numbers = summed_up(asked, fates)
+    shortest, more = expiration, 0
     if numbers and wanted.sort is None:
-        shortest, whole = worst_offsets(expiration, SHOWN), expiration
+        shortest = worst_offsets(expiration, SHOWN)
+        more = found.offsets - SHOWN
         source = replace(source, groups=only_groups(source.groups, shortest))
     told = [said["rules_said"], *said["retention"], *said["findings"], *filter(None, [numbers])]
     parts = [paragraphs(told)]
     sections = [
-        group_section(expiration, for_people=True),
-        offset_section(shortest, offset_rows(source, release), for_people=True, whole=whole),
+        group_section(fates, for_people=True),
+        offset_section(
+            shortest,
+            offset_rows(source, release),
+            for_people=True,
+            has_notes=found.notes.num_rows > 0,
+            more=more,
+        ),
         removal_section(removals),
         what_if_section(what_if),
         *beside,

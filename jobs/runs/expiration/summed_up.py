@@ -17,18 +17,24 @@ def as_format(output_format: str) -> OutputFormat:
     return OutputFormat(output_format)
 
 
-def summed_up(output_format: str, expiration: pa.Table) -> tuple[OutputFormat, str]:
+def is_up_to_us(wanted: OutputFormat) -> bool:
+    """Return whether people are shown the worst rows: nobody asked for a table, or for rows."""
+    return not (wanted.is_for_programs or wanted.table or wanted.top is not None)
+
+
+def summed_up(output_format: str, fates: pa.Table) -> tuple[OutputFormat, str]:
     """Return in which format people are shown the tables, and what is said before them.
 
     Args:
         output_format: As asked for; who asks for one table, or for a number of rows, gets that.
-        expiration: The table `offset_expiration`.
+        fates: `status`, and how many `offsets` of a group have it.
 
     Returns:
         The second is empty where all is shown.
     """
     wanted = as_format(output_format)
-    if wanted.table or wanted.top is not None or expiration.num_rows <= MOST:
+    offsets = pc.sum(fates["offsets"]).as_py() or 0
+    if not is_up_to_us(wanted) or offsets <= MOST:
         return wanted, ""
     shortened = OutputFormat(
         str(wanted),
@@ -38,8 +44,8 @@ def summed_up(output_format: str, expiration: pa.Table) -> tuple[OutputFormat, s
         only_problems=wanted.only_problems,
         is_colored=wanted.is_colored,
     )
-    statuses = pc.value_counts(expiration["status"].combine_chunks()).to_pylist()
-    numbers = sorted(((each["counts"], each["values"]) for each in statuses), reverse=True)
+    statuses = fates.group_by("status").aggregate([("offsets", "sum")]).to_pylist()
+    numbers = sorted(((each["offsets_sum"], each["status"]) for each in statuses), reverse=True)
     told = ", ".join(f"{number:,} {status}" for number, status in numbers)
     shows = f"The first {SHOWN:,} rows of each table, worst first; --top N shows N"
-    return shortened, f"{counted(expiration.num_rows, 'offset')}: {told}. {shows}."
+    return shortened, f"{counted(offsets, 'offset')}: {told}. {shows}."

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
+from analytics.evaluate.expiration.fates import fates, notes
+from analytics.evaluate.expiration.tables import FATES, NOTES
 from analytics.library.evaluations import expiration
 from jobs.cli.console import Console
 from jobs.runs.expiration import summed_up as summing
@@ -17,6 +20,8 @@ from reports.layout.output_format import OutputFormat
 from schemas import table
 from tests.support.written_workspace import group, write_workspace
 
+PLAIN = pl.CompatLevel.oldest()
+SUMS = {FATES: fates, NOTES: notes}
 WANTED = Wanted("json", (), None, None)
 OFFSET = {
     "group_id": "billing",
@@ -53,6 +58,11 @@ def test_a_protection_that_no_record_shows_is_not_sure(
 ) -> None:
     made = {name: evaluated(name, []) for name in MAKES}
     made["offset_expiration"] = evaluated("offset_expiration", [{**OFFSET, "note": note}])
+    frame = pl.DataFrame(pl.from_arrow(made["offset_expiration"]))
+    made |= {
+        FATES: fates(frame).to_arrow(compat_level=PLAIN),
+        NOTES: notes(frame).to_arrow(compat_level=PLAIN),
+    }
     monkeypatch.setattr(expiration, "expiry_tables", lambda *_: made)
     workspace = write_workspace(
         tmp_path / "space",
@@ -71,7 +81,8 @@ def test_a_protection_that_no_record_shows_is_not_sure(
 def test_an_answer_longer_than_a_person_reads_is_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     offsets = [{**OFFSET, "partition": number} for number in range(3)]
     offsets[1]["status"] = "overdue"
-    rows = evaluated("offset_expiration", offsets)
+    frame = pl.DataFrame(pl.from_arrow(evaluated("offset_expiration", offsets)))
+    rows = fates(frame).to_arrow(compat_level=PLAIN)
     assert summed_up("text", rows) == ("text", "")
     monkeypatch.setattr(summing, "MOST", 2)
     shortened, said = summed_up("text", rows)

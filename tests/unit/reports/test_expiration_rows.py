@@ -54,20 +54,24 @@ def offset(group: str, status: str, note: str | None = None) -> dict[str, object
     return {"group_id": group, **place, "status": status, "note": note}
 
 
+def fates_of(rows: list[dict[str, object]]) -> pa.Table:
+    """Of offsets that each fare in another way."""
+    fate = rows_of("offset_expiration", rows).select(["group_id", "rule", "status", "expires_at"])
+    return fate.append_column("offsets", pa.array([1] * len(rows)))
+
+
 def test_what_is_due_comes_first_and_a_doubt_stands_in_its_line() -> None:
-    rows = rows_of(
-        "offset_expiration",
-        [
-            offset("a", "protected"),
-            offset("b", "cannot_tell", "cannot tell: a record is lost"),
-            offset("c", "overdue"),
-        ],
-    )
+    offsets = [
+        offset("a", "protected"),
+        offset("b", "cannot_tell", "cannot tell: a record is lost"),
+        offset("c", "overdue"),
+    ]
+    rows = rows_of("offset_expiration", offsets)
     nobody = pa.Table.from_pylist([], pa.schema([]))
-    section = offset_section(rows, nobody, for_people=True)
+    section = offset_section(rows, nobody, for_people=True, has_notes=True)
     assert section.rows["group_id"].to_pylist() == ["c", "b", "a"]
     assert "cannot tell: a record is lost" in render([section], "text", {})
-    groups = group_section(rows, for_people=True)
+    groups = group_section(fates_of(offsets), for_people=True)
     assert groups.rows["group_id"].to_pylist() == ["c", "b", "a"]
     sure = offset_section(rows.slice(0, 1), nobody, for_people=True)
     assert "note" not in sure.heads
@@ -82,7 +86,7 @@ def test_programs_get_the_words_of_the_contract() -> None:
 
 def test_groups_that_a_tool_named_are_told_apart_and_stand_last() -> None:
     tool = "console-consumer-41234"
-    offsets = rows_of("offset_expiration", [offset(tool, "due"), offset("orders", "due")])
+    offsets = fates_of([offset(tool, "due"), offset("orders", "due")])
     section = group_section(offsets, for_people=True)
     assert section.rows["group_id"].to_pylist() == ["orders", tool]
     assert section.rows["named_by"].to_pylist() == [None, "kafka-console-consumer"]
@@ -95,5 +99,5 @@ def test_groups_that_a_tool_named_are_told_apart_and_stand_last() -> None:
     )
     assert tried.rows["group_id"].to_pylist() == ["orders", tool]
     # Where no tool named any, nothing is said of it.
-    alone = group_section(rows_of("offset_expiration", [offset("o", "due")]), for_people=True)
+    alone = group_section(fates_of([offset("o", "due")]), for_people=True)
     assert "NAMED-BY" not in render([alone], "text", {})

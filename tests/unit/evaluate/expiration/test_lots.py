@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,16 @@ from analytics.evaluate.expiration import tables
 from analytics.evaluate.expiration.offset_log import GroupRecords
 from analytics.evaluate.expiration.offset_removals import Cluster
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
-from analytics.evaluate.expiration.tables import ExpirationQuestion, Known, expiration_tables
+from analytics.evaluate.expiration.tables import (
+    FATES,
+    NOTES,
+    ExpirationQuestion,
+    Known,
+    expiration_tables,
+)
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.metadata.coordinator_starts import STARTS
-from schemas.expiration_rules import audit_rules, expiration_eras
+from schemas.expiration_rules import OFFSET_STATUSES, audit_rules, expiration_eras
 from tests.support.expiration_logs import NO_LOG, committed_in, log_of, state_of
 from tests.support.reference_expiration import Coordinator
 
@@ -64,7 +70,9 @@ def known_and_records() -> tuple[Known, GroupRecords]:
     return Known(committed_in(log), groups, cluster, STARTS.to_frame(), rules), log.records
 
 
-def answered(known: Known, records: Iterable[GroupRecords]) -> dict[str, pl.DataFrame]:
+def answered(
+    known: Known, records: Iterable[GroupRecords], most: int | None = None
+) -> dict[str, pl.DataFrame]:
     asked = ExpirationQuestion(
         era=expiration_eras()["current"],
         before=None,
@@ -74,7 +82,7 @@ def answered(known: Known, records: Iterable[GroupRecords]) -> dict[str, pl.Data
         as_of_ms=START + 90 * MINUTE,
         cut_partitions=frozenset({3}),
     )
-    return expiration_tables(asked, known, records)
+    return expiration_tables(asked, known, records, most)
 
 
 def of_partition(records: GroupRecords, number: int) -> GroupRecords:
@@ -91,9 +99,40 @@ def test_tables_are_the_same_in_lots_and_slices(
 ) -> None:
     known, records = known_and_records
     whole = answered(known, [records])
-    assert {name: rows.height > 9 for name, rows in whole.items()} == dict.fromkeys(whole, True)
+    least = {name: 1 if name == NOTES else 10 for name in whole}
+    assert {name: rows.height >= least[name] for name, rows in whole.items()} == dict.fromkeys(
+        whole, True
+    )
     monkeypatch.setattr(tables, "AT_ONCE", at_once)
     lots = [of_partition(records, number) for number in range(PARTITIONS)]
     for found in (answered(known, [records]), answered(known, lots)):
         for name, rows in whole.items():
             assert_frame_equal(found[name], rows)
+
+
+@pytest.mark.parametrize("most", [1, 7, 1_000])
+def test_the_worst_offsets_are_those_of_all_and_the_others_are_counted(
+    known_and_records: tuple[Known, GroupRecords], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    known, records = known_and_records
+    whole = answered(known, [records])
+    monkeypatch.setattr(tables, "AT_ONCE", 50)
+    short = answered(
+        known, [of_partition(records, number) for number in range(PARTITIONS)], most=most
+    )
+    every = whole["offset_expiration"].rows(named=True)
+    key = ("group_id", "topic", "partition")
+
+    def place(row: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in key)
+
+    worst = sorted(every, key=lambda row: (OFFSET_STATUSES.index(row["status"]), *place(row)))
+    assert short["offset_expiration"].rows(named=True) == sorted(worst[:most], key=place)
+    fares = Counter((row["group_id"], row["rule"], row["status"]) for row in every)
+    assert {row[:3]: row[3] for row in short[FATES].iter_rows()} == fares
+    noted = Counter(row["note"] for row in every if row["note"] is not None)
+    assert list(
+        zip(*short[NOTES].select("note", "offsets").to_dict(as_series=False).values(), strict=True)
+    ) == [*noted.items()]
+    for name in ("offset_removals", "retention_what_if"):
+        assert_frame_equal(short[name], whole[name])

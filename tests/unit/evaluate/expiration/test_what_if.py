@@ -12,7 +12,11 @@ from analytics.dump.inspection.losses import OPEN_END, Loss
 from analytics.evaluate.expiration.observed_history import ObservedHistory
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
-from analytics.evaluate.expiration.retention_what_if import retention_costs, retention_what_if
+from analytics.evaluate.expiration.retention_what_if import (
+    offsets_now,
+    retention_costs,
+    retention_what_if,
+)
 from analytics.replay.log.coverage import Coverage
 from tests.support.expiration_logs import committed_in, log_of, rows_of, state_of
 from tests.support.reference_expiration import Coordinator
@@ -80,7 +84,7 @@ def found() -> dict[tuple[int, str], Any]:
     costs = retention_costs(log, expiration, none, observed, retention=retention, minutes=minutes)
     periods = observed.periods(log.records.commits)
     answered = retention_what_if(
-        expiration, costs, periods, groups, replay=log.replay, minutes=minutes
+        offsets_now(expiration), costs, periods, groups, replay=log.replay, minutes=minutes
     )
     rows_told = rows_of("retention_what_if", answered)
     return {(row.retention_minutes, row.group_id): row for row in rows_told}
