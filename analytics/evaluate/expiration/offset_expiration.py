@@ -35,6 +35,7 @@ PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED, UNTOLD = (
     "blocked",
     "cannot_tell",
 )
+_RECORD: Final = ("coordinator_partition", "record_offset")
 CANNOT_TELL: Final = "cannot tell: "
 """How the note of a row begins whose status is `UNTOLD`."""
 
@@ -52,7 +53,8 @@ def offset_expiration(
     """Return the rows of the table `offset_expiration`, and more columns.
 
     Args:
-        committed: The state table `committed_offsets` at the instant.
+        committed: The state table `committed_offsets` at the instant: `coordinator_partition`,
+            `record_offset`, `complete` and `missing`.
         log: The log up to the instant, of all groups that have committed.
         retention: Of the coordinators.
         as_of_ms: The instant, in epoch milliseconds.
@@ -103,8 +105,7 @@ def in_force(committed: pl.DataFrame, log: OffsetLog) -> pl.DataFrame:
         record), `effective_at` (of a commit in a transaction the time of its marker, else null),
         and what `with_condition` and `with_transactions` add.
     """
-    places = committed.select("coordinator_partition", "record_offset")
-    live = log.records.commits.join(places, on=places.columns).select(
+    live = log.records.commits.join(committed.select(_RECORD), on=list(_RECORD)).select(
         *KEY,
         *("record_offset", "committed_offset", "commit_ms", "expire_ms"),
         pl.col("committed_at").alias("written_at"),
@@ -126,9 +127,8 @@ def _with_missing(
     def lacking(rows: pl.DataFrame, *key: str) -> pl.DataFrame:
         return rows.filter(~pl.col("complete")).select(*key, pl.col("missing").alias("lacks"))
 
-    placed = placed.join(lacking(committed, *KEY), on=list(KEY), how="left").rename(
-        {"lacks": "missing"}
-    )
+    incomplete = lacking(committed, *_RECORD).rename({"lacks": "missing"})
+    placed = placed.join(incomplete, on=list(_RECORD), how="left")
     # Where the era heeds nothing of the group, nothing rests on what is not known of it.
     if groups is None or not log.era.heeds:
         return placed

@@ -107,7 +107,7 @@ class Known:
     """What a replay knows at the instant.
 
     Attributes:
-        committed: The state table `committed_offsets`.
+        committed: The state table `committed_offsets`, as `offset_expiration` takes it.
         groups: The state table `groups`.
         cluster: Topics, and where the logs' edges are.
         starts: Of `coordinator_starts`.

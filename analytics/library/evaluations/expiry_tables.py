@@ -70,8 +70,7 @@ def expiry_tables(
     """
     records = _Records(state)
     tables = state.tables
-    committed = ["coordinator_partition", "group_id", "topic", "partition", "record_offset"]
-    committed += ["complete", "missing"]
+    committed = ["coordinator_partition", "record_offset", "complete", "missing"]
     topics = _frame(tables.read("topics"))
     coverage = coverage_of(
         state.manifest, records.instant, state.source, state.lines, assumed_in(state.manifest)
