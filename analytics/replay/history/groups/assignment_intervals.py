@@ -109,8 +109,10 @@ def assignment_intervals(steps: pl.DataFrame, held: pl.DataFrame) -> pl.DataFram
         run names it), `at` and `until` (where it begins and ends, and `since`: offset of the
         snapshot of the same thing before that). `until` is null while the run lasts.
     """
-    begins, ends = held.filter("starts"), held.filter("closes")
-    at = steps[begins["at"]].select(pl.struct(*_PLACE, "position", begins["since"]))
+    begins = held.filter("starts")
+    ends = held.select("epoch", "at", "next", "closes").filter("closes")
+    places = steps.select(*_PLACE, "position")
+    at = places[begins["at"]].select(pl.struct(*_PLACE, "position", begins["since"]))
     # A run has one beginning and one end, and they take turns.
     runs = begins.with_columns(
         ends["epoch"].alias("last_epoch"),
