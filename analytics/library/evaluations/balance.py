@@ -35,7 +35,7 @@ def evaluate_balance(
         WorkspaceError: A table cannot be read.
     """
     groups = asked_groups(state, with_offsets=False)
-    gaps = _gaps(state, groups.found["group_id"], through_history=through_history)
+    gaps = _gaps(state, groups.found, through_history=through_history)
     if through_history:
         tables = tables_ever(state, held_in_epochs(state), rules, gaps)
     else:
@@ -46,13 +46,17 @@ def evaluate_balance(
     return Evaluated(tables, groups, tuple(doubts))
 
 
-def _gaps(
-    state: ReplayedWorkspace, groups: pa.ChunkedArray, *, through_history: bool
-) -> dict[str, str]:
-    """Return the groups of which the dump lacks records that may matter, with why."""
+def _gaps(state: ReplayedWorkspace, groups: pa.Table, *, through_history: bool) -> dict[str, str]:
+    """Return the groups with members of which the dump lacks records that may matter, with why."""
     completeness = GroupCompleteness(state)
+    with_members = pc.field("member_count") > 0
+    if through_history:
+        ever = state.tables.read("group_epochs", ["group_id"], with_members)["group_id"]
+        groups = groups.filter(pc.is_in(groups["group_id"], pc.unique(ever)))
+    else:
+        groups = groups.filter(with_members)
     found: dict[str, str] = {}
-    for group in groups.to_pylist():
+    for group in groups["group_id"].to_pylist():
         gaps = completeness.gaps_of(group)
         why = gaps.membership or (gaps.history if through_history else None)
         if why is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -24,6 +24,7 @@ from analytics.library.replayed.counted_records import CountedRecords
 from analytics.library.replayed.whole_groups import frame_of, group_buckets
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables
+from schemas import table
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
@@ -82,13 +83,17 @@ def tables_now(
 
 
 def tables_ever(
-    state: ReplayedWorkspace, held: pl.DataFrame, rules: BalanceRules, gaps: Mapping[str, str]
+    state: ReplayedWorkspace,
+    held: Iterable[pl.DataFrame],
+    rules: BalanceRules,
+    gaps: Mapping[str, str],
 ) -> dict[str, pa.Table]:
     """Return both tables of the groups in every epoch.
 
     Args:
         state: A replayed workspace.
-        held: What members held, as `cases_of_history` takes it.
+        held: What members held, as `cases_of_history` takes it, of some whole groups after the
+            others.
         rules: Bands.
         gaps: Groups of which the dump lacks records that may matter, with why.
     """
@@ -97,19 +102,21 @@ def tables_ever(
     sizes = topic_sizes(_metadata(records), of_topics.counts)
     cases = (
         cases_ever(
-            {
-                **bucket,
-                "topics": topics,
-                "held": held.join(
-                    bucket["group_epochs"].select("group_id").unique(), on="group_id", how="semi"
-                ),
-            },
+            {**_of_groups(state.tables, some["group_id"]), "topics": topics, "held": some},
             of_topics,
             sizes,
         )
-        for bucket in _buckets(state.tables, _EVER)
+        for some in held
     )
     return _judged(cases, rules, gaps)
+
+
+def _of_groups(tables: StoredTables, groups: pl.Series) -> dict[str, pl.DataFrame]:
+    """Return the tables of some groups, and the commits that advanced anything as `commits`."""
+    where = pc.field("group_id").isin(groups.unique().to_arrow())
+    found = {name: frame_of(tables.read(name, columns, where)) for name, columns in _EVER.items()}
+    commits = tables.read(_HISTORY, _COMMITS, where & (pc.field("advance") > 0))
+    return {**found, "commits": frame_of(commits)}
 
 
 def _buckets(
@@ -130,8 +137,13 @@ def _judged(
     cases: Iterator[pl.DataFrame], rules: BalanceRules, gaps: Mapping[str, str]
 ) -> dict[str, pa.Table]:
     found = [evaluated(each, rules, gaps) for each in cases]
+    if len(found) == 1:
+        return found[0]
     return {
-        name: pa.concat_tables([each[name] for each in found]) for name in (BALANCE, ALTERNATIVES)
+        name: pa.concat_tables([each[name] for each in found]).sort_by(
+            [(column, "ascending") for column in table(name).key]
+        )
+        for name in (BALANCE, ALTERNATIVES)
     }
 
 

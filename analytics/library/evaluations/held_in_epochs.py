@@ -22,6 +22,8 @@ from analytics.tables.buckets import MOST_ROWS, buckets
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.replay.log.as_of import Decoded
 
@@ -29,8 +31,8 @@ _COMMITS: Final = "offset_commit"
 _TOPOLOGY: Final = "streams_group_topology"
 
 
-def held_in_epochs(state: ReplayedWorkspace) -> pl.DataFrame:
-    """Return what `cases_of_history` takes as `held`.
+def held_in_epochs(state: ReplayedWorkspace) -> Iterator[pl.DataFrame]:
+    """Yield what `cases_of_history` takes as `held`, of some whole groups after the others.
 
     Raises:
         WorkspaceError: A file is damaged.
@@ -40,10 +42,8 @@ def held_in_epochs(state: ReplayedWorkspace) -> pl.DataFrame:
     topics = frame_of(StoredTables(state.tables.workspace).read("topics", ["topic_id", "topic"]))
     names, rules = topic_names(named_topics(topics)), replay_rules(state.release)
     nothing = reader.empty(_COMMITS)
-    return pl.concat(
-        numbered(intervals_of(_records(cut.of(bucket), nothing), names, rules))
-        for bucket in buckets(CONSUMER_OFFSETS, reader.counts(KINDS), MOST_ROWS)
-    )
+    for bucket in buckets(CONSUMER_OFFSETS, reader.counts(KINDS), MOST_ROWS):
+        yield numbered(intervals_of(_records(cut.of(bucket), nothing), names, rules))
 
 
 def _records(decoded: Decoded, no_commits: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -112,6 +112,8 @@ class GroupCompleteness:
                 f"{group}: how many partitions {OFFSETS_TOPIC} has is not known, so neither is "
                 f"the one it belongs to"
             )
+        if self._is_all_there:
+            return None
         return self._of_home(group, home_of(group, self._partitions))
 
     def _of_home(self, group: str, home: int) -> str | None:
@@ -205,12 +207,23 @@ class GroupCompleteness:
         )
 
     def _left_out(self, group: str) -> str | None:
+        if all(names_wanted([group], *filters) for filters in self._filters):
+            return None
+        return f"{group} was left out by --group or --exclude-group when this was decoded"
+
+    @cached_property
+    def _filters(self) -> list[tuple[Sequence[str], Sequence[str]]]:
+        """`--group` and `--exclude-group` of decoding and of the replay, where there were any."""
         manifest = self.replayed.manifest
-        for said in (manifest.get("options", {}), manifest["replay"].get("filters", {})):
-            include, exclude = said.get("groups", []), said.get("exclude_groups", [])
-            if not names_wanted([group], include, exclude):
-                return f"{group} was left out by --group or --exclude-group when this was decoded"
-        return None
+        given = (manifest.get("options", {}), manifest["replay"].get("filters", {}))
+        filters = [(each.get("groups", []), each.get("exclude_groups", [])) for each in given]
+        return [each for each in filters if any(each)]
+
+    @cached_property
+    def _is_all_there(self) -> bool:
+        """Whether every partition has a copy, and none lacks anything."""
+        everything = self._partitions is not None and self._present >= {*range(self._partitions)}
+        return everything and not self.lost_before and not self.losses
 
     @property
     def _asked_partitions(self) -> set[int]:

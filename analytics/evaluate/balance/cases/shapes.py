@@ -21,7 +21,7 @@ MEMBER_IDS: Final = "member_ids"
 _CASE: Final = "case"
 _OF_CASE: Final = (
     *("group_type", "protocol_type", "protocol", "unread", "moved", "is_whole", "gap"),
-    *("topics", "owned_before", "progress"),
+    *("topics", "owned_before"),
 )
 _OF_MEMBER: Final = ("group_instance_id", "rack_id", "missing", "wants", "has")
 _EPOCHS: Final = ("epoch", "assignment_epoch")
@@ -44,6 +44,8 @@ def with_shapes(cases: pl.DataFrame) -> pl.DataFrame:
         .join(members, on=_CASE, maintain_order="left")
         .select(_CASE, *known, *epochs, "members")
     )
+    if "progress" in cases.columns:
+        keys = keys.join(_progress(cases), on=_CASE, how="left", maintain_order="left")
     every = [each for each in keys.columns if each != _CASE]
     shapes = (
         keys.group_by(every, maintain_order=True)
@@ -57,6 +59,28 @@ def with_shapes(cases: pl.DataFrame) -> pl.DataFrame:
         cases.with_columns(ids.alias(MEMBER_IDS))
         .join(shapes, on=_CASE, maintain_order="left")
         .drop(_CASE)
+    )
+
+
+def _progress(cases: pl.DataFrame) -> pl.DataFrame:
+    """Return `progress` in topics that members have: no other counts."""
+    owned = (
+        cases.select(_CASE, "members")
+        .explode("members")
+        .select(_CASE, pl.col("members").struct.field("has"))
+        .explode("has")
+        .select(_CASE, pl.col("has").struct.field("topic"))
+        .unique()
+    )
+    return (
+        cases.select(_CASE, "progress")
+        .drop_nulls("progress")
+        .explode("progress")
+        .unnest("progress")
+        .join(owned, on=[_CASE, "topic"], how="semi")
+        .sort(_CASE, "topic", "partition")
+        .group_by(_CASE)
+        .agg(pl.struct("topic", "partition", "advance").alias("progress"))
     )
 
 

@@ -188,6 +188,7 @@ def _owned_before(times: pl.DataFrame, at_epochs: pl.DataFrame) -> pl.DataFrame:
             "partition",
         )
         .unique()
+        .sort("topic", "partition")
         .group_by(_EPOCH)
         .agg(pl.struct("topic", "partition").alias("owned_before"))
     )
