@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _COMMITS: Final = "offset_commit"
 _TOPOLOGY: Final = "streams_group_topology"
+_AT_ONCE: Final = 100_000
+"""So many group records are followed together, or those of one group: each holds many items."""
 
 
 def held_in_epochs(state: ReplayedWorkspace) -> Iterator[pl.DataFrame]:
@@ -43,15 +45,28 @@ def held_in_epochs(state: ReplayedWorkspace) -> Iterator[pl.DataFrame]:
     names, rules = topic_names(named_topics(topics)), replay_rules(state.release)
     nothing = reader.empty(_COMMITS)
     for bucket in buckets(CONSUMER_OFFSETS, reader.counts(KINDS), MOST_ROWS):
-        yield numbered(intervals_of(_records(cut.of(bucket), nothing), names, rules))
+        for records in _records(cut.of(bucket), nothing):
+            yield numbered(intervals_of(records, names, rules))
 
 
-def _records(decoded: Decoded, no_commits: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return what is followed; commits count only where a tombstone may take over their group."""
+def _records(decoded: Decoded, no_commits: pl.DataFrame) -> Iterator[dict[str, pl.DataFrame]]:
+    """Yield what is followed, of some whole groups after the others.
+
+    Commits count only where a tombstone may take over their group.
+    """
     log = coordinator_log(decoded)
     is_taking = (pl.col("family") != CLASSIC) & pl.col("is_tombstone")
     commits = decoded[_COMMITS] if log.select(is_taking.any()).item() else no_commits
-    return group_records_in_time(log, {_COMMITS: commits, _TOPOLOGY: decoded[_TOPOLOGY]})
+    records = group_records_in_time(log, {_COMMITS: commits, _TOPOLOGY: decoded[_TOPOLOGY]})
+    # Values as they were decoded take more room than all that follows.
+    del decoded, commits, log
+    slices = -(-records["log"].height // _AT_ONCE)
+    if slices <= 1:
+        yield records
+        return
+    for number in range(slices):
+        is_here = pl.col("group_id").hash() % slices == number
+        yield {**records, "log": records["log"].filter(is_here)}
 
 
 def numbered(runs: pl.DataFrame) -> pl.DataFrame:
