@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from analytics.replay.log.record_position import IN_DUMP, POSITION
+from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.record_position import IN_DUMP
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
@@ -25,33 +26,23 @@ TABLES: Final = (
     "share_snapshot",
     "share_update",
     "transaction_log",
+    *KINDS,
 )
-"""What has records of these besides the log of groups."""
+"""What has records of these."""
 
 
-def epochs_seen(decoded: Decoded, log: pl.DataFrame | None) -> pl.DataFrame:
+def epochs_seen(decoded: Decoded) -> pl.DataFrame:
     """Return what some records tell of leader epochs.
 
     Args:
         decoded: Of any records, one at least of `TABLES`.
-        log: Of `coordinator_log`, of those that are about groups; None where none are meant.
 
     Returns:
         `KEY`, `from_offset`, `from_timestamp`, `last_offset`, `last_timestamp`, `records` and
         `place` (struct of `IN_DUMP`) of the first.
     """
     # One after the other: what is seen in each is little.
-    seen = [_seen(decoded[name]) for name in TABLES if name in decoded]
-    if log is not None:
-        about_groups = log.select(
-            pl.lit(CONSUMER_OFFSETS).alias("topic"),
-            pl.col("coordinator_partition").alias("partition"),
-            *(pl.col("position").struct.field(name) for name in POSITION),
-            "offset",
-            "timestamp",
-        )
-        seen.append(_seen(about_groups))
-    return merged_epochs(seen)
+    return merged_epochs(_seen(decoded[name]) for name in TABLES if name in decoded)
 
 
 def merged_epochs(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:

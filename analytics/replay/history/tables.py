@@ -105,17 +105,17 @@ def _transaction_events(ended: pl.DataFrame, cut: Decoded) -> pl.DataFrame:
     return transaction_events(ended, marker_rows(cut[_MARKERS]))
 
 
-def _epochs_here(cut: Decoded, log: pl.DataFrame, part: int) -> pl.DataFrame:
+def _epochs_here(cut: Decoded, part: int) -> pl.DataFrame:
     """A partition's markers are in all buckets that have some of it, and are counted in one."""
     counted = [name for name in EPOCHS_IN if part == 0 or name != _MARKERS]
-    return epochs_seen({name: cut[name] for name in counted}, log)
+    return epochs_seen({name: cut[name] for name in counted})
 
 
 def _coordinators(
     whole: Decoded, here: Sequence[pl.DataFrame], elected: pl.DataFrame
 ) -> pl.DataFrame:
     led = elected.filter(pl.col("topic").is_in(INTERNAL))
-    return coordinator_epochs(merged_epochs([epochs_seen(whole, None), *here]), led)
+    return coordinator_epochs(merged_epochs([epochs_seen(whole), *here]), led)
 
 
 def _coordinator_epochs(coordinators: pl.DataFrame) -> pl.DataFrame:
@@ -184,7 +184,7 @@ HISTORY = (
     ),
     TableStep("events_of_offsets", events_of_offsets, ("offset_history",), part_of=_EVENTS),
     TableStep("transaction_events", _transaction_events, ("ended", "cut"), part_of=_EVENTS),
-    TableStep("epochs_seen", _epochs_here, ("cut", "coordinator_log", "part")),
+    TableStep("epochs_seen", _epochs_here, ("cut", "part")),
     TableStep("coordinators", _coordinators, ("whole", "epochs_seen", "elections"), once=True),
     TableStep("coordinator_epochs", _coordinator_epochs, ("coordinators",), once=True),
     TableStep("share_partition_epochs", _share_partition_epochs, ("cut", "topic_names")),

@@ -16,7 +16,6 @@ from analytics.replay.history.coordinator_epochs import (
     merged_epochs,
 )
 from analytics.replay.log.meanings import TIME
-from analytics.replay.log.record_position import POSITION
 from tests.support.decoded_frames import frames_of
 
 OFFSETS, SHARE_STATE = "__consumer_offsets", "__share_group_state"
@@ -44,17 +43,6 @@ def row(topic: str, partition: int, offset: int, epoch: int | None) -> dict[str,
     return {**place, **in_dump, "leader_epoch": epoch, "batch_position": offset * 100}
 
 
-def log_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """The coordinator's log of what `row` makes."""
-    told = frames_of({"control_markers": rows}, ["control_markers"])["control_markers"]
-    return told.select(
-        pl.col("partition").alias("coordinator_partition"),
-        "offset",
-        "timestamp",
-        pl.struct(POSITION).alias("position"),
-    )
-
-
 COMMITS = [(0, 0), (3, 0), (4, 2), (9, 2)]
 GROUPS = [(1, 0), (2, 0), (7, 2), (11, 3)]
 ROWS: Rows = {
@@ -70,10 +58,10 @@ ROWS: Rows = {
 
 
 def test_an_epoch_reaches_from_its_first_record_to_its_last_unless_it_goes_on() -> None:
-    log = log_of([row(OFFSETS, 0, *each) for each in GROUPS])
+    rows = {**ROWS, "group_metadata": [row(OFFSETS, 0, *each) for each in GROUPS]}
     elected = [(OFFSETS, 0, 0, 1, False, at(0)), (OFFSETS, 0, 2, 2, True, at(4))]
     found = coordinator_epochs(
-        epochs_seen(frames_of(ROWS, TABLES), log), pl.DataFrame(elected, ELECTED, orient="row")
+        epochs_seen(frames_of(rows, TABLES)), pl.DataFrame(elected, ELECTED, orient="row")
     )
     named = ("topic", "partition", "leader_epoch", "leader", "unclean", "elected_at")
     assert found.select(*named, "from_offset", "to_offset", "records").rows() == [
@@ -93,16 +81,16 @@ def test_an_epoch_reaches_from_its_first_record_to_its_last_unless_it_goes_on() 
     }
 
 
-def test_tables_that_are_not_there_and_no_log_of_groups_tell_nothing() -> None:
+def test_tables_that_are_not_there_tell_nothing() -> None:
     (markers,) = frames_of(ROWS, ["control_markers"]).values()
-    found = epochs_seen({"control_markers": markers}, None)
+    found = epochs_seen({"control_markers": markers})
     assert found.select("topic", "partition", "from_offset").rows() == [(OFFSETS, 1, 6)]
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_parts_of_the_records_tell_together_what_all_of_them_tell(seed: int) -> None:
     chance = random.Random(seed)
-    rows: Rows = {name: [] for name in (*TABLES, "log")}
+    rows: Rows = {name: [] for name in TABLES}
     for offset in range(60):
         epoch = max(0, offset // 20 + chance.choice((-1, 0, 0, 1)))
         topic = chance.choice((OFFSETS, SHARE_STATE))
@@ -112,9 +100,7 @@ def test_parts_of_the_records_tell_together_what_all_of_them_tell(seed: int) -> 
     for name, each in rows.items():
         for record in each:
             chance.choice(parts)[name].append(record)
-    whole, *several = (
-        epochs_seen(frames_of(each, TABLES), log_of(each["log"])) for each in (rows, *parts)
-    )
+    whole, *several = (epochs_seen(frames_of(each, TABLES)) for each in (rows, *parts))
     assert whole.height > 4
     key = ("topic", "partition", "leader_epoch")
     assert merged_epochs(several).sort(key).equals(whole.sort(key))
