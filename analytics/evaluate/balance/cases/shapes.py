@@ -125,6 +125,7 @@ def _bucket() -> pl.Expr:
             distinct, pl.Series(string_hashes(distinct)), return_dtype=pl.Int64
         ).to_numpy()
         sizes = {each: table_size(each) for each in counts.unique().to_list()}
-        return pl.Series(bucket(hashes, counts.replace_strict(sizes).to_numpy()))
+        rooms = counts.replace_strict(sizes, return_dtype=pl.Int64).to_numpy()
+        return pl.Series(bucket(hashes, rooms), dtype=pl.Int64)
 
     return pl.map_batches([ids, count], buckets, return_dtype=pl.Int64).alias("bucket")

@@ -143,6 +143,11 @@ def test_members_whose_places_in_javas_map_differ_are_two_shapes() -> None:
     assert found[SHAPE].to_list() == [0, 1, 0]
 
 
+def test_without_cases_there_are_no_rows() -> None:
+    nothing = evaluated(cases(row([], [])).clear(), balance_rules(), {})
+    assert [each.num_rows for each in nothing.values()] == [0, 0]
+
+
 def test_a_group_that_may_lack_records_is_not_judged() -> None:
     sound = row([member("m", ["a"])], [topic("a", 1)], group_id="g")
     gaps = {"g": "a lost record may have changed it"}
