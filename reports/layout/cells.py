@@ -35,7 +35,9 @@ def cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return values as text that a terminal only shows; null and nothing as a hyphen."""
     text = pc.fill_null(pc.cast(flat(column), pa.string()), ABSENT)
     text = pc.if_else(pc.equal(text, ""), ABSENT, text)
-    if pc.all(pc.utf8_is_printable(text)).as_py() is False:
+    # Beyond ASCII Arrow takes letters for printable that Python, and terminals, do not know.
+    is_plain = pc.and_(pc.string_is_ascii(text), pc.utf8_is_printable(text))
+    if pc.all(is_plain).as_py() is False:
         return pa.chunked_array([pa.array([printable(each) for each in text.to_pylist()])])
     return text
 

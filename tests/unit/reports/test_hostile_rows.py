@@ -8,7 +8,7 @@ import json
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -46,6 +46,7 @@ def test_json_has_every_name_as_it_is(names: list[str]) -> None:
 
 @settings(max_examples=60)
 @given(st.lists(NAMES, min_size=1, max_size=4))
+@example(["\U0003d000"])
 def test_a_terminal_shows_a_line_a_row_and_nothing_else(names: list[str]) -> None:
     text = answer(names, "text")
     assert {each for each in text if not each.isprintable()} <= {"\n"}
