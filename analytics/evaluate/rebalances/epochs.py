@@ -67,21 +67,22 @@ def stored_again(generations: pl.DataFrame) -> pl.DataFrame:
         `coordinator_partition`, `group_id`, `epoch`, `from_offset` (of its first record), `times`,
         `by_another` (boolean: a later coordinator did).
     """
-    was_removed, was = (
-        pl.col(name).shift(1).over(_GROUP) for name in ("is_tombstone", "generation")
-    )
-    same = (~was_removed & (was == pl.col("generation"))).fill_null(value=False)
+    told = (*_GROUP, "generation")
+    is_same = pl.all_horizontal(pl.col(each) == pl.col(each).shift(1) for each in told)
+    again = (is_same & ~pl.col("is_tombstone").shift(1)).fill_null(value=False)
     return (
         generations.sort(*_GROUP, "offset")
-        .with_columns((~same).cum_sum().over(_GROUP).alias("run"))
-        .filter(~pl.col("is_tombstone"))
-        .group_by(*_GROUP, pl.col("generation").alias("epoch"), "run")
+        .with_columns(again.alias("again"), (~again).cum_sum().alias("run"))
+        # Hardly any is: what was stored once is no run.
+        .filter(pl.col("again") | pl.col("again").shift(-1))
+        .group_by("run")
         .agg(
+            pl.col(_GROUP).first(),
+            pl.col("generation").first().alias("epoch"),
             pl.col("offset").min().alias("from_offset"),
             (pl.len().cast(pl.Int32) - 1).alias("times"),
             (pl.col("leader_epoch").drop_nulls().n_unique() > 1).alias("by_another"),
         )
-        .filter(pl.col("times") > 0)
         .drop("run")
     )
 
