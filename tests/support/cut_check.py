@@ -30,7 +30,13 @@ TABLES = ("committed_offsets", "pending_offsets", "groups", "members", "assignme
 
 def replay(command: str, cut: Cut, log_dir: Path, out: Path) -> None:
     """Replay a copy at a cut; partitions that it does not name hold nothing."""
-    ends = {(topic, n): 0 for topic in INTERNAL_TOPICS for n in range(MOST_PARTITIONS)}
+    ends = {
+        (topic, n): 0
+        for topic in INTERNAL_TOPICS
+        for n in range(MOST_PARTITIONS)
+        # A partition without a copy would make the whole instant one that cannot be told.
+        if (log_dir / f"{topic}-{n}").exists()
+    }
     options = [
         part
         for (topic, number), end in (ends | cut.end_offsets).items()
