@@ -36,6 +36,7 @@ BENCHMARKS = (
         "whole_audit",
         "whole_commands",
         "at_scale",
+        "many_commits",
     ),
 )
 PEERS = "peers"

@@ -19,11 +19,11 @@ from benchmarks.generate import Options, write_dump
 from benchmarks.measure import ratio
 from benchmarks.report import Figure, Report
 
-_PARTITIONS = 4
+PARTITIONS = 4
 _GROUP_SHARE = 1 / 11
 _TIMES = 4
 _QUESTIONS = {"expiration": (), "rebalances": (), "balance": ("--history",)}
-_MOST_TIMES = {"replay": 4, **dict.fromkeys(_QUESTIONS, 2)}
+MOST_TIMES = {"replay": 4, **dict.fromkeys(_QUESTIONS, 2)}
 _MOST_GROWTH = 4.4
 _MOST_DRIVER_MB = 3 * 1024
 _MOST_WORKER_MB = 2 * 1024
@@ -32,38 +32,45 @@ _ENDED = (0, 1, 3)
 
 
 @dataclass
-class _Measured:
+class Measured:
     """Runs of each command on one dump."""
 
     size: int
     runs: dict[str, list[Run]] = field(default_factory=dict)
 
     def walls(self, name: str) -> list[float]:
+        """Return how long a command took, run by run."""
         return [each.wall for each in self.runs[name]]
+
+    def lines(self) -> list[str]:
+        """Return a line for each command: the size of the dump, and how long it took."""
+        return [
+            f"    {name:<14}{self.size / 1e6:8,.0f} MB  wall "
+            f"{', '.join(f'{each.wall:.1f}' for each in runs)} s"
+            for name, runs in self.runs.items()
+        ]
 
 
 def run(data: Data) -> list[Report]:
     """Measure."""
-    small = _measured(data, data.segment_bytes // _TIMES, "quarter")
-    large = _measured(data, data.segment_bytes, "whole")
+    small = measure(data, data.segment_bytes // _TIMES, "quarter")
+    large = measure(data, data.segment_bytes, "whole")
     report = Report(f"Commands on {large.size / 1e6:,.0f} MB and a quarter of it, whole processes")
-    for name, most in _MOST_TIMES.items():
+    for name, most in MOST_TIMES.items():
         times = ratio(large.walls(name), large.walls("decode"))
         report.figures.append(Figure(f"{name}, of the time of decode", times, at_most=most))
-    for name in _MOST_TIMES:
+    for name in MOST_TIMES:
         growth = ratio(large.walls(name), small.walls(name))
         what = f"{name}, for four times the records"
         report.figures.append(Figure(what, growth, at_most=_MOST_GROWTH))
     for name, runs in large.runs.items():
-        _add_memory(report, name, runs)
+        add_memory(report, name, runs)
     for measured in (small, large):
-        for name, runs in measured.runs.items():
-            took = ", ".join(f"{each.wall:.1f}" for each in runs)
-            report.details.append(f"    {name:<14}{measured.size / 1e6:8,.0f} MB  wall {took} s")
+        report.details += measured.lines()
     return [report]
 
 
-def _add_memory(report: Report, name: str, runs: list[Run]) -> None:
+def add_memory(report: Report, name: str, runs: list[Run]) -> None:
     """Add the highest memory of the driver, and of a worker where Spark had some."""
     driver = max(each.driver_peak for each in runs)
     what = f"{name}, highest memory of the driver"
@@ -74,11 +81,14 @@ def _add_memory(report: Report, name: str, runs: list[Run]) -> None:
         report.figures.append(Figure(what, max(workers), "MB", at_most=_MOST_WORKER_MB))
 
 
-def _measured(data: Data, segment_bytes: int, folder: str) -> _Measured:
+def measure(
+    data: Data, segment_bytes: int, folder: str, *, group_share: float = _GROUP_SHARE
+) -> Measured:
+    """Run each command on a dump of four segments in a folder, which is removed then."""
     place = data.folder / folder
     dump = place / "dump"
-    write_dump(dump, Options(size=segment_bytes, group_share=_GROUP_SHARE), _PARTITIONS)
-    measured = _Measured(size_of(dump))
+    write_dump(dump, Options(size=segment_bytes, group_share=group_share), PARTITIONS)
+    measured = Measured(size_of(dump))
     for _ in range(data.rounds):
         shutil.rmtree(place / "replay", ignore_errors=True)
         shutil.rmtree(place / "decode", ignore_errors=True)
@@ -90,7 +100,7 @@ def _measured(data: Data, segment_bytes: int, folder: str) -> _Measured:
     return measured
 
 
-def _run(measured: _Measured, name: str, given: Path, *options: str) -> None:
+def _run(measured: Measured, name: str, given: Path, *options: str) -> None:
     command = [str(GROUPSCOPE), name, str(given), *options]
     measured.runs.setdefault(name, []).append(
         run_command(command, watch_workers=True, codes=_ENDED)

@@ -22,6 +22,7 @@ from tests.brokers.asking import Answer, Asker
 from tests.brokers.batches import batches_of
 from tests.brokers.broker import Addresses, Broker, BrokerFailedError
 from tests.brokers.cut_choice import ChosenCut, choose_cuts
+from tests.brokers.forgotten import forgotten_keys, printed_lines, with_forgotten
 from tests.brokers.programs import Programs
 from tests.brokers.releases import Release, broker_settings, loading_settings
 from tests.brokers.taken_dump import TakenDump
@@ -62,6 +63,7 @@ class Performance:
             self.say(f"{printed} segments printed by Kafka's tool")
             for number, cut in enumerate(self._choose(dump), 1):
                 self._load(number, cut, dump, settings, addresses, ask)
+        self._add_forgotten(dump)
 
     def _about(self) -> str:
         return (
@@ -136,6 +138,18 @@ class Performance:
             self.say(str(never))
             return False
         return True
+
+    def _add_forgotten(self, dump: TakenDump) -> None:
+        """Add to what the running broker answered last what only loading brings back."""
+        last, whole = (dump.cut_state(number) for number in (0, 1))
+        if last is None or whole is None or dump.cut_ends(0) != dump.cut_ends(1):
+            return
+        texts = printed_lines(dump.printed(self.release))
+        keys = {key for lines in texts.values() for key in forgotten_keys(lines)}
+        told, words = with_forgotten(last, whole, keys, self.release)
+        if words:
+            self.say(f"the running broker forgot {', '.join(words)}")
+            dump.replace_cut_state(0, told)
 
     def _choose(self, dump: TakenDump) -> list[ChosenCut]:
         logs = {

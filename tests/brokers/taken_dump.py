@@ -17,6 +17,7 @@ from tests.brokers.releases import Release
 from tests.support.dump_log_manifest import BOOTSTRAP
 
 COPY = "broker-1"
+_STATE = "state.json.gz"
 _DECODERS = {
     "__consumer_offsets": "--offsets-decoder",
     "__share_group_state": "--share-group-state-decoder",
@@ -62,20 +63,41 @@ class TakenDump:
 
     def add_state(self, state: Answer) -> None:
         """Write what the broker answered last."""
-        _write_json(self.root / "tools" / "state.json.gz", state)
+        _write_json(self.root / "tools" / _STATE, state)
 
     def add_cut(self, number: int, cut: Answer, state: Answer) -> None:
         """Write a cut and what a broker answered that had loaded it."""
         folder = self.cut(number)
         folder.mkdir(parents=True)
         (folder / "cut.json").write_text(json.dumps(cut, indent=1) + "\n")
-        _write_json(folder / "state.json.gz", state)
+        _write_json(folder / _STATE, state)
+
+    def cut_state(self, number: int) -> Answer | None:
+        """Return what was answered at a cut; null where nobody answered."""
+        path = self.cut(number) / _STATE
+        return json.loads(gzip.decompress(path.read_bytes())) if path.exists() else None
+
+    def replace_cut_state(self, number: int, state: Answer) -> None:
+        """Write what counts as answered at a cut anew."""
+        _write_json(self.cut(number) / _STATE, state)
+
+    def cut_ends(self, number: int) -> dict[str, int]:
+        """Return where the logs end at a cut."""
+        ends: dict[str, int] = json.loads((self.cut(number) / "cut.json").read_text())[
+            "end_offsets"
+        ]
+        return ends
+
+    def printed(self, release: Release) -> Path:
+        """Return the folder of what Kafka's tool printed."""
+        tools = release.tools
+        return (
+            self.root / "tools" / ("dump-log" if tools == release else f"dump-log-{tools.number}")
+        )
 
     def print_segments(self, programs: Programs, release: Release) -> int:
         """Have Kafka's tool print every segment of the internal topics; returns how many."""
-        tools = release.tools
-        folder = "dump-log" if tools == release else f"dump-log-{tools.number}"
-        texts = self.root / "tools" / folder
+        texts = self.printed(release)
         printed = 0
         for topic, decoder in _DECODERS.items():
             segments = sorted(
