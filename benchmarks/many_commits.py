@@ -1,6 +1,6 @@
 """Commands on the largest dump: many commits, and one record in a hundred of groups and members.
 
-python -m benchmarks many_commits --large 4.8GB    40 million commits
+python -m benchmarks many_commits --large 4800MB    40 million commits
 """
 
 from __future__ import annotations
