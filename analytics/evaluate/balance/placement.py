@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from analytics.replay.log.key_homes import home_of
+import polars as pl
+
+from analytics.replay.log.internal_partitions import internal_partition
 from schemas.evaluation_rules import RebalanceRules
 
 
@@ -35,7 +35,7 @@ class Placement:
 
 
 def placement(
-    groups: Iterable[tuple[str, int]],
+    groups: pl.DataFrame,
     partitions: int | None,
     rules: RebalanceRules,
     present: int | None = None,
@@ -43,27 +43,30 @@ def placement(
     """Verify where groups are, and find partitions that hold too many of them.
 
     Args:
-        groups: Ids with the partition their records are in.
+        groups: `group_id` with the `coordinator_partition` its records are in.
         partitions: How many partitions the topic has; None where that is not known.
         rules: From when on a partition is overloaded.
         present: How many of the partitions the dump has; None: all. The others are not empty.
     """
-    places = sorted(groups)
-    loads = Counter(partition for _, partition in places)
-    fullest = min(loads, key=lambda each: (-loads[each], each), default=None)
-    mean = len(places) / (present or partitions) if partitions else 0.0
+    place = "coordinator_partition"
+    loads = groups.group_by(place).len().sort(["len", place], descending=[True, False])
+    fullest, most = loads.row(0) if loads.height else (None, 0)
+    mean = groups.height / (present or partitions) if partitions else 0.0
     limit = max(mean * rules.skew_times, mean + rules.skew_groups_above)
-    misplaced = (
-        (group, partition, home)
-        for group, partition in places
-        if partitions and (home := home_of(group, partitions)) != partition
-    )
+    overloaded = loads.filter(pl.col("len") > limit)[place].sort().to_list() if partitions else []
     return Placement(
         partitions=partitions,
-        groups=len(places),
-        used=len(loads),
-        most=loads[fullest] if fullest is not None else 0,
+        groups=groups.height,
+        used=loads.height,
+        most=most,
         fullest=fullest,
-        overloaded=tuple(sorted(each for each, n in loads.items() if partitions and n > limit)),
-        misplaced=tuple(misplaced),
+        overloaded=tuple(overloaded),
+        misplaced=tuple(_misplaced(groups, partitions) if partitions else ()),
     )
+
+
+def _misplaced(groups: pl.DataFrame, partitions: int) -> list[tuple[str, int, int]]:
+    home = internal_partition(pl.col("group_id"), partitions)
+    placed = groups.select("group_id", "coordinator_partition", home.alias("home"))
+    elsewhere = pl.col("home") != pl.col("coordinator_partition")
+    return list(placed.filter(elsewhere).sort(placed.columns).iter_rows())

@@ -14,6 +14,7 @@ from analytics.library.evaluations.evaluated import Evaluated
 from analytics.library.evaluations.held_in_epochs import held_in_epochs
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import asked_groups
+from analytics.library.replayed.whole_groups import frame_of
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _gaps(state: ReplayedWorkspace, groups: pa.Table, *, through_history: bool) 
     else:
         groups = groups.filter(with_members)
     found: dict[str, str] = {}
-    for group in groups["group_id"].to_pylist():
+    for group in completeness.may_have_gaps(groups):
         gaps = completeness.gaps_of(group)
         why = gaps.membership or (gaps.history if through_history else None)
         if why is not None:
@@ -78,11 +79,10 @@ def group_placement(state: ReplayedWorkspace, rules: RebalanceRules) -> Placemen
     everything = StoredTables(state.tables.workspace)
     topics = everything.read("topics", ["partitions"], pc.field("topic") == CONSUMER_OFFSETS)
     counts = [each for each in topics["partitions"].to_pylist() if each]
-    groups = everything.read("groups", ["group_id", "coordinator_partition"]).to_pylist()
-    places = [(each["group_id"], each["coordinator_partition"]) for each in groups]
+    groups = frame_of(everything.read("groups", ["group_id", "coordinator_partition"]))
     present = {
         each["partition"]
         for each in state.manifest["partitions"]
         if each["topic"] == CONSUMER_OFFSETS
     }
-    return placement(places, max(counts, default=None), rules, len(present))
+    return placement(groups, max(counts, default=None), rules, len(present))

@@ -55,7 +55,8 @@ def _with_gaps(asked: AskedGroups, state: ReplayedWorkspace) -> AskedGroups:
     if not state.tables.selection.groups:
         return asked
     completeness = GroupCompleteness(state)
-    gaps = [completeness.gaps_of(group).history for group in asked.found["group_id"].to_pylist()]
+    groups = completeness.may_have_gaps(asked.found)
+    gaps = [completeness.gaps_of(group).history for group in groups]
     all_gaps = dict.fromkeys([*asked.cannot_tell, *(each for each in gaps if each is not None)])
     return replace(asked, cannot_tell=tuple(all_gaps))
 

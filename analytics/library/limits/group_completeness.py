@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +20,8 @@ from analytics.dump.inspection.limitations import ranges
 from analytics.dump.inspection.losses import Loss, lacks
 from analytics.library.limits.internal_topics import ends_of, losses_of, partition_count
 from analytics.library.limits.undecided_offsets import undecided_of
-from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
+from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
+from analytics.replay.log.internal_partitions import internal_partition
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.losses_at import Ends, cleaned_until, leading
 from analytics.tables.stored_tables import StoredTables
@@ -81,6 +82,26 @@ class GroupCompleteness:
             offsets = [f"{group}: its offsets may be missing or replaced: {lost}", *offsets]
             history = [f"{group}: its history may have gaps: {lost}", *history]
         return GroupGaps("; ".join(offsets) or None, membership, "; ".join(history) or None)
+
+    def may_have_gaps(self, groups: pa.Table) -> list[str]:
+        """Return the groups that `gaps_of` may say something of: of all others it says nothing.
+
+        Args:
+            groups: Rows of the table `groups`.
+        """
+        names, partitions = groups["group_id"], self._partitions
+        if self._filters or partitions is None:
+            every: list[str] = names.to_pylist()
+            return every
+        is_unsure = pc.is_in(names, pa.array(list(self._incomplete), pa.string()))
+        if self._unsure_partitions:
+            unsure = pa.array(sorted(self._unsure_partitions), pa.int32())
+            frame = pl.DataFrame(pl.from_arrow(groups.select(["group_id"])))
+            homes = frame.select(internal_partition(pl.col("group_id"), partitions)).to_series()
+            for each in (groups["coordinator_partition"], homes.to_arrow()):
+                is_unsure = pc.or_(is_unsure, pc.is_in(each, unsure))
+        found: list[str] = names.filter(is_unsure).to_pylist()
+        return found
 
     def lost_offsets(self, group: str) -> str | None:
         """Return why an offset that is not there may have been committed all the same."""
@@ -226,6 +247,13 @@ class GroupCompleteness:
         return everything and not self.lost_before and not self.losses
 
     @property
+    def _unsure_partitions(self) -> set[int]:
+        """The partitions of the offsets topic that have no copy, lack records, or are archived."""
+        absent = {*range(self._partitions or 0)} - self._present
+        are_archived = archived(self.replayed.manifest, OFFSETS_TOPIC)
+        return absent | {*self.lost_before} | {*self.losses} | are_archived
+
+    @property
     def _asked_partitions(self) -> set[int]:
         """The partitions that `--partition` asked for; empty is all."""
         manifest = self.replayed.manifest
@@ -254,19 +282,12 @@ class GroupCompleteness:
     @property
     def _homes(self) -> list[tuple[str, int]]:
         """Some groups, and where they are."""
-        return list(islice(self._where.items(), _ENOUGH_GROUPS))
+        return list(_homes_in(self._groups.slice(0, _ENOUGH_GROUPS)).items())
 
     @cached_property
     def _where(self) -> Mapping[str, int]:
         """All groups, and where they are."""
-        return {
-            str(name): int(home)
-            for name, home in zip(
-                self._groups["group_id"].to_pylist(),
-                self._groups["coordinator_partition"].to_pylist(),
-                strict=True,
-            )
-        }
+        return _homes_in(self._groups)
 
     @cached_property
     def _incomplete(self) -> Mapping[str, str]:
@@ -281,6 +302,11 @@ class GroupCompleteness:
         return everything.read(
             "groups", ["group_id", "coordinator_partition", "complete", "missing"]
         )
+
+
+def _homes_in(groups: pa.Table) -> dict[str, int]:
+    names, homes = (groups[each].to_pylist() for each in ("group_id", "coordinator_partition"))
+    return dict(zip(names, homes, strict=True))
 
 
 def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:

@@ -85,32 +85,30 @@ def asked_groups(
         with_offsets: The question is about their offsets, too.
     """
     found = replayed.tables.read("groups")
-    there = set(found["group_id"].to_pylist())
+    asked = replayed.tables.selection.groups
+    there = set(found["group_id"].to_pylist()) if asked else set()
     if group_type is not None:
         wanted = CLASSIC_TYPES if group_type == "classic" else (group_type,)
         found = found.filter(pc.is_in(found["group_type"], pa.array(wanted)))
     untold = GroupCompleteness(replayed)
-    names = [each for each in replayed.tables.selection.groups if is_name(each)]
+    names = [each for each in asked if is_name(each)]
     unknown = {name: reason for name in names if (reason := untold.of_group(name))}
     cannot_tell = [*unknown.values()]
-    if not replayed.tables.selection.groups:
+    if not asked:
         cannot_tell += untold.of_all()
     cannot_tell += [
         reason
-        for name in found["group_id"].to_pylist()
+        for name in untold.may_have_gaps(found)
         if name not in unknown and (reason := _gap(untold, name, with_offsets=with_offsets))
     ]
-    unmatched = [
-        each
-        for each in replayed.tables.selection.groups
-        if not is_name(each) and not names_wanted(there, (each,))
-    ]
+    patterns = [each for each in asked if not is_name(each)]
+    unmatched = [each for each in patterns if not names_wanted(there, (each,))]
     maybe = untold.of_all() if unmatched else []
     cannot_tell += [
         f"whether a group matches {each!r}: {reason}" for each in unmatched for reason in maybe
     ]
-    are_all_named = names and len(names) == len(replayed.tables.selection.groups)
-    is_said = are_all_named or not replayed.tables.selection.groups
+    are_all_named = names and len(names) == len(asked)
+    is_said = are_all_named or not asked
     return AskedGroups(
         found,
         tuple(cannot_tell),
@@ -136,6 +134,6 @@ def _gap(untold: GroupCompleteness, group: str, *, with_offsets: bool) -> str | 
 
 
 def _refused(replayed: ReplayedWorkspace, found: pa.Table) -> tuple[str, ...]:
-    homes = set(found["coordinator_partition"].to_pylist())
+    homes = pc.unique(found["coordinator_partition"]).to_pylist()
     every = StoredTables(replayed.tables.workspace)
     return tuple(refused_partitions(every, replayed.release, homes))

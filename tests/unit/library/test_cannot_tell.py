@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,24 @@ def test_why_offsets_membership_and_history_cannot_be_told(lossy: Path) -> None:
     assert len(gaps.reasons) == 3
     assert asked(lossy, "my-group").exit_code == 3
     assert asked(lossy, "group").exit_code == 0
+
+
+@pytest.mark.parametrize("here", [range(50), range(25), (1, 7, 12, 47)])
+def test_only_groups_without_gaps_are_left_out_of_those_that_may_have_some(
+    tmp_path: Path, here: Collection[int]
+) -> None:
+    names = [f"group-{number}" for number in range(200)]
+    groups = [group(name, home=home_of(name, 50)) for name in names if home_of(name, 50) in here]
+    groups[0] |= {"complete": False, "missing": "the last records"}
+    rows = [*partitions(*(each for each in here if each != 12)), *partitions(12, **LOST_TAIL)]
+    workspace = write_workspace(tmp_path, {"groups": groups}, partitions=rows)
+    with replayed(Console(quiet=True), inputs=[str(workspace)]) as state:
+        completeness = GroupCompleteness(state)
+        may = completeness.may_have_gaps(state.tables.read("groups"))
+        all_groups = [str(each["group_id"]) for each in groups]
+        lacking = {each for each in all_groups if completeness.gaps_of(each).reasons}
+    assert lacking
+    assert lacking <= set(may) < set(all_groups)
 
 
 @pytest.mark.parametrize(("end", "is_told"), [(3, True), (4, False)])
