@@ -6,25 +6,22 @@ goes with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
-from pyarrow import fs, ipc
 
 from analytics.library.cut_tables import IN_BUCKETS, Cut, tables_of
 from analytics.replay.log.arrow_rows import polars_rows
+from analytics.tables.bucket_files import BucketFiles
 from analytics.tables.record_reader import RecordFile, key_hash
-from analytics.workspace import open_location
 from schemas import record_types
 
 if TYPE_CHECKING:
     from analytics.tables.buckets import Bucket
 
 TASK_BYTES: Final = 8 << 20
-_BUCKET: Final = "_bucket"
 
 
 @dataclass(frozen=True)
@@ -46,16 +43,12 @@ class Laying:
     def run(self, number: int) -> None:
         """Lay out the files of one task."""
         for index, each in enumerate(self.tasks[number]):
-            with ExitStack() as stack:
-                target = _Target(f"{self.place}/%d/{each.table}", f"{number}-{index}", stack)
-                topic = _topic_of(each.table)
-                bucket = _bucket_of(each.table, topic, self.buckets)
+            topic = _topic_of(each.table)
+            bucket = _bucket_of(each.table, topic, self.buckets)
+            with BucketFiles(self.place, each.table, f"{number}-{index}") as files:
                 for rows in self.cut.reader.batches(each):
                     frame = polars_rows(rows).filter(pl.col("topic") == topic)
-                    kept = self.cut.kept(each.table, frame).with_columns(bucket.alias(_BUCKET))
-                    told = kept.partition_by(_BUCKET, as_dict=True, include_key=False)
-                    for (where,), part in told.items():
-                        target.add(where, part)
+                    files.add(self.cut.kept(each.table, frame), bucket)
 
 
 def laying(cut: Cut, buckets: Sequence[Bucket], place: str) -> Laying:
@@ -70,34 +63,6 @@ def laying(cut: Cut, buckets: Sequence[Bucket], place: str) -> Laying:
             tasks[-1].append(each)
             size += each.size
     return Laying(cut, tasks, buckets, place)
-
-
-def laid(place: str, number: int, name: str) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a decoded table in a bucket, by the file that they are of."""
-    filesystem, root = open_location(place)
-    folder = fs.FileSelector(f"{root}/{number}/{name}", allow_not_found=True)
-    for path in sorted(each.path for each in filesystem.get_file_info(folder)):
-        with filesystem.open_input_file(path) as source:
-            yield polars_rows(ipc.open_file(source).read_all())
-
-
-class _Target:
-    """Files that stay open while rows come, one for each bucket."""
-
-    def __init__(self, folder: str, name: str, stack: ExitStack) -> None:
-        self._folder, self._name, self._stack = folder, name, stack
-        self._open: dict[int, ipc.RecordBatchFileWriter] = {}
-
-    def add(self, bucket: int, rows: pl.DataFrame) -> None:
-        told = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
-        if bucket not in self._open:
-            filesystem, folder = open_location(self._folder % bucket)
-            filesystem.create_dir(folder, recursive=True)
-            sink = filesystem.open_output_stream(f"{folder}/{self._name}.arrow")
-            options = ipc.IpcWriteOptions(compression="lz4")
-            writer = ipc.new_file(self._stack.enter_context(sink), told.schema, options=options)
-            self._open[bucket] = self._stack.enter_context(writer)
-        self._open[bucket].write_table(told)
 
 
 def _topic_of(table: str) -> str:

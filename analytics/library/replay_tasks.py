@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.library.laid_records import Laying, laid, laying
+from analytics.library.laid_records import Laying, laying
 from analytics.library.replay_tables import (
     WHOLE,
     Keep,
@@ -27,6 +27,7 @@ from analytics.library.replay_tables import (
 )
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.spark_worker import on_worker
+from analytics.tables.bucket_files import rows_of_bucket
 from analytics.tables.stored_tables import folder_of
 from analytics.workspace import Part, open_location
 
@@ -68,7 +69,9 @@ class Passing:
 
     def run(self, number: int) -> Report:
         """Make what the pass makes of one bucket."""
-        here = of_bucket(self.cut, self.buckets[number], partial(laid, self.records, number))
+        here = of_bucket(
+            self.cut, self.buckets[number], partial(rows_of_bucket, self.records, number)
+        )
         here |= resolve(self.work.of_buckets, {**self.made, **here})
         parts: list[Part] = []
 

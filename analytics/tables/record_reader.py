@@ -7,7 +7,7 @@ asked for; `analytics.replay.log.as_of` cuts them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_
@@ -134,20 +134,13 @@ class RecordReader:
         schema = table_schema(name)
         return _frame(schema.empty_table().select(_read_of(schema)))
 
-    def rows(
-        self,
-        name: str,
-        fields: Mapping[str, str],
-        topic: str,
-        partitions: Collection[int] | None = None,
-    ) -> pl.DataFrame:
+    def rows(self, name: str, fields: Mapping[str, str], topic: str) -> pl.DataFrame:
         """Read fields of a decoded table.
 
         Args:
             name: The table ("offset_commit").
             fields: What is read, by column: ``value.offset``; with `PLACE` it can be cut.
             topic: The internal topic that is read: of markers there are several.
-            partitions: Those that are read; None is all.
 
         Returns:
             The columns.
@@ -155,17 +148,24 @@ class RecordReader:
         Raises:
             WorkspaceError: A file is damaged.
         """
-        wanted = [pc.field("topic") == topic, *self._wanted(name)]
-        if partitions is not None:
-            wanted.append(pc.field("partition").isin(sorted(partitions)))
+        with reading(self.source.location):
+            scanned = self._scanned(name, fields, topic)
+            return pl.concat([_frame(each.to_table()) for each in scanned])
+
+    def pieces(self, name: str, fields: Mapping[str, str], topic: str) -> Iterator[pl.DataFrame]:
+        """Yield the same, some rows at a time; at least one frame."""
+        with reading(self.source.location):
+            for each in self._scanned(name, fields, topic):
+                yield _frame(each.projected_schema.empty_table())
+                for batch in each.to_batches():
+                    if batch.num_rows:
+                        yield _frame(pa.Table.from_batches([batch]))
+
+    def _scanned(self, name: str, fields: Mapping[str, str], topic: str) -> Iterator[ds.Scanner]:
         columns = {column: pc.field(*field.split(".")) for column, field in fields.items()}
-        found = []
         for where, conditions in self._on_lines(name):
-            with reading(self.source.location):
-                every = reduce(and_, [*wanted, *conditions])
-                scanned = where.scanner(columns=columns, filter=every, **_A_FEW_AHEAD)
-                found.append(_frame(scanned.to_table()))
-        return pl.concat(found)
+            every = reduce(and_, [pc.field("topic") == topic, *self._wanted(name), *conditions])
+            yield where.scanner(columns=columns, filter=every, **_A_FEW_AHEAD)
 
     def table_where(self, name: str, columns: Sequence[str], where: pc.Expression) -> pl.DataFrame:
         """Read columns of the records that fulfil a condition; statistics of files are heeded."""

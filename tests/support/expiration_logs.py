@@ -22,6 +22,7 @@ from analytics.evaluate.expiration.offset_removals import (
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
+from analytics.replay.metadata.coordinator_starts import STARTS
 from analytics.replay.metadata.log_beginning import FIRST_TABLES, Beginning, beginning
 from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS, commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import COMMITTED
@@ -128,8 +129,10 @@ def removals_in(
     around = around or Around()
     every = [logs] if isinstance(logs, OffsetLog) else list(logs)
     first = every[0]
+    starts = STARTS.to_frame() if around.starts is None else around.starts
+    gone = [removed_here(each.records, removed_of(each), starts) for each in every]
     found = offset_removals(
-        together([removed_here(each.records, removed_of(each), around.starts) for each in every]),
+        together(gone, starts),
         Cluster(around.topics, around.metadata, around.present, around.coverage),
         retention,
         as_of_ms,

@@ -17,37 +17,54 @@ if TYPE_CHECKING:
     from analytics.evaluate.expiration.offset_log import GroupRecords
 
 EPOCH: Final = ("coordinator_partition", "leader_epoch")
+_BEGINNING: Final = (*EPOCH, "is_restart", "started_at")
 _PLACE: Final = (*EPOCH, "at")
 
 
-def first_records(
-    records: GroupRecords, removed: pl.DataFrame, starts: pl.DataFrame
-) -> pl.DataFrame:
-    """Return beginnings of coordinators that removed offsets, with their first record since.
+def first_times(records: GroupRecords, starts: pl.DataFrame) -> pl.DataFrame:
+    """Return the first records of some groups since each beginning of a coordinator.
 
     Args:
-        records: Up to the instant, of whole partitions.
-        removed: Of `removed_offsets`, from these partitions.
+        records: Up to the instant.
         starts: `STARTS`; no rows where there is no metadata log.
 
     Returns:
-        `STARTS`, null but for `EPOCH` where the metadata log has none of a leader epoch, and
-        `first_at`: the time of the first record of the epoch since that beginning.
+        `_BEGINNING`, null but for `EPOCH` where the metadata log has none of a leader epoch, and
+        `first_at` (timestamp).
     """
     groups = records.decoded["group_metadata"].select(
         pl.col("partition").alias(EPOCH[0]), EPOCH[1], pl.col("timestamp").cast(TIME).alias("at")
     )
     told = records.commits.select(*EPOCH, pl.col("committed_at").alias("at"))
-    times = pl.concat([told, groups]).join(removed.select(EPOCH).unique(), on=EPOCH, how="semi")
-    begun = times.select(EPOCH).unique().join(starts, on=EPOCH, how="left").with_row_index("nth")
-    since = ~pl.col("is_restart") | (pl.col("at") >= pl.col("started_at"))
-    first = (
-        times.join(begun.select(*EPOCH, "nth", "is_restart", "started_at"), on=EPOCH)
-        .filter(since.fill_null(value=True))
-        .group_by("nth")
-        .agg(pl.col("at").min().alias("first_at"))
+    times = pl.concat([told, groups])
+    first = times.group_by(EPOCH).agg(pl.col("at").min().alias("first_at")).drop_nulls(EPOCH)
+    begun = first.join(starts.select(_BEGINNING), on=EPOCH, how="left")
+    is_again = pl.col("is_restart").fill_null(value=False)
+    again = begun.filter(is_again).drop("first_at")
+    since = times.join(again, on=EPOCH).filter(pl.col("at") >= pl.col("started_at"))
+    restarted = since.group_by(_BEGINNING).agg(pl.col("at").min().alias("first_at"))
+    return pl.concat([begun.filter(~is_again).select(restarted.columns), restarted])
+
+
+def first_records(times: pl.DataFrame, removed: pl.DataFrame, starts: pl.DataFrame) -> pl.DataFrame:
+    """Return beginnings of coordinators that removed offsets, with their first record since.
+
+    Args:
+        times: Of `first_times`, of all groups of these partitions.
+        removed: Of `removed_offsets`, from these partitions.
+        starts: `STARTS`.
+
+    Returns:
+        `STARTS`, null but for `EPOCH` where the metadata log has none of a leader epoch, and
+        `first_at`: the time of the first record of the epoch since that beginning.
+    """
+    return (
+        times.join(removed.select(EPOCH).unique(), on=EPOCH, how="semi")
+        .group_by(_BEGINNING)
+        .agg(pl.col("first_at").min())
+        .join(starts, on=_BEGINNING, how="left", nulls_equal=True)
+        .select(*STARTS.names(), "first_at")
     )
-    return begun.join(first, on="nth").select(*STARTS.names(), "first_at")
 
 
 def with_beginning(removed: pl.DataFrame, begun: pl.DataFrame) -> pl.DataFrame:

@@ -64,30 +64,58 @@ class ObservedHistory:
         """
         return (pl.col("to_offset") > self._shown) & (pl.col("commit_position") >= self._whole)
 
-    def periods(self, commits: pl.DataFrame) -> pl.DataFrame:
+    def group_times(self, commits: pl.DataFrame) -> pl.DataFrame:
+        """Return when each group committed first, and first where history is whole.
+
+        Args:
+            commits: Of `commit_rows`: of whole groups.
+
+        Returns:
+            `GROUP_KEY`, `first_ms` and `shown_ms` (bigint; null where it never did).
+        """
+        at_ms = pl.coalesce(pl.col("committed_at").dt.epoch("ms"), "commit_ms")
+        shown = at_ms.filter(pl.col("record_offset") >= self._whole_from)
+        return commits.group_by(GROUP_KEY).agg(
+            at_ms.min().alias("first_ms"), shown.min().alias("shown_ms")
+        )
+
+    def periods(self, times: pl.DataFrame) -> pl.DataFrame:
         """Return the time observed of each group that ever committed.
 
         Args:
-            commits: Of `commit_rows`: all of the partitions that it has rows of.
+            times: Of `group_times`, of all groups of the partitions that it has rows of.
 
         Returns:
             `GROUP_KEY`, `observed_from_ms` and `observed_to_ms` (bigint), and `bound` (what bounds
             it: `COMPACTED` or `LOST`, null where the group began then).
         """
-        whole_from = pl.max_horizontal(self._shown, self._whole)
-        at_ms = pl.coalesce(pl.col("committed_at").dt.epoch("ms"), "commit_ms")
-        shown = at_ms.filter(pl.col("record_offset") >= whole_from)
-        by_group = commits.group_by(GROUP_KEY).agg(
-            at_ms.min().alias("first_ms"), shown.min().alias("shown_ms")
-        )
         began = pl.col("shown_ms").min().over("coordinator_partition")
-        since = pl.when(whole_from > 0).then(pl.coalesce(began, self.now_ms))
+        since = pl.when(self._whole_from > 0).then(pl.coalesce(began, self.now_ms))
         lacks = pl.when(self._whole >= self._shown).then(pl.lit(LOST)).otherwise(pl.lit(COMPACTED))
         begins_later = pl.col("since_ms").is_null() | (pl.col("first_ms") >= pl.col("since_ms"))
         observed_from = pl.max_horizontal("first_ms", "since_ms")
-        return by_group.with_columns(since.alias("since_ms")).select(
+        return times.with_columns(since.alias("since_ms")).select(
             *GROUP_KEY,
             pl.min_horizontal(observed_from, self.now_ms).alias("observed_from_ms"),
             self.now_ms.alias("observed_to_ms"),
             pl.when(~begins_later).then(lacks).alias("bound"),
         )
+
+    @property
+    def _whole_from(self) -> pl.Expr:
+        return pl.max_horizontal(self._shown, self._whole)
+
+
+def instants_of(times: pl.DataFrame, as_of_ms: int) -> dict[int, int]:
+    """Return the instant of partitions that are cut at an offset, in epoch milliseconds.
+
+    There it is the time of the last record before that.
+
+    Args:
+        times: `coordinator_partition` and `at` (timestamp) of the records that count.
+        as_of_ms: No instant is later.
+    """
+    last = (
+        times.group_by("coordinator_partition").agg(pl.col("at").max().dt.epoch("ms")).drop_nulls()
+    )
+    return {number: min(at, as_of_ms) for number, at in last.iter_rows()}

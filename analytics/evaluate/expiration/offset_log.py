@@ -6,12 +6,12 @@ Takes frames of polars of whole groups, of any number of partitions of `__consum
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 import polars as pl
 
-from analytics.replay.groups.group_records import CLASSIC, GROUP_KEY, KINDS
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.effective_commits import (
@@ -31,7 +31,7 @@ class GroupRecords:
 
     Attributes:
         commits: Of `commit_rows`.
-        markers: Of `marker_rows`: all of the partitions.
+        markers: Of `marker_rows`: all of their partitions.
         decoded: The other decoded tables about groups, by name.
     """
 
@@ -39,37 +39,8 @@ class GroupRecords:
     markers: pl.DataFrame
     decoded: Mapping[str, pl.DataFrame]
 
-    def sliced(self, at_once: int) -> list[Callable[[], GroupRecords]]:
-        """Return what gives the same records some groups at a time, each with all of its own."""
-        rows = self.commits.height + sum(each.height for each in self.decoded.values())
-        slices = -(-rows // at_once)
-        # What bounds the time of records without one are those of any group around them.
-        if slices < 2 or self.commits["committed_at"].has_nulls():
-            return [lambda: self]
 
-        def numbers(rows: pl.DataFrame, group: pl.Expr) -> pl.Series:
-            return rows.select((group.hash() % slices).cast(pl.UInt16)).to_series()
-
-        commits = numbers(self.commits, pl.col("group_id"))
-        decoded = {
-            name: numbers(rows, pl.col("key").struct.field(_group_field(name)))
-            for name, rows in self.decoded.items()
-        }
-
-        def slice_of(number: int) -> GroupRecords:
-            return GroupRecords(
-                self.commits.filter(commits == number),
-                self.markers,
-                {name: rows.filter(decoded[name] == number) for name, rows in self.decoded.items()},
-            )
-
-        return [partial(slice_of, number) for number in range(slices)]
-
-
-def _group_field(name: str) -> str:
-    return "group" if KINDS[name].family == CLASSIC else "group_id"
-
-
+_NOTHING: Final = GroupRecords(pl.DataFrame(), pl.DataFrame(), {})
 _EVENTS = (*KEY, "event", "position", "at", "commit_ms", "expire_ms", "next_position")
 """What is looked at of events once what was removed is gathered."""
 
@@ -100,13 +71,19 @@ class OffsetLog:
 
     def of(self, groups: pl.DataFrame, *, are_they: bool) -> OffsetLog:
         """Return the log of these groups (`GROUP_KEY`), or of all others, without its records."""
+        how: Literal["semi", "anti"] = "semi" if are_they else "anti"
+        light = replace(self, records=_NOTHING, events=self.events.select(_EVENTS))
+        return light.map(lambda rows: rows.join(groups, on=list(GROUP_KEY), how=how))
 
-        def kept(rows: pl.DataFrame) -> pl.DataFrame:
-            return rows.join(groups, on=list(GROUP_KEY), how="semi" if are_they else "anti")
-
-        nothing = GroupRecords(pl.DataFrame(), pl.DataFrame(), {})
-        frames = (self.events.select(_EVENTS), self.pending, self.groups, self.protections)
-        return OffsetLog(nothing, self.replay, self.era, self.before, *map(kept, frames))
+    def map(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> OffsetLog:
+        """Return the log with each of its frames changed, but for its records."""
+        return replace(
+            self,
+            events=change(self.events),
+            pending=change(self.pending),
+            groups=change(self.groups),
+            protections=change(self.protections),
+        )
 
     @property
     def protects(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The audit of the past: every offset tombstone, its cause and a verdict: `offset_removals`.
 
-What was removed is gathered from each log by itself (`removed_here`), as its rows are few beside
-commits; it is judged together, because one cleanup takes offsets of all partitions.
+What was removed is gathered of some groups after the others (`removed_here`), as its rows are few
+beside commits; it is judged together, because one cleanup takes offsets of all partitions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.dump.files.model import CONSUMER_OFFSETS
-from analytics.evaluate.expiration.coordinator_beginnings import first_records, with_beginning
+from analytics.evaluate.expiration.coordinator_beginnings import (
+    first_records,
+    first_times,
+    with_beginning,
+)
 from analytics.evaluate.expiration.expiry import as_time, is_due, with_expiry
 from analytics.evaluate.expiration.offset_log import (
     GroupRecords,
@@ -29,7 +33,6 @@ from analytics.evaluate.expiration.removal_verdicts import (
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between, what_is_lost
-from analytics.replay.metadata.coordinator_starts import STARTS
 from analytics.replay.removals.removal_causes import (
     EXPIRATION,
     LOW,
@@ -58,11 +61,11 @@ OFFSET_DELETE_SINCE: Final = ("2.4-3.9", "current")
 
 @dataclass(frozen=True)
 class Removed:
-    """What was removed in some partitions.
+    """What was removed of some groups.
 
     Attributes:
         rows: Of `removed_offsets`, with what `with_transactions` adds.
-        begun: Of `first_records`.
+        begun: Of `first_times`; of all groups, of `first_records`.
         modern_ms: Of `modern_since`.
     """
 
@@ -94,28 +97,23 @@ def removed_of(log: OffsetLog) -> pl.DataFrame:
     return with_transactions(rows, log.pending)
 
 
-def removed_here(
-    records: GroupRecords, rows: pl.DataFrame, starts: pl.DataFrame | None = None
-) -> Removed:
-    """Gather what was removed in some partitions.
+def removed_here(records: GroupRecords, rows: pl.DataFrame, starts: pl.DataFrame) -> Removed:
+    """Gather what was removed of some groups.
 
     Args:
-        records: Of whole partitions, up to the instant.
-        rows: Of `removed_of`, of all groups in them.
-        starts: `STARTS`; None where there is no metadata log.
+        records: Of these groups, up to the instant.
+        rows: Of `removed_of`.
+        starts: `STARTS`; no rows where there is no metadata log.
     """
-    begun = STARTS.to_frame() if starts is None else starts
-    return Removed(rows, first_records(records, rows, begun), modern_since(records))
+    return Removed(rows, first_times(records, starts), modern_since(records))
 
 
-def together(parts: Sequence[Removed]) -> Removed:
-    """Return what was removed in all partitions."""
+def together(parts: Sequence[Removed], starts: pl.DataFrame) -> Removed:
+    """Return what was removed of all groups."""
     modern = [each.modern_ms for each in parts if each.modern_ms is not None]
-    return Removed(
-        pl.concat([each.rows for each in parts]),
-        pl.concat([each.begun for each in parts]),
-        min(modern, default=None),
-    )
+    rows = pl.concat([each.rows for each in parts])
+    times = pl.concat([each.begun for each in parts])
+    return Removed(rows, first_records(times, rows, starts), min(modern, default=None))
 
 
 def offset_removals(

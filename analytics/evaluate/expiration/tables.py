@@ -1,14 +1,14 @@
-"""The tables about expiry, made of the records of whole partitions, one lot after the other.
+"""The tables about expiry, made of the records of whole groups, one lot after the other.
 
-What was removed is judged over all partitions, and what retentions would have cost rests on that:
-of groups that lost offsets what that takes is kept until then, of all others it is told at once.
+What was removed is judged over all groups, and what retentions would have cost rests on that: of
+groups that lost offsets what that takes is kept until then, of all others it is told at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -34,7 +34,7 @@ from analytics.evaluate.expiration.retention_what_if import (
     retention_what_if,
 )
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.spans.intervals import TIME
+from analytics.replay.log.arrow_rows import polars_rows
 from schemas import table
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
@@ -43,11 +43,8 @@ if TYPE_CHECKING:
 
 FATES, NOTES = "fates", "notes"
 
-AT_ONCE: Final = 250_000
-"""So many records of a lot are looked at together, always all of a group."""
-
 _THREADS: Final = 2
-"""Much of a slice is work of one core."""
+"""Much of a lot is work of one core."""
 
 _HOME: Final = "coordinator_partition"
 _COLUMNS: Final = [each.name for each in table("offset_expiration").columns]
@@ -76,8 +73,7 @@ class ExpirationQuestion:
         minutes: The retentions to try.
         audit: How removals are judged.
         as_of_ms: The instant, in epoch milliseconds.
-        cut_partitions: Partitions of `__consumer_offsets` whose instant is an offset: there it is
-            the time of the last record before that.
+        cut_partitions: Partitions of `__consumer_offsets` whose instant is an offset.
         complete_from: By partition of `__consumer_offsets`, the offset from which on no record was
             compacted away or is missing, where that is not its beginning.
         ends: Where logs of data partitions start and end.
@@ -107,24 +103,36 @@ class Known:
     """What a replay knows at the instant.
 
     Attributes:
-        committed: The state table `committed_offsets`, as `offset_expiration` takes it.
         groups: The state table `groups`.
         cluster: Topics, and where the logs' edges are.
         starts: Of `coordinator_starts`.
         replay: How the release replays.
+        instants: Of `instants_of`: the instant of partitions that are cut at an offset.
     """
 
-    committed: pl.DataFrame
     groups: pl.DataFrame
     cluster: Cluster
     starts: pl.DataFrame
     replay: ReplayRules
+    instants: Mapping[int, int] = field(default_factory=dict)
+
+
+class GroupLot(NamedTuple):
+    """What is known of some whole groups.
+
+    Attributes:
+        records: Theirs.
+        committed: Rows of the state table `committed_offsets`, as `offset_expiration` takes it.
+    """
+
+    records: GroupRecords
+    committed: pl.DataFrame
 
 
 def expiration_tables(
     asked: ExpirationQuestion,
     known: Known,
-    records: Iterable[GroupRecords],
+    lots: Iterable[Callable[[], GroupLot]],
     most: int | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Return `offset_expiration`, `offset_removals` and `retention_what_if`, each in order.
@@ -132,19 +140,24 @@ def expiration_tables(
     Args:
         asked: The question.
         known: At the instant.
-        records: Of whole partitions; at least one lot, possibly without rows.
+        lots: Each gives some whole groups; at least one lot, possibly without rows. Where commits
+            carry no time, a lot has all groups of its partitions.
         most: So many rows of `offset_expiration`, the worst; None is all of them.
 
     Returns:
         Beside the tables, of all their offsets, `FATES` (of `all_fates`) and `NOTES` (of
         `all_notes`).
     """
+    observed = ObservedHistory(
+        asked.as_of_ms, known.instants, asked.complete_from, known.cluster.coverage
+    )
+    evaluate = partial(_evaluated, known=known, asked=asked, observed=observed, most=most)
     # The records of a lot are let go before those of the next are read.
-    lots = list(map(partial(_lot, known=known, asked=asked, most=most), records))
-    slices = [each for lot in lots for each in lot.slices]
-    worst = worst_of(pl.concat([each.expiration for each in slices]), most)
+    with ThreadPoolExecutor(_THREADS) as threads:
+        found = list(threads.map(evaluate, lots))
+    worst = worst_of(pl.concat([each.expiration for each in found]), most)
     removals = offset_removals(
-        together([each.removed for each in lots]),
+        together([each.removed for each in found], known.starts),
         known.cluster,
         asked.retention,
         asked.as_of_ms,
@@ -152,17 +165,16 @@ def expiration_tables(
         audit=asked.audit,
     )
     removals = in_key_order("offset_removals", removals)
-    costs = [each.costs for each in slices]
+    costs = [each.costs for each in found]
     costs += [
-        _costs(each.with_removals, each.blocked, removals, lot.observed, asked)
-        for lot in lots
-        for each in lot.slices
+        _costs(each.with_removals, each.blocked, removals, observed, asked)
+        for each in found
         if each.with_removals is not None
     ]
     what_if = retention_what_if(
-        pl.concat([each.now for each in slices]),
+        pl.concat([each.now for each in found]),
         pl.concat(costs),
-        pl.concat([each.periods for each in lots]),
+        observed.periods(pl.concat([each.times for each in found])),
         known.groups,
         replay=known.replay,
         minutes=asked.minutes,
@@ -172,13 +184,13 @@ def expiration_tables(
         "offset_removals": removals,
         # A group may lie in two partitions of the topic: then all of a row decides.
         "retention_what_if": in_key_order("retention_what_if", what_if.sort(what_if.columns)),
-        FATES: all_fates([each.fates for each in slices]),
-        NOTES: all_notes([each.notes for each in slices]),
+        FATES: all_fates([each.fates for each in found]),
+        NOTES: all_notes([each.notes for each in found]),
     }
 
 
-class _Slice(NamedTuple):
-    """What is kept of the records of some groups.
+class _Found(NamedTuple):
+    """What is kept of some groups.
 
     Attributes:
         expiration: Rows of `offset_expiration`, no more than are wanted.
@@ -186,7 +198,8 @@ class _Slice(NamedTuple):
         now: Of `offsets_now`.
         fates: Of `fates`.
         notes: Of `notes`.
-        removed: Of `removed_of`.
+        removed: What was removed.
+        times: Of `ObservedHistory.group_times`.
         costs: Of `retention_costs`, of groups that lost no offset.
         with_removals: The log of the others: what it cost rests on why they lost them.
     """
@@ -196,68 +209,50 @@ class _Slice(NamedTuple):
     now: pl.DataFrame
     fates: pl.DataFrame
     notes: pl.DataFrame
-    removed: pl.DataFrame
+    removed: Removed
+    times: pl.DataFrame
     costs: pl.DataFrame
     with_removals: OffsetLog | None
 
 
-class _Lot(NamedTuple):
-    """What is kept of the records of some partitions.
-
-    Attributes:
-        slices: By some groups.
-        removed: What was removed.
-        periods: Of `ObservedHistory.periods`.
-        observed: What bounds the history.
-    """
-
-    slices: Sequence[_Slice]
-    removed: Removed
-    periods: pl.DataFrame
-    observed: ObservedHistory
-
-
-def _lot(records: GroupRecords, known: Known, asked: ExpirationQuestion, most: int | None) -> _Lot:
-    observed = _observed(_instants(records, asked), known, asked)
-    homes = records.commits.select(_HOME).unique()
-    committed = known.committed.join(homes, on=_HOME, how="semi")
-    ends = None
-    if asked.ends:
-        ends = pl.DataFrame(list(asked.ends), schema=_ENDS, orient="row")
-
-    def sliced(give: Callable[[], GroupRecords]) -> _Slice:
-        log = offset_log(give(), known.replay, asked.era, asked.before)
-        found = offset_expiration(
-            committed,
-            log,
-            asked.retention,
-            asked.as_of_ms,
-            groups=known.groups,
-            instants=observed.instants,
-            ends=ends,
-        ).select(_COLUMNS)
-        gone = removed_of(log)
-        lost = gone.select(GROUP_KEY).unique()
-        others = log.of(lost, are_they=False)
-        return _Slice(
-            worst_of(found, most),
-            found.filter(pl.col("status") == BLOCKED),
-            offsets_now(found),
-            fates(found),
-            notes(found),
-            gone,
-            _costs(others, found, _NOTHING_REMOVED, observed, asked),
-            log.of(lost, are_they=True) if lost.height else None,
-        )
-
-    with ThreadPoolExecutor(_THREADS) as threads:
-        slices = list(threads.map(sliced, records.sliced(AT_ONCE)))
-    return _Lot(
-        slices,
-        removed_here(records, pl.concat([each.removed for each in slices]), known.starts),
-        observed.periods(records.commits),
-        observed,
+def _evaluated(
+    give: Callable[[], GroupLot],
+    known: Known,
+    asked: ExpirationQuestion,
+    observed: ObservedHistory,
+    most: int | None,
+) -> _Found:
+    records, committed = give()
+    log = offset_log(records, known.replay, asked.era, asked.before)
+    found = offset_expiration(
+        committed,
+        log,
+        asked.retention,
+        asked.as_of_ms,
+        groups=known.groups,
+        instants=observed.instants,
+        ends=pl.DataFrame(list(asked.ends), schema=_ENDS, orient="row") if asked.ends else None,
+    ).select(_COLUMNS)
+    gone = removed_of(log)
+    lost = gone.select(GROUP_KEY).unique()
+    removed = removed_here(records, gone, known.starts)
+    with_removals = log.of(lost, are_they=True) if lost.height else None
+    return _Found(
+        _own(worst_of(found, most)),
+        _own(found.filter(pl.col("status") == BLOCKED)),
+        _own(offsets_now(found)),
+        _own(fates(found)),
+        _own(notes(found)),
+        replace(removed, rows=_own(removed.rows)),
+        _own(observed.group_times(records.commits)),
+        _own(_costs(log.of(lost, are_they=False), found, _NOTHING_REMOVED, observed, asked)),
+        None if with_removals is None else with_removals.map(_own),
     )
+
+
+def _own(rows: pl.DataFrame) -> pl.DataFrame:
+    """Copy the texts of rows that are kept: they would keep all that was read with them."""
+    return polars_rows(rows.to_arrow(compat_level=pl.CompatLevel.oldest()))
 
 
 def _costs(
@@ -270,26 +265,3 @@ def _costs(
     return retention_costs(
         log, expiration, removals, observed, retention=asked.retention, minutes=asked.minutes
     )
-
-
-def _observed(
-    instants: Mapping[int, int], known: Known, asked: ExpirationQuestion
-) -> ObservedHistory:
-    return ObservedHistory(asked.as_of_ms, instants, asked.complete_from, known.cluster.coverage)
-
-
-def _instants(records: GroupRecords, asked: ExpirationQuestion) -> dict[int, int]:
-    """Return the instant of partitions that are cut at an offset, in epoch milliseconds."""
-    if not asked.cut_partitions:
-        return {}
-    groups = records.decoded["group_metadata"].select(
-        pl.col("partition").alias(_HOME), pl.col("timestamp").cast(TIME).alias("at")
-    )
-    times = pl.concat([records.commits.select(_HOME, pl.col("committed_at").alias("at")), groups])
-    last = (
-        times.filter(pl.col(_HOME).is_in(sorted(asked.cut_partitions)))
-        .group_by(_HOME)
-        .agg(pl.col("at").max().dt.epoch("ms"))
-        .drop_nulls()
-    )
-    return {number: min(at, asked.as_of_ms) for number, at in last.iter_rows()}

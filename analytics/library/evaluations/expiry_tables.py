@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
+import pyarrow.compute as pc
 
 from analytics.dump.files.model import CLUSTER_METADATA, CONSUMER_OFFSETS
 from analytics.evaluate.contract_columns import table_of_frame
+from analytics.evaluate.expiration.observed_history import instants_of
 from analytics.evaluate.expiration.offset_log import GroupRecords
 from analytics.evaluate.expiration.offset_removals import Cluster
 from analytics.evaluate.expiration.tables import (
     FATES,
     NOTES,
     ExpirationQuestion,
+    GroupLot,
     Known,
     expiration_tables,
 )
 from analytics.library.replayed.cut_records import CutRecords
+from analytics.library.replayed.group_parts import GroupPart, GroupRows, group_parts, parts_for
 from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.as_of import PLACE, cut
+from analytics.replay.groups.group_records import CLASSIC, KINDS
+from analytics.replay.log.as_of import PLACE, Ends, cut
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.log.timeless import GROUPS, timeless_ends
+from analytics.replay.log.timeless import COMMITS, GROUPS, timeless_ends
 from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
-from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
+from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, MARKER_FIELDS, MARKERS
+from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
 from analytics.tables.buckets import packed
 
 if TYPE_CHECKING:
@@ -38,13 +46,14 @@ if TYPE_CHECKING:
 
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
-AT_ONCE: Final = 1_000_000
-"""So many records are held at a time, or those of one partition where it has more."""
+AT_ONCE: Final = 250_000
+"""So many records are held together, or those of one group where it has more."""
 
-_COMMITS: Final = "offset_commit"
-_COMMITS_HELD: Final = {**COMMITS, "copy": pl.Categorical(), "segment": pl.Categorical()}
-"""All commits of a segment say the same of it."""
-
+_COMMITTED: Final = "committed_offsets"
+_OF_COMMITTED: Final = (
+    *("group_id", "coordinator_partition", "record_offset", "complete", "missing"),
+)
+_GROUP: Final = pl.col("group_id")
 _PLAIN: Final = ("partition", "offset", "timestamp", "leader_epoch", "is_tombstone", "key")
 _WITH_VALUES: Final = (
     "group_metadata",
@@ -68,22 +77,22 @@ def expiry_tables(
     Raises:
         WorkspaceError: A table cannot be read.
     """
-    records = _Records(state)
+    records = _Records(state, question.cut_partitions)
     tables = state.tables
-    committed = ["coordinator_partition", "record_offset", "complete", "missing"]
     topics = _frame(tables.read("topics"))
     coverage = coverage_of(
         state.manifest, records.instant, state.source, state.lines, assumed_in(state.manifest)
     )
     metadata = metadata_log(records.of_metadata())
     known = Known(
-        _frame(tables.read("committed_offsets", committed)),
         _frame(tables.read("groups", ["group_id", "group_type", "complete", "missing"])),
         Cluster(topics, metadata.begins, coverage.data_topics, coverage),
         coordinator_starts(metadata, topics),
         replay_rules(state.release),
+        records.instants(question.as_of_ms),
     )
-    made = expiration_tables(question, known, records.lots(), most)
+    with records.lots() as lots:
+        made = expiration_tables(question, known, lots, most)
     beside = {
         name: made.pop(name).to_arrow(compat_level=pl.CompatLevel.oldest())
         for name in (FATES, NOTES)
@@ -92,67 +101,107 @@ def expiry_tables(
 
 
 class _Records:
-    """The records of a workspace that count, some partitions at a time."""
+    """The records of a workspace that count."""
 
-    def __init__(self, state: ReplayedWorkspace) -> None:
+    def __init__(self, state: ReplayedWorkspace, cut_partitions: Collection[int]) -> None:
+        self._state, self._cut_partitions = state, sorted(cut_partitions)
         self._source = CutRecords(state)
         self.instant = replayed_instant(state.as_of)
         self._log_starts = log_starts(state.manifest) if self.instant.is_end else {}
         self._is_cut = bool(self._log_starts) or not self.instant.is_end
 
-    def lots(self) -> Iterator[GroupRecords]:
-        """Yield the records of whole partitions, at least once."""
-        names = (_COMMITS, *KINDS)
-        if self._source.count(names) <= AT_ONCE:
-            yield self._lot(None)
+    @contextmanager
+    def lots(self) -> Iterator[Iterable[Callable[[], GroupLot]]]:
+        """Give the records of all groups, some groups at a time; at least one lot."""
+        if self._source.count((COMMITS,), pc.field("timestamp").is_null()):
+            # What bounds the time of records without one are those of any group around them.
+            counts = self._source.counts((COMMITS, *KINDS))
+            yield [partial(self._lot_of, numbers) for numbers in packed(counts, AT_ONCE)]
             return
-        for partitions in packed(self._source.counts(names), AT_ONCE):
-            yield self._lot(partitions)
+        markers = self._markers({})
+        parts = parts_for(self._source.count((COMMITS, *KINDS)), AT_ONCE)
+        with group_parts(self._of_groups(self._source, {}), parts) as found:
+            yield [partial(_lot, part, markers) for part in found]
+
+    def instants(self, as_of_ms: int) -> dict[int, int]:
+        """Return the instant of the partitions that are cut at an offset, as `instants_of` does."""
+        if not self._cut_partitions:
+            return {}
+        fields = {"coordinator_partition": "partition", "at": "timestamp"}
+        there = CutRecords(self._state, self._cut_partitions)
+        times = [self._rows(there, name, fields, {}) for name in (COMMITS, GROUPS)]
+        return instants_of(pl.concat(times), as_of_ms)
 
     def of_metadata(self) -> dict[str, pl.DataFrame]:
         """Return the records of the metadata log that are looked at."""
         found = {}
         for name in dict.fromkeys((*AROUND, *TABLES)):
             fields = [*_OF_METADATA, *(["value"] if name in TABLES else [])]
-            rows = self._read(name, {each: each for each in fields}, CLUSTER_METADATA)
-            found[name] = self._cut(rows, {})
+            named = {each: each for each in fields}
+            found[name] = self._rows(self._source, name, named, {}, CLUSTER_METADATA)
         return found
 
-    def _lot(self, partitions: Collection[int] | None) -> GroupRecords:
-        def read(name: str, fields: Mapping[str, str]) -> pl.DataFrame:
-            return self._read(name, fields, CONSUMER_OFFSETS, partitions)
-
-        commits, markers = read(_COMMITS, COMMIT_FIELDS), read("control_markers", MARKER_FIELDS)
-        groups = {name: read(name, _fields(name)) for name in KINDS}
-        ends = {}
+    def _lot_of(self, partitions: Sequence[int]) -> GroupLot:
+        """Return the records of whole partitions."""
+        source = CutRecords(self._state, partitions)
+        ends: Ends = {}
         if self._is_cut:
-            own = {field: column for column, field in PLACE.items()}
-            said = pl.struct(commit_timestamp="commit_ms")
+            whole = ("topic", "partition", "offset", "timestamp", "value")
+            fields = {each: each for each in whole}
             timed = {
-                _COMMITS: commits.select(**own, value=said),
-                GROUPS: groups[GROUPS].select(**own),
+                name: source.rows(name, fields, CONSUMER_OFFSETS) for name in (COMMITS, GROUPS)
             }
             ends = timeless_ends(timed, self.instant)
-        return GroupRecords(
-            self._cut(commits, ends).cast(pl.Schema(_COMMITS_HELD)),
-            self._cut(markers, ends).cast(MARKERS),
-            {name: self._cut(rows, ends) for name, rows in groups.items()},
-        )
+        found = {
+            name: pl.concat(rows.pieces) for name, rows in self._of_groups(source, ends).items()
+        }
+        return _lot(lambda: found, self._markers(ends))
 
-    def _read(
+    def _of_groups(self, source: CutRecords, ends: Ends) -> dict[str, GroupRows]:
+        """Return what is looked at of groups, with the state of their offsets."""
+        key = pl.col("key").struct
+        found = {COMMITS: GroupRows(self._pieces(source, COMMITS, COMMIT_FIELDS, ends), _GROUP)}
+        for name, kind in KINDS.items():
+            group = key.field("group" if kind.family == CLASSIC else "group_id")
+            found[name] = GroupRows(self._pieces(source, name, _fields(name), ends), group)
+        state = self._state.tables.pieces(_COMMITTED, _OF_COMMITTED, pc.scalar(value=True))
+        nothing = self._state.tables.read(_COMMITTED, _OF_COMMITTED, pc.scalar(value=False))
+        return {**found, _COMMITTED: GroupRows(map(_frame, chain([nothing], state)), _GROUP)}
+
+    def _markers(self, ends: Ends) -> pl.DataFrame:
+        return self._rows(self._source, "control_markers", MARKER_FIELDS, ends).cast(MARKERS)
+
+    def _pieces(
+        self, source: CutRecords, name: str, fields: Mapping[str, str], ends: Ends
+    ) -> Iterator[pl.DataFrame]:
+        for piece in source.pieces(name, {**fields, **self._place}, CONSUMER_OFFSETS):
+            yield self._counted(piece, ends)
+
+    def _rows(
         self,
+        source: CutRecords,
         name: str,
         fields: Mapping[str, str],
-        topic: str,
-        partitions: Collection[int] | None = None,
+        ends: Ends,
+        topic: str = CONSUMER_OFFSETS,
     ) -> pl.DataFrame:
-        place = PLACE if self._is_cut else {}
-        return self._source.rows(name, {**fields, **place}, topic, partitions)
+        return self._counted(source.rows(name, {**fields, **self._place}, topic), ends)
 
-    def _cut(self, rows: pl.DataFrame, ends: Mapping[tuple[str, int], int]) -> pl.DataFrame:
+    @property
+    def _place(self) -> Mapping[str, str]:
+        return PLACE if self._is_cut else {}
+
+    def _counted(self, rows: pl.DataFrame, ends: Ends) -> pl.DataFrame:
         if not self._is_cut:
             return rows
         return cut(rows, self.instant, log_starts=self._log_starts, timeless_ends=ends)
+
+
+def _lot(give: GroupPart, markers: pl.DataFrame) -> GroupLot:
+    found = give()
+    commits = found[COMMITS].cast(COMMIT_ROWS)
+    records = GroupRecords(commits, markers, {name: found[name] for name in KINDS})
+    return GroupLot(records, found[_COMMITTED].drop("group_id"))
 
 
 def _fields(name: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from analytics.tables.record_reader import RecordReader
@@ -13,5 +14,6 @@ if TYPE_CHECKING:
 class CutRecords(RecordReader):
     """A reader of the records that a replay is about."""
 
-    def __init__(self, state: ReplayedWorkspace) -> None:
-        super().__init__(state.source, state.lines, state.tables.selection)
+    def __init__(self, state: ReplayedWorkspace, partitions: Sequence[int] = ()) -> None:
+        selection = state.tables.selection
+        super().__init__(state.source, state.lines, selection, partitions=partitions)

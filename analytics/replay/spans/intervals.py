@@ -80,24 +80,27 @@ def overlap(one: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.Da
         other: The same; its spans of a key do not overlap each other.
         key: What tells apart.
     """
-    ordered = other.sort(*key, "from_offset").with_row_index("nth")
-    first = _sought(one, ordered, key, "to_offset", "from_offset", "forward").rename({"nth": "low"})
-    both = _sought(first, ordered, key, "from_offset", "to_offset", "backward").rename(
-        {"nth": "high"}
+    ordered = other.sort(*key, "from_offset")
+    spans = ordered.select(*key, "from_offset", "to_offset").with_row_index("nth")
+    rows = one.select(*key, "from_offset", "to_offset").with_row_index("row")
+    first = _sought(rows, spans, key, "to_offset", "from_offset", "forward")
+    first = first.select("row", *key, "to_offset", low="nth")
+    both = _sought(first, spans, key, "from_offset", "to_offset", "backward")
+    met = (
+        both.filter(pl.col("low") <= pl.col("nth"))
+        .select("row", pl.int_ranges("low", pl.col("nth") + 1, dtype=pl.UInt32).alias("nth"))
+        .explode("nth")
     )
-    both = both.filter(pl.col("low") <= pl.col("high"))
-    both = both.with_columns(
-        pl.int_ranges(pl.col("low"), pl.col("high") + 1, dtype=pl.UInt32).alias("nth")
-    ).explode("nth")
-    renamed = {name: f"other_{name}" for name in SPAN}
-    met = both.drop("low", "high").join(ordered.drop(key).rename(renamed), on="nth").drop("nth")
+    # Rows are gathered by their place once it is known which meet: they may be wide.
+    theirs = ordered.drop(key).rename({name: f"other_{name}" for name in SPAN})
+    found = pl.concat([one[met["row"]], theirs[met["nth"]]], how="horizontal")
     later = pl.col("other_from_offset") > pl.col("from_offset")
     sooner = pl.col("other_to_offset") < pl.col("to_offset")
     chosen = {"from_offset": later, "from_at": later, "to_offset": sooner, "to_at": sooner}
-    return met.with_columns(
+    return found.with_columns(
         pl.when(is_other).then(f"other_{name}").otherwise(name).alias(name)
         for name, is_other in chosen.items()
-    ).drop(renamed.values())
+    ).drop(f"other_{name}" for name in SPAN)
 
 
 def _sought(

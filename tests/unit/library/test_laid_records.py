@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from analytics.library.cut_tables import Cut, buckets_of
-from analytics.library.laid_records import laid, laying
+from analytics.library.laid_records import laying
 from analytics.replay.log.instants import END
+from analytics.tables.bucket_files import rows_of_bucket
 from analytics.tables.record_reader import RecordReader
 from tests.support.decoded_here import decoded_here
 
@@ -27,7 +28,7 @@ def test_the_parts_of_a_dump_are_all_of_it(reader: RecordReader, tmp_path: Path,
         found = Counter(
             place
             for number in range(counted)
-            for rows in laid(str(tmp_path), number, name)
+            for rows in rows_of_bucket(str(tmp_path), number, name)
             for place in rows.select("partition", "offset").iter_rows()
         )
         assert set(found.values()) == {1}
@@ -47,7 +48,7 @@ def test_what_is_read_of_a_bucket_is_what_is_laid_out_for_it(
             if bucket.topic == topic:
                 there = [
                     place
-                    for rows in laid(str(tmp_path), number, name)
+                    for rows in rows_of_bucket(str(tmp_path), number, name)
                     for place in rows.select("partition", "offset").iter_rows()
                 ]
                 read = reader.table(name, bucket).select("partition", "offset").iter_rows()
@@ -61,7 +62,7 @@ def test_a_group_is_whole_in_its_bucket(reader: RecordReader, tmp_path: Path) ->
         names = {
             place
             for name, key in (("offset_commit", "group"), ("consumer_group_metadata", "group_id"))
-            for rows in laid(str(tmp_path), number, name)
+            for rows in rows_of_bucket(str(tmp_path), number, name)
             for place in rows.select("partition", rows["key"].struct[key]).iter_rows()
         }
         seen.update(names)

@@ -1,8 +1,10 @@
-"""The tables are the same whatever partitions and groups are looked at together."""
+"""The tables are the same whatever groups are looked at together."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from copy import copy
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from analytics.evaluate.expiration import tables
+from analytics.evaluate.expiration.observed_history import instants_of
 from analytics.evaluate.expiration.offset_log import GroupRecords
 from analytics.evaluate.expiration.offset_removals import Cluster
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
@@ -18,6 +20,7 @@ from analytics.evaluate.expiration.tables import (
     FATES,
     NOTES,
     ExpirationQuestion,
+    GroupLot,
     Known,
     expiration_tables,
 )
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 START, MINUTE = 1_700_000_000_000, 60_000
+AS_OF = START + 90 * MINUTE
 PARTITIONS = 6
 
 
@@ -58,7 +62,7 @@ def coordinator(number: int) -> Coordinator:
 
 
 @pytest.fixture(scope="module")
-def known_and_records() -> tuple[Known, GroupRecords]:
+def known_and_lot() -> tuple[Known, GroupLot]:
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for number in range(PARTITIONS):
         for name, records in coordinator(number).rows.items():
@@ -66,12 +70,14 @@ def known_and_records() -> tuple[Known, GroupRecords]:
     log = log_of(rows, "4.3", "current")
     cluster = Cluster(state_of("topics", ()), NO_LOG)
     rules = replay_rules("4.3")
-    groups = state_of("groups", ())
-    return Known(committed_in(log), groups, cluster, STARTS.to_frame(), rules), log.records
+    times = log.records.commits.select("coordinator_partition", pl.col("committed_at").alias("at"))
+    instants = instants_of(times.filter(pl.col("coordinator_partition") == 3), AS_OF)
+    known = Known(state_of("groups", ()), cluster, STARTS.to_frame(), rules, instants)
+    return known, GroupLot(log.records, committed_in(log))
 
 
 def answered(
-    known: Known, records: Iterable[GroupRecords], most: int | None = None
+    known: Known, lots: Iterable[GroupLot], most: int | None = None
 ) -> dict[str, pl.DataFrame]:
     asked = ExpirationQuestion(
         era=expiration_eras()["current"],
@@ -79,47 +85,50 @@ def answered(
         retention=Retention(Setting(5 * MINUTE, OPTION, MINUTE)),
         minutes=[1, 4, 60],
         audit=audit_rules(),
-        as_of_ms=START + 90 * MINUTE,
+        as_of_ms=AS_OF,
         cut_partitions=frozenset({3}),
     )
-    return expiration_tables(asked, known, records, most)
+    return expiration_tables(asked, known, [partial(copy, each) for each in lots], most)
 
 
-def of_partition(records: GroupRecords, number: int) -> GroupRecords:
-    home = pl.col("coordinator_partition") == number
+def of_groups(lot: GroupLot, part: int, parts: int) -> GroupLot:
+    """The groups whose name falls into one of some parts, of all partitions."""
+
+    def kept(rows: pl.DataFrame, group: pl.Expr) -> pl.DataFrame:
+        return rows.filter(group.hash(7) % parts == part)
+
+    records, group = lot.records, pl.col("group_id")
     decoded = {
-        name: rows.filter(pl.col("partition") == number) for name, rows in records.decoded.items()
+        name: kept(rows, pl.col("key").struct.field("group" if "group" in keys else "group_id"))
+        for name, rows in records.decoded.items()
+        if (keys := [each.name for each in rows.schema["key"].fields])  # type: ignore[attr-defined]
     }
-    return GroupRecords(records.commits.filter(home), records.markers.filter(home), decoded)
+    found = GroupRecords(kept(records.commits, group), records.markers, decoded)
+    return GroupLot(found, kept(lot.committed, group))
 
 
-@pytest.mark.parametrize("at_once", [50, 1_000_000])
-def test_tables_are_the_same_in_lots_and_slices(
-    known_and_records: tuple[Known, GroupRecords], monkeypatch: pytest.MonkeyPatch, at_once: int
+@pytest.mark.parametrize("parts", [2, 5, 40])
+def test_tables_are_the_same_whatever_groups_are_looked_at_together(
+    known_and_lot: tuple[Known, GroupLot], parts: int
 ) -> None:
-    known, records = known_and_records
-    whole = answered(known, [records])
+    known, every = known_and_lot
+    whole = answered(known, [every])
     least = {name: 1 if name == NOTES else 10 for name in whole}
     assert {name: rows.height >= least[name] for name, rows in whole.items()} == dict.fromkeys(
         whole, True
     )
-    monkeypatch.setattr(tables, "AT_ONCE", at_once)
-    lots = [of_partition(records, number) for number in range(PARTITIONS)]
-    for found in (answered(known, [records]), answered(known, lots)):
-        for name, rows in whole.items():
-            assert_frame_equal(found[name], rows)
+    found = answered(known, [of_groups(every, part, parts) for part in range(parts)])
+    for name, rows in whole.items():
+        assert_frame_equal(found[name], rows)
 
 
 @pytest.mark.parametrize("most", [1, 7, 1_000])
 def test_the_worst_offsets_are_those_of_all_and_the_others_are_counted(
-    known_and_records: tuple[Known, GroupRecords], monkeypatch: pytest.MonkeyPatch, most: int
+    known_and_lot: tuple[Known, GroupLot], most: int
 ) -> None:
-    known, records = known_and_records
-    whole = answered(known, [records])
-    monkeypatch.setattr(tables, "AT_ONCE", 50)
-    short = answered(
-        known, [of_partition(records, number) for number in range(PARTITIONS)], most=most
-    )
+    known, all_groups = known_and_lot
+    whole = answered(known, [all_groups])
+    short = answered(known, [of_groups(all_groups, part, 5) for part in range(5)], most=most)
     every = whole["offset_expiration"].rows(named=True)
     key = ("group_id", "topic", "partition")
 

@@ -82,7 +82,7 @@ def found() -> dict[tuple[int, str], Any]:
     expiration = offset_expiration(committed, log, retention, instant, groups=groups)
     none = state_of("offset_removals", ())
     costs = retention_costs(log, expiration, none, observed, retention=retention, minutes=minutes)
-    periods = observed.periods(log.records.commits)
+    periods = observed.periods(observed.group_times(log.records.commits))
     answered = retention_what_if(
         offsets_now(expiration), costs, periods, groups, replay=log.replay, minutes=minutes
     )

@@ -1,0 +1,53 @@
+"""Arrow files of buckets: rows in any order are laid out so that each bucket is read by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Final
+
+import polars as pl
+from pyarrow import fs, ipc
+
+from analytics.replay.log.arrow_rows import polars_rows
+from analytics.workspace import open_location
+
+_BUCKET: Final = "_bucket"
+
+
+class BucketFiles(ExitStack):
+    """Files that stay open while rows of a table come, one for each bucket.
+
+    ``{place}/{bucket}/{table}/{name}.arrow``; with several names several write at the same time.
+    """
+
+    def __init__(self, place: str, table: str, name: str = "rows") -> None:
+        super().__init__()
+        self._path = f"{place}/%d/{table}", f"{name}.arrow"
+        self._open: dict[int, ipc.RecordBatchFileWriter] = {}
+
+    def add(self, rows: pl.DataFrame, bucket: pl.Expr) -> None:
+        """Lay rows out; `bucket` is the number of each one's bucket."""
+        told = rows.with_columns(bucket.alias(_BUCKET))
+        for (number,), part in told.partition_by(_BUCKET, as_dict=True, include_key=False).items():
+            self._write(number, part)
+
+    def _write(self, bucket: int, part: pl.DataFrame) -> None:
+        rows = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+        if bucket not in self._open:
+            folder, name = self._path
+            filesystem, root = open_location(folder % bucket)
+            filesystem.create_dir(root, recursive=True)
+            sink = self.enter_context(filesystem.open_output_stream(f"{root}/{name}"))
+            writer = ipc.new_file(sink, rows.schema, options=ipc.IpcWriteOptions(compression="lz4"))
+            self._open[bucket] = self.enter_context(writer)
+        self._open[bucket].write_table(rows)
+
+
+def rows_of_bucket(place: str, bucket: int, table: str) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a table in a bucket, by the file that they are in."""
+    filesystem, root = open_location(place)
+    folder = fs.FileSelector(f"{root}/{bucket}/{table}", allow_not_found=True)
+    for path in sorted(each.path for each in filesystem.get_file_info(folder)):
+        with filesystem.open_input_file(path) as source:
+            yield polars_rows(ipc.open_file(source).read_all())
