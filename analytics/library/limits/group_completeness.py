@@ -18,7 +18,12 @@ import pyarrow.compute as pc
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.limitations import ranges
 from analytics.dump.inspection.losses import Loss, lacks
-from analytics.library.limits.internal_topics import ends_of, losses_of, partition_count
+from analytics.library.limits.internal_topics import (
+    ends_of,
+    losses_of,
+    partition_count,
+    partitions_that_fit,
+)
 from analytics.library.limits.undecided_offsets import undecided_of
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.internal_partitions import internal_partition
@@ -30,10 +35,6 @@ if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 OFFSETS_TOPIC = "__consumer_offsets"
-DEFAULT_PARTITIONS = 50
-"""`offsets.topic.num.partitions` as Kafka has it by default."""
-
-_MOST_PARTITIONS = 1000
 _ENOUGH_GROUPS = 1000
 _MOST_NAMED = 5
 
@@ -307,20 +308,3 @@ class GroupCompleteness:
 def _homes_in(groups: pa.Table) -> dict[str, int]:
     names, homes = (groups[each].to_pylist() for each in ("group_id", "coordinator_partition"))
     return dict(zip(names, homes, strict=True))
-
-
-def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:
-    """Return a number of partitions by which every group is where it is.
-
-    Kafka's default goes before all others: a topic of 10 partitions and the first 10 of 50 look
-    alike, and only the larger one says that there may be more.
-
-    Args:
-        homes: Groups and the partitions their records are in.
-        least: The fewest partitions there can be.
-    """
-    candidates: list[int] = [DEFAULT_PARTITIONS, *range(least, _MOST_PARTITIONS + 1)]
-    for each in candidates:
-        if each >= least and all(home_of(group, each) == home for group, home in homes):
-            return each
-    return None

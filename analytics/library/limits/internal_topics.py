@@ -11,11 +11,17 @@ import pyarrow.compute as pc
 from analytics.dump.inspection.losses import Loss
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.written_instants import EPOCH
+from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.losses_at import Ends, first_later, losses_at
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
+
+DEFAULT_PARTITIONS = 50
+"""`offsets.topic.num.partitions` as Kafka has it by default."""
+
+_MOST_PARTITIONS = 1000
 
 
 def ends_of(state: ReplayedWorkspace, topic: str) -> Ends:
@@ -49,3 +55,20 @@ def partition_count(state: ReplayedWorkspace, topic: str) -> int | None:
     everything = StoredTables(state.tables.workspace)
     named = everything.read("topics", ["partitions"], pc.field("topic") == topic)
     return max((each for each in named["partitions"].to_pylist() if each), default=None)
+
+
+def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:
+    """Return a number of partitions by which every group is where it is.
+
+    Kafka's default goes before all others: a topic of 10 partitions and the first 10 of 50 look
+    alike, and only the larger one says that there may be more.
+
+    Args:
+        homes: Groups and the partitions their records are in.
+        least: The fewest partitions there can be.
+    """
+    candidates: list[int] = [DEFAULT_PARTITIONS, *range(least, _MOST_PARTITIONS + 1)]
+    for each in candidates:
+        if each >= least and all(home_of(group, each) == home for group, home in homes):
+            return each
+    return None

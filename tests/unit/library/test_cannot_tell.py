@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.decode.selection import Selection
-from analytics.library.limits.group_completeness import GroupCompleteness, partitions_that_fit
+from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.limits.internal_topics import partitions_that_fit
 from analytics.replay.log.key_homes import home_of
 from jobs.cli.console import Console
 from jobs.runs.replay.replayed import replayed
