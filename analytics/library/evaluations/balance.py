@@ -11,7 +11,7 @@ from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.balance.placement import Placement, placement
 from analytics.library.evaluations.balance_tables import tables_ever, tables_now
 from analytics.library.evaluations.evaluated import Evaluated
-from analytics.library.evaluations.held_in_epochs import held_in_epochs
+from analytics.library.evaluations.held_in_epochs import HeldInEpochs
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.replayed.whole_groups import frame_of
@@ -38,7 +38,7 @@ def evaluate_balance(
     groups = asked_groups(state, with_offsets=False)
     gaps = _gaps(state, groups.found, through_history=through_history)
     if through_history:
-        tables = tables_ever(state, held_in_epochs(state), rules, gaps)
+        tables = tables_ever(state, HeldInEpochs(state), rules, gaps)
     else:
         tables = tables_now(state, rules, gaps)
     doubts = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -21,14 +22,19 @@ from analytics.evaluate.balance.evaluated import ALTERNATIVES, BALANCE, evaluate
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
 from analytics.evaluate.contract_table import table_of
 from analytics.library.replayed.counted_records import CountedRecords
+from analytics.library.replayed.group_parts import GroupPart, group_parts, stored_rows
 from analytics.library.replayed.whole_groups import frame_of, group_buckets
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables
 from schemas import table
 
 if TYPE_CHECKING:
+    from analytics.library.evaluations.held_in_epochs import HeldInEpochs
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.evaluation_rules import BalanceRules
+
+_THREADS: Final = 2
+"""Much of a part is work of one core."""
 
 _EPOCHS: Final = (
     *("group_id", "group_type", "epoch", "assignment_epoch", "protocol_type", "protocol"),
@@ -79,44 +85,39 @@ def tables_now(
         cases_now({**bucket, "topics": topics}, of_topics)
         for bucket in _buckets(state.tables, _NOW)
     )
-    return _judged(cases, rules, gaps)
+    return _together([evaluated(each, rules, gaps) for each in cases])
 
 
 def tables_ever(
-    state: ReplayedWorkspace,
-    held: Iterable[pl.DataFrame],
-    rules: BalanceRules,
-    gaps: Mapping[str, str],
+    state: ReplayedWorkspace, held: HeldInEpochs, rules: BalanceRules, gaps: Mapping[str, str]
 ) -> dict[str, pa.Table]:
     """Return both tables of the groups in every epoch.
 
     Args:
         state: A replayed workspace.
-        held: What members held, as `cases_of_history` takes it, of some whole groups after the
-            others.
+        held: What members held.
         rules: Bands.
         gaps: Groups of which the dump lacks records that may matter, with why.
     """
-    records = CountedRecords(state)
+    records, tables = CountedRecords(state), state.tables
     topics, of_topics = _topics(state), _topics_of(state, records)
     sizes = topic_sizes(_metadata(records), of_topics.counts)
-    cases = (
-        cases_ever(
-            {**_of_groups(state.tables, some["group_id"]), "topics": topics, "held": some},
-            of_topics,
-            sizes,
-        )
-        for some in held
-    )
-    return _judged(cases, rules, gaps)
 
+    def judged(part: GroupPart) -> dict[str, pa.Table]:
+        found = part()
+        some = held.of(found)
+        there = some.select("group_id").unique()
+        mine = {name: found[name].join(there, on="group_id", how="semi") for name in stored}
+        cases = cases_ever({**mine, "topics": topics, "held": some}, of_topics, sizes)
+        return evaluated(cases, rules, gaps)
 
-def _of_groups(tables: StoredTables, groups: pl.Series) -> dict[str, pl.DataFrame]:
-    """Return the tables of some groups, and the commits that advanced anything as `commits`."""
-    where = pc.field("group_id").isin(groups.unique().to_arrow())
-    found = {name: frame_of(tables.read(name, columns, where)) for name, columns in _EVER.items()}
-    commits = tables.read(_HISTORY, _COMMITS, where & (pc.field("advance") > 0))
-    return {**found, "commits": frame_of(commits)}
+    stored = {name: stored_rows(tables, name, columns) for name, columns in _EVER.items()}
+    stored["commits"] = stored_rows(tables, _HISTORY, _COMMITS, pc.field("advance") > 0)
+    with (
+        group_parts({**held.rows(), **stored}, held.parts) as parts,
+        ThreadPoolExecutor(_THREADS) as threads,
+    ):
+        return _together(list(threads.map(judged, parts)))
 
 
 def _buckets(
@@ -133,10 +134,7 @@ def _buckets(
         yield {**bucket, "commits": bucket[_HISTORY].filter(pl.col("advance") > 0)}
 
 
-def _judged(
-    cases: Iterator[pl.DataFrame], rules: BalanceRules, gaps: Mapping[str, str]
-) -> dict[str, pa.Table]:
-    found = [evaluated(each, rules, gaps) for each in cases]
+def _together(found: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
     if len(found) == 1:
         return found[0]
     return {

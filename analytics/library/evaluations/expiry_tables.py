@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -25,7 +24,13 @@ from analytics.evaluate.expiration.tables import (
     expiration_tables,
 )
 from analytics.library.replayed.cut_records import CutRecords
-from analytics.library.replayed.group_parts import GroupPart, GroupRows, group_parts, parts_for
+from analytics.library.replayed.group_parts import (
+    GroupPart,
+    GroupRows,
+    group_parts,
+    parts_for,
+    stored_rows,
+)
 from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts
@@ -53,7 +58,6 @@ _COMMITTED: Final = "committed_offsets"
 _OF_COMMITTED: Final = (
     *("group_id", "coordinator_partition", "record_offset", "complete", "missing"),
 )
-_GROUP: Final = pl.col("group_id")
 _PLAIN: Final = ("partition", "offset", "timestamp", "leader_epoch", "is_tombstone", "key")
 _WITH_VALUES: Final = (
     "group_metadata",
@@ -160,13 +164,15 @@ class _Records:
     def _of_groups(self, source: CutRecords, ends: Ends) -> dict[str, GroupRows]:
         """Return what is looked at of groups, with the state of their offsets."""
         key = pl.col("key").struct
-        found = {COMMITS: GroupRows(self._pieces(source, COMMITS, COMMIT_FIELDS, ends), _GROUP)}
+        found = {
+            COMMITS: GroupRows(
+                self._pieces(source, COMMITS, COMMIT_FIELDS, ends), pl.col("group_id")
+            )
+        }
         for name, kind in KINDS.items():
             group = key.field("group" if kind.family == CLASSIC else "group_id")
             found[name] = GroupRows(self._pieces(source, name, _fields(name), ends), group)
-        state = self._state.tables.pieces(_COMMITTED, _OF_COMMITTED, pc.scalar(value=True))
-        nothing = self._state.tables.read(_COMMITTED, _OF_COMMITTED, pc.scalar(value=False))
-        return {**found, _COMMITTED: GroupRows(map(_frame, chain([nothing], state)), _GROUP)}
+        return {**found, _COMMITTED: stored_rows(self._state.tables, _COMMITTED, _OF_COMMITTED)}
 
     def _markers(self, ends: Ends) -> pl.DataFrame:
         return self._rows(self._source, "control_markers", MARKER_FIELDS, ends).cast(MARKERS)

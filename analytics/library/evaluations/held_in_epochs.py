@@ -9,6 +9,7 @@ import polars as pl
 from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.library.cut_tables import cut_of
 from analytics.library.replayed.cut_records import CutRecords
+from analytics.library.replayed.group_parts import GroupRows, parts_for
 from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.library.replayed.whole_groups import frame_of
 from analytics.replay.dump.coverage import log_starts
@@ -17,56 +18,75 @@ from analytics.replay.groups.group_records import CLASSIC, KINDS
 from analytics.replay.history.groups.group_history import intervals_of
 from analytics.replay.history.groups.group_records_in_time import group_records_in_time
 from analytics.replay.history.topic_names import named_topics, topic_names
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.rules import replay_rules
-from analytics.tables.buckets import MOST_ROWS, buckets
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
-    from analytics.replay.log.as_of import Decoded
 
-_COMMITS: Final = "offset_commit"
-_TOPOLOGY: Final = "streams_group_topology"
-_AT_ONCE: Final = 100_000
+AT_ONCE: Final = 30_000
 """So many group records are followed together, or those of one group: each holds many items."""
 
-
-def held_in_epochs(state: ReplayedWorkspace) -> Iterator[pl.DataFrame]:
-    """Yield what `cases_of_history` takes as `held`, of some whole groups after the others.
-
-    Raises:
-        WorkspaceError: A file is damaged.
-    """
-    instant, reader = replayed_instant(state.as_of), CutRecords(state).prepared()
-    cut = cut_of(reader, instant, log_starts(state.manifest) if instant.is_end else {})
-    topics = frame_of(StoredTables(state.tables.workspace).read("topics", ["topic_id", "topic"]))
-    names, rules = topic_names(named_topics(topics)), replay_rules(state.release)
-    nothing = reader.empty(_COMMITS)
-    for bucket in buckets(CONSUMER_OFFSETS, reader.counts(KINDS), MOST_ROWS):
-        for records in _records(cut.of(bucket), nothing):
-            yield numbered(intervals_of(records, names, rules))
+_COMMITS: Final = "offset_commit"
+_OF_COMMITS: Final = ("topic", "partition", "offset", "timestamp", "is_tombstone", "key")
 
 
-def _records(decoded: Decoded, no_commits: pl.DataFrame) -> Iterator[dict[str, pl.DataFrame]]:
-    """Yield what is followed, of some whole groups after the others.
+class HeldInEpochs:
+    """What members held, of some whole groups after the others."""
 
-    Commits count only where a tombstone may take over their group.
-    """
-    log = coordinator_log(decoded)
-    is_taking = (pl.col("family") != CLASSIC) & pl.col("is_tombstone")
-    commits = decoded[_COMMITS] if log.select(is_taking.any()).item() else no_commits
-    records = group_records_in_time(log, {_COMMITS: commits, _TOPOLOGY: decoded[_TOPOLOGY]})
-    # Values as they were decoded take more room than all that follows.
-    del decoded, commits, log
-    slices = -(-records["log"].height // _AT_ONCE)
-    if slices <= 1:
-        yield records
-        return
-    for number in range(slices):
-        is_here = pl.col("group_id").hash() % slices == number
-        yield {**records, "log": records["log"].filter(is_here)}
+    def __init__(self, state: ReplayedWorkspace) -> None:
+        instant, self._reader = replayed_instant(state.as_of), CutRecords(state).prepared()
+        starts = log_starts(state.manifest) if instant.is_end else {}
+        self._cut = cut_of(self._reader, instant, starts)
+        topics = StoredTables(state.tables.workspace).read("topics", ["topic_id", "topic"])
+        self._names = topic_names(named_topics(frame_of(topics)))
+        self._rules = replay_rules(state.release)
+
+    @property
+    def parts(self) -> int:
+        """How many parts of groups are looked at by themselves."""
+        return parts_for(self._reader.count(KINDS), AT_ONCE)
+
+    def rows(self) -> dict[str, GroupRows]:
+        """Return the records that are followed: of which groups is told by `group_parts`.
+
+        Commits count only where a tombstone may take over their group.
+        """
+        found = {name: GroupRows(self._records(name), _group(name)) for name in KINDS}
+        modern = self._modern()
+        told = self._commits(modern) if len(modern) else iter([self._reader.empty(_COMMITS)])
+        return {**found, _COMMITS: GroupRows(told, pl.col("key").struct.field("group"))}
+
+    def of(self, decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        """Return what `cases_of_history` takes as `held`, of groups with these records."""
+        log = coordinator_log(decoded)
+        return numbered(intervals_of(group_records_in_time(log, decoded), self._names, self._rules))
+
+    def _records(self, name: str) -> Iterator[pl.DataFrame]:
+        yield self._reader.empty(name)
+        for file in self._reader.files(name):
+            for rows in self._reader.batches(file):
+                yield self._cut.kept(name, polars_rows(rows))
+
+    def _modern(self) -> pl.Series:
+        """Return the groups of which a record says that they are not classic."""
+        key = {"group": "key.group_id"}
+        modern = [name for name, kind in KINDS.items() if kind.family != CLASSIC]
+        rows = (self._reader.rows(name, key, CONSUMER_OFFSETS) for name in modern)
+        return pl.concat(rows).to_series().unique()
+
+    def _commits(self, groups: pl.Series) -> Iterator[pl.DataFrame]:
+        fields = {each: each for each in _OF_COMMITS}
+        is_theirs = pl.col("key").struct.field("group").is_in(groups.to_list())
+        for rows in self._reader.pieces(_COMMITS, fields, CONSUMER_OFFSETS):
+            yield self._cut.kept(_COMMITS, rows.filter(is_theirs))
+
+
+def _group(name: str) -> pl.Expr:
+    return pl.col("key").struct.field("group" if KINDS[name].family == CLASSIC else "group_id")
 
 
 def numbered(runs: pl.DataFrame) -> pl.DataFrame:

@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
+import pyarrow.compute as pc
 
+from analytics.library.replayed.whole_groups import frame_of
 from analytics.tables.bucket_files import BucketFiles, rows_of_bucket
 
+if TYPE_CHECKING:
+    from analytics.tables.stored_tables import StoredTables
+
+EVERY: Final = pc.scalar(value=True)
 _SEED: Final = 1
 _WRITTEN_BYTES: Final = 64 << 20
 _MOST_PARTS: Final = 400
@@ -36,6 +43,15 @@ class GroupRows(NamedTuple):
 
 GroupPart = Callable[[], dict[str, pl.DataFrame]]
 """Gives by name the rows of some groups, all of each."""
+
+
+def stored_rows(
+    tables: StoredTables, name: str, columns: Sequence[str], where: pc.Expression = EVERY
+) -> GroupRows:
+    """Return rows of a stored table that has `group_id` among the columns."""
+    nothing = tables.read(name, columns, ~EVERY)
+    pieces = chain([nothing], tables.pieces(name, columns, where))
+    return GroupRows(map(frame_of, pieces), pl.col("group_id"))
 
 
 def parts_for(rows: int, at_once: int) -> int:
