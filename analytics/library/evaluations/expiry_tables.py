@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
-AT_ONCE: Final = 250_000
+AT_ONCE: Final = 500_000
 """So many records are held together, or those of one group where it has more."""
 
 _COMMITTED: Final = "committed_offsets"
