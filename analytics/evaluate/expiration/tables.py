@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
@@ -88,6 +88,11 @@ class ExpirationQuestion:
     cut_partitions: frozenset[int] = frozenset()
     complete_from: Mapping[int, int] = field(default_factory=dict)
     ends: Sequence[LogEnds] = ()
+
+    @cached_property
+    def log_ends(self) -> pl.DataFrame | None:
+        """The same as a frame, made once for all lots; None where none is known."""
+        return pl.DataFrame(list(self.ends), schema=_ENDS, orient="row") if self.ends else None
 
 
 _ENDS: Final = {
@@ -231,7 +236,7 @@ def _evaluated(
         asked.as_of_ms,
         groups=known.groups,
         instants=observed.instants,
-        ends=pl.DataFrame(list(asked.ends), schema=_ENDS, orient="row") if asked.ends else None,
+        ends=asked.log_ends,
     ).select(_COLUMNS)
     gone = removed_of(log)
     lost = gone.select(GROUP_KEY).unique()

@@ -34,7 +34,7 @@ from analytics.library.replayed.group_parts import (
 from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts
-from analytics.replay.groups.group_records import CLASSIC, KINDS
+from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.as_of import PLACE, Ends, cut
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.timeless import COMMITS, GROUPS, timeless_ends
@@ -170,8 +170,8 @@ class _Records:
             )
         }
         for name, kind in KINDS.items():
-            group = key.field("group" if kind.family == CLASSIC else "group_id")
-            found[name] = GroupRows(self._pieces(source, name, _fields(name), ends), group)
+            pieces = self._pieces(source, name, _fields(name), ends)
+            found[name] = GroupRows(pieces, key.field(kind.group_field))
         return {**found, _COMMITTED: stored_rows(self._state.tables, _COMMITTED, _OF_COMMITTED)}
 
     def _markers(self, ends: Ends) -> pl.DataFrame:

@@ -55,10 +55,14 @@ class HeldInEpochs:
 
         Commits count only where a tombstone may take over their group.
         """
-        found = {name: GroupRows(self._records(name), _group(name)) for name in KINDS}
-        modern = self._modern()
-        told = self._commits(modern) if len(modern) else iter([self._reader.empty(_COMMITS)])
-        return {**found, _COMMITS: GroupRows(told, pl.col("key").struct.field("group"))}
+        key = pl.col("key").struct
+        found = {
+            name: GroupRows(self._records(name), key.field(kind.group_field))
+            for name, kind in KINDS.items()
+        }
+        taking = self._taking()
+        told = self._commits(taking) if len(taking) else iter([self._reader.empty(_COMMITS)])
+        return {**found, _COMMITS: GroupRows(told, key.field("group"))}
 
     def of(self, decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         """Return what `cases_of_history` takes as `held`, of groups with these records."""
@@ -71,22 +75,18 @@ class HeldInEpochs:
             for rows in self._reader.batches(file):
                 yield self._cut.kept(name, polars_rows(rows))
 
-    def _modern(self) -> pl.Series:
-        """Return the groups of which a record says that they are not classic."""
-        key = {"group": "key.group_id"}
+    def _taking(self) -> pl.Series:
+        """Return the groups with a tombstone that is not of a classic group."""
+        fields = {"group": "key.group_id", "is_tombstone": "is_tombstone"}
         modern = [name for name, kind in KINDS.items() if kind.family != CLASSIC]
-        rows = (self._reader.rows(name, key, CONSUMER_OFFSETS) for name in modern)
-        return pl.concat(rows).to_series().unique()
+        rows = pl.concat(self._reader.rows(name, fields, CONSUMER_OFFSETS) for name in modern)
+        return rows.filter("is_tombstone")["group"].unique()
 
     def _commits(self, groups: pl.Series) -> Iterator[pl.DataFrame]:
         fields = {each: each for each in _OF_COMMITS}
-        is_theirs = pl.col("key").struct.field("group").is_in(groups.to_list())
+        is_theirs = pl.col("key").struct.field("group").is_in(groups.implode())
         for rows in self._reader.pieces(_COMMITS, fields, CONSUMER_OFFSETS):
             yield self._cut.kept(_COMMITS, rows.filter(is_theirs))
-
-
-def _group(name: str) -> pl.Expr:
-    return pl.col("key").struct.field("group" if KINDS[name].family == CLASSIC else "group_id")
 
 
 def numbered(runs: pl.DataFrame) -> pl.DataFrame:

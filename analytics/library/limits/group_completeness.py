@@ -95,8 +95,9 @@ class GroupCompleteness:
             every: list[str] = names.to_pylist()
             return every
         is_unsure = pc.is_in(names, pa.array(list(self._incomplete), pa.string()))
-        if self._unsure_partitions:
-            unsure = pa.array(sorted(self._unsure_partitions), pa.int32())
+        partly_told = archived(self.replayed.manifest, OFFSETS_TOPIC) | self._lacking_partitions
+        if partly_told:
+            unsure = pa.array(sorted(partly_told), pa.int32())
             frame = pl.DataFrame(pl.from_arrow(groups.select(["group_id"])))
             homes = frame.select(internal_partition(pl.col("group_id"), partitions)).to_series()
             for each in (groups["coordinator_partition"], homes.to_arrow()):
@@ -244,15 +245,13 @@ class GroupCompleteness:
     @cached_property
     def _is_all_there(self) -> bool:
         """Whether every partition has a copy, and none lacks anything."""
-        everything = self._partitions is not None and self._present >= {*range(self._partitions)}
-        return everything and not self.lost_before and not self.losses
+        return self._partitions is not None and not self._lacking_partitions
 
     @property
-    def _unsure_partitions(self) -> set[int]:
-        """The partitions of the offsets topic that have no copy, lack records, or are archived."""
+    def _lacking_partitions(self) -> set[int]:
+        """The partitions of the offsets topic that have no copy, or lack records."""
         absent = {*range(self._partitions or 0)} - self._present
-        are_archived = archived(self.replayed.manifest, OFFSETS_TOPIC)
-        return absent | {*self.lost_before} | {*self.losses} | are_archived
+        return absent | {*self.lost_before} | {*self.losses}
 
     @property
     def _asked_partitions(self) -> set[int]:

@@ -102,7 +102,7 @@ def _told(records: pl.DataFrame, number: int, kind: Kind) -> pl.DataFrame:
     told = records.select(
         ROW,
         pl.col("partition").alias(GROUP_KEY[0]),
-        key.field("group" if kind.family == CLASSIC else "group_id").alias(GROUP_KEY[1]),
+        key.field(kind.group_field).alias(GROUP_KEY[1]),
         pl.lit(number, pl.Int32()).alias("kind"),
         pl.lit(kind.family).alias("family"),
         pl.lit(kind.role).alias("role"),

@@ -36,6 +36,11 @@ class Kind:
     role: str
     creates: bool = True
 
+    @property
+    def group_field(self) -> str:
+        """The field of the key that holds the group id."""
+        return "group" if self.family == CLASSIC else "group_id"
+
 
 KINDS = {
     "group_metadata": Kind(CLASSIC, GROUP),

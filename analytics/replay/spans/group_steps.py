@@ -60,7 +60,7 @@ def group_steps(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         if not records.height:
             continue
         is_classic = kind.family == CLASSIC
-        rows = located(records, "group" if is_classic else "group_id").with_columns(
+        rows = located(records, kind.group_field).with_columns(
             pl.lit(kind.family).alias("family"),
             pl.lit(kind.role == GROUP).alias("is_group"),
             pl.lit(kind.creates).alias("creates"),
