@@ -123,7 +123,7 @@ class CutTables(Mapping[str, pl.DataFrame]):
             of_topics = pl.col("topic").is_in(self._topics)
             return cut.kept(name, reader.table(name, bucket).filter(of_topics))
         if self._laid is not None:
-            return pl.concat([reader.empty(name), *self._laid(name)])
+            return pl.concat([reader.empty(name), *self._laid(name)], rechunk=True)
         return cut.kept(name, reader.table(name, bucket))
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from analytics.library.cut_tables import Cut, Laid
 from analytics.replay.contract_frame import contract_frame, contract_schema
 from analytics.replay.graph import Pass, TableStep, passes, resolve
+from analytics.replay.key_order import in_key_order
 from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.tables.buckets import Bucket
 from schemas import table
@@ -83,9 +84,7 @@ def written_steps(of: Pass) -> list[TableStep]:
 
 
 def _rows(made: pl.DataFrame, name: str) -> pa.Table:
-    # Most of it is in order already, which polars sees and Arrow does not.
-    ordered = contract_frame(made, name).sort(table(name).key, nulls_last=True, maintain_order=True)
-    return arrow_rows(ordered)
+    return arrow_rows(in_key_order(contract_frame(made, name), table(name).key))
 
 
 def without_rows(name: str) -> pa.Table:

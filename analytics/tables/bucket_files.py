@@ -9,7 +9,6 @@ from typing import Final
 import polars as pl
 from pyarrow import fs, ipc
 
-from analytics.replay.log.arrow_rows import polars_rows
 from analytics.workspace import open_location
 
 _BUCKET: Final = "_bucket"
@@ -50,4 +49,5 @@ def rows_of_bucket(place: str, bucket: int, table: str) -> Iterator[pl.DataFrame
     folder = fs.FileSelector(f"{root}/{bucket}/{table}", allow_not_found=True)
     for path in sorted(each.path for each in filesystem.get_file_info(folder)):
         with filesystem.open_input_file(path) as source:
-            yield polars_rows(ipc.open_file(source).read_all())
+            # Polars takes in many small batches twice as fast as Arrow does.
+            yield pl.read_ipc(source.read())

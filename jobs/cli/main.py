@@ -18,6 +18,7 @@ from analytics.errors import (
 )
 from analytics.libraries_later import withhold_libraries
 from analytics.version import VERSION
+from jobs.cli.allocation import keep_freed_memory
 from jobs.cli.crash import keep_traceback
 from jobs.cli.installation import check_one_root
 from jobs.cli.options.shared import NO_COLOR, output_options
@@ -70,6 +71,7 @@ def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     withhold_libraries()
+    keep_freed_memory()
     sys.exit(run(sys.argv[1:]))
 
 

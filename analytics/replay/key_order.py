@@ -1,0 +1,54 @@
+"""Rows of a table in the order of its key, sorted only as far as they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final
+
+import polars as pl
+
+_FIRST_FEW: Final = 1000
+
+
+def in_key_order(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Sort rows by their key, nulls last; rows with equal keys stay as they are to each other.
+
+    To look whether rows are in order takes a tenth of the time of sorting them by names. Rows that
+    are made group by group are often in order but for the offset that leads the key.
+
+    Args:
+        rows: They have the columns of the key.
+        key: What they are sorted by.
+    """
+    telling = [name for name in key if not _is_same(rows[name])]
+    if _are_ordered(rows, telling):
+        return rows
+    numbers = list(takewhile(lambda name: rows[name].dtype.is_integer(), telling))
+    if numbers:
+        rows = rows.sort(numbers, nulls_last=True, maintain_order=True)
+        if _are_ordered(rows, telling):
+            return rows
+    return rows.sort(telling, nulls_last=True, maintain_order=True)
+
+
+def _is_same(values: pl.Series) -> bool:
+    """Whether all rows have the same value."""
+    if values.null_count() in (0, len(values)):
+        return not len(values) or values[0] is None or bool((values == values[0]).all())
+    return False
+
+
+def _are_ordered(rows: pl.DataFrame, key: Sequence[str]) -> bool:
+    few = rows.head(_FIRST_FEW)
+    return all(each.select(_is_ordered(key)).item() for each in (few, rows))
+
+
+def _is_ordered(key: Sequence[str]) -> pl.Expr:
+    """Whether no row is less than the one before it."""
+    follows = pl.lit(value=True)
+    for name in reversed(key):
+        before, here = pl.col(name).shift(1), pl.col(name)
+        is_less = (before < here).fill_null(before.is_not_null() & here.is_null())
+        follows = is_less | (before.eq_missing(here) & follows)
+    return follows.slice(1).all() if key else follows
