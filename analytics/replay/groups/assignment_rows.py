@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from analytics.replay.groups.coded_log import NONE, numbers
 from analytics.replay.groups.columns import ASSIGNMENTS, CLASSIC, ITEMS, PENDING
-from analytics.replay.groups.group_records import CURRENT, FAMILIES, GROUP, TARGET
-from analytics.replay.groups.member_rows import struct
+from analytics.replay.groups.group_records import CURRENT, GROUP, TARGET
+from analytics.replay.groups.member_rows import struct, type_names
 
 if TYPE_CHECKING:
     from analytics.replay.groups.coded_log import Numbers
@@ -58,9 +58,7 @@ def assignment_rows(kept: InForce, members: Members, groups: Groups) -> Assignme
         if name != "partitions"
     }
     told |= {
-        "group_type": pa.array(
-            np.array(FAMILIES, object)[kept.lives.family[group[holder]]], pa.string()
-        ),
+        "group_type": type_names(kept.lives.family[group[holder]]),
         "epoch": epoch.take(pa.array(holder)),
         "member_id": pc.coalesce(told["member_id"], kept.said("member_id", rows[holder])),
         "partition": pc.list_flatten(partitions),

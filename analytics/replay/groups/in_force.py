@@ -98,7 +98,7 @@ def _is_since(log: CodedLog, living: Lives) -> Flags:
 
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return a column in one piece."""
-    if isinstance(column, pa.ChunkedArray):
+    if isinstance(column, pa.ChunkedArray) and column.num_chunks != 1:
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         return column.chunk(0) if column.num_chunks else pa.nulls(0, column.type)

@@ -134,7 +134,7 @@ def _of_others(
     details = _details(kept, records.metadata[there])
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
     told |= {
-        "group_type": _words(np.array(FAMILIES, object)[family]),
+        "group_type": type_names(family),
         "member_id": kept.said("member_id", records.row[there]),
         "is_classic": pc.fill_null(told["is_classic"], fill_value=False),
         "member_epoch": optional(epoch, np.zeros(len(there), bool)),
@@ -163,7 +163,7 @@ def _of_classic_groups(kept: InForce) -> tuple[pa.StructArray, Numbers]:
     details, parents = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
     told |= {
-        "group_type": _words(np.full(len(parents), FAMILIES[CLASSIC], object)),
+        "group_type": type_names(np.full(len(parents), CLASSIC)),
         "member_epoch": kept.said("epoch", rows[parents]),
     }
     return struct(MEMBERS, told), groups[parents]
@@ -192,6 +192,11 @@ def struct(type_: pa.StructType, told: dict[str, pa.Array]) -> pa.StructArray:
         for field in type_
     ]
     return pa.StructArray.from_arrays(columns, fields=list(type_))
+
+
+def type_names(family: Numbers) -> pa.Array:
+    """Return the types of groups by their names."""
+    return pa.array(FAMILIES, pa.string()).take(pa.array(family))
 
 
 def _words(words: np.ndarray) -> pa.Array:
