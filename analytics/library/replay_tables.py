@@ -23,7 +23,7 @@ CUT, WHOLE, PART = "cut", "whole", "part"
 _AT_ONCE = 2
 """Steps that run at the same time: most of a small one is Python, which keeps one core busy."""
 
-Keep = Callable[[str, pa.Table], None]
+Keep = Callable[[str, pl.DataFrame], None]
 """Takes rows of a table and its name; several times where several steps make it."""
 
 
@@ -75,7 +75,8 @@ def keep_tables(steps: Iterable[TableStep], made: Mapping[str, Any], keep: Keep)
     """Keep what steps made of tables."""
     for step in steps:
         if step.table is not None:
-            keep(step.table, _rows(made[step.output], step.table))
+            rows = contract_frame(made[step.output], step.table)
+            keep(step.table, in_key_order(rows, table(step.table).key))
 
 
 def written_steps(of: Pass) -> list[TableStep]:
@@ -83,15 +84,11 @@ def written_steps(of: Pass) -> list[TableStep]:
     return [step for step in of.of_buckets if step.output in of.written]
 
 
-def _rows(made: pl.DataFrame, name: str) -> pa.Table:
-    return arrow_rows(in_key_order(contract_frame(made, name), table(name).key))
-
-
-def without_rows(name: str) -> pa.Table:
+def without_rows(name: str) -> pl.DataFrame:
     """Return a table without rows."""
-    return arrow_rows(pl.DataFrame(schema=contract_schema(name)))
+    return pl.DataFrame(schema=contract_schema(name))
 
 
-def sorted_rows(rows: pa.Table, name: str) -> pa.Table:
+def sorted_rows(rows: Sequence[pl.DataFrame], name: str) -> pa.Table:
     """Return rows in the order of the table's key: equal rows give equal files."""
-    return rows.sort_by([(column, "ascending") for column in table(name).key])
+    return arrow_rows(in_key_order(pl.concat(rows), table(name).key))

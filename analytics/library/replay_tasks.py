@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import polars as pl
 import pyarrow.parquet as pq
 
 from analytics.library.laid_records import Laying, laying
@@ -75,8 +75,8 @@ class Passing:
         here |= resolve(self.work.of_buckets, {**self.made, **here})
         parts: list[Part] = []
 
-        def keep(name: str, rows: pa.Table) -> None:
-            if rows.num_rows:
+        def keep(name: str, rows: pl.DataFrame) -> None:
+            if rows.height:
                 parts.append(_written(self.staging, name, rows))
 
         keep_tables(written_steps(self.work), here, keep)
@@ -158,15 +158,21 @@ def run_task(place: str, number: int) -> Report | None:
     return work.run(number)
 
 
-def _written(staging: str, name: str, rows: pa.Table) -> Part:
+def _written(staging: str, name: str, rows: pl.DataFrame) -> Part:
     filesystem, root = open_location(staging)
     folder = f"{root}/{name}"
     filesystem.create_dir(folder, recursive=True)
     path = f"{folder}/{uuid.uuid4().hex}.parquet"
-    # Numbers of a history seldom repeat: looking for those that do takes as long as all else.
-    texts = [each.name for each in rows.schema if each.type == pa.string()]
-    pq.write_table(rows, path, filesystem=filesystem, use_dictionary=texts)
-    return Part(folder_of(name), path, rows.num_rows)
+    pq.write_table(
+        # Polars' own texts are written as they are; a file need not say that they were polars'.
+        rows.to_arrow(compat_level=pl.CompatLevel.newest()),
+        path,
+        filesystem=filesystem,
+        store_schema=False,
+        # Numbers of a history seldom repeat: looking for those that do takes as long as all else.
+        use_dictionary=[each for each, kind in rows.schema.items() if kind == pl.String],
+    )
+    return Part(folder_of(name), path, rows.height)
 
 
 def _taken(report: Report) -> dict[str, Any]:

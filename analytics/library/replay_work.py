@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import polars as pl
 
 from analytics.decode.selection import Selection
 from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
@@ -18,6 +18,7 @@ from analytics.replay.dump.followed_lines import lines_said
 from analytics.replay.dump.written_instants import as_of_said
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
@@ -119,9 +120,9 @@ def replay_workspace(
         [topics_beside(manifest, wanted.side_file)],
         None if spark is None else timeless_partitions(reader),
     )
-    kept: dict[str, list[pa.Table]] = {}
+    kept: dict[str, list[pl.DataFrame]] = {}
 
-    def keep(name: str, rows: pa.Table) -> None:
+    def keep(name: str, rows: pl.DataFrame) -> None:
         kept.setdefault(name, []).append(rows)
 
     parts: list[Part] = []
@@ -137,7 +138,7 @@ def replay_workspace(
         if step.table and folder_of(step.table) not in written:
             kept.setdefault(step.table, [without_rows(step.table)])
     for name, rows in sorted(kept.items()):
-        whole = sorted_rows(pa.concat_tables(rows), name)
+        whole = sorted_rows(rows, name)
         if whole.num_rows or folder_of(name) not in written:
             parts.append(write_rows(staging, name, whole))
     # Tables are done in any order; state comes before history.
@@ -146,4 +147,4 @@ def replay_workspace(
 
 def _keep_divergences(source: Workspace, keep: Keep) -> None:
     """Keep what decoding has put into the folder of history, which is replaced."""
-    keep(DIVERGENCES, StoredTables(source).read(DIVERGENCES))
+    keep(DIVERGENCES, polars_rows(StoredTables(source).read(DIVERGENCES)))

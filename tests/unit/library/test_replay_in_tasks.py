@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,6 +17,7 @@ from analytics.library.replay_work import ReplayWork
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.written_instants import moment
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import replay_given
@@ -50,14 +51,14 @@ def test_buckets_tell_what_all_records_at_once_tell(
     cut = cut_of(reader, instant, log_starts(manifest) if instant.is_end else {})
     coverage = coverage_of(manifest, instant, decoded, lines)
     beside = [topics_beside(manifest, ())]
-    at_once: dict[str, list[pa.Table]] = {}
+    at_once: dict[str, list[pl.DataFrame]] = {}
     replay_here(
         work.steps,
         replay_given(replay_rules("4.3"), coverage, beside),
         cut,
         lambda name, rows: at_once.setdefault(name, []).append(rows),
     )
-    in_parts: dict[str, list[pa.Table]] = {}
+    in_parts: dict[str, list[pl.DataFrame]] = {}
     laid = buckets_of(reader, FEW)
     assert any(bucket.parts > 1 for bucket in laid)
     parts = replay_in_tasks(
@@ -71,15 +72,16 @@ def test_buckets_tell_what_all_records_at_once_tell(
     )
     for part in parts:
         name = part.table.rpartition("/")[2]
-        in_parts.setdefault(name, []).append(pq.read_table(part.path, partitioning=None))
+        rows = polars_rows(pq.read_table(part.path, partitioning=None))
+        in_parts.setdefault(name, []).append(rows)
     assert len(at_once) > 15
     for name, rows in at_once.items():
         expected, found = _in_order(rows, name), _in_order(in_parts.get(name, []), name)
         assert found == expected, name
 
 
-def _in_order(rows: list[pa.Table], name: str) -> list[dict[str, Any]]:
+def _in_order(rows: list[pl.DataFrame], name: str) -> list[dict[str, Any]]:
     if not rows:
         return []
-    told: list[dict[str, Any]] = sorted_rows(pa.concat_tables(rows), name).to_pylist()
+    told: list[dict[str, Any]] = sorted_rows(rows, name).to_pylist()
     return sorted(told, key=str)
