@@ -11,6 +11,7 @@ import pyarrow as pa
 from analytics.replay.groups.columns import COMMIT, RECORDS, STATE
 from analytics.replay.groups.fold import AT_ONCE, group_state
 from analytics.replay.groups.group_records import GROUP, GROUP_KEY
+from analytics.replay.key_order import in_key_order
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 
 if TYPE_CHECKING:
@@ -79,10 +80,9 @@ def groups_gone(state: GroupState) -> pl.DataFrame | None:
 def _in_order(records: pl.DataFrame) -> Iterator[pa.RecordBatch]:
     """Yield rows of `RECORDS` partition after partition; only some lie there as Arrow at a time."""
     # To take lists out of many pieces costs as much as to put these together, every time.
-    records = records.rechunk()
-    order = records.select(pl.arg_sort_by(GROUP_KEY[0], "offset")).to_series()
-    for start in range(0, len(order), AT_ONCE):
-        yield from arrow_rows(records[order.slice(start, AT_ONCE)]).combine_chunks().to_batches()
+    records = in_key_order(records.rechunk(), (GROUP_KEY[0], "offset"))
+    for start in range(0, records.height, AT_ONCE):
+        yield from arrow_rows(records.slice(start, AT_ONCE)).combine_chunks().to_batches()
 
 
 def _committed(commits: pl.DataFrame, log: pl.DataFrame) -> pl.DataFrame:
