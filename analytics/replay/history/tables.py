@@ -38,7 +38,7 @@ from analytics.replay.offsets.offset_events import events_of_offsets, transactio
 from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_history
 from analytics.replay.removals.causes_in_history import CAUSES, causes_in_history, removed_and_times
 from analytics.replay.share.share_record_rows import archives, share_record_rows
-from analytics.replay.state import COORDINATOR_LOG
+from analytics.replay.state import COMMITS, COORDINATOR_LOG
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -52,21 +52,24 @@ Frames = Mapping[str, pl.DataFrame]
 _MARKERS: Final = "control_markers"
 
 
-def _ended(cut: Decoded, rules: ReplayRules) -> pl.DataFrame:
-    return ended_commits(commit_rows(cut["offset_commit"]), marker_rows(cut[_MARKERS]), rules)
+def _ended(commits: pl.DataFrame, cut: Decoded, rules: ReplayRules) -> pl.DataFrame:
+    return ended_commits(commits, marker_rows(cut[_MARKERS]), rules)
 
 
 def _removed(
-    ended: pl.DataFrame, cut: Decoded, rules: ReplayRules, timeless: Collection[int] | None
+    cut: Decoded, rules: ReplayRules, timeless: Collection[int] | None
 ) -> tuple[pl.DataFrame, pl.DataFrame] | None:
-    removed = ended.filter("is_tombstone")
+    commits = commit_rows(cut["offset_commit"])
+    removed = commits.filter("is_tombstone")
     if not removed.height:
         return None
     if not (timeless or removed["committed_at"].null_count()):
         # Only where tombstones have no time do commits of other groups bound it.
         groups = removed.select(GROUP_KEY).unique()
-        ended = ended.join(groups, on=list(GROUP_KEY), how="semi", maintain_order="left")
-    return removed_and_times(ended, cut, rules, timeless)
+        commits = commits.join(groups, on=list(GROUP_KEY), how="semi", maintain_order="left")
+    return removed_and_times(
+        ended_commits(commits, marker_rows(cut[_MARKERS]), rules), cut, rules, timeless
+    )
 
 
 def _removals(
@@ -171,8 +174,9 @@ HISTORY = (
     _of_groups("assignment_history"),
     TableStep("events_of_groups", itemgetter("events"), ("of_groups",), part_of=_EVENTS),
     TableStep("load_faults", faults_of, ("records_in_time", "cut", "rules")),
-    TableStep("ended", _ended, ("cut", "rules")),
-    TableStep("removed", _removed, ("ended", "cut", "rules", "timeless")),
+    COMMITS,
+    TableStep("ended", _ended, ("commits", "cut", "rules")),
+    TableStep("removed", _removed, ("cut", "rules", "timeless")),
     TableStep(
         "removals", _removals, ("removed", "topics", "metadata", "rules", "coverage"), once=True
     ),
