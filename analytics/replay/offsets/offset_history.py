@@ -27,6 +27,7 @@ from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.offset_causes import (
     ADMIN_OR_SIMPLE,
     LOW,
+    OF_STEPS,
     UNKNOWN,
     causes_of_steps_back,
     origin,
@@ -42,6 +43,7 @@ from analytics.replay.offsets.offset_changes import (
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
 
+_RECORD: Final = ("coordinator_partition", "record_offset")
 _DONE_BY_HAND: Final = ("group_deleted", "offsets_deleted")
 
 
@@ -200,12 +202,12 @@ def _with_cause(told: pl.DataFrame, removals: pl.DataFrame, topics: OfTopics) ->
         .otherwise(origin(is_certain=pl.col("is_group_known")))
     )
     judged = told.with_columns(by.alias("origin")).with_row_index("row")
+    back = judged.select("row", "advance", *OF_STEPS).filter(pl.col("advance") < 0)
+    removed = judged.select("row", *_RECORD, "event").filter(deleted).join(removals, on=_RECORD)
     causes = pl.concat(
         [
-            _removed(judged.filter(deleted), removals),
-            causes_of_steps_back(
-                judged.filter(~deleted & (pl.col("advance") < 0)), topics.births, topics.losses
-            ),
+            removed.select("row", "cause", "confidence"),
+            causes_of_steps_back(back, topics.births, topics.losses),
         ]
     )
     found = judged.select("row").join(causes, on="row", how="left", maintain_order="left")
@@ -219,10 +221,3 @@ def _with_cause(told: pl.DataFrame, removals: pl.DataFrame, topics: OfTopics) ->
             for name, otherwise in (("cause", UNKNOWN), ("confidence", LOW))
         ),
     )
-
-
-def _removed(rows: pl.DataFrame, removals: pl.DataFrame) -> pl.DataFrame:
-    """Return `row`, `cause` and `confidence` of tombstones."""
-    place = ["coordinator_partition", "record_offset"]
-    found = rows.select("row", *place).join(removals, on=place)
-    return found.select("row", "cause", "confidence")
