@@ -20,6 +20,7 @@ from analytics.replay.metadata.configs import configs
 from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
 from analytics.replay.metadata.partition_leaders import partition_leaders
 from analytics.replay.metadata.topics import named_in_records, topics
+from analytics.replay.offsets.commit_places import placed_commits
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from analytics.replay.offsets.outlived_removals import last_epochs, merged_epochs
 from analytics.replay.share.share_batches import share_batches
@@ -34,6 +35,14 @@ if TYPE_CHECKING:
 
 COORDINATOR_LOG = TableStep("coordinator_log", coordinator_log, ("cut",))
 """What both the state and the history of groups are made of."""
+
+
+def _commits(cut: Decoded) -> pl.DataFrame:
+    return placed_commits(cut["offset_commit"])
+
+
+COMMITS = TableStep("commits", _commits, ("cut",))
+"""What both the state and the history of offsets are made of."""
 
 
 def _topics(
@@ -75,11 +84,14 @@ STATE = (
     TableStep("topics", _topics, ("metadata", "other_topics", "named_in_records"), once=True),
     TableStep("epochs_here", last_epochs, ("cut", "rules")),
     TableStep("last_epochs", merged_epochs, ("epochs_here",), once=True),
-    TableStep("pending_offsets", pending_offsets, (*_OF_OFFSETS, "owners", "last_epochs")),
+    COMMITS,
+    TableStep(
+        "pending_offsets", pending_offsets, (*_OF_OFFSETS, "owners", "last_epochs", "commits")
+    ),
     TableStep(
         "committed_offsets",
         committed_offsets,
-        (*_OF_OFFSETS, "pending_offsets", "last_epochs"),
+        (*_OF_OFFSETS, "pending_offsets", "last_epochs", "commits"),
     ),
     TableStep(
         "groups", groups, ("group_state", "committed_offsets", "pending_offsets", "coverage")

@@ -6,7 +6,7 @@ tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -41,8 +41,8 @@ def epochs_seen(decoded: Decoded) -> pl.DataFrame:
         `KEY`, `from_offset`, `from_timestamp`, `last_offset`, `last_timestamp`, `records` and
         `place` (struct of `IN_DUMP`) of the first.
     """
-    # One after the other: what is seen in each is little.
-    return merged_epochs(_seen(decoded[name]) for name in TABLES if name in decoded)
+    tables = [decoded[name] for name in TABLES if name in decoded]
+    return merged_epochs(_seen(each) for each in _with_rows(tables))
 
 
 def merged_epochs(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
@@ -60,12 +60,20 @@ def merged_epochs(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     )
 
 
+def _with_rows(tables: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
+    """Return the tables that have rows; one without, where none has."""
+    return [each for each in tables if each.height] or tables[:1]
+
+
 def _seen(records: pl.DataFrame) -> pl.DataFrame:
+    """Return what is told by each run of records of one epoch: there are few."""
     first, last = pl.col("offset").arg_min(), pl.col("offset").arg_max()
     return (
-        records.filter(pl.col("topic").is_in(INTERNAL) & pl.col("leader_epoch").is_not_null())
-        .group_by(KEY)
+        records.select(*KEY, "offset", "timestamp", *IN_DUMP)
+        .filter(pl.col("topic").is_in(INTERNAL) & pl.col("leader_epoch").is_not_null())
+        .group_by(pl.struct(KEY).rle_id().alias("run"))
         .agg(
+            pl.col(KEY).first(),
             pl.col("offset").min().alias("from_offset"),
             pl.col("offset").max().alias("last_offset"),
             pl.col("timestamp").get(first).alias("from_timestamp"),
@@ -73,6 +81,7 @@ def _seen(records: pl.DataFrame) -> pl.DataFrame:
             pl.len().cast(pl.Int64).alias("records"),
             pl.struct(pl.col(name).get(first) for name in IN_DUMP).alias("place"),
         )
+        .drop("run")
     )
 
 

@@ -20,6 +20,7 @@ from analytics.replay.history.coordinator_epochs import (
 from analytics.replay.history.coordinator_epochs import TABLES as EPOCHS_IN
 from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.events.dependency_events import (
+    Befell,
     config_events,
     coordinator_events,
     told_of_settings,
@@ -38,7 +39,7 @@ from analytics.replay.offsets.offset_events import events_of_offsets, transactio
 from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_history
 from analytics.replay.removals.causes_in_history import CAUSES, causes_in_history, removed_and_times
 from analytics.replay.share.share_record_rows import archives, share_record_rows
-from analytics.replay.state import COORDINATOR_LOG
+from analytics.replay.state import COMMITS, COORDINATOR_LOG
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -52,20 +53,21 @@ Frames = Mapping[str, pl.DataFrame]
 _MARKERS: Final = "control_markers"
 
 
-def _ended(cut: Decoded, rules: ReplayRules) -> pl.DataFrame:
-    return ended_commits(commit_rows(cut["offset_commit"]), marker_rows(cut[_MARKERS]), rules)
+def _ended(commits: pl.DataFrame, cut: Decoded, rules: ReplayRules) -> pl.DataFrame:
+    return ended_commits(commits, marker_rows(cut[_MARKERS]), rules)
 
 
 def _removed(
-    ended: pl.DataFrame, cut: Decoded, rules: ReplayRules, timeless: Collection[int] | None
+    cut: Decoded, rules: ReplayRules, timeless: Collection[int] | None
 ) -> tuple[pl.DataFrame, pl.DataFrame] | None:
-    removed = ended.filter("is_tombstone")
+    commits = commit_rows(cut["offset_commit"])
+    removed = commits.select("group_id", "committed_at", "is_tombstone").filter("is_tombstone")
     if not removed.height:
         return None
     if not (timeless or removed["committed_at"].null_count()):
         # Only where tombstones have no time do commits of other groups bound it.
-        groups = removed.select(GROUP_KEY).unique()
-        ended = ended.join(groups, on=list(GROUP_KEY), how="semi", maintain_order="left")
+        commits = commits.filter(pl.col("group_id").is_in(removed["group_id"].unique().implode()))
+    ended = ended_commits(commits, marker_rows(cut[_MARKERS]), rules)
     return removed_and_times(ended, cut, rules, timeless)
 
 
@@ -131,25 +133,26 @@ def _share_events(epochs: pl.DataFrame, cut: Decoded, names: pl.DataFrame) -> pl
 
 
 def _seen(offsets: pl.DataFrame, assigned: pl.DataFrame) -> pl.DataFrame:
-    """Return `GROUP_KEY`, `topic` and `seen_at`: from where on a group has to do with a topic."""
+    """Return `GROUP_KEY`, `topic` and `seen_at`: where a group has to do with a topic."""
     return pl.concat(
-        frame.group_by(*GROUP_KEY, "topic").agg(pl.col(offset).min().alias("seen_at"))
+        frame.select(*GROUP_KEY, "topic", pl.col(offset).alias("seen_at"))
         for frame, offset in ((offsets, "record_offset"), (assigned, "from_offset"))
     )
 
 
-def _uses(seen: pl.DataFrame) -> pl.DataFrame:
-    return seen.select("group_id", "topic").unique()
+def _befell(metadata: MetadataLog, topics: pl.DataFrame) -> Befell:
+    return Befell(topic_changes(told_of_topics(metadata), topics), told_of_settings(metadata))
 
 
-def _events_of_topics(
-    uses: Sequence[pl.DataFrame], metadata: MetadataLog, topics: pl.DataFrame
-) -> pl.DataFrame:
+def _uses(seen: pl.DataFrame, befell: Befell) -> pl.DataFrame:
     # A group is its name here, whatever partition its records are in.
+    return seen.select("group_id", "topic").filter(befell.is_told).unique()
+
+
+def _events_of_topics(uses: Sequence[pl.DataFrame], befell: Befell) -> pl.DataFrame:
     pairs = pl.concat(uses).unique()
-    changes = topic_changes(told_of_topics(metadata), topics)
-    settings = told_of_settings(metadata)
-    return pl.concat([topic_events(pairs, changes), config_events(pairs, settings)])
+    events = topic_events(pairs, befell.changes), config_events(pairs, befell.settings)
+    return pl.concat(events)
 
 
 def _of_groups(name: str) -> TableStep:
@@ -171,8 +174,9 @@ HISTORY = (
     _of_groups("assignment_history"),
     TableStep("events_of_groups", itemgetter("events"), ("of_groups",), part_of=_EVENTS),
     TableStep("load_faults", faults_of, ("records_in_time", "cut", "rules")),
-    TableStep("ended", _ended, ("cut", "rules")),
-    TableStep("removed", _removed, ("ended", "cut", "rules", "timeless")),
+    COMMITS,
+    TableStep("ended", _ended, ("commits", "cut", "rules")),
+    TableStep("removed", _removed, ("cut", "rules", "timeless")),
     TableStep(
         "removals", _removals, ("removed", "topics", "metadata", "rules", "coverage"), once=True
     ),
@@ -196,13 +200,10 @@ HISTORY = (
     ),
     TableStep("seen", _seen, ("offset_history", "assignment_history")),
     TableStep("coordinator_events", coordinator_events, ("seen", "coordinators"), part_of=_EVENTS),
-    TableStep("uses", _uses, ("seen",)),
+    TableStep("befell", _befell, ("metadata", "named_topics"), once=True),
+    TableStep("uses", _uses, ("seen", "befell")),
     TableStep(
-        "events_of_topics",
-        _events_of_topics,
-        ("uses", "metadata", "named_topics"),
-        once=True,
-        part_of=_EVENTS,
+        "events_of_topics", _events_of_topics, ("uses", "befell"), once=True, part_of=_EVENTS
     ),
 )
 """The history tables, and what several of them are made of."""

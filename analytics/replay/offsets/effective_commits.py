@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.replay.log.record_position import NEVER
+from analytics.replay.offsets.commit_places import PLACE, with_places
 from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS
 
 if TYPE_CHECKING:
@@ -25,12 +26,9 @@ COMMIT, ABORT = "COMMIT", "ABORT"
 COMMITTED, REMOVED = "commit", "tombstone"
 NO_PRODUCER: Final = -1
 
+_END: Final = ("end_offset", "end_at", "outcome")
 ENDED: Final = pl.Schema(
-    {
-        **COMMITS,
-        "waits": pl.Boolean(),
-        **{name: MARKERS[name] for name in ("end_offset", "end_at", "outcome")},
-    }
+    {**COMMITS, "waits": pl.Boolean(), **{name: MARKERS[name] for name in _END}}
 )
 """`COMMITS` with how transactions ended: `waits` (it is of a transaction, and no tombstone); where
 it waits, `end_offset`, `end_at` and `outcome` (COMMIT or ABORT) of the marker that ended its
@@ -72,8 +70,10 @@ def ended_commits(commits: pl.DataFrame, markers: pl.DataFrame, rules: ReplayRul
     """
     waiting = waits(rules) & ~pl.col("is_tombstone")
     told = commits.with_columns(waiting.alias("waits"))
+    if not told["waits"].any():
+        return told.with_columns(pl.lit(None, ENDED[name]).alias(name) for name in _END)
     ends = markers.filter(pl.col("outcome").is_in([COMMIT, ABORT])).select(
-        "coordinator_partition", "producer_id", "end_offset", "end_at", "outcome"
+        "coordinator_partition", "producer_id", *_END
     )
     ended = (
         told.filter("waits")
@@ -106,23 +106,11 @@ def offset_events(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
         commit that never took effect has no row, every tombstone has one that removes what is in
         force.
     """
-    own = ended.filter(~pl.col("waits")).with_columns(
-        pl.col("record_offset").alias("position"),
-        pl.col("committed_at").alias("at"),
-        pl.when("is_tombstone").then(pl.lit(REMOVED)).otherwise(pl.lit(COMMITTED)).alias("event"),
-    )
-    by_marker = last_of_transactions(ended.filter(pl.col("outcome") == COMMIT)).with_columns(
-        pl.col("end_offset").alias("position"),
-        pl.col("end_at").alias("at"),
-        pl.lit(COMMITTED).alias("event"),
-    )
-    events = in_order(pl.concat([own, by_marker]))
-    if by_marker.height:
-        events = events.filter(_takes_effect(rules))
+    events = effective_commits(ended, rules).sort(PLACE, "position")
     was = pl.col("event").shift(1) == COMMITTED
-    is_first = pl.col("place") != pl.col("place").shift(1)
+    is_first = pl.col(PLACE) != pl.col(PLACE).shift(1)
     has_removed = (was & ~is_first).fill_null(value=False)
-    goes_on = pl.col("place") == pl.col("place").shift(-1)
+    goes_on = pl.col(PLACE) == pl.col(PLACE).shift(-1)
     return events.with_columns(
         *(
             pl.when(has_removed).then(pl.col(name).shift(1)).alias(f"removed_{name}")
@@ -130,6 +118,37 @@ def offset_events(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
         ),
         pl.when(goes_on).then(pl.col("position").shift(-1)).alias("next_position"),
     ).select(EVENTS.names())
+
+
+def effective_commits(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+    """Return commits that took effect, and tombstones, in any order.
+
+    Args:
+        ended: Of `ended_commits`.
+        rules: Of the release.
+
+    Returns:
+        Its columns with those of `with_places`, `position`, `at` and `event`, as of
+        `offset_events`.
+    """
+    ended = with_places(ended)
+    own = ended.filter(~pl.col("waits")).with_columns(
+        pl.col("record_offset").alias("position"),
+        pl.col("committed_at").alias("at"),
+        pl.when("is_tombstone").then(pl.lit(REMOVED)).otherwise(pl.lit(COMMITTED)).alias("event"),
+    )
+    by_marker = happened_by_marker(ended, COMMIT)
+    if by_marker.is_empty():
+        return own
+    told = pl.concat([own, by_marker.with_columns(pl.lit(COMMITTED).alias("event"))])
+    return told.sort(PLACE, "position").filter(_takes_effect(rules))
+
+
+def happened_by_marker(ended: pl.DataFrame, outcome: str) -> pl.DataFrame:
+    """Return commits of transactions that ended so, with `position` and `at` of the marker."""
+    return last_of_transactions(ended.filter(pl.col("outcome") == outcome)).with_columns(
+        pl.col("end_offset").alias("position"), pl.col("end_at").alias("at")
+    )
 
 
 def last_of_transactions(ended: pl.DataFrame) -> pl.DataFrame:
@@ -182,20 +201,13 @@ def pending_spans(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     )
 
 
-def in_order(events: pl.DataFrame) -> pl.DataFrame:
-    """Sort by `KEY` and `position`, and add `place`: a number for each key."""
-    ordered = events.sort(*KEY, "position")
-    is_another = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in KEY)
-    return ordered.with_columns(is_another.cum_sum().alias("place"))
-
-
 def _takes_effect(rules: ReplayRules) -> pl.Expr:
     """Whether an event changes what is in force: a record may take effect behind a later one.
 
     Of what took effect since the last tombstone the greatest record offset is in force.
     """
     is_tombstone, own = pl.col("is_tombstone"), pl.col("record_offset")
-    is_first = (pl.col("place") != pl.col("place").shift(1)).fill_null(value=True)
+    is_first = (pl.col(PLACE) != pl.col(PLACE).shift(1)).fill_null(value=True)
     begins = is_first | is_tombstone.shift(1, fill_value=True)
     life = begins.cum_sum()
     greatest = pl.when(begins).then(NEVER).otherwise(own.cum_max().over(life).shift(1))

@@ -21,6 +21,12 @@ COMMITTED_WHILE_EMPTY = "committed_while_empty"
 REWOUND_BY_MEMBER = "rewound_by_member"
 LOST_BY_ELECTION = "lost_by_election"
 
+OF_STEPS: Final = (
+    *("topic", "partition", "topic_id", "previous_topic_id", "commit_timestamp"),
+    *("previous_commit_timestamp", "origin"),
+)
+"""What a step back is explained by."""
+
 ELECTION_WITHIN: Final = pl.duration(minutes=1)
 """How long before the commit that is gone back from an unclean election may have been: consumers
 commit the position they had in the lost line before they learn of it."""
@@ -49,8 +55,7 @@ def causes_of_steps_back(
     """Return why offsets went back.
 
     Args:
-        back: `row`, `topic`, `partition`, `topic_id`, `previous_topic_id`, `commit_timestamp`,
-            `previous_commit_timestamp` and `origin`.
+        back: `row` and `OF_STEPS`.
         births: `topic` and `born_at`: when topics of that name were created.
         losses: `topic`, `partition` and `elected_at`: when elections may have cost records.
 

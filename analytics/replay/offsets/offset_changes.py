@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.offsets.commit_rows import KEY
+from analytics.replay.offsets.commit_places import (
+    GROUP,
+    PLACE,
+    TOPIC,
+    in_log_order,
+    numbered,
+    place,
+    with_places,
+)
 from analytics.replay.offsets.effective_commits import (
     ABORT,
     EVENTS,
     REMOVED,
-    in_order,
-    last_of_transactions,
-    offset_events,
+    effective_commits,
+    happened_by_marker,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +37,7 @@ COMMIT, TRANSACTION_COMMIT, TRANSACTION_ABORT, DELETE = (
 )
 _PREVIOUS = ("committed_offset", "record_offset", "commit_ms", "expire_ms", "topic_id")
 _OWN = [name for name in EVENTS if not name.startswith(("removed_", "next_"))]
+_PLACED = [*_OWN, GROUP, TOPIC, PLACE]
 
 
 def offset_changes(
@@ -45,7 +52,7 @@ def offset_changes(
         rules: Of the release.
 
     Returns:
-        In the order of `KEY` and `position` the columns of `EVENTS` but what was removed; `event`
+        In the order of the log by `position` the columns of `EVENTS` but what was removed; `event`
         (commit, transaction_commit, transaction_abort, delete); of the group when the record was
         written `family`, `group_epoch`, `group_from` (offset of the record that tells of it, null
         where none does), `group_members`; `owner` and `owner_epoch` of the partition then;
@@ -61,95 +68,95 @@ def offset_changes(
         .then(pl.lit(TRANSACTION_COMMIT))
         .otherwise(pl.lit(COMMIT))
     )
-    effective = offset_events(ended, rules).with_columns(word.alias("event")).select(_OWN)
-    aborted = last_of_transactions(ended.filter(pl.col("outcome") == ABORT)).with_columns(
-        pl.col("end_offset").alias("position"),
-        pl.col("end_at").alias("at"),
-        pl.lit(TRANSACTION_ABORT).alias("event"),
-    )
-    # What is in order is hardly worth a sort: the numbers of rows bring that order back.
-    ordered = in_order(pl.concat([effective, aborted.select(_OWN)])).with_row_index("row")
-    known = _with_owner(_with_group(ordered.sort("record_offset"), moments), owners)
-    return _with_previous(known.sort("row"), rules)
+    ended = with_places(ended)
+    changes = effective_commits(ended, rules).with_columns(word.alias("event")).select(_PLACED)
+    aborted = happened_by_marker(ended, ABORT)
+    if aborted.height:
+        said = aborted.with_columns(pl.lit(TRANSACTION_ABORT).alias("event"))
+        changes = pl.concat([changes, said.select(_PLACED)])
+    ordered = in_log_order(changes, "position").with_row_index("row")
+    known = _beside(ordered, _groups_told(numbered(moments, GROUP, ordered)), GROUP)
+    known = _beside(known, _owners_told(numbered(owners, TOPIC, ordered)), PLACE)
+    return _with_previous(known.with_columns(pl.col("group_members").fill_null(0)), rules)
 
 
-def _with_group(changes: pl.DataFrame, moments: pl.DataFrame) -> pl.DataFrame:
-    """Add what the group was when the record was written."""
-    ordered = moments.sort(*GROUP_KEY, "position", maintain_order=True).with_row_index("moment")
+def _groups_told(moments: pl.DataFrame) -> pl.DataFrame:
+    """Return what groups were, from `position` to `position`."""
+    ordered = moments.sort("position", maintain_order=True).with_row_index("moment")
     group = pl.col("group").struct
     told = pl.when(pl.col("group").is_not_null()).then("moment")
-    so_far = (
-        ordered.with_columns(
-            told.forward_fill().over(GROUP_KEY).alias("told"),
-            pl.col("joins").cum_sum().over(GROUP_KEY).alias("group_members"),
-        )
-        .with_columns(
-            group.field("family").gather(pl.col("told")),
-            group.field("epoch").gather(pl.col("told")).alias("group_epoch"),
-            group.field("offset").gather(pl.col("told")).alias("group_from"),
-        )
-        .select(
-            *(*GROUP_KEY, "position", "family", "group_epoch", "group_from", "group_members"),
-        )
+    return ordered.with_columns(
+        told.forward_fill().over(GROUP).alias("told"),
+        pl.col("joins").cum_sum().over(GROUP).alias("group_members"),
+    ).select(
+        *(GROUP, "position", "group_members"),
+        group.field("family").gather(pl.col("told")),
+        group.field("epoch").gather(pl.col("told")).alias("group_epoch"),
+        group.field("offset").gather(pl.col("told")).alias("group_from"),
     )
-    return _beside(changes, so_far, GROUP_KEY).with_columns(pl.col("group_members").fill_null(0))
 
 
-def _with_owner(changes: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
-    """Add who had the partition when the record was written."""
+def _owners_told(owners: pl.DataFrame) -> pl.DataFrame:
+    """Return who had partitions, from `position` to `position`."""
     owner = pl.col("owner").struct
     named = owners.select(
-        *KEY,
+        place().alias(PLACE),
         "position",
         owner.field("member_id").alias("owner"),
         owner.field("epoch").alias("owner_epoch"),
     )
     # Where one loses it and another gets it in one record, the one that gets it comes last.
-    ordered = named.sort(*KEY, "position", pl.col("owner").is_not_null(), maintain_order=True)
-    return _beside(changes, ordered, KEY)
+    has_owner = pl.col("owner").is_not_null()
+    told = pl.concat([named.filter(~has_owner), named.filter(has_owner)])
+    return told.sort("position", maintain_order=True)
 
 
-def _beside(changes: pl.DataFrame, told: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
-    """Add what was told of the key last before the record; of one place the last row counts."""
-    last = told.unique([*key, "position"], keep="last", maintain_order=True)
-    return changes.join_asof(
-        last.rename({"position": "told_at"}).sort("told_at"),
+def _beside(changes: pl.DataFrame, told: pl.DataFrame, number: str) -> pl.DataFrame:
+    """Add what was told last before the record was written.
+
+    Args:
+        changes: In any order.
+        told: In the order of `position`; of one position the last row counts.
+        number: What it is told of: `GROUP` or `PLACE`.
+    """
+    rows = in_log_order(
+        changes.select(*{number, PLACE}, "coordinator_partition", "record_offset", "row")
+    )
+    found = rows.join_asof(
+        told,
         left_on="record_offset",
-        right_on="told_at",
-        by=list(key),
+        right_on="position",
+        by=number,
         coalesce=False,
         check_sortedness=False,
-    ).drop("told_at")
+    )
+    return changes.with_columns(found.sort("row").drop(*rows.columns, "position"))
 
 
 def _with_previous(changes: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     """Add what was in force before; leave out aborts of what a tombstone removed."""
-    is_first = pl.col("place").ne_missing(pl.col("place").shift(1))
-    numbered = changes.with_columns(
-        pl.when(is_first).then("row").forward_fill().alias("first"),
-    )
-    is_commit = pl.col("event").is_in([COMMIT, TRANSACTION_COMMIT])
-    last = _within(pl.when(pl.col("event") != TRANSACTION_ABORT).then("row"))
-    removal = _within(pl.when(pl.col("event") == DELETE).then("row"))
-    numbered = numbered.with_columns(last.alias("previous"), removal.alias("removal"))
+    is_abort, is_delete = (pl.col("event") == each for each in (TRANSACTION_ABORT, DELETE))
+    before = _last_before(changes, ~is_abort)
+    is_removal = changes.select(is_delete.gather(before)).to_series()
     # Where a tombstone leaves commits pending, one that lies before it may take effect behind it.
     cleared = pl.col("position") if rules.tombstones_remove_everything else pl.lit(-1)
-    known_since = pl.when(is_commit).then("record_offset").otherwise(cleared)
-    before = numbered.with_columns(
-        *(
-            pl.when(is_commit).then(name).gather(pl.col("previous")).alias(f"previous_{name}")
-            for name in _PREVIOUS
-        ),
-        known_since.gather(pl.col("previous")).alias("known_since"),
+    known_since = pl.when(is_delete).then(cleared).otherwise("record_offset")
+    told = changes.with_columns(
+        pl.col(_PREVIOUS).gather(before.set(is_removal, None)).name.prefix("previous_"),
+        known_since.gather(before).alias("known_since"),
     )
-    if rules.tombstones_remove_everything:
-        removed = pl.col("position").gather(pl.col("removal"))
-        is_gone = (pl.col("event") == TRANSACTION_ABORT) & (pl.col("record_offset") < removed)
-        before = before.filter(~is_gone.fill_null(value=False))
-    return before.drop("place", "row", "first", "previous", "removal")
+    if rules.tombstones_remove_everything and changes.select(is_abort.any()).item():
+        removed = pl.col("position").gather(_last_before(changes, is_delete))
+        is_gone = is_abort & (pl.col("record_offset") < removed)
+        told = told.filter(~is_gone.fill_null(value=False))
+    return told.drop(GROUP, TOPIC, PLACE, "row")
 
 
-def _within(row: pl.Expr) -> pl.Expr:
-    """Return the last of some rows that comes before this one, null where it is of another key."""
-    before = row.forward_fill().shift(1)
-    return pl.when(before >= pl.col("first")).then(before)
+def _last_before(changes: pl.DataFrame, is_meant: pl.Expr) -> pl.Series:
+    """Return the row of the last change of the same key that is meant and comes before, or null."""
+    ordered = changes.select(PLACE, "row", is_meant.alias("is_meant"))
+    ordered = ordered.sort(PLACE, maintain_order=True)
+    key, row = pl.col(PLACE), pl.col("row")
+    before = pl.when("is_meant").then(pl.int_range(pl.len())).forward_fill().shift(1)
+    found = pl.when(key.gather(before) == key).then(row.gather(before))
+    return ordered.select("row", found.alias("before")).sort("row")["before"]

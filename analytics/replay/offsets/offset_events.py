@@ -40,8 +40,8 @@ def events_of_offsets(history: pl.DataFrame) -> pl.DataFrame:
             "offset_rewound": back,
         }
     )
-    told = history.with_columns(event.alias("event"), deleted.alias("is_deleted")).filter(
-        pl.col("event").is_not_null()
+    told = history.filter(deleted | back).with_columns(
+        event.alias("event"), deleted.alias("is_deleted")
     )
     moved = (
         pl.when("is_deleted")

@@ -27,6 +27,7 @@ from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.offset_causes import (
     ADMIN_OR_SIMPLE,
     LOW,
+    OF_STEPS,
     UNKNOWN,
     causes_of_steps_back,
     origin,
@@ -42,6 +43,7 @@ from analytics.replay.offsets.offset_changes import (
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
 
+_RECORD: Final = ("coordinator_partition", "record_offset")
 _DONE_BY_HAND: Final = ("group_deleted", "offsets_deleted")
 
 
@@ -193,32 +195,29 @@ def _no_loss_since(coverage: Coverage, offset: pl.Expr) -> pl.Expr:
 
 def _with_cause(told: pl.DataFrame, removals: pl.DataFrame, topics: OfTopics) -> pl.DataFrame:
     """Add `origin`, `cause` and `confidence`."""
-    deleted = pl.col("event") == DELETE
-    removed = removals.select("coordinator_partition", "record_offset", "cause", "confidence")
-    judged = told.join(
-        removed, on=["coordinator_partition", "record_offset"], how="left", maintain_order="left"
-    )
-    by_hand = pl.col("cause").is_in(_DONE_BY_HAND).fill_null(value=False)
-    is_certain = pl.col("is_group_known") & ~pl.col("may_be_aborted")
+    deleted, may_be_aborted = pl.col("event") == DELETE, pl.col("may_be_aborted")
     by = (
-        pl.when(deleted & by_hand)
-        .then(pl.lit(ADMIN_OR_SIMPLE))
-        .when(deleted | pl.col("may_be_aborted"))
+        pl.when(deleted | may_be_aborted)
         .then(pl.lit(UNKNOWN))
-        .otherwise(origin(is_certain=is_certain))
+        .otherwise(origin(is_certain=pl.col("is_group_known")))
     )
-    judged = judged.with_columns(by.alias("origin")).with_row_index("row")
-    back = causes_of_steps_back(
-        judged.filter(~deleted & (pl.col("advance") < 0)), topics.births, topics.losses
+    judged = told.with_columns(by.alias("origin")).with_row_index("row")
+    back = judged.select("row", "advance", *OF_STEPS).filter(pl.col("advance") < 0)
+    removed = judged.select("row", *_RECORD, "event").filter(deleted).join(removals, on=_RECORD)
+    causes = pl.concat(
+        [
+            removed.select("row", "cause", "confidence"),
+            causes_of_steps_back(back, topics.births, topics.losses),
+        ]
     )
-    judged = judged.join(back, on="row", how="left", suffix="_back", maintain_order="left")
+    found = judged.select("row").join(causes, on="row", how="left", maintain_order="left")
+    judged = judged.with_columns(found.drop("row"))
+    by_hand = deleted & pl.col("cause").is_in(_DONE_BY_HAND)
     unknown = ~pl.col("complete") & (pl.col("event") != TRANSACTION_ABORT)
     return judged.with_columns(
-        pl.when(unknown)
-        .then(pl.lit(otherwise))
-        .when(deleted)
-        .then(name)
-        .otherwise(f"{name}_back")
-        .alias(name)
-        for name, otherwise in (("cause", UNKNOWN), ("confidence", LOW))
+        pl.when(by_hand).then(pl.lit(ADMIN_OR_SIMPLE)).otherwise("origin").alias("origin"),
+        *(
+            pl.when(unknown).then(pl.lit(otherwise)).otherwise(name).alias(name)
+            for name, otherwise in (("cause", UNKNOWN), ("confidence", LOW))
+        ),
     )

@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.replay.contract_frame import contract_frame, contract_schema
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.archived_commits import removed_for_now, with_range
 from analytics.replay.log.as_of import Decoded
@@ -23,7 +23,8 @@ from analytics.replay.log.meanings import instant, present, uuid
 from analytics.replay.log.record_position import NEVER
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.log.transaction_owners import transaction_owners, with_owner
-from analytics.replay.offsets.commit_rows import KEY, commit_rows, marker_rows
+from analytics.replay.offsets.commit_places import PLACE, in_log_order, placed_commits
+from analytics.replay.offsets.commit_rows import KEY, marker_rows
 from analytics.replay.offsets.effective_commits import (
     COMMIT,
     ended_commits,
@@ -33,7 +34,9 @@ from analytics.replay.offsets.effective_commits import (
 from analytics.replay.offsets.outlived_removals import TRANSACTION, with_outlived_removal
 
 _TABLE: Final = "offset_commit"
-_NARROW: Final = (*KEY, "record_offset", "is_tombstone", "producer_id", "is_transactional")
+_NARROW: Final = (
+    *("row", *KEY, PLACE, "record_offset", "is_tombstone", "producer_id", "is_transactional"),
+)
 _SAID: Final = (
     *("partition", "key", "value", "offset", "leader_epoch", "is_tombstone"),
     *("is_transactional", "producer_id", "producer_epoch"),
@@ -49,8 +52,9 @@ def committed_offsets(
     coverage: Coverage = WHOLE,
     pending: pl.DataFrame | None = None,
     epochs: pl.DataFrame | None = None,
+    commits: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return the table `committed_offsets`.
+    """Return the table `committed_offsets`, in the order of `PLACE`.
 
     Args:
         decoded: The decoded tables.
@@ -59,8 +63,9 @@ def committed_offsets(
         coverage: What the dump holds.
         pending: The table `pending_offsets`, of the same.
         epochs: Of `last_epochs`, of whole partitions; None where `decoded` has them.
+        commits: Of `placed_commits`; None where they are of `decoded` alone.
     """
-    commits = _commits(decoded)
+    commits = _commits(decoded, commits)
     latest = _in_force(commits, decoded, rules)
     if coverage.undecided and not rules.tombstones_remove_everything:
         latest = pl.concat([latest, removed_for_now(commits, coverage)], how="diagonal")
@@ -79,6 +84,7 @@ def pending_offsets(
     coverage: Coverage = WHOLE,
     owners: pl.DataFrame | None = None,
     epochs: pl.DataFrame | None = None,
+    commits: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the table `pending_offsets`; arguments as of `committed_offsets`.
 
@@ -89,9 +95,12 @@ def pending_offsets(
         coverage: What the dump holds.
         owners: Of `transaction_owners`; None where `decoded` has the transaction log.
         epochs: Last leader epochs.
+        commits: The rows.
     """
-    commits = _commits(decoded)
+    commits = _commits(decoded, commits)
     entries = _entries(commits, decoded, rules).filter(pl.col("end_offset").is_null())
+    if entries.is_empty():
+        return pl.DataFrame(schema=contract_schema("pending_offsets"))
     if rules.tombstones_remove_everything:
         entries = _outliving_tombstones(entries, commits, rules, _OFFSET)
     found = _meaning(decoded, _of_groups_there(entries, gone), rules)
@@ -109,16 +118,13 @@ def _of_groups_there(entries: pl.DataFrame, gone: pl.DataFrame | None) -> pl.Dat
     return entries if gone is None else entries.join(gone, on=GROUP_KEY, how="anti")
 
 
-def _commits(decoded: Decoded) -> pl.DataFrame:
+def _commits(decoded: Decoded, commits: pl.DataFrame | None) -> pl.DataFrame:
     """Return `_NARROW` of all commits and tombstones, and the `row` that each is."""
-    return commit_rows(decoded[_TABLE], _NARROW).with_row_index("row")
+    return (placed_commits(decoded[_TABLE]) if commits is None else commits).select(_NARROW)
 
 
 def _in_force(commits: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> pl.DataFrame:
-    """Return the `row` of commits in force with their `KEY`, which no two have.
-
-    All in one aggregation of all commits, which is what a replay of offsets costs.
-    """
+    """Return the `row` of commits in force with their `KEY`, which no two have."""
     by_itself = commits.filter(~_is_pending(rules))
     by_marker = _entries(commits, decoded, rules).filter(pl.col("outcome") == COMMIT)
     is_value = ~pl.col("is_tombstone")
@@ -132,11 +138,12 @@ def _in_force(commits: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> pl
 
 
 def _last(*commits: pl.DataFrame) -> pl.DataFrame:
-    """Return of each `KEY` the last of several records: those columns that the first frame has."""
-    rows = pl.concat(each.select(commits[0].columns) for each in commits)
-    place = pl.int_range(pl.len(), dtype=pl.UInt32).alias("place")
-    last = pl.col("place").get(_OFFSET.arg_max())
-    return rows[rows.select(*KEY, "record_offset", place).group_by(KEY).agg(last)["place"]]
+    """Return the last record of each `KEY` with `_NARROW`, in the order of `PLACE`."""
+    there = [each.select(_NARROW) for each in commits if each.height] or [commits[0]]
+    rows = in_log_order(pl.concat(there))
+    key = pl.col(PLACE)
+    ordered = rows.select(PLACE).with_row_index("nth").sort(PLACE, maintain_order=True)
+    return rows[ordered.filter((key != key.shift(-1)).fill_null(value=True))["nth"]]
 
 
 def _entries(commits: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> pl.DataFrame:
@@ -145,7 +152,7 @@ def _entries(commits: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> pl.
     A tombstone in a transaction takes out what is pending in it.
 
     Returns:
-        `_NARROW`, `row`, `end_offset` and `outcome`.
+        `_NARROW`, `end_offset` and `outcome`.
     """
     pending = commits.filter(_is_pending(rules))
     waiting = pending.with_columns(removes="is_tombstone", is_tombstone=pl.lit(value=False))
@@ -188,7 +195,7 @@ def _may_have_ended(coverage: Coverage) -> pl.Expr:
 
 def _with_unsettled(offsets: pl.DataFrame, pending: pl.DataFrame | None) -> pl.DataFrame:
     """Add `unsettled`: the later commit that has replaced this one if its transaction committed."""
-    if pending is None:
+    if pending is None or pending.is_empty():
         return offsets.with_columns(unsettled=pl.lit(None, pl.String))
     may_count = (
         pending.filter(~pl.col("complete"))

@@ -67,11 +67,13 @@ def with_outlived_removal(
         coverage: Whose answer is asked for.
         epochs: Of `last_epochs`, of whole partitions; None where `decoded` has them.
     """
-    if rules.tombstones_remove_everything or not coverage.is_of_running:
+    in_transactions = rows.filter(pl.col("via") == TRANSACTION)
+    depends = not rules.tombstones_remove_everything and coverage.is_of_running
+    if not depends or in_transactions.is_empty():
         return rows.with_columns(outlived=pl.lit(None, pl.String))
     if epochs is None:
         epochs = last_epochs(decoded, rules)
-    removed = _last_removals(decoded, rows.filter(pl.col("via") == TRANSACTION))
+    removed = _last_removals(decoded, in_transactions)
     told = rows.join(removed, on=KEY, how="left").join(epochs, on=HOME, how="left")
     is_open = (
         (pl.col("via") == TRANSACTION)
@@ -85,7 +87,6 @@ def with_outlived_removal(
 def _last_removals(decoded: Decoded, of: pl.DataFrame) -> pl.DataFrame:
     """Return `KEY`, `removed_at` and `removal_epoch` of the last tombstone outside transactions."""
     commits = decoded["offset_commit"]
-    commits = commits.clear() if of.is_empty() else commits
     plain = ~pl.col("is_transactional").fill_null(value=False)
     return (
         commit_rows(commits.filter(pl.col("is_tombstone") & plain))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.groups.group_records import GROUP_KEY
+from analytics.replay.groups.group_records import GROUP_KEY, KINDS
 from analytics.replay.offsets.effective_commits import EVENTS, offset_events, pending_spans
 from analytics.replay.removals.removal_causes import (
     DEFAULT_RETENTION_MS,
@@ -78,12 +78,23 @@ def removed_and_times(
             there are.
     """
     events = offset_events(ended, rules)
-    spans = group_spans(decoded)
+    records = _records_of(decoded, ended.filter("is_tombstone")["group_id"].unique())
+    spans = group_spans(records)
     gone = removed_of_groups(
-        events, pending_spans(ended, rules), spans, protection_spans(decoded, spans)
+        events, pending_spans(ended, rules), spans, protection_spans(records, spans)
     )
     partitions = timeless_partitions(gone) if timeless is None else sorted(timeless)
     return gone.select(REMOVED.names()), said_times(events, partitions)
+
+
+def _records_of(decoded: Mapping[str, pl.DataFrame], names: pl.Series) -> dict[str, pl.DataFrame]:
+    """Return the records of groups of some names, by table."""
+    found = {}
+    for table, kind in KINDS.items():
+        rows = decoded[table]
+        name = pl.col("key").struct.field(kind.group_field)
+        found[table] = rows.filter(name.is_in(names.implode())) if rows.height else rows
+    return found
 
 
 def causes_in_history(

@@ -206,9 +206,10 @@ def _with_offsets_left(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame
     )
     key = list(GROUP_KEY)
     counted = (
-        events.join(gone.select(key).unique(), on=key, how="semi")
+        events.select(*key, "position", "topic", "partition", "event", change.alias("change"))
+        .join(gone.select(key).unique(), on=key, how="semi")
         .sort("position", "topic", "partition")
-        .select(*key, "position", "event", change.cum_sum().over(key).alias("in_force"))
+        .select(*key, "position", "event", pl.col("change").cum_sum().over(key).alias("in_force"))
         .filter(pl.col("event") == REMOVED)
     )
     left = (

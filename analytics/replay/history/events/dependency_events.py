@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from analytics.replay.history.events.event_frames import (
+    EVENTS,
     METADATA,
     OFFSETS,
     event_rows,
@@ -23,11 +25,32 @@ _PLACE = ("since", "metadata_offset", "position")
 _HOME = "coordinator_partition"
 
 
+@dataclass(frozen=True)
+class Befell:
+    """What the metadata log tells of what groups depend on.
+
+    Attributes:
+        changes: Of `topic_changes`.
+        settings: Of `told_of_settings`.
+    """
+
+    changes: pl.DataFrame
+    settings: pl.DataFrame
+
+    @property
+    def is_told(self) -> pl.Expr:
+        """Whether it tells of the `topic` of a row, or of its `group_id`."""
+        named = self.settings["resource"]
+        topics = pl.concat([self.changes["topic"], named]).unique()
+        of_topic = pl.col("topic").is_in(topics.implode())
+        return of_topic.fill_null(value=False) | pl.col("group_id").is_in(named.unique().implode())
+
+
 def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.DataFrame:
     """Return coordinator_changed.
 
     Args:
-        seen: `GROUP_KEY` and `seen_at`: from which offset on there is something of the group.
+        seen: `GROUP_KEY` and `seen_at`: offsets at which there is something of the group.
         coordinators: Of `coordinator_epochs`.
     """
     led = (
@@ -38,7 +61,10 @@ def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.Dat
         .rename({"partition": _HOME, "from_offset": "record_offset", "from_timestamp": "at"})
         .unnest("place")
     )
-    groups = seen.group_by(_HOME, "group_id").agg(pl.col("seen_at").min())
+    if led.is_empty():
+        return EVENTS.to_frame()
+    of_homes = seen.filter(pl.col(_HOME).is_in(led[_HOME].unique().implode()))
+    groups = of_homes.group_by(_HOME, "group_id").agg(pl.col("seen_at").min())
     rows = groups.join(led, on=_HOME).filter(pl.col("record_offset") > pl.col("seen_at"))
     detail = words(
         with_word("broker ", pl.col("leader")),

@@ -1,0 +1,93 @@
+"""The keys of commits as numbers: what follows them key by key does not look at names.
+
+Names are looked at once for all rows in a row that have them: a group commits what it has read of
+several partitions at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from analytics.replay.offsets.commit_rows import commit_rows
+
+GROUP, TOPIC, PLACE = "group_number", "topic_number", "place"
+"""Numbers of a group, of a topic of a group, and of a `KEY`, each in the order of names."""
+_NAMES: Final = ("group_id", "coordinator_partition", "topic")
+_NAMES_OF: Final = {GROUP: _NAMES[:2], TOPIC: _NAMES}
+_PARTITIONS: Final = 2**32
+"""More than there are numbers of partitions."""
+
+
+def placed_commits(decoded: pl.DataFrame) -> pl.DataFrame:
+    """Return `COMMITS` of the decoded table `offset_commit`, in the order of the log.
+
+    Returns:
+        Also what `with_places` adds, and `row`: the number of the row in the table.
+    """
+    return in_log_order(with_places(commit_rows(decoded).with_row_index("row")))
+
+
+def with_places(commits: pl.DataFrame) -> pl.DataFrame:
+    """Add `GROUP`, `TOPIC` and `PLACE`.
+
+    Args:
+        commits: Have `KEY`; where they have these numbers, too, they stay as they are.
+    """
+    if PLACE in commits.columns:
+        return commits
+    names = _runs(commits, _NAMES)[0].unique().sort(_NAMES).with_row_index(TOPIC)
+    numbers = names.with_columns(pl.struct(_NAMES_OF[GROUP]).rle_id().alias(GROUP))
+    return _with_numbers(commits, numbers).with_columns(place().alias(PLACE))
+
+
+def place() -> pl.Expr:
+    """Return `PLACE` of rows that have `TOPIC` and `partition`."""
+    return pl.col(TOPIC).cast(pl.Int64) * _PARTITIONS + pl.col("partition")
+
+
+def numbered(rows: pl.DataFrame, number: str, commits: pl.DataFrame) -> pl.DataFrame:
+    """Keep rows of what commits are of, and number it as they do.
+
+    Args:
+        rows: Have the names.
+        number: `GROUP` or `TOPIC`.
+        commits: Of `with_places`.
+    """
+    is_another = pl.col(number).ne_missing(pl.col(number).shift(1))
+    told = commits.select(*_NAMES_OF[number], number).filter(is_another).unique(number)
+    return _with_numbers(rows, told).drop_nulls(number)
+
+
+def in_log_order(rows: pl.DataFrame, by: str = "record_offset") -> pl.DataFrame:
+    """Sort rows by the coordinator's partition, an offset of it and `PLACE`.
+
+    What is in order is left as it is: records are decoded in that order.
+    """
+    order = ("coordinator_partition", by, PLACE)
+    return rows if _is_sorted(rows, order) else rows.sort(order)
+
+
+def _is_sorted(rows: pl.DataFrame, names: Sequence[str]) -> bool:
+    is_next = pl.lit(value=True)
+    for name in reversed(names):
+        one, next_ = pl.col(name), pl.col(name).shift(-1)
+        is_next = (one < next_) | ((one == next_) & is_next)
+    found: bool = rows.select(is_next.all()).item()
+    return found
+
+
+def _with_numbers(rows: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+    """Add what `numbers` says of the names that it has, null where it has them not."""
+    names = [each for each in _NAMES if each in numbers.columns]
+    runs, run = _runs(rows, names)
+    found = runs.join(numbers, on=names, how="left", nulls_equal=True, maintain_order="left")
+    return rows.with_columns(found.drop(names)[run])
+
+
+def _runs(rows: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, pl.Series]:
+    """Return the names of each run of rows that have the same, and the run of each row."""
+    run = rows.select(pl.struct(names).rle_id()).to_series()
+    return rows.select(names).filter(run.ne_missing(run.shift(1))), run
