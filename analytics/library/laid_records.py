@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from analytics.tables.buckets import Bucket
 
 TASK_BYTES: Final = 8 << 20
+_ROW: Final = "row"
+_PLACE: Final = ("topic", "partition", "offset", "timestamp", "key")
+"""What tells whether a record counts, and its bucket."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,11 @@ class Laying:
             bucket = _bucket_of(each.table, topic, self.buckets)
             with BucketFiles(self.place, each.table, f"{number}-{index}") as files:
                 for rows in self.cut.reader.batches(each):
-                    frame = polars_rows(rows).filter(pl.col("topic") == topic)
-                    files.add(self.cut.kept(each.table, frame), bucket)
+                    placed = polars_rows(rows.select(_PLACE)).with_row_index(_ROW)
+                    kept = self.cut.kept(each.table, placed.filter(pl.col("topic") == topic))
+                    is_whole = kept.height == rows.num_rows
+                    counting = rows if is_whole else rows.take(kept[_ROW].to_arrow())
+                    files.add_rows(counting, kept.select(bucket).to_series().to_numpy())
 
 
 def laying(cut: Cut, buckets: Sequence[Bucket], place: str) -> Laying:

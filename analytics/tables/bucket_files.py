@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Final
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 from pyarrow import fs, ipc
 
 from analytics.workspace import open_location
 
-_BUCKET: Final = "_bucket"
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class BucketFiles(ExitStack):
@@ -27,12 +30,18 @@ class BucketFiles(ExitStack):
 
     def add(self, rows: pl.DataFrame, bucket: pl.Expr) -> None:
         """Lay rows out; `bucket` is the number of each one's bucket."""
-        told = rows.with_columns(bucket.alias(_BUCKET))
-        for (number,), part in told.partition_by(_BUCKET, as_dict=True, include_key=False).items():
-            self._write(number, part)
+        numbers = rows.select(bucket).to_series().to_numpy()
+        self.add_rows(rows.to_arrow(compat_level=pl.CompatLevel.oldest()), numbers)
 
-    def _write(self, bucket: int, part: pl.DataFrame) -> None:
-        rows = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+    def add_rows(self, rows: pa.Table, numbers: NDArray[np.integer[Any]]) -> None:
+        """Lay rows of Arrow out, each into the bucket of its number."""
+        order = np.argsort(numbers, kind="stable")
+        ordered = rows.combine_chunks().take(pa.array(order))
+        found, starts, counts = np.unique(numbers[order], return_index=True, return_counts=True)
+        for bucket, start, count in zip(found, starts, counts, strict=True):
+            self._write(int(bucket), ordered.slice(int(start), int(count)))
+
+    def _write(self, bucket: int, rows: pa.Table) -> None:
         if bucket not in self._open:
             folder, name = self._path
             filesystem, root = open_location(folder % bucket)
