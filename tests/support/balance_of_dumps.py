@@ -20,7 +20,7 @@ from analytics.evaluate.balance.evaluated import evaluated
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
 from analytics.library.evaluations.held_in_epochs import numbered
 from analytics.replay.contract_frame import contract_frame
-from analytics.replay.history.groups.group_history import intervals_of
+from analytics.replay.history.groups.held_items import held_items
 from schemas.evaluation_rules import balance_rules
 from tests.support.contract_rows import rows_of
 from tests.support.replayed_dumps import replayed_dump
@@ -62,8 +62,7 @@ def replayed(log_dirs: Sequence[Path], release: str) -> ReplayedDump:
     """Replay log directories of one broker."""
     made = replayed_dump(log_dirs, release, _MADE)
     tables = {name: contract_frame(made[name], name) for name in (*_STATE, *_COMMITTED)}
-    owned = intervals_of(made["records_in_time"], made["topic_names"], made["rules"])
-    tables["held"] = numbered(owned)
+    tables["held"] = numbered(held_items(made["group_steps"], made["topic_names"]))
     tables["commits"] = rows_of("offset_history")
     records = made["cut"]
     named = pl.coalesce("topic", "topic_id").alias("topic")

@@ -15,8 +15,9 @@ from analytics.library.replayed.whole_groups import frame_of
 from analytics.replay.dump.coverage import log_starts
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.group_records import CLASSIC, KINDS
-from analytics.replay.history.groups.group_history import intervals_of
+from analytics.replay.history.groups.group_history import group_steps
 from analytics.replay.history.groups.group_records_in_time import group_records_in_time
+from analytics.replay.history.groups.held_items import Held, held_items
 from analytics.replay.history.topic_names import named_topics, topic_names
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.rules import replay_rules
@@ -66,8 +67,8 @@ class HeldInEpochs:
 
     def of(self, decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         """Return what `cases_of_history` takes as `held`, of groups with these records."""
-        log = coordinator_log(decoded)
-        return numbered(intervals_of(group_records_in_time(log, decoded), self._names, self._rules))
+        rows = group_records_in_time(coordinator_log(decoded), decoded)
+        return numbered(held_items(group_steps(rows, self._rules), self._names))
 
     def _records(self, name: str) -> Iterator[pl.DataFrame]:
         yield self._reader.empty(name)
@@ -89,15 +90,22 @@ class HeldInEpochs:
             yield self._cut.kept(_COMMITS, rows.filter(is_theirs))
 
 
-def numbered(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return what `assignment_intervals` of replay makes, as `cases_of_history` takes it."""
-    at, until = pl.col("at").struct, pl.col("until").struct
-    number = until.field("epoch_no")
-    last = pl.when(until.field("is_closing")).then(number).otherwise(number - 1)
-    return runs.filter(pl.col("until").is_null() | number.is_not_null()).select(
+def numbered(held: Held) -> pl.DataFrame:
+    """Return what members held in replay, as `cases_of_history` takes it."""
+    runs, epoch_no = held.runs, pl.col("epoch_no")
+    ended = pl.DataFrame(held.told(runs["ended_in"], "epoch_no"))
+    last = ended.select(
+        pl.when(runs["is_closing"]).then(epoch_no).otherwise(epoch_no - 1).alias("last_epoch_no")
+    )
+    told = runs.with_columns(
+        *held.told(runs["at"], "coordinator_partition", "group_id", "life", "epoch_no"),
+        *held.named(runs, "member_id", "role", "subtopology_id", "topic", "topic_id"),
+        held.about(runs).struct.field("group_instance_id"),
+        *last,
+    )
+    return told.filter(runs["until"].is_null() | ended["epoch_no"].is_not_null()).select(
         *("coordinator_partition", "group_id", "life", "member_id", "kind", "role"),
-        *("subtopology_id", "topic", "topic_id", "partition"),
-        pl.col("about").struct.field("group_instance_id"),
-        at.field("epoch_no").fill_null(0).alias("first_epoch_no"),
-        pl.when(pl.col("until").is_not_null()).then(last).alias("last_epoch_no"),
+        *("subtopology_id", "topic", "topic_id", "partition", "group_instance_id"),
+        epoch_no.fill_null(0).alias("first_epoch_no"),
+        "last_epoch_no",
     )

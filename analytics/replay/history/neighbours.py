@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROW, FIRST, LAST = "row", "first_row", "last_row"
+LIFE, EPOCH = "life_number", "epoch_number"
+"""What numbers the lives, and the epochs of lives, of all groups together."""
 
 
 def in_order(

@@ -29,7 +29,7 @@ from analytics.replay.history.events.dependency_events import (
     topic_events,
 )
 from analytics.replay.history.events.share_events import share_events
-from analytics.replay.history.groups.group_history import faults_of, group_history
+from analytics.replay.history.groups.group_history import faults_of, group_history, group_steps
 from analytics.replay.history.groups.group_records_in_time import group_records_in_time
 from analytics.replay.history.share_partition_epochs import share_partition_epochs
 from analytics.replay.history.topic_names import named_topics, topic_names
@@ -160,7 +160,7 @@ def _of_groups(name: str) -> TableStep:
 
 
 _EVENTS: Final = "group_events"
-_OF_RECORDS: Final = ("records_in_time", "topic_names", "rules", "coverage")
+_OF_RECORDS: Final = ("group_steps", "records_in_time", "topic_names", "rules", "coverage")
 
 HISTORY = (
     COORDINATOR_LOG,
@@ -168,12 +168,13 @@ HISTORY = (
     TableStep("topic_names", topic_names, ("named_topics",), once=True),
     TableStep("elections", elections, ("metadata", "topics"), once=True),
     TableStep("records_in_time", group_records_in_time, ("coordinator_log", "cut")),
+    TableStep("group_steps", group_steps, ("records_in_time", "rules")),
     TableStep("of_groups", group_history, _OF_RECORDS),
     _of_groups("group_epochs"),
     _of_groups("membership_changes"),
     _of_groups("assignment_history"),
     TableStep("events_of_groups", itemgetter("events"), ("of_groups",), part_of=_EVENTS),
-    TableStep("load_faults", faults_of, ("records_in_time", "cut", "rules")),
+    TableStep("load_faults", faults_of, ("group_steps", "records_in_time", "cut", "rules")),
     COMMITS,
     TableStep("ended", _ended, ("commits", "cut", "rules")),
     TableStep("removed", _removed, ("cut", "rules", "timeless")),

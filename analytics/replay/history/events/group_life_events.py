@@ -14,7 +14,7 @@ from analytics.replay.history.groups.membership_changes import (
     RESTARTED,
     SUBSCRIPTION_CHANGED,
 )
-from analytics.replay.history.neighbours import LAST, ROW, at, last_before
+from analytics.replay.history.neighbours import LAST, LIFE, ROW, at, last_before
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import born_from, lost_until
 
@@ -27,6 +27,11 @@ OF_CHANGE = {
     ASSIGNMENT_CHANGED: "assignment",
 }
 _FEW = 12
+_OF_STEP = (
+    *(ROW, LAST, LIFE, *GROUP_KEY),
+    *("offset", "timestamp", "position", "batch", "is_tombstone", "family", "role", "epoch"),
+    *("starts", "is_epoch", "takes_over"),
+)
 _OF_EPOCH = (
     "member_count",
     "members_joined",
@@ -48,7 +53,7 @@ def group_life_events(
 
     Args:
         steps: Of `group_incarnations`.
-        epochs: The table `group_epochs`.
+        epochs: Of `group_epochs`.
         coverage: What the dump holds.
     """
     gone = pl.col("is_tombstone")
@@ -56,7 +61,7 @@ def group_life_events(
     assigned = (pl.col("role") == ASSIGNMENT_EPOCH) & ~gone
     following = pl.when(pl.col(ROW) < pl.col(LAST))
     told = (
-        steps.with_columns(last_before(pl.col("ends")).alias("ended"))
+        steps.select(*_OF_STEP, last_before(pl.col("ends")).alias("ended"))
         .with_columns(
             at("ended", "batch").alias("ended_batch"),
             at("ended", "family").alias("ended_family"),
@@ -69,19 +74,13 @@ def group_life_events(
         .filter(pl.col("starts") | pl.col("is_epoch") | pl.col("removal") | pl.col("assigned"))
     )
     facts = epochs.select(
-        *GROUP_KEY,
-        pl.col("from_offset").alias("offset"),
-        pl.col("epoch").alias("epoch_told"),
-        *_OF_EPOCH,
+        pl.col("began").alias(ROW), pl.col("epoch").alias("epoch_told"), *_OF_EPOCH
     )
-    lives = (
-        epochs.sort("from_offset")
-        .group_by(*GROUP_KEY, "life")
-        .agg(pl.col("missing_is_compacted").first().alias("begins_unseen"))
-    )
+    begins = pl.col("missing_is_compacted").alias("begins_unseen")
+    lives = epochs.select(LIFE, begins).unique(LIFE, keep="first", maintain_order=True)
     rows = (
-        told.join(facts, on=(*GROUP_KEY, "offset"), how="left")
-        .join(lives, on=(*GROUP_KEY, "life"), how="left")
+        told.join(facts, on=ROW, how="left")
+        .join(lives, on=LIFE, how="left")
         .with_columns(_is_birth(coverage).alias("is_birth"))
         .unnest("position")
         .rename({"offset": "record_offset", "timestamp": "at"})

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from analytics.replay.contract_frame import contract_frame
-from analytics.replay.groups.group_records import CURRENT, TARGET
+from analytics.replay.groups.group_records import CURRENT, GROUP_KEY, TARGET
 from analytics.replay.groups.item_kinds import PENDING
+from analytics.replay.history.groups.held_items import ITEM
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import uncompacted_from
+
+if TYPE_CHECKING:
+    from analytics.replay.history.groups.held_items import Held
 
 ASSIGNED = (CURRENT, TARGET, PENDING)
 
 
-def assignment_history(intervals: pl.DataFrame, coverage: Coverage = WHOLE) -> pl.DataFrame:
+def assignment_history(held: Held, coverage: Coverage = WHOLE) -> pl.DataFrame:
     """Return the table `assignment_history`.
 
     At epoch N a member owned what is from an epoch up to N and to none or a later one. What ended
     together with a life of its group was owned through the last epoch of that life.
 
     Args:
-        intervals: Of `assignment_intervals`.
+        held: Of `held_items`.
         coverage: What the dump holds.
     """
-    at, until = pl.col("at").struct, pl.col("until").struct
-    from_epoch = pl.coalesce(at.field("epoch_at"), "epoch", at.field("epoch_by"), 0)
-    told = pl.coalesce(until.field("epoch_at"), until.field("epoch_by"), from_epoch)
-    to_epoch = pl.when(until.field("is_closing")).then(told + 1).otherwise(told)
-    owned = intervals.filter(pl.col("kind").is_in(ASSIGNED))
-    rows = owned.unnest("about").with_columns(
+    owned = held.runs.filter(pl.col("kind").is_in(ASSIGNED))
+    rows = owned.with_columns(
+        *held.named(owned, *ITEM[2:-1], "member_id"),
+        held.about(owned),
+        *held.told(owned["at"], *GROUP_KEY, "life", "family", "epoch", "epoch_at", "epoch_by"),
+        *_named("from", held.told(owned["at"], "offset", "timestamp")),
+        *_named("to", held.told(owned["until"], "offset", "timestamp")),
+        *_named("last", held.told(owned["ended_in"], "epoch_at", "epoch_by")),
+    )
+    from_epoch = pl.coalesce("epoch_at", "epoch", "epoch_by", 0)
+    last = pl.coalesce("last_epoch_at", "last_epoch_by", from_epoch)
+    to_epoch = pl.when("is_closing").then(last + 1).otherwise(last)
+    told = rows.unnest("about").with_columns(
         pl.col("family").alias("group_type"),
         from_epoch.alias("from_epoch"),
         pl.when(pl.col("until").is_not_null()).then(to_epoch).alias("to_epoch"),
-        at.field("offset").alias("from_offset"),
-        until.field("offset").alias("to_offset"),
-        at.field("timestamp").alias("from_timestamp"),
-        until.field("timestamp").alias("to_timestamp"),
-        pl.coalesce("epoch", at.field("epoch_at")).alias("member_epoch"),
-        (at.field("offset") < uncompacted_from(coverage)).alias("from_is_bound"),
+        pl.coalesce("epoch", "epoch_at").alias("member_epoch"),
+        (pl.col("from_offset") < uncompacted_from(coverage)).alias("from_is_bound"),
     )
-    return contract_frame(rows, "assignment_history")
+    return contract_frame(told, "assignment_history")
+
+
+def _named(word: str, columns: list[pl.Series]) -> list[pl.Series]:
+    return [column.alias(f"{word}_{column.name}") for column in columns]

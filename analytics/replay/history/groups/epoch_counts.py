@@ -5,90 +5,89 @@ All are net changes: a member or a partition that came and went within one epoch
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 import polars as pl
 
-from analytics.replay.groups.group_records import (
-    CLASSIC,
-    CURRENT,
-    GROUP_KEY,
-    MEMBER,
-    STREAMS,
-    TARGET,
-)
+from analytics.replay.groups.group_records import CLASSIC, CURRENT, MEMBER, STREAMS, TARGET
 from analytics.replay.groups.item_kinds import PRESENCE
-from analytics.replay.history.groups.assignment_intervals import ITEM
+from analytics.replay.history.groups.codes import combined, grouped
+from analytics.replay.history.neighbours import EPOCH
 
-EPOCH_KEY = (*GROUP_KEY, "life", "epoch_no")
-COUNTS = ("joined", "left", "gained", "given_up", "moved", "ready")
+if TYPE_CHECKING:
+    from analytics.replay.groups.coded_log import Numbers
+    from analytics.replay.history.groups.held_items import Held
+
 _SETTLED_PARTITIONS, _SETTLED_TASKS = 0, 1  # STABLE, as stored
-_READY = "ready"
-_THING = tuple(name for name in ITEM if name not in {"member_id", "kind"})
 
 
-def epoch_counts(steps: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+def epoch_counts(held: Held, epochs: int) -> dict[str, pl.Series]:
     """Return what changed in each epoch.
 
     Args:
-        steps: Of `group_incarnations`.
-        intervals: Of `assignment_intervals`.
+        held: Of `held_items`.
+        epochs: How many there are.
 
     Returns:
-        `EPOCH_KEY`; `joined` and `left` members; `gained` and `given_up`: pairs of a member and a
-        partition or task; `moved`: of those gained, how many another member gave up; `ready`:
-        members that reached the epoch and have nothing left to do (all int).
+        By epoch, in order: `joined` and `left` members; `gained` and `given_up`: pairs of a member
+        and a partition or task; `moved`: of those gained, how many another member gave up; `ready`:
+        members that reached the epoch and have nothing left to do.
     """
-    facts = pl.concat([_comings_and_goings(intervals), _states(steps)], how="diagonal")
-    of_thing = (*EPOCH_KEY, "what", *_THING)
-    net = facts.group_by(*of_thing, "member_id").agg(
-        pl.col("delta").sum().alias("net"),
-        pl.col("is_ready").sort_by("offset").last().fill_null(value=False),
-    )
-    things = net.group_by(of_thing).agg(
-        (pl.col("net") > 0).sum().alias("came"),
-        (pl.col("net") < 0).sum().alias("went"),
-        pl.col("is_ready").sum().alias("are_ready"),
-    )
-    came, went = pl.col("came"), pl.col("went")
-    is_member, is_item = pl.col("what") == PRESENCE, pl.col("what") == TARGET
+    kind, (family,) = pl.col("kind"), held.told(held.runs["at"], "family")
+    of_item = (kind == TARGET) | ((kind == CURRENT) & (family == CLASSIC))
+    joined, left, _ = _changes(held, held.runs.filter(kind == PRESENCE), epochs)
+    gained, given_up, moved = _changes(held, held.runs.filter(of_item), epochs)
+    ready = np.bincount(_ready(held.steps), minlength=epochs)
+    counts = {
+        "joined": joined,
+        "left": left,
+        "gained": gained,
+        "given_up": given_up,
+        "moved": moved,
+        "ready": ready,
+    }
+    return {name: pl.Series(name, each, pl.Int32) for name, each in counts.items()}
+
+
+def _changes(held: Held, runs: pl.DataFrame, epochs: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Return by epoch how much came, how much went, and how much moved from one to another."""
+    changes = epoch_changes(held, runs, "thing", "member")
+    epoch, thing, member, delta = (each.to_numpy() for each in changes.get_columns())
+    order, begins = grouped(combined(epoch, thing, member))
+    net, first = np.add.reduceat(delta[order], begins), order[begins]
+    epoch, thing, came, went = epoch[first], thing[first], net > 0, net < 0
     # Of what one member gained, as much moved as others lost of the same.
-    sums = (
-        came.filter(is_member),
-        went.filter(is_member),
-        came.filter(is_item),
-        went.filter(is_item),
-        pl.min_horizontal("came", "went").filter(is_item),
-        pl.col("are_ready"),
-    )
-    return things.group_by(EPOCH_KEY).agg(
-        each.sum().cast(pl.Int32).alias(name) for name, each in zip(COUNTS, sums, strict=True)
-    )
+    order, begins = grouped(combined(epoch, thing))
+    gained, lost = (np.add.reduceat(each[order].astype(np.int64), begins) for each in (came, went))
+    moved = np.repeat(epoch[order[begins]], np.minimum(gained, lost))
+    found = (np.bincount(each, minlength=epochs) for each in (epoch[came], epoch[went], moved))
+    came_in, went_in, moved_in = found
+    return came_in, went_in, moved_in
 
 
-def _comings_and_goings(intervals: pl.DataFrame) -> pl.DataFrame:
-    kind = pl.col("kind")
-    of_classic = (kind == CURRENT) & (pl.col("family") == CLASSIC)
-    changes = intervals.filter((kind == TARGET) | of_classic | (kind == PRESENCE))
+def epoch_changes(held: Held, runs: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Return in which epochs runs began and ended.
+
+    Args:
+        held: Of `held_items`.
+        runs: Some of its runs.
+        names: Columns of these.
+
+    Returns:
+        `EPOCH`, these columns and `delta` (1 or -1).
+    """
     # What ends with the life of the group was there to the end of its last epoch.
-    until = pl.col("until")
-    gone = changes.filter(until.is_not_null() & ~until.struct.field("is_closing"))
-    return pl.concat([_change(changes, "at", 1), _change(gone, "until", -1)])
-
-
-def _change(intervals: pl.DataFrame, place: str, delta: int) -> pl.DataFrame:
-    is_presence = pl.col("kind") == PRESENCE
-    return intervals.select(
-        *GROUP_KEY,
-        "life",
-        pl.col(place).struct.field("epoch_no"),
-        pl.when(is_presence).then(pl.lit(PRESENCE)).otherwise(pl.lit(TARGET)).alias("what"),
-        *_THING,
-        "member_id",
-        pl.lit(delta, pl.Int32).alias("delta"),
+    gone = runs.filter(~pl.col("is_closing"))
+    changes = (
+        ended.select(*held.told(ended[row], EPOCH), *names, delta=pl.lit(delta, pl.Int64))
+        for ended, row, delta in ((runs, "at", 1), (gone, "until", -1))
     )
+    return pl.concat(changes).filter(pl.col(EPOCH).is_not_null())
 
 
-def _states(steps: pl.DataFrame) -> pl.DataFrame:
-    """Return for every step of a member whether it is where the group's epoch wants it."""
+def _ready(steps: pl.DataFrame) -> Numbers:
+    """Return of each member that is where the epoch of its group wants it the epoch."""
     role, gone = pl.col("role"), pl.col("is_tombstone")
     is_task = pl.col("family") == STREAMS
     settled = pl.when(is_task).then(_SETTLED_TASKS).otherwise(_SETTLED_PARTITIONS)
@@ -99,10 +98,10 @@ def _states(steps: pl.DataFrame) -> pl.DataFrame:
         & (pl.col("epoch") == pl.col("epoch_at"))
     )
     told = ((role == CURRENT) | ((role == MEMBER) & gone)) & ~pl.col("is_closing")
-    return steps.filter(told).select(
-        *EPOCH_KEY,
-        pl.lit(_READY).alias("what"),
-        "member_id",
-        there.fill_null(value=False).alias("is_ready"),
-        "offset",
+    return (
+        steps.select(EPOCH, "member_id", told.alias("told"), there.alias("is_ready"))
+        .filter(pl.col("told") & pl.col(EPOCH).is_not_null())
+        .unique([EPOCH, "member_id"], keep="last", maintain_order=True)
+        .filter("is_ready")[EPOCH]
+        .to_numpy()
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
@@ -17,34 +18,35 @@ from analytics.replay.groups.group_records import (
     TOPOLOGY,
 )
 from analytics.replay.history.groups.assignor_votes import with_preferred_assignor
-from analytics.replay.history.groups.epoch_counts import COUNTS, EPOCH_KEY, epoch_counts
-from analytics.replay.history.neighbours import ROW
+from analytics.replay.history.groups.epoch_counts import epoch_counts
+from analytics.replay.history.neighbours import EPOCH, LIFE, ROW, at, in_order, last_up_to, so_far
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import born_from, uncompacted_from
 from analytics.replay.log.rules import ReplayRules
 
-_LIFE = (*GROUP_KEY, "life")
+if TYPE_CHECKING:
+    from analytics.replay.history.groups.held_items import Held
+
 _CARRIED = ("assignment_epoch", "topology_epoch")
 _SAID = ("leader", "protocol", "protocol_type", "unread", "validated_epoch")
 
 
-def group_epochs(
-    steps: pl.DataFrame, intervals: pl.DataFrame, rules: ReplayRules, coverage: Coverage = WHOLE
-) -> pl.DataFrame:
-    """Return the table `group_epochs`.
+def group_epochs(held: Held, rules: ReplayRules, coverage: Coverage = WHOLE) -> pl.DataFrame:
+    """Return the rows of the table `group_epochs`, in order.
 
     Args:
-        steps: Of `group_incarnations`.
-        intervals: Of `assignment_intervals`.
+        held: Of `held_items`.
         rules: Of the release.
         coverage: What the dump holds.
+
+    Returns:
+        Its columns, `LIFE`, and `began`: the row of the first record of the epoch's own.
     """
-    counts = epoch_counts(steps, intervals)
-    epochs = _told(steps).join(counts, on=EPOCH_KEY, how="left").sort(EPOCH_KEY)
-    summed = _with_totals(with_preferred_assignor(epochs, intervals).sort(EPOCH_KEY))
-    placed = _with_places(summed.filter(pl.col("began").is_not_null()), steps)
-    compared = _with_missing(placed, coverage)
-    return contract_frame(_rows(compared, rules), "group_epochs")
+    told = in_order(_told(held.steps), (LIFE,), EPOCH)
+    counted = told.with_columns(**epoch_counts(held, told.height))
+    summed = _with_totals(with_preferred_assignor(counted, held))
+    placed = _with_places(summed.filter(pl.col("began").is_not_null()), held.steps)
+    return _rows(_with_missing(placed, coverage), rules)
 
 
 def _told(steps: pl.DataFrame) -> pl.DataFrame:
@@ -57,9 +59,11 @@ def _told(steps: pl.DataFrame) -> pl.DataFrame:
     assigns = (role == ASSIGNMENT_EPOCH) & ~pl.col("is_closing")
     topology = (role == TOPOLOGY) & ~gone
     return (
-        steps.filter(pl.col("epoch_no").is_not_null())
-        .group_by(EPOCH_KEY)
+        steps.select(pl.exclude("items", "position", "about"))
+        .filter(pl.col(EPOCH).is_not_null())
+        .group_by(EPOCH)
         .agg(
+            pl.col(LIFE, "life", *GROUP_KEY).first(),
             pl.col("family").max().alias("group_type"),
             pl.col("epoch").filter(own).max(),
             pl.col(ROW).filter(own).first().alias("began"),
@@ -73,13 +77,10 @@ def _told(steps: pl.DataFrame) -> pl.DataFrame:
 
 def _with_totals(epochs: pl.DataFrame) -> pl.DataFrame:
     """Sum the changes up, and carry along what an epoch does not tell anew."""
-    counts = {name: pl.col(name).fill_null(0) for name in COUNTS}
-    members, given = counts["joined"] - counts["left"], counts["gained"] - counts["given_up"]
     return epochs.with_columns(
-        members.cum_sum().over(_LIFE).alias("members"),
-        given.cum_sum().over(_LIFE).alias("given"),
-        pl.col(_CARRIED).forward_fill().over(_LIFE),
-        **counts,
+        so_far(pl.col("joined") - pl.col("left")).alias("members"),
+        so_far(pl.col("gained") - pl.col("given_up")).alias("given"),
+        *(at(last_up_to(pl.col(name).is_not_null()), name) for name in _CARRIED),
     )
 
 
@@ -90,18 +91,18 @@ def _with_places(epochs: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     )
     began = places[epochs["began"]]
     ended = places.select(pl.col("offset", "timestamp", "batch").gather(epochs["ending"]))
-    of_next = pl.col("from_offset", "from_timestamp").shift(-1).over(_LIFE).name.prefix("next_")
-    return (
-        epochs.with_columns(
-            *began.rename(lambda name: f"from_{name}"), *ended.rename(lambda name: f"end_{name}")
-        )
-        .with_columns(of_next)
-        .with_columns(
-            pl.coalesce("next_from_offset", "end_offset").alias("to_offset"),
-            pl.coalesce("next_from_timestamp", "end_timestamp").alias("to_timestamp"),
-            pl.col("from_leader_epoch").alias("leader_epoch"),
-        )
+    return epochs.with_columns(
+        *began.rename(lambda name: f"from_{name}"), *ended.rename(lambda name: f"end_{name}")
+    ).with_columns(
+        pl.coalesce(_beside(pl.col("from_offset"), -1), "end_offset").alias("to_offset"),
+        pl.coalesce(_beside(pl.col("from_timestamp"), -1), "end_timestamp").alias("to_timestamp"),
+        pl.col("from_leader_epoch").alias("leader_epoch"),
     )
+
+
+def _beside(said: pl.Expr, rows: int) -> pl.Expr:
+    """Return what was said so many rows before, null where that is another life."""
+    return pl.when(pl.col(LIFE) == pl.col(LIFE).shift(rows)).then(said.shift(rows))
 
 
 def _with_missing(epochs: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
@@ -112,7 +113,10 @@ def _with_missing(epochs: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
         before is at hand, or there was none).
     """
     before = ("life", "epoch", "from_offset", "end_batch")
-    told = epochs.with_columns(pl.col(before).shift(1).over(GROUP_KEY).name.suffix("_before"))
+    is_same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in GROUP_KEY)
+    told = epochs.with_columns(
+        pl.when(is_same).then(pl.col(name).shift(1)).alias(f"{name}_before") for name in before
+    )
     follows = pl.col("life_before").eq_missing(pl.col("life"))
     # A converted group goes on counting; of one born anew only the classic ones begin at zero.
     is_converted = pl.col("end_batch_before") == pl.col("from_batch")
@@ -142,7 +146,7 @@ def _rows(epochs: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     readable = ~is_classic | (are_consumers & (pl.col("unread").fill_null(0) == 0))
     # Nothing moved that was not read before.
     reads = readable | (pl.col("members") == 0)
-    was_readable = reads.shift(1).over(_LIFE).fill_null(value=True)
+    was_readable = _beside(reads, 1).fill_null(value=True)
     compared = pl.col("compares")
     protocol_type = pl.when(is_classic).then("protocol_type").otherwise("group_type")
     return epochs.with_columns(

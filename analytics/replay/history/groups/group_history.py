@@ -7,12 +7,12 @@ from typing import Final
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_schema
+from analytics.replay.contract_frame import contract_frame, contract_schema
 from analytics.replay.history.events.group_life_events import group_life_events, member_events
 from analytics.replay.history.groups.assignment_history import assignment_history
-from analytics.replay.history.groups.assignment_intervals import assignment_intervals, held_items
 from analytics.replay.history.groups.group_epochs import group_epochs
 from analytics.replay.history.groups.group_incarnations import group_incarnations
+from analytics.replay.history.groups.held_items import held_items
 from analytics.replay.history.groups.load_faults import TOPICS, load_faults
 from analytics.replay.history.groups.membership_changes import membership_changes
 from analytics.replay.history.groups.ownership import (
@@ -41,15 +41,26 @@ OF_GROUPS: Mapping[str, pl.Schema] = {
 """What `group_history` makes."""
 
 
+def group_steps(rows: Frames, rules: ReplayRules) -> pl.DataFrame:
+    """Return the records of groups, each with where it belongs: of `group_incarnations`.
+
+    Args:
+        rows: All of some groups: `log` of `coordinator_log`, and `commits` (`GROUP_KEY` and
+            `offset` of those that are no tombstones, at least of groups that are not classic only).
+        rules: Of the release.
+    """
+    commits = rows["commits"] if rules.groups_end_by_tombstones else None
+    return group_incarnations(rows["log"], commits, rules.initial_epoch)
+
+
 def group_history(
-    rows: Frames, names: pl.DataFrame, rules: ReplayRules, coverage: Coverage
+    steps: pl.DataFrame, rows: Frames, names: pl.DataFrame, rules: ReplayRules, coverage: Coverage
 ) -> dict[str, pl.DataFrame]:
     """Return the tables `group_epochs`, `membership_changes` and `assignment_history`, and more.
 
     Args:
-        rows: All of some groups: `log` of `coordinator_log`, `commits` (`GROUP_KEY` and `offset` of
-            those that are no tombstones, at least of groups that are not classic only) and
-            `topologies` (`GROUP_KEY` and `subtopologies`).
+        steps: Of `group_steps`.
+        rows: Of the same groups: `topologies` (`GROUP_KEY` and `subtopologies`).
         names: Of topics: `topic_id` and `name`, each id once.
         rules: Of the release.
         coverage: What the dump holds.
@@ -58,33 +69,28 @@ def group_history(
         `OF_GROUPS`: `events` are those of groups and their members, `moments` of `group_moments`,
         `owners` of `owners`.
     """
-    steps = _steps(rows, rules)
     held = held_items(steps, names)
-    intervals = assignment_intervals(steps, held)
-    epochs = group_epochs(steps, intervals, rules, coverage)
-    changes = membership_changes(intervals, epochs, coverage)
+    epochs = group_epochs(held, rules, coverage)
+    changes = membership_changes(held, epochs, coverage)
     events = [group_life_events(steps, epochs, coverage), member_events(changes)]
     return {
-        "group_epochs": epochs,
+        "group_epochs": contract_frame(epochs, "group_epochs"),
         "membership_changes": changes,
-        "assignment_history": assignment_history(intervals, coverage),
+        "assignment_history": assignment_history(held, coverage),
         "events": pl.concat(events),
-        "moments": group_moments(steps, intervals),
-        "owners": owners(steps, held, source_topics(rows["topologies"])),
+        "moments": group_moments(held),
+        "owners": owners(held, source_topics(rows["topologies"])),
     }
 
 
-def intervals_of(rows: Frames, names: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
-    """Return what members held, of `assignment_intervals`; takes what `group_history` does."""
-    steps = _steps(rows, rules)
-    return assignment_intervals(steps, held_items(steps, names))
-
-
-def faults_of(rows: Frames, decoded: Frames, rules: ReplayRules) -> pl.DataFrame:
+def faults_of(
+    steps: pl.DataFrame, rows: Frames, decoded: Frames, rules: ReplayRules
+) -> pl.DataFrame:
     """Return the table `load_faults`.
 
     Args:
-        rows: As `group_history` takes them.
+        steps: Of `group_steps`.
+        rows: What they are made of.
         decoded: Has `undecoded`.
         rules: Of the release.
     """
@@ -97,9 +103,4 @@ def faults_of(rows: Frames, decoded: Frames, rules: ReplayRules) -> pl.DataFrame
             *_OF_UNDECODED,
         )
     )
-    return load_faults(_steps(rows, rules), rows["commits"], undecoded, rules)
-
-
-def _steps(rows: Frames, rules: ReplayRules) -> pl.DataFrame:
-    commits = rows["commits"] if rules.groups_end_by_tombstones else None
-    return group_incarnations(rows["log"], commits, rules.initial_epoch)
+    return load_faults(steps, rows["commits"], undecoded, rules)

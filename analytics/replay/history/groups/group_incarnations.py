@@ -12,9 +12,12 @@ from __future__ import annotations
 import polars as pl
 
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP, MEMBER, TARGET
+from analytics.replay.history.groups.codes import codes, combined
 from analytics.replay.history.groups.group_conversions import with_conversions
 from analytics.replay.history.neighbours import (
+    EPOCH,
     FIRST,
+    LIFE,
     ROW,
     at,
     in_order,
@@ -43,8 +46,8 @@ def group_incarnations(
         epoch), `epoch_at` (int: generation or group epoch; both null where no record tells),
         `epoch_by` (int: `epoch_at`, else the first one known after it), `is_epoch` (boolean: begins
         or repeats an epoch), `ending` (the row of the record that ended the life, null while it
-        lasts), `is_closing` (boolean: written together with that end), `about` filled in from the
-        member's other records.
+        lasts), `is_closing` (boolean: written together with that end), `LIFE` and `EPOCH`; `about`
+        is filled in from the member's other records.
     """
     converted = with_conversions(in_order(log), commits)
     numbered = _with_epoch_numbers(_with_lives(converted, initial_epoch))
@@ -68,7 +71,13 @@ def _with_lives(log: pl.DataFrame, initial_epoch: int) -> pl.DataFrame:
             (removals & (takes | (~after_end & of_it))).alias("ends"),
             pl.when(begins).then(pl.lit(initial_epoch, pl.Int32)).otherwise("epoch").alias("epoch"),
         )
-        .with_columns(so_far(pl.col("starts")).alias("life"))
+        .with_columns(
+            so_far(pl.col("starts")).alias("life"),
+            (pl.col("starts") | (pl.col(ROW) == pl.col(FIRST)))
+            .cum_sum()
+            .cast(pl.Int64)
+            .alias(LIFE),
+        )
         .drop("label", "label_before")
     )
 
@@ -117,8 +126,15 @@ def _with_ends(numbered: pl.DataFrame) -> pl.DataFrame:
             at("told_by", "epoch").alias("epoch_by"),
         )
         .drop("closes", "next_mark", "next_epoch", "in_force", "number")
+        .with_columns(_epochs().alias(EPOCH))
         .drop("told_at", "told_later", "told_by")
     )
+
+
+def _epochs() -> pl.Expr:
+    """Number the epochs of all lives, one after the other; null where there is none."""
+    of_life = pl.col(LIFE).cast(pl.Int64) * 2**31 + pl.col("epoch_no")
+    return of_life.rank("dense").cast(pl.Int64) - 1
 
 
 def _brings_an_epoch() -> pl.Expr:
@@ -127,12 +143,8 @@ def _brings_an_epoch() -> pl.Expr:
 
 
 def _with_about(placed: pl.DataFrame) -> pl.DataFrame:
-    member = (FIRST, "member_id")
+    member = pl.Series("member", combined(placed[FIRST].to_numpy(), codes(placed["member_id"])))
     tells = pl.when(pl.col("about").is_not_null()).then(ROW)
     # A record that was written again later may be all that compaction left of the member.
     known = pl.coalesce(tells.forward_fill().over(member), tells.min().over(member))
-    return (
-        placed.with_columns(known.alias("told_in"))
-        .with_columns(at("told_in", "about").alias("about"))
-        .drop("told_in")
-    )
+    return placed.with_columns(at(known, "about").alias("about"))

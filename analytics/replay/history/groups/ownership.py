@@ -5,10 +5,15 @@ Commits are looked at beside these: both are light rows at offsets of the coordi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from analytics.replay.groups.group_records import CURRENT, GROUP_KEY, STREAMS
 from analytics.replay.groups.item_kinds import PENDING, PRESENCE
+
+if TYPE_CHECKING:
+    from analytics.replay.history.groups.held_items import Held
 
 _ACTIVE = "active"
 _KEY = {"coordinator_partition": pl.Int32(), "group_id": pl.String()}
@@ -30,90 +35,91 @@ OWNERS = pl.Schema(
 """Of `owners`."""
 
 
-def group_moments(steps: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+def group_moments(held: Held) -> pl.DataFrame:
     """Return when groups changed their type, epoch or number of members.
 
     Args:
-        steps: Of `group_incarnations`.
-        intervals: Of `assignment_intervals`.
+        held: Of `held_items`.
 
     Returns:
         `MOMENTS`: `position` (offset), `group` (its `family` and `epoch`, both null once the group
         is gone, the epoch while no record tells it, and `offset`; null where neither changed) and
         `joins` (members that came, less those that went).
     """
-    lives = ~pl.col("ends")
+    starts, ends, is_epoch = (pl.col(name) for name in ("starts", "ends", "is_epoch"))
     group = pl.struct(
-        pl.when(lives).then("family").alias("family"),
-        pl.when(lives & pl.col("is_epoch")).then("epoch").alias("epoch"),
+        pl.when(~ends).then("family").alias("family"),
+        pl.when(~ends & is_epoch).then("epoch").alias("epoch"),
         "offset",
     )
-    told = steps.filter(pl.col("starts") | pl.col("is_epoch") | pl.col("ends")).select(
-        *GROUP_KEY,
-        pl.col("offset").alias("position"),
-        group.alias("group"),
-        pl.lit(0, pl.Int32).alias("joins"),
-    )
-    there = intervals.filter(pl.col("kind") == PRESENCE)
-    gone = there.filter(pl.col("until").is_not_null())
-    counted = [
-        frame.select(
+    told = (
+        held.steps.select(*GROUP_KEY, "offset", "family", "epoch", starts, ends, is_epoch)
+        .filter(starts | ends | is_epoch)
+        .select(
             *GROUP_KEY,
-            pl.col(place).struct.field("offset").alias("position"),
-            pl.lit(joins, pl.Int32).alias("joins"),
+            pl.col("offset").alias("position"),
+            group.alias("group"),
+            pl.lit(0, pl.Int32).alias("joins"),
         )
-        for place, frame, joins in (("at", there, 1), ("until", gone, -1))
-    ]
-    return pl.concat([told, *counted], how="diagonal")
+    )
+    there = held.runs.select("kind", "at", "until").filter(pl.col("kind") == PRESENCE)
+    counted = (
+        pl.DataFrame(held.told(rows, *GROUP_KEY, "offset")).with_columns(
+            joins=pl.lit(joins, pl.Int32)
+        )
+        for rows, joins in ((there["at"], 1), (there["until"].drop_nulls(), -1))
+    )
+    moved = pl.concat(counted).rename({"offset": "position"})
+    return pl.concat([told, moved], how="diagonal")
 
 
-def owners(steps: pl.DataFrame, held: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
+def owners(held: Held, sources: pl.DataFrame) -> pl.DataFrame:
     """Return when partitions of topics got an owner, its epoch changed, or they lost it.
 
     What is being given back is owned until it is. The partitions of a streams task are those of the
     source topics of its subtopology.
 
     Args:
-        steps: Of `group_incarnations`.
         held: Of `held_items`; what has no name of a topic cannot be told.
         sources: `GROUP_KEY`, `subtopology_id` and `topic`: what subtopologies read from.
 
     Returns:
         `OWNERS`: `position` (offset), `owner` (both null where it lost its owner).
     """
-    owned = pl.col("kind").is_in([CURRENT, PENDING])
-    active = (pl.col("role") == _ACTIVE).fill_null(value=True)
-    kept = held.filter(owned & active)
-    had = kept.select(
-        *GROUP_KEY,
-        "family",
-        "subtopology_id",
-        "topic",
-        "partition",
-        steps["offset"].gather(kept["at"]).alias("position"),
-        pl.struct("member_id", "epoch").alias("owner"),
-        _lost_at(steps, kept).alias("lost_at"),
-    )
-    is_task = pl.col("family") == STREAMS
-    tasks = had.filter(is_task).drop("topic").join(sources, on=(*GROUP_KEY, "subtopology_id"))
-    told = pl.concat([had.filter(~is_task), tasks], how="diagonal").filter(
-        pl.col("topic").is_not_null()
-    )
     nobody = pl.struct(pl.lit(None, kind).alias(name) for name, kind in _OWNER.items())
-    lost = told.filter(pl.col("lost_at").is_not_null()).with_columns(
-        pl.col("lost_at").alias("position"), nobody.alias("owner")
+    had = _owned(held, held.rows, "at", pl.struct("member_id", "epoch"))
+    lost = _owned(held, held.runs.filter(pl.col("until").is_not_null()), "until", nobody)
+    return pl.concat(
+        _with_sources(owned, sources).filter(pl.col("topic").is_not_null()).select(OWNERS.names())
+        for owned in (had, lost)
     )
-    return pl.concat([told, lost]).select(OWNERS.names())
 
 
-def _lost_at(steps: pl.DataFrame, held: pl.DataFrame) -> pl.Series:
-    """Return the offset where a run ends that a row closes: a snapshot, or the end of the life."""
-    offset = steps["offset"]
-    ended = offset.gather(steps["ending"].gather(held["at"]))
-    here = offset.gather(held["at"])
-    ends = pl.DataFrame({"next": offset.gather(held["next"]), "end": ended, "here": here})
-    later = pl.when(pl.col("end") > pl.col("here")).then("end")
-    return ends.select(pl.when(held["closes"]).then(pl.coalesce("next", later))).to_series()
+def _owned(held: Held, rows: pl.DataFrame, place: str, owner: pl.Expr) -> pl.DataFrame:
+    """Return of which partitions and tasks something is told in some of `rows` or `runs`."""
+    is_active = (pl.col("role") == _ACTIVE).fill_null(value=True)
+    owned = pl.col("kind").is_in([CURRENT, PENDING]) & is_active
+    kept = rows.filter(held.items.select(owned.gather(rows["entry"])).to_series())
+    position, *key = held.told(kept[place], "offset", *GROUP_KEY)
+    return pl.DataFrame(
+        [
+            *key,
+            *held.told(kept["at"], "family", "epoch"),
+            *held.named(kept, "member_id", "subtopology_id", "topic"),
+            kept["partition"],
+            position.alias("position"),
+        ]
+    ).with_columns(owner.alias("owner"))
+
+
+def _with_sources(owned: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
+    """Turn tasks into the partitions of what their subtopologies read from."""
+    is_task = pl.col("family") == STREAMS
+    tasks = owned.filter(is_task).drop("topic")
+    if tasks.is_empty():
+        return owned
+    of_sources = tasks.join(sources, on=(*GROUP_KEY, "subtopology_id"))
+    return pl.concat([owned.filter(~is_task), of_sources], how="diagonal")
 
 
 def source_topics(topologies: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from analytics.replay.history.groups.group_history import group_history
+from analytics.replay.history.groups.group_history import group_history, group_steps
 from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules
 from tests.support.history_log import Written, history_rows, rows_by_group, topic_names
@@ -97,7 +97,8 @@ class Found:
         coverage = replace(WHOLE, shown_from=told, cleaned_until=told)
         rows = history_rows(written(placed))
         names = topic_names({TOPIC_ID: TOPIC})
-        made = group_history(rows, names, replay_rules("4.2"), coverage)
+        rules = replay_rules("4.2")
+        made = group_history(group_steps(rows, rules), rows, names, rules, coverage)
         self.changes = rows_by_group(made["membership_changes"])
         self.epochs = rows_by_group(made["group_epochs"])
         self.events = rows_by_group(made["events"])

@@ -10,7 +10,7 @@ from itertools import chain
 import polars as pl
 import pytest
 
-from analytics.replay.history.groups.group_history import group_history
+from analytics.replay.history.groups.group_history import group_history, group_steps
 from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules
 from tests.support.group_histories import random_history
@@ -26,7 +26,7 @@ def test_what_a_group_was_after_every_record(release: str) -> None:
     histories = [random_history(chance, number, release) for number in range(HISTORIES)]
     rules = replay_rules(release)
     rows = history_rows(chain.from_iterable(histories))
-    made = group_history(rows, topic_names({}), rules, WHOLE)
+    made = group_history(group_steps(rows, rules), rows, topic_names({}), rules, WHOLE)
     moments = made["moments"].filter(pl.col("group").is_not_null()).sort("position")
     found: dict[str, list[tuple[int, Known]]] = defaultdict(list)
     for each in moments.iter_rows(named=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.history.groups.group_history import faults_of
+from analytics.replay.history.groups.group_history import faults_of, group_steps
 from analytics.replay.log.rules import replay_rules
 from schemas.load_faults import load_faults as known_faults
 from tests.support.decoded_frames import frame_of
@@ -30,7 +30,8 @@ def found_faults(
     records: Iterable[GroupRecord], release: str, undecoded: Iterable[dict[str, Any]] = ()
 ) -> list[SimpleNamespace]:
     damaged = {"undecoded": frame_of("undecoded", undecoded)}
-    faults = faults_of(history_rows(records), damaged, replay_rules(release))
+    rows, rules = history_rows(records), replay_rules(release)
+    faults = faults_of(group_steps(rows, rules), rows, damaged, rules)
     return [SimpleNamespace(**each) for each in faults.iter_rows(named=True)]
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from analytics.replay.history.groups.group_history import group_history
+from analytics.replay.history.groups.group_history import group_history, group_steps
 from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules
 from tests.support.history_log import Written, history_rows, rows_by_group, topic_names
@@ -32,7 +32,8 @@ def found(scripts: list[Scripted]) -> Found:
         for partition, script in enumerate(scripts)
         for offset, each in enumerate(script.records)
     )
-    made = group_history(rows, topic_names({TOPIC_ID: TOPIC}), replay_rules("4.3"), WHOLE)
+    names, rules = topic_names({TOPIC_ID: TOPIC}), replay_rules("4.3")
+    made = group_history(group_steps(rows, rules), rows, names, rules, WHOLE)
     return {name: rows_by_group(made[name]) for name in TABLES}
 
 
