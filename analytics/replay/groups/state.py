@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.replay.groups.columns import COMMIT, RECORDS, STATE
 from analytics.replay.groups.fold import AT_ONCE, group_state
@@ -15,12 +18,13 @@ from analytics.replay.key_order import in_key_order
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from analytics.replay.log.as_of import Decoded
     from analytics.replay.log.rules import ReplayRules
 
 _KINDS: Final = ("a_group", "a_member", "an_assignment")
+_IS_GONE: Final = reduce(and_, (pc.field(each).is_null() for each in _KINDS))
 
 
 @dataclass(frozen=True)
@@ -28,18 +32,17 @@ class GroupState:
     """What the coordinators keep of groups at an instant.
 
     Attributes:
-        rows: `STATE`.
+        kept: By column of `STATE` (``a_group``, ``a_member``, ``an_assignment``) its rows:
+            `GROUP_KEY` and the fields of that column.
+        gone: `GROUP_KEY` of the groups that are gone, of which nothing else is kept.
         committed: The groups with a commit since they were last removed, in effect or not:
             `coordinator_partition`, `group_id`, `offset` (of the first). None where offsets alone
             make a group, before 4.0.
     """
 
-    rows: pl.DataFrame
+    kept: Mapping[str, pl.DataFrame]
+    gone: pl.DataFrame
     committed: pl.DataFrame | None
-
-    def told(self, what: str) -> pl.DataFrame:
-        """Return the rows of one kind: `GROUP_KEY` and the columns of ``what``."""
-        return self.rows.filter(pl.col(what).is_not_null()).select(*GROUP_KEY, what).unnest(what)
 
 
 def folded_groups(log: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> GroupState:
@@ -60,8 +63,9 @@ def folded_groups(log: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> Gr
             kind=pl.lit(COMMIT, pl.Int32()), is_tombstone=pl.lit(value=False)
         )
         records = pl.concat([records, made], how="diagonal")
-    rows = pa.Table.from_batches(group_state(_in_order(records), rules), STATE)
-    return GroupState(polars_rows(rows), committed)
+    rows = list(group_state(_in_order(records), rules))
+    gone = pa.Table.from_batches(rows, STATE).filter(_IS_GONE).select(GROUP_KEY)
+    return GroupState({each: _kept(rows, each) for each in _KINDS}, polars_rows(gone), committed)
 
 
 def groups_gone(state: GroupState) -> pl.DataFrame | None:
@@ -74,7 +78,16 @@ def groups_gone(state: GroupState) -> pl.DataFrame | None:
     """
     if state.committed is None:
         return None
-    return state.rows.filter(pl.all_horizontal(pl.col(_KINDS).is_null())).select(GROUP_KEY)
+    return state.gone
+
+
+def _kept(batches: Sequence[pa.RecordBatch], what: str) -> pl.DataFrame:
+    """Return what rows of `STATE` keep of one kind; a batch seldom has rows of several."""
+    names = [*GROUP_KEY, what]
+    some = [each.select(names) for each in batches if each.column(what).null_count < each.num_rows]
+    schema = pa.schema([STATE.field(name) for name in names])
+    kept = polars_rows(pa.Table.from_batches(some, schema))
+    return kept.filter(pl.col(what).is_not_null()).unnest(what)
 
 
 def _in_order(records: pl.DataFrame) -> Iterator[pa.RecordBatch]:

@@ -31,7 +31,7 @@ def groups(
             of its own is a simple group.
         coverage: What the dump holds.
     """
-    told = state.told("a_group").with_columns(state_timestamp=instant(pl.col("state_ms")))
+    told = state.kept["a_group"].with_columns(state_timestamp=instant(pl.col("state_ms")))
     sources = [committed, pending]
     if state.committed is not None:
         # That a commit was deleted since, or aborted, does not remove the group it made.
@@ -56,7 +56,7 @@ def members(state: GroupState) -> pl.DataFrame:
 
     What clients wrote may be unreadable (`missing`); other records are the broker's own.
     """
-    told = state.told("a_member").with_columns(complete=pl.col("missing").is_null())
+    told = state.kept["a_member"].with_columns(complete=pl.col("missing").is_null())
     return contract_frame(told, "members")
 
 
@@ -69,5 +69,5 @@ def assignments(state: GroupState, topics: pl.DataFrame) -> pl.DataFrame:
     """
     named = topics.filter(pl.col("topic_id").is_not_null())
     names = named.group_by("topic_id").agg(name=pl.col("topic").max())
-    told = state.told("an_assignment").join(names, "topic_id", "left")
+    told = state.kept["an_assignment"].join(names, "topic_id", "left")
     return contract_frame(told.with_columns(topic=pl.coalesce("topic", "name")), "assignments")
