@@ -72,12 +72,17 @@ def _rows(faults: pl.DataFrame) -> pl.DataFrame:
 def _misfits(steps: pl.DataFrame, commits: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     """Return the records that do not fit what their group is when they come."""
     met = _with_commits_met(_with_group_met(steps), commits, rules)
-    fault, detail = _first_of(_faults(rules))
+    is_classic = pl.col("family") == CLASSIC
+    number, word, detail = _first_of(_faults(rules))
+    # What remains of groups of other types does not matter to classic ones, which most are.
+    told = pl.concat(
+        [met.filter(is_classic), _with_what_remains(met.filter(~is_classic))], how="diagonal"
+    )
     return (
-        _with_what_remains(met)
-        .filter(~_is_skipped(rules))
-        .with_columns(fault.alias("fault"), detail.alias("detail"))
-        .filter(pl.col("fault").is_not_null())
+        told.filter(~_is_skipped(rules))
+        .with_columns(number.alias("number"))
+        .filter(pl.col("number").is_not_null())
+        .with_columns(word.alias("fault"), detail.alias("detail"))
         .with_columns(
             pl.lit(TOPICS[0]).alias("topic"),
             (~pl.col("fault").is_in(known_faults().tolerated)).alias("stops_loading"),
@@ -118,7 +123,7 @@ def _with_group_met(steps: pl.DataFrame) -> pl.DataFrame:
             (pl.col("starts") | (met == family).fill_null(value=False)).alias("own"),
             pl.when(met.is_null()).then("since").alias("since"),
         )
-        .drop("mark", "made", "made_simple")
+        .drop("mark", "made", "made_simple", "items", "about")
     )
 
 
@@ -256,18 +261,19 @@ def _is_skipped(rules: ReplayRules) -> pl.Expr:
     return streams | (pl.lit(rules.unmatched_share_records != "refused") & ~pl.col("creates"))
 
 
-def _first_of(faults: list[_Fault]) -> tuple[pl.Expr, pl.Expr]:
-    """Return the word of the first fault of a record, and its detail."""
-    number = pl.coalesce(
+def _first_of(faults: list[_Fault]) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """Return the number of a record's first fault; the word and the detail of `number`."""
+    first = pl.coalesce(
         pl.when(condition).then(each) for each, (_, condition, _) in enumerate(faults)
     )
+    number = pl.col("number")
     words = pl.coalesce(
         pl.when(number == each).then(pl.lit(word)) for each, (word, *_) in enumerate(faults)
     )
     details = pl.coalesce(
         pl.when(number == each).then(detail) for each, (*_, detail) in enumerate(faults)
     )
-    return words, details
+    return first, words, details
 
 
 def _lastly(said: pl.Expr, of: tuple[str, ...]) -> pl.Expr:
