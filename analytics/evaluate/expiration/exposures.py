@@ -7,7 +7,7 @@ until the next commit: another retention would have kept it.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -28,7 +28,12 @@ from analytics.replay.spans.intervals import (
     until_next,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 TOPIC_KEY: Final = (*GROUP_KEY, "topic")
+_OF_TOPIC, _OF_OFFSET = "of_topic", "of_offset"
+"""Numbers of a `TOPIC_KEY` and of a `KEY`: many rows are looked up by them."""
 
 
 def exposures(log: OffsetLog, removals: pl.DataFrame, now_ms: pl.Expr) -> pl.DataFrame:
@@ -40,21 +45,25 @@ def exposures(log: OffsetLog, removals: pl.DataFrame, now_ms: pl.Expr) -> pl.Dat
         now_ms: The instant of a row's `coordinator_partition`, in epoch milliseconds.
 
     Returns:
-        `KEY`, `commit_position` (where the commit took effect), `from_ms`, `to_ms` (bigint),
+        `KEY`, `of_offset` (a number for each), `commit_position` (where the commit took effect),
+        `from_ms`, `to_ms` (bigint),
         `to_offset` (offset in the coordinator's partition at which it ended), `base_ms` (what the
         retention counts from), `expire_ms` (the offset's own expire time; null where it has none)
         and `is_now` (boolean: it goes on at the instant, and the offset is still there).
     """
     lives = _lives(log, removals)
-    topics = lives.select(TOPIC_KEY).unique()
+    numbers = lives.group_by(_OF_TOPIC).agg(pl.col(TOPIC_KEY).first())
+    topics = numbers.select(TOPIC_KEY)
     counted = [name for name, base in log.era.counts_from.items() if base != "none"]
     kinds = _kinds(log, topics).filter(pl.col("condition").is_in(counted))
     spans = overlap(_free_spans(log, topics), kinds, GROUP_KEY)
-    spans = spans.select(*TOPIC_KEY, *SPAN, "condition", "state_ms")
+    spans = spans.join(numbers, on=list(TOPIC_KEY))
+    spans = spans.select(_OF_TOPIC, *SPAN, "condition", "state_ms")
     base = pl.when(pl.col("condition") == EMPTY).then(pl.coalesce("state_ms", "commit_ms"))
     is_open = pl.col("to_offset") == FOREVER
-    return overlap(lives, spans, TOPIC_KEY).select(
+    return overlap(lives, spans, [_OF_TOPIC]).select(
         *KEY,
+        _OF_OFFSET,
         "commit_position",
         pl.coalesce(pl.col("from_at").dt.epoch("ms"), "commit_ms").alias("from_ms"),
         pl.when(is_open).then(now_ms).otherwise(pl.col("to_at").dt.epoch("ms")).alias("to_ms"),
@@ -88,8 +97,15 @@ def _lives(log: OffsetLog, removals: pl.DataFrame) -> pl.DataFrame:
         until_next(events, KEY)
         .filter(pl.col("event") == COMMITTED)
         .rename({"position": "commit_position"})
-        .select(*KEY, *SPAN, "commit_position", "commit_ms", "expire_ms", "was_removed")
+        .with_columns(_number(TOPIC_KEY).alias(_OF_TOPIC), _number(KEY).alias(_OF_OFFSET))
+        .drop("event", "at", "expired_at")
     )
+
+
+def _number(key: Sequence[str]) -> pl.Expr:
+    """Return a number for each key, of rows in the order of their keys."""
+    is_another = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in key)
+    return is_another.fill_null(value=True).cum_sum()
 
 
 def _free_spans(log: OffsetLog, topics: pl.DataFrame) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from analytics.evaluate.expiration.expiry import (
 )
 from analytics.evaluate.expiration.offset_log import OffsetLog, with_transactions
 from analytics.evaluate.expiration.retention import Retention, with_retention
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.losses import of_partition
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.effective_commits import COMMIT
@@ -36,6 +37,7 @@ PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED, UNTOLD = (
     "cannot_tell",
 )
 _RECORD: Final = ("coordinator_partition", "record_offset")
+_TOPIC: Final = (*GROUP_KEY, "topic")
 CANNOT_TELL: Final = "cannot tell: "
 """How the note of a row begins whose status is `UNTOLD`."""
 
@@ -115,7 +117,10 @@ def in_force(committed: pl.DataFrame, log: OffsetLog) -> pl.DataFrame:
         *KEY, "record_offset", pl.col("until_at").alias("effective_at")
     )
     live = live.join(markers, on=[*KEY, "record_offset"], how="left")
-    placed = with_condition(live, log.groups, log.protections, log.protects)
+    # All partitions of a group's topic are under one condition.
+    topics = live.select(*_TOPIC, "place").unique()
+    conditions = with_condition(topics, log.groups, log.protections, log.protects).drop("place")
+    placed = live.join(conditions, on=list(_TOPIC), how="left")
     return with_transactions(placed, log.pending)
 
 
@@ -132,7 +137,8 @@ def _with_missing(
     # Where the era heeds nothing of the group, nothing rests on what is not known of it.
     if groups is None or not log.era.heeds:
         return placed
-    of_group = placed.join(lacking(groups, "group_id"), on="group_id", how="left")
+    lacks = lacking(groups, "group_id").cast({"group_id": placed.schema["group_id"]}, strict=False)
+    of_group = placed.join(lacks, on="group_id", how="left")
     return of_group.with_columns(pl.coalesce("missing", "lacks").alias("missing")).drop("lacks")
 
 
@@ -196,6 +202,7 @@ def _with_ends(rows: pl.DataFrame, ends: pl.DataFrame | None) -> pl.DataFrame:
         rows = rows.with_columns(pl.lit(None, pl.Int64).alias(name) for name in named)
     else:
         known = ends.select("topic", "partition", *named)
+        known = known.cast({"topic": rows.schema["topic"]}, strict=False)
         rows = rows.join(known, on=["topic", "partition"], how="left")
     committed = pl.col("committed_offset")
     return rows.with_columns(

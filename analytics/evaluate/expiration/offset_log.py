@@ -22,6 +22,7 @@ from analytics.replay.offsets.effective_commits import (
 )
 from analytics.replay.removals.removed_offsets import HEEDED
 from analytics.replay.spans.group_spans import group_spans, protection_spans
+from analytics.replay.spans.intervals import TIME
 from schemas.expiration_rules import ExpirationRules
 
 
@@ -40,6 +41,7 @@ class GroupRecords:
     decoded: Mapping[str, pl.DataFrame]
 
 
+_NAMES: Final = ("group_id", "topic")
 _NOTHING: Final = GroupRecords(pl.DataFrame(), pl.DataFrame(), {})
 _EVENTS = (*KEY, "event", "position", "at", "commit_ms", "expire_ms", "next_position")
 """What is looked at of events once what was removed is gathered."""
@@ -96,22 +98,45 @@ def offset_log(
     replay: ReplayRules,
     era: ExpirationRules,
     before: ExpirationRules | None = None,
+    *,
+    by_numbers: bool = False,
 ) -> OffsetLog:
-    """Gather what the questions share."""
+    """Gather what the questions share.
+
+    Args:
+        records: Of whole groups.
+        replay: How the release replays.
+        era: By which offsets expire.
+        before: The era of what a release before an upgrade wrote; None where all is of one era.
+        by_numbers: Groups and topics are enumerated: what many rows name is sooner looked up so.
+    """
     groups = group_spans(
         records.decoded, records.commits if replay.groups_end_by_tombstones else None
     )
-    ended = ended_commits(records.commits, records.markers, replay)
+    protections = protection_spans(records.decoded, groups)
+    names = _NAMES if by_numbers else ()
+    numbers = {name: pl.Enum(records.commits[name].unique().sort()) for name in names}
+    commits = records.commits.with_columns(pl.col(each).cast(to) for each, to in numbers.items())
+    ended = ended_commits(commits, records.markers, replay)
     return OffsetLog(
-        records,
+        replace(records, commits=commits),
         replay,
         era,
         before,
         offset_events(ended, replay),
         pending_spans(ended, replay),
-        groups,
-        protection_spans(records.decoded, groups),
+        _numbered(groups, numbers),
+        _numbered(protections, numbers),
     )
+
+
+def _numbered(spans: pl.DataFrame, numbers: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Return spans with numbers for names; those of names without commits are left out."""
+    for name in numbers.keys() & set(spans.columns):
+        number = pl.col(name).cast(numbers[name], strict=False)
+        is_there = pl.col(name).is_null() | number.is_not_null()
+        spans = spans.filter(is_there).with_columns(number)
+    return spans
 
 
 def with_transactions(places: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFrame:
@@ -126,6 +151,9 @@ def with_transactions(places: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFra
         is none) and `blocked_until` (timestamp: when the last one before ended without taking
         effect; null where none did).
     """
+    if pending.is_empty():
+        nothing = {"blocked_until": TIME, "blocking_producers": pl.List(pl.Int64())}
+        return places.with_columns(pl.lit(None, kind).alias(name) for name, kind in nothing.items())
     until, place = pl.col("until_position"), pl.col("place")
     is_open = until.is_null() | (until >= place)
     is_vain = (until < place) & (pl.col("outcome") != REMOVED)

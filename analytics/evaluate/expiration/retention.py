@@ -64,9 +64,8 @@ def with_retention(
     """
     of_partitions = _settings("coordinator_partition", pl.Int32(), retention.of_partitions)
     of_groups = _settings("group_id", pl.String(), retention.of_groups)
-    found = rows.join(
-        of_partitions, on="coordinator_partition", how="left", maintain_order="left"
-    ).join(of_groups, on="group_id", how="left", maintain_order="left", suffix="_of_group")
+    found = _looked_up(rows, of_partitions, "coordinator_partition", "")
+    found = _looked_up(found, of_groups, "group_id", "_of_group")
 
     def of_coordinator(name: str) -> pl.Expr:
         otherwise = pl.lit(getattr(retention.otherwise, name), _FIELDS[name])
@@ -102,6 +101,14 @@ _FIELDS: dict[str, pl.DataType] = {
     "since_ms": pl.Int64(),
     "assumed_before_ms": pl.Int64(),
 }
+
+
+def _looked_up(rows: pl.DataFrame, settings: pl.DataFrame, key: str, suffix: str) -> pl.DataFrame:
+    if settings.is_empty():
+        nothing = (pl.lit(None, kind).alias(f"{name}{suffix}") for name, kind in _FIELDS.items())
+        return rows.with_columns(nothing)
+    known = settings.cast({key: rows.schema[key]}, strict=False)
+    return rows.join(known, on=key, how="left", maintain_order="left", suffix=suffix)
 
 
 def _settings(key: str, kind: pl.DataType, settings: Mapping[Any, Setting]) -> pl.DataFrame:

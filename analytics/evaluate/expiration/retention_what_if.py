@@ -15,7 +15,6 @@ from analytics.evaluate.expiration.offset_log import OffsetLog
 from analytics.evaluate.expiration.retention import Retention, with_retention
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.rules import ReplayRules
-from analytics.replay.offsets.commit_rows import KEY
 
 MINUTE_MS: Final = 60_000
 WOULD_LOSE_NOW, WOULD_HAVE_LOST, NOT_LOST_IN_PERIOD, SAFE, NOT_TOLD = (
@@ -56,13 +55,10 @@ def retention_costs(
         `exposed_now`, and in milliseconds `first_ms` (when the first would have gone), `next_ms`
         (when the next will go) and `longest_idle_ms`.
     """
-    stretches = exposures(log, removals, observed.now_ms).filter(observed.is_known())
-    held = with_retention(stretches, retention).rename({"retention_ms": "in_force_ms"})
-    held = held.select(*KEY, "from_ms", "to_ms", "base_ms", "expire_ms", "is_now", "in_force_ms")
-    blocked = expiration.filter(pl.col("status") == BLOCKED).select(
-        "group_id", "topic", "partition", pl.lit(value=True).alias("is_blocked")
-    )
-    held = held.join(blocked, on=["group_id", "topic", "partition"], how="left")
+    held = exposures(log, removals, observed.now_ms).filter(observed.is_known())
+    if log.era.per_offset:
+        held = with_retention(held, retention).rename({"retention_ms": "in_force_ms"})
+    held = _with_blocked(held, expiration.filter(pl.col("status") == BLOCKED))
     return pl.concat(
         _by_group(_by_offset(held, log, each)).with_columns(pl.lit(each, pl.Int64).alias(_TRIED))
         for each in sorted(set(minutes))
@@ -123,6 +119,15 @@ def retention_what_if(
     return _with_verdict(rows, replay)
 
 
+def _with_blocked(held: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
+    """Add `is_blocked`: true for these rows of `offset_expiration`, else null."""
+    if blocked.is_empty():
+        return held.with_columns(pl.lit(None, pl.Boolean).alias("is_blocked"))
+    key = ["group_id", "topic", "partition"]
+    told = blocked.select(*key, pl.lit(value=True).alias("is_blocked"))
+    return held.join(told, on=key, how="left")
+
+
 def _by_offset(held: pl.DataFrame, log: OffsetLog, minutes: int) -> pl.DataFrame:
     """Return what a retention would have done to each offset."""
     # A stretch that begins after the instant is empty: it begins with what makes it due.
@@ -133,8 +138,9 @@ def _by_offset(held: pl.DataFrame, log: OffsetLog, minutes: int) -> pl.DataFrame
     return (
         held.with_columns(_due(log, minutes).alias("due_ms"))
         .with_columns(lost.fill_null(value=False).alias("is_lost"), lapses.alias("lapses_ms"))
-        .group_by(KEY)
+        .group_by("of_offset")
         .agg(
+            pl.col(GROUP_KEY).first(),
             is_lost.any().alias("lost_once"),
             (is_lost & is_now & pl.col("is_blocked").is_null()).any().alias("lost_now"),
             is_now.any().alias("exposed_now"),

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
+from polars import selectors
 
 from analytics.evaluate.contract_columns import in_key_order
 from analytics.evaluate.expiration.fates import all_fates, all_notes, fates, notes, worst_of
@@ -228,7 +229,8 @@ def _evaluated(
     most: int | None,
 ) -> _Found:
     records, committed = give()
-    log = offset_log(records, known.replay, asked.era, asked.before)
+    log = offset_log(records, known.replay, asked.era, asked.before, by_numbers=True)
+    del records
     found = offset_expiration(
         committed,
         log,
@@ -240,7 +242,7 @@ def _evaluated(
     ).select(_COLUMNS)
     gone = removed_of(log)
     lost = gone.select(GROUP_KEY).unique()
-    removed = removed_here(records, gone, known.starts)
+    removed = removed_here(log.records, gone, known.starts)
     with_removals = log.of(lost, are_they=True) if lost.height else None
     return _Found(
         _own(worst_of(found, most)),
@@ -249,7 +251,7 @@ def _evaluated(
         _own(fates(found)),
         _own(notes(found)),
         replace(removed, rows=_own(removed.rows)),
-        _own(observed.group_times(records.commits)),
+        _own(observed.group_times(log.records.commits)),
         _own(_costs(log.of(lost, are_they=False), found, _NOTHING_REMOVED, observed, asked)),
         None if with_removals is None else with_removals.map(_own),
     )
@@ -257,7 +259,8 @@ def _evaluated(
 
 def _own(rows: pl.DataFrame) -> pl.DataFrame:
     """Copy the texts of rows that are kept: they would keep all that was read with them."""
-    return polars_rows(rows.to_arrow(compat_level=pl.CompatLevel.oldest()))
+    named = rows.with_columns(selectors.enum().cast(pl.String))
+    return polars_rows(named.to_arrow(compat_level=pl.CompatLevel.oldest()))
 
 
 def _costs(

@@ -58,6 +58,11 @@ _COMMITTED: Final = "committed_offsets"
 _OF_COMMITTED: Final = (
     *("group_id", "coordinator_partition", "record_offset", "complete", "missing"),
 )
+_UNREAD: Final = ("committed_leader_epoch", "batch_offset")
+"""Of commits: nothing about expiry rests on them."""
+_OF_COMMITS: Final = {name: field for name, field in COMMIT_FIELDS.items() if name not in _UNREAD}
+_OF_REMOVALS: Final = ("copy", "segment", "batch_position")
+"""Where a tombstone lies, which is told of nothing else."""
 _PLAIN: Final = ("partition", "offset", "timestamp", "leader_epoch", "is_tombstone", "key")
 _WITH_VALUES: Final = (
     "group_metadata",
@@ -65,6 +70,7 @@ _WITH_VALUES: Final = (
     "consumer_group_regular_expression",
     "streams_group_topology",
 )
+_OF_CLASSIC: Final = ("protocol_type", "protocol", "current_state_timestamp")
 _OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
 
 
@@ -156,23 +162,20 @@ class _Records:
                 name: source.rows(name, fields, CONSUMER_OFFSETS) for name in (COMMITS, GROUPS)
             }
             ends = timeless_ends(timed, self.instant)
-        found = {
-            name: pl.concat(rows.pieces) for name, rows in self._of_groups(source, ends).items()
-        }
+        found = {name: rows.whole() for name, rows in self._of_groups(source, ends).items()}
         return _lot(lambda: found, self._markers(ends))
 
     def _of_groups(self, source: CutRecords, ends: Ends) -> dict[str, GroupRows]:
         """Return what is looked at of groups, with the state of their offsets."""
         key = pl.col("key").struct
-        found = {
-            COMMITS: GroupRows(
-                self._pieces(source, COMMITS, COMMIT_FIELDS, ends), pl.col("group_id")
-            )
-        }
+        commits = map(_light_commits, self._pieces(source, COMMITS, _OF_COMMITS, ends))
+        found = {COMMITS: GroupRows(commits, pl.col("group_id"))}
         for name, kind in KINDS.items():
             pieces = self._pieces(source, name, _fields(name), ends)
-            found[name] = GroupRows(pieces, key.field(kind.group_field))
-        return {**found, _COMMITTED: stored_rows(self._state.tables, _COMMITTED, _OF_COMMITTED)}
+            light = map(_light_groups, pieces) if name == GROUPS else pieces
+            found[name] = GroupRows(light, key.field(kind.group_field))
+        committed = stored_rows(self._state.tables, _COMMITTED, _OF_COMMITTED)
+        return {**found, _COMMITTED: committed._replace(left_out=("group_id",))}
 
     def _markers(self, ends: Ends) -> pl.DataFrame:
         return self._rows(self._source, "control_markers", MARKER_FIELDS, ends).cast(MARKERS)
@@ -205,9 +208,28 @@ class _Records:
 
 def _lot(give: GroupPart, markers: pl.DataFrame) -> GroupLot:
     found = give()
-    commits = found[COMMITS].cast(COMMIT_ROWS)
+    unread = (pl.lit(None, COMMIT_ROWS[name]).alias(name) for name in _UNREAD)
+    commits = found[COMMITS].with_columns(unread).select(COMMIT_ROWS.names()).cast(COMMIT_ROWS)
     records = GroupRecords(commits, markers, {name: found[name] for name in KINDS})
-    return GroupLot(records, found[_COMMITTED].drop("group_id"))
+    return GroupLot(records, found[_COMMITTED])
+
+
+def _light_commits(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(
+        pl.when("is_tombstone").then(name).alias(name) for name in _OF_REMOVALS
+    )
+
+
+def _light_groups(rows: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what classic groups stored and expiry does not heed: most of all assignments."""
+    value, decoded = (
+        pl.col("value").struct,
+        pl.element().struct.field("subscription_decoded").struct,
+    )
+    read = pl.struct(decoded.field("fields_written"), decoded.field("topics"))
+    members = value.field("members").list.eval(pl.struct(read.alias("subscription_decoded")))
+    told = (value.field(name) for name in _OF_CLASSIC)
+    return rows.with_columns(pl.struct(*told, members.alias("members")).alias("value"))
 
 
 def _fields(name: str) -> dict[str, str]:

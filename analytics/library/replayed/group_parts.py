@@ -35,10 +35,16 @@ class GroupRows(NamedTuple):
     Attributes:
         pieces: The rows, some after the others; at least one frame, possibly without rows.
         group: The id of the group of a row.
+        left_out: Columns that say of which group a row is, and nothing more.
     """
 
     pieces: Iterable[pl.DataFrame]
     group: pl.Expr
+    left_out: Sequence[str] = ()
+
+    def whole(self) -> pl.DataFrame:
+        """Return all rows together."""
+        return pl.concat(self.pieces).drop(self.left_out)
 
 
 GroupPart = Callable[[], dict[str, pl.DataFrame]]
@@ -71,7 +77,7 @@ def group_parts(tables: Mapping[str, GroupRows], parts: int) -> Iterator[Sequenc
         The parts, as long as their folder is there.
     """
     if parts == 1:
-        yield [lambda: {name: pl.concat(rows.pieces) for name, rows in tables.items()}]
+        yield [lambda: {name: rows.whole() for name, rows in tables.items()}]
         return
     with TemporaryDirectory(prefix="groupscope-", ignore_cleanup_errors=True) as folder:
         empty = {name: _laid_out(folder, name, rows, parts) for name, rows in tables.items()}
@@ -83,8 +89,9 @@ def _laid_out(folder: str, name: str, rows: GroupRows, parts: int) -> pl.DataFra
     number = rows.group.hash(_SEED) % parts
     with BucketFiles(folder, name) as files:
         for piece in _larger(rows.pieces):
-            files.add(piece, number)
-    return piece.clear()
+            laid = piece.drop(rows.left_out)
+            files.add(laid, pl.lit(piece.select(number).to_series()))
+    return laid.clear()
 
 
 def _larger(pieces: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
