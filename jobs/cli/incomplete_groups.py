@@ -1,8 +1,10 @@
-"""What is said of the groups that were asked for, beside the answer."""
+"""What a command reports of the groups it was asked for, beside the answer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from jobs.cli.exit_codes import CANNOT_TELL, DONE, NOT_THERE
 
 if TYPE_CHECKING:
     from analytics.library.limits.group_selection import AskedGroups
@@ -15,3 +17,10 @@ def report_groups(console: Console, asked: AskedGroups) -> None:
         console.error(each)
     for each in asked.warnings:
         console.warn(each)
+
+
+def groups_exit_code(asked: AskedGroups) -> int:
+    """Return 3 where the answer about groups is incomplete, 1 where one is not there, else 0."""
+    if asked.cannot_tell:
+        return CANNOT_TELL
+    return NOT_THERE if asked.missing else DONE

@@ -20,18 +20,13 @@ from analytics.libraries_later import withhold_libraries
 from analytics.version import VERSION
 from jobs.cli.allocation import keep_freed_memory
 from jobs.cli.crash import keep_traceback
+from jobs.cli.exit_codes import CALLED_WRONGLY, CANNOT_TELL, DONE, INTERNAL_ERROR, INTERRUPTED
 from jobs.cli.installation import check_one_root
 from jobs.cli.options.shared import NO_COLOR, output_options
 from jobs.cli.refusals import refusal
 from jobs.cli.subcommands import ENVIRONMENT_PREFIX, CommandGroup
 from reports.columns import printable
 from reports.layout.output_format import UnknownColumnError
-
-DONE = 0
-CALLED_WRONGLY = 2
-CANNOT_TELL = 3
-OUR_ERROR = 4
-INTERRUPTED = 130
 
 INTERRUPTION = "interrupted; no unfinished result was left behind"
 
@@ -103,7 +98,7 @@ def _code_of(error: Exception) -> int:
         case _ if refusal(error):
             return CANNOT_TELL
         case _:
-            return OUR_ERROR
+            return INTERNAL_ERROR
 
 
 def _follows_an_interruption(error: BaseException) -> bool:

@@ -14,9 +14,8 @@ from analytics.assignors.case import CaseError, read_case
 from analytics.assignors.group import Assignment, AssignmentRefusedError, Group
 from analytics.assignors.measure import Outcome, measure
 from analytics.assignors.registry import ASSIGNORS
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.shared import output_options
-
-CANNOT_TELL = 3
 
 EPILOG = """
 \b
@@ -65,7 +64,7 @@ def assign(case: BinaryIO, assignor: str | None, style: str) -> int:
         click.echo(json.dumps({"assignment": assignment}))
     else:
         _print_table(given.group, assignment, name)
-    return 0
+    return DONE
 
 
 def _chosen(option: str | None, in_file: str | None, path: str) -> str:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.shared import input_options, inputs_argument, output_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DONE = 0
-CANNOT_TELL = 3
 
 EPILOG = """
 \b

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.cli.console import Console, pass_console
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.assumptions import assume_option
 from jobs.cli.options.dialect import dialect_option, refuse_other_options
 from jobs.cli.options.instant_options import instant_options
@@ -67,7 +68,7 @@ def replay(
     from analytics.tables.stored_tables import StoredTables  # noqa: PLC0415
     from analytics.workspace import Workspace  # noqa: PLC0415
     from jobs.cli.options.undecoded_limit import is_exceeded  # noqa: PLC0415
-    from jobs.runs.replay.replayed import CANNOT_TELL, Replayed  # noqa: PLC0415
+    from jobs.runs.replay.replayed import Replayed  # noqa: PLC0415
     from jobs.runs.replay.run import replay_into  # noqa: PLC0415
     from reports.replay_summary import render  # noqa: PLC0415
 
@@ -84,7 +85,7 @@ def replay(
         for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
             console.warn(each)
     click.echo(render(result.manifest, instant, output_format))
-    return result.exit_code or (CANNOT_TELL if exceeded else 0)
+    return result.exit_code or (CANNOT_TELL if exceeded else DONE)
 
 
 def _replay_dialect(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from jobs.cli.console import Console, pass_console
+from jobs.cli.exit_codes import DONE
 from jobs.cli.options.shared import output_options
 
 EPILOG = """
@@ -47,4 +48,4 @@ def report(console: Console, /, workspace: str, output: str | None, output_forma
     answer = report_of(console, workspace, output, output_format)
     if answer:
         click.echo(answer)
-    return 0
+    return DONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.library.limits.group_selection import asked_groups
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.replay.replayed import replayed
 from reports.describe.listed import ALSO, HEADS, PROBLEM, listed_rows
 from reports.row_formats import Section, render
@@ -44,4 +44,4 @@ def list_inputs(
         rows = Section(
             listed_rows(asked.found), {name: HEADS[name] for name in names}, also, problem=PROBLEM
         )
-        return render([rows], output_format, said), asked.exit_code or state.exit_code
+        return render([rows], output_format, said), groups_exit_code(asked) or state.exit_code

@@ -43,7 +43,8 @@ from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.tables.stored_tables import StoredTables
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli import exit_codes
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
@@ -62,7 +63,6 @@ NEEDS = (
     *("committed_offsets", "pending_offsets", "coordinator_epochs"),
     *("offset_history", "group_events", "divergences", "load_faults"),
 )
-_CANNOT_TELL = 3
 _NOTHING = "Nothing happened in that time."
 
 
@@ -98,7 +98,7 @@ def timeline_of_inputs(
         said = {**state.said, "cannot_tell": list(asked.cannot_tell), "compacted": compacted}
         listed = Section(events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"])
         is_untold = any(row["verdict"] == CANNOT_TELL for row in rows)
-        code = _CANNOT_TELL if is_untold else asked.exit_code or state.exit_code
+        code = exit_codes.CANNOT_TELL if is_untold else groups_exit_code(asked) or state.exit_code
         code = code or failing(
             console, state, {"offset_verdicts": table_of("offset_verdicts", rows)}
         )

@@ -17,7 +17,6 @@ from analytics.tables.stored_tables import StoredTables
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
-DONE, NOT_THERE, CANNOT_TELL = 0, 1, 3
 CLASSIC_TYPES = ("classic", "simple")
 
 
@@ -42,13 +41,6 @@ class AskedGroups:
     instant: str = ""
     refused: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def exit_code(self) -> int:
-        """3 where something cannot be told, 1 where a group is not there, else 0."""
-        if self.cannot_tell:
-            return CANNOT_TELL
-        return NOT_THERE if self.missing else DONE
 
     def without_missing(self, names: Iterable[str]) -> AskedGroups:
         """Return the same, with groups of these names not missing: something is known of them."""

@@ -12,6 +12,7 @@ from analytics.evaluate.findings.found import findings, in_order
 from analytics.evaluate.findings.suppressions import suppressed
 from analytics.library.replayed.answered_instant import instant_of
 from jobs.cli.audit_config import configured_rules, suppressions_of
+from jobs.cli.exit_codes import DONE, FOUND
 from jobs.cli.options.fail_on import NEVER
 from reports.quantities import count, duration, size_of
 from schemas.finding_rules import SEVERITIES
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed
     from jobs.workspaces.redacted_workspace import Redactor
 
-FOUND = 1
 _SAYS = {"bytes": size_of, "duration": duration}
 _SUPPRESSIONS = "suppressions"
 
@@ -75,7 +75,7 @@ def _without_names(accepted: pa.Table, redactor: Redactor) -> pa.Table:
 
 def exit_code_of(found: pa.Table, fail_on: str) -> int:
     """Return 1 where a finding is as severe as `--fail-on` asks, else 0."""
-    return FOUND if _as_severe(found, fail_on).num_rows else 0
+    return FOUND if _as_severe(found, fail_on).num_rows else DONE
 
 
 def failing(console: Console, state: Replayed, tables: Mapping[str, pa.Table]) -> int:
@@ -87,13 +87,13 @@ def failing(console: Console, state: Replayed, tables: Mapping[str, pa.Table]) -
         tables: Of the question, by name.
     """
     if state.fail_on == NEVER:
-        return 0
+        return DONE
     found = _as_severe(findings_of(state, tables).findings, state.fail_on)
     for message in found["message"].to_pylist():
         console.error(message)
     if found.num_rows:
         console.error(f"--fail-on {state.fail_on}: {count(found.num_rows, 'finding')}")
-    return FOUND if found.num_rows else 0
+    return FOUND if found.num_rows else DONE
 
 
 def _as_severe(found: pa.Table, fail_on: str) -> pa.Table:

@@ -13,7 +13,8 @@ from analytics.library.evaluations.balance import evaluate_balance, group_placem
 from analytics.library.evaluations.balance_tables import NEEDS, NEEDS_OF_HISTORY
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.replay.replayed import replayed
 from reports.balance.rows import alternatives_section, balance_section
@@ -27,7 +28,6 @@ from schemas.evaluation_rules import balance_rules, rebalance_rules
 if TYPE_CHECKING:
     from jobs.cli.console import Console
 
-CANNOT_TELL = 3
 MAKES = ("assignment_balance", "assignment_alternatives")
 _OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -64,7 +64,11 @@ def balance_inputs(
             "placement": asdict(places),
         }
         answer = _answer(balance, alternatives, output_format, said, with_times=through_history)
-        code = found.groups.exit_code or state.exit_code or (CANNOT_TELL if found.doubts else 0)
+        code = (
+            groups_exit_code(found.groups)
+            or state.exit_code
+            or (CANNOT_TELL if found.doubts else DONE)
+        )
         code = code or failing(console, state, found.tables)
     return answer, code
 

@@ -16,6 +16,7 @@ from analytics.dump.files.inputs import recognize
 from analytics.errors import InputNotRecognizedError
 from analytics.library.limits.unread_partitions import is_unread
 from analytics.workspace import Workspace
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.undecoded_limit import is_exceeded
 from jobs.spark.progress import progress
 from jobs.spark.session import spark_session
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
     from jobs.cli.console import Console
     from jobs.cli.options.undecoded_limit import Limit
-
-DONE = 0
-CANNOT_TELL = 3
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.limits.undecided_offsets import undecided_of_all
 from analytics.library.limits.unread_members import COLUMNS, with_unread
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.exit_codes import DIFFERENT, DONE
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.epoch import NEEDS as EPOCH_NEEDS
 from jobs.runs.describe.epoch import groups_at_epoch
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed
     from reports.describe.source import Source
 
-DIFFERENT = 1
 SPARE = ("client_host", "client_id")
 """What text leaves out first where there is no room."""
 EARLY = "assignment_fields_written"
@@ -94,11 +94,11 @@ def describe_inputs(
         if wanted.against is not None:
             result = compare_saved(wanted.against, source, state, console)
             answer = render_comparison(result, output_format, _said(state, asked))
-            return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
+            return answer, groups_exit_code(asked) or (DONE if result.is_equal else DIFFERENT)
         sections = _sections(source, state, wanted, output_format)
         said = _said(state, asked)
         _notice(console, asked, state)
-        return render(sections, output_format, said), asked.exit_code or state.exit_code
+        return render(sections, output_format, said), groups_exit_code(asked) or state.exit_code
 
 
 def _describe_epoch(
@@ -115,7 +115,7 @@ def _describe_epoch(
         view = replace(wanted, what=wanted.what or MEMBERS, verbose=True)
         said = {**_said(state, asked), "epoch": epoch}
         sections = _sections(source, state, view, output_format)
-        return render(sections, output_format, said), asked.exit_code or state.exit_code
+        return render(sections, output_format, said), groups_exit_code(asked) or state.exit_code
 
 
 def _notice(console: Console, asked: AskedGroups, state: Replayed) -> None:

@@ -16,7 +16,6 @@ from analytics.evaluate.diff.groups import changed_groups, changed_members
 from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
 from analytics.library.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
-from analytics.library.limits.group_selection import CANNOT_TELL, DONE, NOT_THERE
 from analytics.library.limits.incomplete_groups import (
     SHARE_TOPIC,
     lost_share_partitions,
@@ -26,6 +25,7 @@ from analytics.library.limits.incomplete_groups import (
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
 from analytics.tables.stored_tables import StoredTables
+from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.replay.followed_lines import followed_copies
 from jobs.spark.session import one_session
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed
 
 NEEDS = ("groups", "members", "committed_offsets", "share_partitions", "topics")
-DIFFERENT = 1
 _GROUPS = (*of_groups.GROUP_COLUMNS, "complete", "missing")
 
 

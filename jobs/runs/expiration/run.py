@@ -19,7 +19,8 @@ from analytics.library.limits.group_selection import asked_groups
 from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.cli.options.fail_on import NEVER
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.source import NEEDS as DESCRIBED
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from reports.describe.source import Source
     from reports.layout.output_format import OutputFormat
 
-CANNOT_TELL = 3
 MAKES = ("offset_expiration", "offset_removals", "retention_what_if")
 _NEEDS = (*DESCRIBED, "configs", "pending_offsets")
 
@@ -117,7 +117,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
             "cannot_tell": list(made.cannot_tell),
         }
         answer = _answer(made, source, asked_format, said)
-        code = asked.exit_code or state.exit_code or (CANNOT_TELL if made.doubts else 0)
+        code = groups_exit_code(asked) or state.exit_code or (CANNOT_TELL if made.doubts else DONE)
         code = code or failing(console, state, made.tables)
     return answer, code
 

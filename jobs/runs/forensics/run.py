@@ -15,12 +15,13 @@ from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import CannotTellError
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.incident.window import Window, happened, suffering
-from analytics.evaluate.offset_verdicts.words import CANNOT_TELL as UNTOLD
+from analytics.evaluate.offset_verdicts.words import CANNOT_TELL
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
 from analytics.workspace import Workspace
+from jobs.cli import exit_codes
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.diff.run import difference_of
 from jobs.runs.forensics.rows import (
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
 
-CANNOT_TELL: Final = 3
 PAGE, ROWS, RESTORE = "report/incident.html", "incident.json", "restore"
 NEEDS = (*TIMELINE, *ROWS_OF_STATES, "assignment_history", "configs")
 
@@ -221,10 +221,10 @@ def _code(console: Console, wanted: Wanted, incident: Incident, unread: int) -> 
     for each in incident.cannot_tell:
         console.error(f"cannot tell: {each}")
     words = incident.verdicts["verdict"].to_pylist()
-    doubts = UNTOLD in words or "cannot tell" in incident.changes["change"].to_pylist()
+    doubts = CANNOT_TELL in words or "cannot tell" in incident.changes["change"].to_pylist()
     if unread or (wanted.groups and (incident.cannot_tell or doubts)):
-        return CANNOT_TELL
-    return 0
+        return exit_codes.CANNOT_TELL
+    return exit_codes.DONE
 
 
 def _write(out: str, incident: Incident, state: Replayed, said: dict[str, Any]) -> None:

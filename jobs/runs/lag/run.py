@@ -15,7 +15,8 @@ from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import describe_source
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from reports.row_formats import Section
     from schemas.evaluation_rules import LagRules
 
-DIFFERENT, CANNOT_TELL = 1, 3
 GROUP, TOPIC = "group", "topic"
 NEEDS = (
     *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),
@@ -117,7 +117,7 @@ def lag_of(
             answer = render_comparison(
                 result, output_format, {**state.said, "cannot_tell": asked.cannot_tell}
             )
-            return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
+            return answer, groups_exit_code(asked) or (DONE if result.is_equal else DIFFERENT)
         unread = _unread(state, asked, readers) if wanted.by == "topic" else None
         untold = _untold(found.rows)
         for each in untold:
@@ -130,7 +130,7 @@ def lag_of(
         }
         beside = (readers, capacity if wanted.by == GROUP else None, growth)
         answer = _answer(found, beside, wanted, output_format, said, rules)
-        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = groups_exit_code(asked) or state.exit_code or (CANNOT_TELL if untold else DONE)
         code = code or failing(console, state, {"lag": found.rows})
     return answer, code
 

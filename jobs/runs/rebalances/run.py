@@ -11,7 +11,7 @@ from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.times import resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.workspace import Workspace
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.replay.replayed import replayed
 from reports.layout.nothing import nothing
@@ -91,7 +91,7 @@ def rebalances_of_inputs(
             "not_recorded": NOT_RECORDED,
             "causes_said": dict(rebalance_causes()),
         }
-        code = answer.groups.exit_code or state.exit_code or failing(console, state, found)
+        code = groups_exit_code(answer.groups) or state.exit_code or failing(console, state, found)
         return _answer(found, output_format, said, rules), code
 
 

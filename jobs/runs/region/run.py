@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.region.contributions import OF_REGIONS, Contribution, Partition
-from analytics.evaluate.region.drains import CANNOT_TELL as UNTOLD
+from analytics.evaluate.region.drains import CANNOT_TELL
 from analytics.evaluate.region.rows import tables_of
 from analytics.evaluate.region.table import Answer, Region, checkpoints_of, evaluate_regions
 from analytics.library.limits.group_selection import asked_groups
@@ -18,7 +18,8 @@ from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.checkpoints.recognized import read_checkpoints
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli import exit_codes
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.cli.settings_files import read_settings
 from jobs.runs.region.dump import NEEDS, dumped_groups, owners_then
 from jobs.runs.replay.replayed import replayed
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
     from schemas.region_rules import RegionRules
 
-CANNOT_TELL = 3
 _MOST_NAMED = 5
 
 
@@ -111,7 +111,8 @@ def region_of(
             console.error(f"cannot tell: {each}")
         known = (*asked.cannot_tell, *lost)
         text, code = _told(console, answer, found, said, known, output_format, rules)
-    return text, (CANNOT_TELL if lost else asked.exit_code) or state.exit_code or code
+    of_groups = exit_codes.CANNOT_TELL if lost else groups_exit_code(asked)
+    return text, of_groups or state.exit_code or code
 
 
 def _named(made: Sequence[Contribution]) -> set[str]:
@@ -156,7 +157,7 @@ def _told(
         words = set(tables["region_findings"]["finding"].to_pylist())
         meanings = [f"{word}: {about}" for word, about in rules.findings.items() if word in words]
         text = "\n\n".join([text, *([paragraphs(meanings)] if meanings else [])])
-    return text, CANNOT_TELL if untold else 0
+    return text, exit_codes.CANNOT_TELL if untold else exit_codes.DONE
 
 
 def _untold(region: Region) -> list[str]:
@@ -171,7 +172,7 @@ def _untold(region: Region) -> list[str]:
     if region.present is None:
         return found
     present = region.present
-    drains = Counter(each.missing for each in region.drains or () if each.verdict == UNTOLD)
+    drains = Counter(each.missing for each in region.drains or () if each.verdict == CANNOT_TELL)
     found += [f"{count} drains of {name}: {why}" for why, count in drains.items()]
     plan = Counter(each.missing for each in region.plan if each.missing is not None)
     found += [f"where {name} reads on in {count} partitions: {why}" for why, count in plan.items()]

@@ -22,6 +22,7 @@ from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables
 from analytics.version import VERSION
 from analytics.workspace import FOLDERS, Workspace
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.runs.replay.dialect_work import WORK, Made, Work
 from jobs.spark.progress import progress
 from reports.layout.nothing import nothing
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from jobs.cli.console import Console
 
-DONE, CANNOT_TELL = 0, 3
 DIALECT_OPTIONS: Final = (
     *("inputs", "topic_partition", "data_topics", "groups", "exclude_groups", "master", "conf"),
 )

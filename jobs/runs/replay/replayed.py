@@ -25,6 +25,7 @@ from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_said
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options import assumptions
 from jobs.cli.options.fail_on import NEVER
 from jobs.cli.options.undecoded_limit import Limit, is_exceeded
@@ -38,7 +39,6 @@ from jobs.workspaces.temporary_workspace import workspace_folder
 if TYPE_CHECKING:
     from jobs.cli.console import Console
 
-CANNOT_TELL = 3
 HINT = "hint: --out DIR keeps this work, and DIR then answers at once"
 _FILTERS = ("groups", "exclude_groups", "data_topics", "topics", "partitions")
 
@@ -141,7 +141,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         is_bad = (asked.is_of_dump and is_unread(manifest)) or is_exceeded(
             source.manifest(), max_undecoded
         )
-        code = CANNOT_TELL if is_bad else 0
+        code = CANNOT_TELL if is_bad else DONE
         kept = StoredTables(ready, selection)
         result = Replayed(kept, source, manifest, found.given, code, settings, fail_on)
         if not result.is_end:
@@ -180,7 +180,8 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             source,
             run.manifest,
             found.given,
-            run.exit_code or (CANNOT_TELL if is_exceeded(source.manifest(), max_undecoded) else 0),
+            run.exit_code
+            or (CANNOT_TELL if is_exceeded(source.manifest(), max_undecoded) else DONE),
             settings,
             fail_on,
         )

@@ -24,6 +24,7 @@ from analytics.tables.decoded_workspace import (
     refuse_without_records,
 )
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
+from jobs.cli.exit_codes import DONE
 from jobs.cli.options import assumptions
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.runs.replay.followed_lines import sentences
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from jobs.runs.decode.run import DecodeResult
 
 _OF_NAMES = ("groups", "exclude_groups", "data_topics")
-_DONE = 0
 _FILTERS = (*_OF_NAMES, "topics", "partitions")
 
 
@@ -124,7 +124,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
         raise
-    return ReplayResult(manifest, result.exit_code(None) if result else _DONE)
+    return ReplayResult(manifest, result.exit_code(None) if result else DONE)
 
 
 def _on_spark(

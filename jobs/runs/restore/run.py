@@ -13,11 +13,12 @@ from analytics.evaluate.diff.paired import UNTOLD
 from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
 from analytics.evaluate.restore.refusals import UNSURE
 from analytics.library.limits.group_completeness import OFFSETS_TOPIC
-from analytics.library.limits.group_selection import CANNOT_TELL, DONE, asked_groups
+from analytics.library.limits.group_selection import asked_groups
 from analytics.library.limits.incomplete_groups import untold_groups
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.restore.folder import check_folder, write_folder
@@ -122,7 +123,7 @@ def restored(
     if wanted.output_format not in ("json", "csv"):
         answer = "\n".join([answer, *followed])
     unsure = CANNOT_TELL if any(each in counts["reasons"] for each in UNSURE) else DONE
-    return answer, asked.exit_code or unsure or past.exit_code or present.exit_code
+    return answer, groups_exit_code(asked) or unsure or past.exit_code or present.exit_code
 
 
 def _followed(past: Replayed) -> list[str]:

@@ -28,7 +28,8 @@ from analytics.library.replayed.end_offsets import end_offset_samples, end_offse
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import NEEDS as DESCRIBED
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
     from jobs.runs.share.settings import FoundSettings
     from schemas.share_rules import ShareRules
 
-CANNOT_TELL, DIFFERENT = 3, 1
 _MOST_NAMED, _MINUTE = 5, 60_000
 _PLACE = ["topic", "partition"]
 NEEDS = (*DESCRIBED, "share_batches", "configs")
@@ -126,7 +126,7 @@ def share_of(
             source = describe_source(state, asked.found, wanted.end_offsets, console)
             result = compare_saved(wanted.against, source, state, console)
             answer = render_comparison(result, output_format, {**state.said, "cannot_tell": []})
-            return answer, asked.exit_code or (0 if result.is_equal else DIFFERENT)
+            return answer, groups_exit_code(asked) or (DONE if result.is_equal else DIFFERENT)
         settings = settings_found(state.release, state.tables.read("configs"), state.settings)
         for each in settings.findings:
             console.warn(each)
@@ -151,7 +151,7 @@ def share_of(
             "limit_verdicts": dict(limit_verdicts()),
         }
         answer = _answer(made, wanted, output_format, said, instant_of(state), rules)
-        code = asked.exit_code or state.exit_code or (CANNOT_TELL if untold else 0)
+        code = groups_exit_code(asked) or state.exit_code or (CANNOT_TELL if untold else DONE)
         code = code or failing(console, state, made)
     return answer, code
 

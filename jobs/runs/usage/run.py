@@ -18,6 +18,7 @@ from analytics.evaluate.usage.keys.summaries import summed
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.written_instants import END
 from analytics.workspace import EVALUATIONS, Workspace
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.replay.replayed import replayed
 from jobs.runs.usage.answer import UsageAnswer, usage_answer
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from jobs.runs.usage.tables import Usage
     from reports.layout.output_format import OutputFormat
 
-CANNOT_TELL = 3
 _EXPIRATION = "offset_expiration"
 NOT_THEN = (
     "what the internal topics' files held before the end of the dump it does not say: compaction "
@@ -99,7 +99,7 @@ def usage_of(
             **({} if wanted.disk is None else {"disk": [asdict(each) for each in disks]}),
         }
         chosen = _of_groups(tables, Selection(groups, exclude_groups))
-        code = state.exit_code or (CANNOT_TELL if found.untold else 0)
+        code = state.exit_code or (CANNOT_TELL if found.untold else DONE)
         code = code or failing(console, state, chosen)
     answer = UsageAnswer(
         chosen, summed(chosen["topic_usage"], wanted.by), wanted.by, found.even, found.placed

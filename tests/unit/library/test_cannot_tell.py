@@ -18,6 +18,7 @@ from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.limits.internal_topics import partitions_that_fit
 from analytics.replay.log.key_homes import home_of
 from jobs.cli.console import Console
+from jobs.cli.incomplete_groups import groups_exit_code
 from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import OFFSETS, group, write_workspace
 
@@ -64,15 +65,15 @@ def test_a_group_whose_partition_has_no_copy_cannot_be_told(tmp_path: Path) -> N
     assert answer.cannot_tell == (
         f"console-consumer-12345 belongs to {OFFSETS}-6, of which this dump has no copy",
     )
-    assert answer.exit_code == 3
-    assert asked(workspace, "group").exit_code == 0
+    assert groups_exit_code(answer) == 3
+    assert groups_exit_code(asked(workspace, "group")) == 0
 
 
 def test_a_group_whose_partition_is_there_and_that_is_not_does_not_exist(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, {"groups": []}, partitions=partitions(*range(50)))
     answer = asked(workspace, "billing")
     assert (answer.missing, answer.instant) == (("billing",), "the end of the dump")
-    assert (answer.cannot_tell, answer.exit_code) == ((), 1)
+    assert (answer.cannot_tell, groups_exit_code(answer)) == ((), 1)
 
 
 def test_without_a_name_what_may_be_missing_is_said(tmp_path: Path) -> None:
@@ -80,11 +81,11 @@ def test_without_a_name_what_may_be_missing_is_said(tmp_path: Path) -> None:
         tmp_path, {"groups": [group("my-group", home=12)]}, partitions=partitions(12)
     )
     everything = asked(workspace)
-    assert everything.exit_code == 3
+    assert groups_exit_code(everything) == 3
     assert f"{OFFSETS} 0-11, 13-49" in everything.cannot_tell[0]
     assert everything.maybe_missing is None
     some = asked(workspace, "my*")
-    assert some.exit_code == 0
+    assert groups_exit_code(some) == 0
     assert f"{OFFSETS} 0-11, 13-49" in (some.maybe_missing or "")
     assert asked(workspace, "my-group").maybe_missing is None
 
@@ -96,7 +97,7 @@ def test_partitions_that_were_not_asked_for_are_not_missed(tmp_path: Path) -> No
         partitions=partitions(12),
         options={"partitions": [12]},
     )
-    assert asked(workspace).exit_code == 0
+    assert groups_exit_code(asked(workspace)) == 0
 
 
 LOST_TAIL = {
@@ -122,7 +123,7 @@ def lossy(tmp_path: Path) -> Path:
 def test_a_group_that_may_be_among_lost_records_is_not_said_not_to_exist(lossy: Path) -> None:
     lost = next(name for number in range(999) if home_of(name := f"g{number}", 50) == 12)
     answer = asked(lossy, lost)
-    assert (answer.missing, answer.exit_code) == ((), 3)
+    assert (answer.missing, groups_exit_code(answer)) == ((), 3)
     (reason,) = answer.cannot_tell
     assert reason == (
         f"{lost} is not in the records that can be read, and {OFFSETS}-12 lacks offsets 3 to 4 "
@@ -134,7 +135,7 @@ def test_a_group_that_may_be_among_lost_records_is_not_said_not_to_exist(lossy: 
 
 def test_all_groups_cannot_be_told_where_records_of_any_partition_are_lost(lossy: Path) -> None:
     answer = asked(lossy)
-    assert answer.exit_code == 3
+    assert groups_exit_code(answer) == 3
     assert f"groups may be missing: {OFFSETS}-12 lacks offsets 3 to 4" in answer.cannot_tell[0]
 
 
@@ -147,8 +148,8 @@ def test_why_offsets_membership_and_history_cannot_be_told(lossy: Path) -> None:
     assert "its offsets may be missing or replaced" in gaps.offsets
     assert gaps.history is not None
     assert len(gaps.reasons) == 3
-    assert asked(lossy, "my-group").exit_code == 3
-    assert asked(lossy, "group").exit_code == 0
+    assert groups_exit_code(asked(lossy, "my-group")) == 3
+    assert groups_exit_code(asked(lossy, "group")) == 0
 
 
 @pytest.mark.parametrize("here", [range(50), range(25), (1, 7, 12, 47)])
@@ -183,7 +184,7 @@ def test_a_dump_without_the_offsets_topic_tells_of_no_group(tmp_path: Path) -> N
     for groups in ((), ("billing",)):
         answer = asked(workspace, *groups)
         assert "no copy of any partition" in answer.cannot_tell[0]
-        assert answer.exit_code == 3
+        assert groups_exit_code(answer) == 3
 
 
 def test_an_incomplete_group_is_shown_and_said_to_be_so(tmp_path: Path) -> None:
@@ -208,7 +209,7 @@ def test_at_an_offset_before_complete_from_nothing_can_be_told(
     )
     answer = asked(workspace, "my-group")
     assert bool(answer.missing) is is_told
-    assert answer.exit_code == (1 if is_told else 3)
+    assert groups_exit_code(answer) == (1 if is_told else 3)
     if not is_told:
         assert "history before offset 100 was compacted" in answer.cannot_tell[0]
         assert f"{OFFSETS} 12 at" in asked(workspace).cannot_tell[0]
@@ -243,7 +244,7 @@ def test_at_a_time_before_complete_from_nothing_can_be_told(
     )
     (workspace / "decoded" / "offset_commit").mkdir(parents=True)
     pq.write_table(commits, workspace / "decoded" / "offset_commit" / "part.parquet")
-    assert asked(workspace, "my-group").exit_code == (1 if is_told else 3)
+    assert groups_exit_code(asked(workspace, "my-group")) == (1 if is_told else 3)
 
 
 def test_what_was_left_out_while_decoding_cannot_be_told(tmp_path: Path) -> None:
@@ -253,8 +254,8 @@ def test_what_was_left_out_while_decoding_cannot_be_told(tmp_path: Path) -> None
         partitions=partitions(*range(50)),
         options={"groups": ["my*"], "exclude_groups": []},
     )
-    assert asked(workspace, "billing").exit_code == 3
-    assert asked(workspace, "my-group").exit_code == 0
+    assert groups_exit_code(asked(workspace, "billing")) == 3
+    assert groups_exit_code(asked(workspace, "my-group")) == 0
 
 
 def test_a_type_narrows_what_is_found_not_what_is_there(tmp_path: Path) -> None:
