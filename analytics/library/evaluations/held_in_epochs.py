@@ -98,6 +98,7 @@ def numbered(held: Held) -> pl.DataFrame:
         pl.when(runs["is_closing"]).then(epoch_no).otherwise(epoch_no - 1).alias("last_epoch_no")
     )
     told = runs.with_columns(
+        pl.col("kind").cast(pl.String),
         *held.told(runs["at"], "coordinator_partition", "group_id", "life", "epoch_no"),
         *held.named(runs, "member_id", "role", "subtopology_id", "topic", "topic_id"),
         held.about(runs).struct.field("group_instance_id"),

@@ -28,14 +28,16 @@ _WHAT: Final = ITEM[2:-1]
 _STRANDS: Final = (CLASSIC, PRESENCE, SUBSCRIPTION, CURRENT, TARGET)
 """What of its group or member a record may be a snapshot of."""
 _STRAND_OF: Final = {
-    PRESENCE: _STRANDS.index(PRESENCE),
-    SUBSCRIPTION: _STRANDS.index(SUBSCRIPTION),
-    ASSIGNOR: _STRANDS.index(SUBSCRIPTION),
-    CURRENT: _STRANDS.index(CURRENT),
-    PENDING: _STRANDS.index(CURRENT),
-    TARGET: _STRANDS.index(TARGET),
+    PRESENCE: PRESENCE,
+    SUBSCRIPTION: SUBSCRIPTION,
+    ASSIGNOR: SUBSCRIPTION,
+    CURRENT: CURRENT,
+    PENDING: CURRENT,
+    TARGET: TARGET,
 }
 """By kind of item, which thing of a member a snapshot that shows it is one of."""
+KIND: Final = pl.Enum(list(_STRAND_OF))
+_STRANDS_OF_KINDS: Final = np.array([_STRANDS.index(each) for each in _STRAND_OF.values()])
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,15 @@ class Held:
             `entry` (the row in `items`) and `partition`. Items are one after the other, each in
             order.
         runs: One row for each run of snapshots that hold an item, in the order in which they begin:
-            `at`, `entry` and `partition` of its first row, `kind`, `last` (the row of the record of
-            its last snapshot), `since` (offset of the snapshot of the same thing before it, null
-            where this life has none), `until` (the row of the record where it ended: the next
-            snapshot, or the end of the life; null while it lasts), `is_of_life` (boolean: it ended
-            with the life), `member` and `thing` (numbers of what `ITEM` names: of the member, and
-            of all but member and kind), `is_closing` (boolean: it ended with the life, or in a
-            record that was written together with its end; null while it lasts) and `ended_in` (the
-            row of the record that tells the epoch up to which it lasted; null while it lasts).
+            `at`, `entry` and `partition` of its first row, `kind` (of `KIND`), `last` (the row of
+            the record of its last snapshot), `since` (offset of the snapshot of the same thing
+            before it, null where this life has none), `until` (the row of the record where it
+            ended: the next snapshot, or the end of the life; null while it lasts), `is_of_life`
+            (boolean: it ended with the life), `member` and `thing` (numbers of what `ITEM` names:
+            of the member, and of all but member and kind), `is_closing` (boolean: it ended with the
+            life, or in a record that was written together with its end; null while it lasts) and
+            `ended_in` (the row of the record that tells the epoch up to which it lasted; null while
+            it lasts).
     """
 
     steps: pl.DataFrame
@@ -106,8 +109,9 @@ def held_items(steps: pl.DataFrame, topic_names: pl.DataFrame) -> Held:
         topic_names: `topic_id` and `name`, each id once.
     """
     items, snapshots = _items(steps, topic_names), _snapshots(steps)
-    number = snapshots.number[items["at"].to_numpy(), items["strand"].to_numpy()]
-    member, kind = codes(items["member_id"]), codes(items["kind"])
+    member, kind = codes(items["member_id"]), items["kind"].to_physical().to_numpy()
+    strand = np.where(items["is_of_classic"], _STRANDS.index(CLASSIC), _STRANDS_OF_KINDS[kind])
+    number = snapshots.number[items["at"].to_numpy(), strand]
     what = combined(*(codes(items[name]) for name in _WHAT))
     told = (
         items.select("at", pl.col("partitions").alias("partition"))
@@ -178,7 +182,7 @@ def _snapshots(steps: pl.DataFrame) -> _Snapshots:
     role, gone = pl.col("role"), pl.col("is_tombstone")
     of_member, of_current = role == MEMBER, role == CURRENT
     shows = {
-        CLASSIC: is_of_classic(),
+        CLASSIC: _is_of_classic(),
         # Without its current assignment a member is still there, with nothing.
         PRESENCE: of_member | (of_current & ~gone),
         SUBSCRIPTION: of_member,
@@ -199,25 +203,23 @@ def _snapshots(steps: pl.DataFrame) -> _Snapshots:
     return _Snapshots(number, thing, before, behind)
 
 
-def is_of_classic() -> pl.Expr:
+def _is_of_classic() -> pl.Expr:
     """Whether a step is a record of a classic group, which holds items of all its members."""
     return (pl.col("family") == CLASSIC) & (pl.col("role") == GROUP)
 
 
 def _items(steps: pl.DataFrame, topic_names: pl.DataFrame) -> pl.DataFrame:
-    """Return what records list, with `at`, `strand` and `partitions`."""
-    of_classic = pl.when(is_of_classic()).then(pl.lit(_STRANDS.index(CLASSIC), pl.Int64))
+    """Return what records list, with `at`, `is_of_classic` and `partitions`."""
     listed = (
-        steps.select(pl.col(ROW).alias("at"), of_classic.alias("strand"), "items")
+        steps.select(pl.col(ROW).alias("at"), _is_of_classic().alias("is_of_classic"), "items")
         .explode("items", empty_as_null=False, keep_nulls=False)
         .unnest("items")
     )
-    strand = pl.col("kind").replace_strict(_STRAND_OF, return_dtype=pl.Int64)
     name = pl.col("topic_id").replace_strict(
         topic_names["topic_id"], topic_names["name"], default=None, return_dtype=pl.String
     )
     return listed.with_columns(
-        pl.coalesce("strand", strand),
+        pl.col("kind").cast(KIND),
         pl.coalesce("member_id", steps["member_id"].gather(listed["at"])),
         pl.coalesce("topic", name),
     )
