@@ -12,6 +12,7 @@ from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.completeness import with_completeness
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.meanings import instant
+from analytics.replay.offsets.commit_places import first_of_runs
 
 if TYPE_CHECKING:
     from analytics.replay.groups.state import GroupState
@@ -37,7 +38,7 @@ def groups(
         # That a commit was deleted since, or aborted, does not remove the group it made.
         sources.append(state.committed)
     simple = (
-        pl.concat(each.select(GROUP_KEY) for each in sources)
+        pl.concat(first_of_runs(each, GROUP_KEY) for each in sources)
         .unique()
         .join(told, GROUP_KEY, "anti")
         .with_columns(

@@ -7,7 +7,8 @@ several partitions at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 import polars as pl
 
@@ -38,9 +39,10 @@ def with_places(commits: pl.DataFrame) -> pl.DataFrame:
     """
     if PLACE in commits.columns:
         return commits
-    names = _runs(commits, _NAMES)[0].unique().sort(_NAMES).with_row_index(TOPIC)
+    runs = _Runs.of(commits, _NAMES)
+    names = runs.named.unique().sort(_NAMES).with_row_index(TOPIC)
     numbers = names.with_columns(pl.struct(_NAMES_OF[GROUP]).rle_id().alias(GROUP))
-    return _with_numbers(commits, numbers).with_columns(place().alias(PLACE))
+    return commits.with_columns(runs.told(numbers)).with_columns(place().alias(PLACE))
 
 
 def place() -> pl.Expr:
@@ -58,7 +60,8 @@ def numbered(rows: pl.DataFrame, number: str, commits: pl.DataFrame) -> pl.DataF
     """
     is_another = pl.col(number).ne_missing(pl.col(number).shift(1))
     told = commits.select(*_NAMES_OF[number], number).filter(is_another).unique(number)
-    return _with_numbers(rows, told).drop_nulls(number)
+    numbers = _Runs.of(rows, _NAMES_OF[number]).told(told)
+    return rows.with_columns(numbers).drop_nulls(number)
 
 
 def in_log_order(rows: pl.DataFrame, by: str = "record_offset") -> pl.DataFrame:
@@ -67,7 +70,15 @@ def in_log_order(rows: pl.DataFrame, by: str = "record_offset") -> pl.DataFrame:
     What is in order is left as it is: records are decoded in that order.
     """
     order = ("coordinator_partition", by, PLACE)
-    return rows if _is_sorted(rows, order) else rows.sort(order)
+    return rows if _is_sorted(rows, order) else sorted_by(rows, *order)
+
+
+def sorted_by(rows: pl.DataFrame, *numbers: str) -> pl.DataFrame:
+    """Sort rows by columns of numbers: by one after the other, which takes less than by all."""
+    order = rows.select(numbers).with_row_index("nth")
+    for number in reversed(numbers):
+        order = order.sort(number, maintain_order=True)
+    return rows[order["nth"]]
 
 
 def _is_sorted(rows: pl.DataFrame, names: Sequence[str]) -> bool:
@@ -79,15 +90,33 @@ def _is_sorted(rows: pl.DataFrame, names: Sequence[str]) -> bool:
     return found
 
 
-def _with_numbers(rows: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
-    """Add what `numbers` says of the names that it has, null where it has them not."""
-    names = [each for each in _NAMES if each in numbers.columns]
-    runs, run = _runs(rows, names)
-    found = runs.join(numbers, on=names, how="left", nulls_equal=True, maintain_order="left")
-    return rows.with_columns(found.drop(names)[run])
+def first_of_runs(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return what some columns say in the first row of each run of rows in which it is the same."""
+    return _Runs.of(rows, names).named
 
 
-def _runs(rows: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, pl.Series]:
-    """Return the names of each run of rows that have the same, and the run of each row."""
-    run = rows.select(pl.struct(names).rle_id()).to_series()
-    return rows.select(names).filter(run.ne_missing(run.shift(1))), run
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of rows in which the same is named.
+
+    Attributes:
+        named: Of each run.
+        run: Of each row.
+    """
+
+    named: pl.DataFrame
+    run: pl.Series
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, names: Sequence[str]) -> Self:
+        """Return the runs in which some columns say the same."""
+        run = rows.select(pl.struct(names).rle_id()).to_series()
+        return cls(rows.select(names).filter(run.ne_missing(run.shift(1))), run)
+
+    def told(self, of_names: pl.DataFrame) -> pl.DataFrame:
+        """Return of each row what is told of what it names, null where nothing is."""
+        names = self.named.columns
+        found = self.named.join(
+            of_names, on=names, how="left", nulls_equal=True, maintain_order="left"
+        )
+        return found.drop(names)[self.run]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.replay.log.record_position import NEVER
-from analytics.replay.offsets.commit_places import PLACE, with_places
+from analytics.replay.offsets.commit_places import PLACE, sorted_by, with_places
 from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS
 
 if TYPE_CHECKING:
@@ -99,14 +99,14 @@ def offset_events(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
         rules: Of the release.
 
     Returns:
-        `EVENTS`, in the order of `KEY` and `position`: the columns of a commit or tombstone;
+        `EVENTS`, in the order of `PLACE` and `position`: the columns of a commit or tombstone;
         `position` (offset of the record by which it happened, the marker of a transaction) and `at`
         (the time of that record); `event` (`COMMITTED`, `REMOVED`); ``removed_...`` of the commit
         that was in force before, null where there was none; `next_position` of what ended it. A
         commit that never took effect has no row, every tombstone has one that removes what is in
         force.
     """
-    events = effective_commits(ended, rules).sort(PLACE, "position")
+    events = sorted_by(effective_commits(ended, rules), PLACE, "position")
     was = pl.col("event").shift(1) == COMMITTED
     is_first = pl.col(PLACE) != pl.col(PLACE).shift(1)
     has_removed = (was & ~is_first).fill_null(value=False)
@@ -141,7 +141,7 @@ def effective_commits(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     if by_marker.is_empty():
         return own
     told = pl.concat([own, by_marker.with_columns(pl.lit(COMMITTED).alias("event"))])
-    return told.sort(PLACE, "position").filter(_takes_effect(rules))
+    return told.filter(_takes_effect(told, rules))
 
 
 def happened_by_marker(ended: pl.DataFrame, outcome: str) -> pl.DataFrame:
@@ -154,7 +154,7 @@ def happened_by_marker(ended: pl.DataFrame, outcome: str) -> pl.DataFrame:
 def last_of_transactions(ended: pl.DataFrame) -> pl.DataFrame:
     """Keep of each offset in each transaction the last commit: the others it overwrites."""
     return ended.sort("record_offset").unique(
-        [*KEY, "producer_id", "end_offset"], keep="last", maintain_order=True
+        [PLACE, "producer_id", "end_offset"], keep="last", maintain_order=True
     )
 
 
@@ -201,21 +201,25 @@ def pending_spans(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     )
 
 
-def _takes_effect(rules: ReplayRules) -> pl.Expr:
-    """Whether an event changes what is in force: a record may take effect behind a later one.
+def _takes_effect(events: pl.DataFrame, rules: ReplayRules) -> pl.Series:
+    """Return whether an event changes what is in force: a record may come behind a later one.
 
     Of what took effect since the last tombstone the greatest record offset is in force.
     """
     is_tombstone, own = pl.col("is_tombstone"), pl.col("record_offset")
     is_first = (pl.col(PLACE) != pl.col(PLACE).shift(1)).fill_null(value=True)
     begins = is_first | is_tombstone.shift(1, fill_value=True)
-    life = begins.cum_sum()
-    greatest = pl.when(begins).then(NEVER).otherwise(own.cum_max().over(life).shift(1))
-    is_newest = own > greatest
+    # Ranks within lives, one life above the other: no maximum reaches into the next life.
+    rank = begins.cum_sum().cast(pl.Int64) * pl.len() + own.rank("dense")
+    is_newest = begins | (rank > rank.cum_max().shift(1))
     if rules.tombstones_remove_everything:
         ended = pl.when(is_first).then(NEVER).when(begins).then(pl.col("position").shift(1))
         is_newest &= own > ended.forward_fill()
-    return is_tombstone | is_newest
+    told = events.select(PLACE, "position", "is_tombstone", "record_offset").with_row_index("nth")
+    ordered = sorted_by(told, PLACE, "position")
+    return ordered.select("nth", (is_tombstone | is_newest).alias("takes_effect")).sort("nth")[
+        "takes_effect"
+    ]
 
 
 def waits(rules: ReplayRules) -> pl.Expr:

@@ -159,4 +159,5 @@ def _last_before(changes: pl.DataFrame, is_meant: pl.Expr) -> pl.Series:
     key, row = pl.col(PLACE), pl.col("row")
     before = pl.when("is_meant").then(pl.int_range(pl.len())).forward_fill().shift(1)
     found = pl.when(key.gather(before) == key).then(row.gather(before))
-    return ordered.select("row", found.alias("before")).sort("row")["before"]
+    nothing = pl.repeat(None, ordered.height, dtype=pl.UInt32, eager=True)
+    return nothing.scatter(ordered["row"], ordered.select(found).to_series())

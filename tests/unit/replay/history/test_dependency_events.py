@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from analytics.replay.history.events.dependency_events import (
+    Befell,
     config_events,
     coordinator_events,
     told_of_settings,
@@ -99,6 +100,26 @@ def test_settings_of_a_group_and_of_its_topics_concern_it_and_secrets_are_withhe
         ("g", "config_changed", "group g", f"{timeout} set to 7", at(2), 13),
         ("g", "config_changed", "group g", f"{timeout} unset", at(2), 14),
     ]
+
+
+def test_only_what_the_log_tells_of_concerns_anybody() -> None:
+    named = pl.DataFrame({"topic_id": [OLD, NEW], "topic": ["orders", "orders"]})
+    befell = Befell(topic_changes(told_of_topics(LOG), named), told_of_settings(LOG))
+    uses = pl.DataFrame(
+        {
+            "group_id": ["h", "h", "g", "g", "h"],
+            "topic": ["orders", "other", "elsewhere", None, None],
+        }
+    )
+    told_of = uses.filter(befell.is_told)
+    assert told_of.rows() == [
+        ("h", "orders"),
+        ("h", "other"),
+        ("g", "elsewhere"),
+        ("g", None),
+    ]
+    for make, said in ((topic_events, befell.changes), (config_events, befell.settings)):
+        assert told(make(uses, said)) == told(make(told_of, said))
 
 
 def test_another_coordinator_is_told_to_groups_that_were_there_before() -> None:
