@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +20,7 @@ from schemas import table
 
 _NO_COLUMN = "No match for FieldRef"
 EVERYTHING = Selection()
-_A_FEW_AHEAD = {"batch_readahead": 4, "fragment_readahead": 1}
+_A_FEW_AHEAD: dict[str, Any] = {"batch_readahead": 4, "fragment_readahead": 1}
 """What is read before it is asked for: memory stays bounded, and reading is not waited for."""
 _FOLDERS = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
 
@@ -41,7 +42,11 @@ class StoredTables:
         return all(self._is_there(name) for name in names)
 
     def read(
-        self, name: str, columns: Sequence[str] | None = None, where: pc.Expression | None = None
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        where: pc.Expression | None = None,
+        files: Sequence[str] | None = None,
     ) -> pa.Table:
         """Read a table; columns and conditions are pushed down to its files.
 
@@ -49,12 +54,18 @@ class StoredTables:
             name: Of a state, history or evaluation table ("committed_offsets").
             columns: The columns that are needed; None is all of the contract.
             where: Which rows are needed, beside the selection.
+            files: Which of its files are read; None is all.
 
         Raises:
             WorkspaceError: The workspace has no such table.
         """
         with reading(self.workspace.path(folder_of(name))):
-            return self._scanner(name, columns, where).to_table()
+            return self._scanner(name, columns, where, files=files).to_table()
+
+    def files(self, name: str) -> list[str]:
+        """Return the files of a table."""
+        found = self._dataset(name)
+        return found.files if isinstance(found, ds.FileSystemDataset) else []
 
     def batches(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield a table of any size, some rows at a time, in the order of its key.
@@ -95,6 +106,8 @@ class StoredTables:
         columns: Sequence[str] | None,
         where: pc.Expression | None,
         kind: ds.FileFormat | None = None,
+        *,
+        files: Sequence[str] | None = None,
         **reading: int,
     ) -> ds.Scanner:
         if not self._is_there(name):
@@ -103,7 +116,7 @@ class StoredTables:
         for each in self._selected(name):
             wanted = each if wanted is None else wanted & each
         names = columns or [column.name for column in table(name).columns]
-        dataset = self._dataset(name, kind)
+        dataset = self._dataset(name, kind, files)
         return dataset.scanner(columns=list(names), filter=wanted, **reading)
 
     def _selected(self, name: str) -> list[pc.Expression]:
@@ -139,9 +152,15 @@ class StoredTables:
         path = self.workspace.path(folder_of(name))
         return self.workspace.filesystem.get_file_info(path).type is fs.FileType.Directory
 
-    def _dataset(self, name: str, kind: ds.FileFormat | None = None) -> ds.Dataset:
+    def _dataset(
+        self,
+        name: str,
+        kind: ds.FileFormat | None = None,
+        files: Sequence[str] | None = None,
+    ) -> ds.Dataset:
         return ds.dataset(
-            self.workspace.path(folder_of(name)),
+            self.workspace.path(folder_of(name)) if files is None else list(files),
+            schema=None if files is None else self._dataset(name).schema,
             filesystem=self.workspace.filesystem,
             format=kind or "parquet",
         )

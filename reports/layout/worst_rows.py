@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
 
@@ -24,7 +25,8 @@ def worst_rows(rows: pa.Table, order: Order, wanted: str, most: int = MOST) -> p
     """
     if rows.num_rows <= most or not _is_up_to_us(wanted):
         return rows
-    return rows.sort_by(list(order)).slice(0, SHOWN)
+    # Only what is shown is gathered.
+    return rows.take(pc.sort_indices(rows, list(order)).slice(0, SHOWN))
 
 
 def summed_up(counts: Mapping[str, tuple[int, int]]) -> list[str]:

@@ -8,17 +8,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from analytics.library.evaluations import expiry_tables, held_in_epochs
+from analytics.library.evaluations import expiry_tables, held_in_epochs, rebalance_tables
 from analytics.library.evaluations.balance import evaluate_balance
 from analytics.library.evaluations.balance_tables import NEEDS_OF_HISTORY
 from analytics.library.evaluations.expiration import NEEDS, chosen_rules, evaluate_expiration
+from analytics.library.evaluations.rebalances import NEEDS as NEEDS_OF_REBALANCES
+from analytics.library.evaluations.rebalances import evaluate_rebalances
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.written_instants import BeforeEnd
 from jobs.cli.console import Console
 from jobs.runs.replay.replayed import replayed
-from schemas.evaluation_rules import balance_rules
+from schemas.evaluation_rules import balance_rules, rebalance_rules
 
 Answer = Callable[[ReplayedWorkspace], dict[str, pa.Table]]
 
@@ -35,11 +37,19 @@ def balance(state: ReplayedWorkspace) -> dict[str, pa.Table]:
     return evaluate_balance(state, balance_rules(), through_history=True).tables
 
 
+def rebalances(state: ReplayedWorkspace) -> dict[str, pa.Table]:
+    return {**evaluate_rebalances(state, rebalance_rules()).tables}
+
+
 @pytest.mark.parametrize("as_of", [None, BeforeEnd(60_000)], ids=["end", "earlier"])
 @pytest.mark.parametrize(
     ("answer", "needs", "module"),
-    [(expiration, NEEDS, expiry_tables), (balance, NEEDS_OF_HISTORY, held_in_epochs)],
-    ids=["expiration", "balance"],
+    [
+        (expiration, NEEDS, expiry_tables),
+        (balance, NEEDS_OF_HISTORY, held_in_epochs),
+        (rebalances, NEEDS_OF_REBALANCES, rebalance_tables),
+    ],
+    ids=["expiration", "balance", "rebalances"],
 )
 def test_the_answer_rests_on_no_number_of_groups_at_a_time(
     failover_dump: Path,

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from analytics.evaluate.rebalances.epochs import in_life_before
 from analytics.evaluate.rebalances.grown_topics import grown_topics
 from schemas.rebalance_causes import coordinator_failures, rebalance_causes
 
@@ -85,8 +86,8 @@ def _before(epochs: pl.DataFrame) -> pl.DataFrame:
     return epochs.sort(*_LIFE, "from_offset").select(
         *_PLACE,
         *(pl.col(name).alias(f"now_{name}") for name in named),
-        *(pl.col(name).shift(1).over(_LIFE).alias(f"last_{name}") for name in _OF_EPOCH),
-        pl.col("from_offset").shift(1).over(_LIFE).is_not_null().alias("has_last"),
+        *(in_life_before(pl.col(name)).alias(f"last_{name}") for name in _OF_EPOCH),
+        in_life_before(pl.col("from_offset")).is_not_null().alias("has_last"),
     )
 
 

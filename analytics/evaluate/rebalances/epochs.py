@@ -41,7 +41,7 @@ def rebalances(
     after = pl.col("before_from_offset").fill_null(-1)
     return (
         epochs.sort(*_LIFE, "from_offset")
-        .with_columns(pl.col(name).shift(1).over(_LIFE).alias(f"before_{name}") for name in last)
+        .with_columns(in_life_before(pl.col(name)).alias(f"before_{name}") for name in last)
         .join(_who(_led_to(changes, epochs)), on=key, how="left")
         .join(again, on=[*_GROUP, "epoch", "from_offset"], how="left")
         .with_columns(
@@ -54,6 +54,12 @@ def rebalances(
         )
         .with_columns(pl.col("missing").is_null().alias("complete"))
     )
+
+
+def in_life_before(value: pl.Expr) -> pl.Expr:
+    """Return the value of the row before, null in the first row of a life; rows are in order."""
+    is_same = pl.all_horizontal(pl.col(each) == pl.col(each).shift(1) for each in _LIFE)
+    return pl.when(is_same).then(value.shift(1))
 
 
 def stored_again(generations: pl.DataFrame) -> pl.DataFrame:

@@ -22,8 +22,8 @@ from analytics.evaluate.balance.evaluated import ALTERNATIVES, BALANCE, evaluate
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
 from analytics.evaluate.contract_table import table_of
 from analytics.library.replayed.counted_records import CountedRecords
-from analytics.library.replayed.group_parts import GroupPart, group_parts, stored_rows
-from analytics.library.replayed.whole_groups import frame_of, group_buckets
+from analytics.library.replayed.group_parts import group_parts, stored_rows
+from analytics.library.replayed.whole_groups import GroupPart, frame_of, group_buckets
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables
 from schemas import table

@@ -25,13 +25,13 @@ from analytics.evaluate.expiration.tables import (
 )
 from analytics.library.replayed.cut_records import CutRecords
 from analytics.library.replayed.group_parts import (
-    GroupPart,
     GroupRows,
     group_parts,
     parts_for,
     stored_rows,
 )
 from analytics.library.replayed.replayed_instant import replayed_instant
+from analytics.library.replayed.whole_groups import GroupPart
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts
 from analytics.replay.groups.group_records import KINDS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -14,13 +16,19 @@ from analytics.evaluate.rebalances.stalled_members import last_progress, static_
 from analytics.evaluate.rebalances.tables import AskedTime, rebalance_tables
 from analytics.library.replayed.counted_records import CountedRecords
 from analytics.library.replayed.replayed_instant import replayed_instant
-from analytics.library.replayed.whole_groups import frame_of, group_buckets
+from analytics.library.replayed.whole_groups import GroupPart, frame_of, group_reads
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.tables.stored_tables import StoredTables
+
+AT_ONCE: Final = 1_000_000
+"""So many rows are looked at together."""
+
+_THREADS: Final = 2
+"""Much of a part is work of one core."""
 
 _CHANGES: Final = (
     *("group_id", "coordinator_partition", "life", "epoch", "at", "change"),
@@ -37,6 +45,11 @@ _HELD: Final = (
     *("group_instance_id", "kind", "topic", "partition", "from_epoch", "from_is_bound"),
     *("from_timestamp", "to_offset"),
 )
+_OWNED: Final = (
+    *("group_id", "member_id", "group_instance_id", "kind", "topic", "partition"),
+    *("from_timestamp", "to_offset"),
+)
+"""Of `_HELD` what `static_owners` reads."""
 _TABLES: Final = {
     "groups": ("group_id", "epoch", "assignment_epoch", "member_count"),
     "members": ("group_id", "member_id", "member_epoch", "state"),
@@ -64,20 +77,32 @@ def made_tables(state: ReplayedWorkspace, asked: AskedTime) -> dict[str, pa.Tabl
     )
     again = stored_again(CountedRecords(state).rows("group_metadata", _GENERATIONS))
     progress = _last_progress(state.tables)
-    parts: dict[str, list[pl.DataFrame]] = {}
-    for bucket in group_buckets(state.tables, _TABLES):
-        tables = {**bucket, "stored_again": again, "progress": progress}
-        for name, frame in rebalance_tables(tables, coverage, asked).items():
-            parts.setdefault(name, []).append(frame)
-    return {name: table_of_frame(name, pl.concat(found)) for name, found in parts.items()}
+
+    def made(part: GroupPart) -> dict[str, pl.DataFrame]:
+        tables = {**part(), "stored_again": again, "progress": progress}
+        return rebalance_tables(tables, coverage, asked)
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        parts = list(threads.map(made, group_reads(state.tables, _TABLES, AT_ONCE)))
+    # Rows of parts are let go as soon as they are together.
+    return {name: _together(name, [each.pop(name) for each in parts]) for name in [*parts[0]]}
+
+
+def _together(name: str, parts: Sequence[pl.DataFrame]) -> pa.Table:
+    """Return a table in order, as the rows of each group are, which one part has."""
+    rows = pl.concat(parts)
+    return table_of_frame(name, rows.sort("group_id", maintain_order=True))
 
 
 def _last_progress(tables: StoredTables) -> pl.DataFrame:
     """Return when commits of groups with static members last advanced a partition."""
-    held = tables.read("assignment_history", _HELD, pc.field("to_offset").is_null())
+    is_theirs = pc.field("group_instance_id").is_valid() & pc.field("to_offset").is_null()
+    held = tables.read("assignment_history", _OWNED, is_theirs)
     groups = static_owners(frame_of(held))["group_id"].unique().to_arrow()
-    wanted = (pc.field("advance") > 0) & pc.field("group_id").isin(groups)
     found = last_progress(_told(tables.read("offset_history", _PROGRESS, pc.scalar(value=False))))
+    if not len(groups):
+        return found
+    wanted = (pc.field("advance") > 0) & pc.field("group_id").isin(groups)
     for piece in tables.pieces("offset_history", _PROGRESS, wanted):
         found = last_progress(pl.concat([found, last_progress(_told(piece))]))
     return found

@@ -6,7 +6,7 @@ number of parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.library.replayed.whole_groups import frame_of
+from analytics.library.replayed.whole_groups import GroupPart, frame_of
 from analytics.tables.bucket_files import BucketFiles, rows_of_bucket
 
 if TYPE_CHECKING:
@@ -45,10 +45,6 @@ class GroupRows(NamedTuple):
     def whole(self) -> pl.DataFrame:
         """Return all rows together."""
         return pl.concat(self.pieces).drop(self.left_out)
-
-
-GroupPart = Callable[[], dict[str, pl.DataFrame]]
-"""Gives by name the rows of some groups, all of each."""
 
 
 def stored_rows(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.library.replayed.whole_files import whole_files
+
 if TYPE_CHECKING:
+    from analytics.library.replayed.whole_files import Files
     from analytics.tables.stored_tables import StoredTables
+
+GroupPart = Callable[[], dict[str, pl.DataFrame]]
+"""Gives by name the rows of some groups, all of each."""
 
 _ROWS_AT_ONCE = 2_000_000
 """Rows of all tables together; one group may have more."""
@@ -27,9 +34,28 @@ def group_buckets(
         at_once: How many rows are read together, about.
     """
     for where in _ranges(tables, needed, at_once):
-        yield {
-            name: frame_of(tables.read(name, columns, where)) for name, columns in needed.items()
-        }
+        yield _read(tables, needed, where)
+
+
+def group_reads(
+    tables: StoredTables, needed: Mapping[str, Sequence[str]], at_once: int = _ROWS_AT_ONCE
+) -> list[GroupPart]:
+    """Return what reads the same tables, in parts that come in any order."""
+    if tables.count(*needed) > at_once and (lots := whole_files(tables, list(needed), at_once)):
+        return [partial(_read, tables, needed, None, files) for files in lots]
+    return [partial(_read, tables, needed, each) for each in _ranges(tables, needed, at_once)]
+
+
+def _read(
+    tables: StoredTables,
+    needed: Mapping[str, Sequence[str]],
+    where: pc.Expression | None,
+    files: Files | None = None,
+) -> dict[str, pl.DataFrame]:
+    return {
+        name: frame_of(tables.read(name, columns, where, files[name] if files else None))
+        for name, columns in needed.items()
+    }
 
 
 def frame_of(rows: pa.Table) -> pl.DataFrame:

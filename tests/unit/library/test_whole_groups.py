@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 from analytics.decode.selection import Selection
 from analytics.evaluate.contract_columns import table_of_frame
-from analytics.library.replayed.whole_groups import group_buckets
+from analytics.library.replayed.whole_files import whole_files
+from analytics.library.replayed.whole_groups import group_buckets, group_reads
 from analytics.tables.staged_tables import write_rows
-from analytics.tables.stored_tables import StoredTables
+from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import Workspace
 from tests.support.contract_rows import rows_of
 
@@ -65,3 +67,41 @@ def test_groups_that_are_not_asked_about_are_not_read(workspace: Workspace) -> N
     tables = StoredTables(workspace, Selection(("b", "z")))
     found = counts(list(group_buckets(tables, NEEDED, 3)), "group_epochs")
     assert sum(found, Counter()) == Counter({"b": 5, "z": 2})
+
+
+FILES = {"groups": ["a b", "c", "d z", "é"], "group_epochs": ["z", "a", "b c", "d", ""]}
+"""The groups in each file; together are a, b and c, and d and z."""
+
+
+@pytest.fixture(scope="module")
+def many_files(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    root = tmp_path_factory.mktemp("many")
+    for name, files in FILES.items():
+        folder = root / folder_of(name)
+        folder.mkdir(parents=True)
+        for number, groups in enumerate(files):
+            rows = ({"group_id": each, "epoch": 1, "from_offset": 1} for each in groups.split())
+            made = table_of_frame(name, rows_of(name, rows))
+            pq.write_table(made, folder / f"part-{number}.parquet")
+    return Workspace(str(root))
+
+
+def test_files_that_share_no_group_are_read_by_themselves(many_files: Workspace) -> None:
+    tables = StoredTables(many_files)
+    lots = whole_files(tables, ["groups", "group_epochs"], 6)
+    assert sorted([len(each["groups"]), len(each["group_epochs"])] for each in lots) == [
+        [2, 2],
+        [2, 3],
+    ]
+    found = [each() for each in group_reads(tables, NEEDED, 6)]
+    seen = [{*each["groups"]["group_id"], *each["group_epochs"]["group_id"]} for each in found]
+    assert sorted(map(sorted, seen)) == [["a", "b", "c"], ["d", "z", "é"]]
+    assert sum(counts(found, "group_epochs"), Counter()) == Counter("abcdz")
+
+
+def test_files_with_too_many_rows_are_read_by_groups(many_files: Workspace) -> None:
+    tables = StoredTables(many_files, Selection(("a", "c", "z")))
+    assert whole_files(tables, ["groups", "group_epochs"], 3) == []
+    found = counts([each() for each in group_reads(tables, NEEDED, 3)], "group_epochs")
+    assert len(found) > 1
+    assert sum(found, Counter()) == Counter("acz")
