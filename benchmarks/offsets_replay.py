@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.log.rules import NEWEST, replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets
 from analytics.tables.buckets import buckets
@@ -24,6 +23,7 @@ from benchmarks.measure import Contestant, interleaved, ratio
 from benchmarks.report import Figure, Report
 from jobs.cli.console import Console
 from jobs.runs.decode.run import decode_into
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -71,7 +71,7 @@ def _rule(name: str, difference: RuleDifference) -> str:
 def decoded_page() -> str:
     """Return the page of decoded tables."""
     parts = [HEAD, *_shared()]
-    for topic in schemas.TOPICS:
+    for topic in schemas.INTERNAL_TOPICS:
         parts.append(f"## Of `{topic}`\n")
         types = {record.name: record for record in schemas.record_types(topic).values()}
         for record in types.values():

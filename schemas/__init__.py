@@ -7,7 +7,7 @@ values of `schemas.model`.
 
 from __future__ import annotations
 
-from schemas.catalog import TOPICS, all_embedded, all_record_types, embedded, record_types
+from schemas.catalog import all_embedded, all_record_types, embedded, record_types
 from schemas.contracts import record_type, table, tables
 from schemas.decoded import decoded_table, spark_struct, spark_type
 from schemas.model import (
@@ -22,9 +22,24 @@ from schemas.model import (
     Table,
     VersionRange,
 )
+from schemas.topic_names import (
+    CLUSTER_METADATA,
+    COMPACTED_TOPICS,
+    CONSUMER_OFFSETS,
+    COORDINATOR_TOPICS,
+    INTERNAL_TOPICS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+)
 
 __all__ = [
-    "TOPICS",
+    "CLUSTER_METADATA",
+    "COMPACTED_TOPICS",
+    "CONSUMER_OFFSETS",
+    "COORDINATOR_TOPICS",
+    "INTERNAL_TOPICS",
+    "SHARE_GROUP_STATE",
+    "TRANSACTION_STATE",
     "ZERO_UUID",
     "Column",
     "Embedded",

@@ -15,9 +15,7 @@ from types import MappingProxyType
 from schemas.errors import SchemaError
 from schemas.model import Embedded, RecordType, Table
 from schemas.parse import parse_embedded, parse_record_type, parse_table
-
-TOPICS = ("__consumer_offsets", "__share_group_state", "__transaction_state", "__cluster_metadata")
-"""The internal topics whose records have schemas."""
+from schemas.topic_names import INTERNAL_TOPICS
 
 DECODED_TEMPLATE = "decoded_record"
 """The table file that holds the columns which all decoded tables share."""
@@ -30,7 +28,7 @@ def record_types(topic: str) -> Mapping[int, RecordType]:
     Raises:
         SchemaError: A file is wrong, or two files claim one id.
     """
-    if topic not in TOPICS:
+    if topic not in INTERNAL_TOPICS:
         return MappingProxyType({})
     by_id: dict[int, RecordType] = {}
     for stem, file, document in documents(f"records/{topic}"):
@@ -51,7 +49,7 @@ def all_record_types() -> Mapping[str, RecordType]:
         SchemaError: A file is wrong, or two files share a name.
     """
     by_name: dict[str, RecordType] = {}
-    for topic in TOPICS:
+    for topic in INTERNAL_TOPICS:
         for record_type in record_types(topic).values():
             if by_name.setdefault(record_type.name, record_type) is not record_type:
                 raise SchemaError(f"{record_type.name} is in two topics", file=f"records/{topic}")

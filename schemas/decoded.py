@@ -11,6 +11,7 @@ from functools import cache
 
 from schemas.catalog import DECODED_TEMPLATE, embedded, written_tables
 from schemas.model import Column, Field, RecordType, Struct, Table
+from schemas.topic_names import CLUSTER_METADATA
 
 SPARK_TYPES = {
     "int8": "tinyint",
@@ -24,8 +25,6 @@ SPARK_TYPES = {
     "bytes": "binary",
     "uuid": "string",  # as Kafka prints it: 22 characters of URL-safe base64
 }
-
-_METADATA_LOG = "__cluster_metadata"
 
 
 @cache
@@ -48,7 +47,7 @@ def decoded_table(record_type: RecordType) -> Table:
         if column.name not in structs or structs[column.name].fields
     )
     # Each snapshot of the metadata log counts its records from 0.
-    key = (*template.key, "segment") if record_type.topic == _METADATA_LOG else template.key
+    key = (*template.key, "segment") if record_type.topic == CLUSTER_METADATA else template.key
     return replace(
         template, name=record_type.table, columns=columns, about=record_type.about, key=key
     )

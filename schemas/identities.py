@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from schemas import TOPICS
+from schemas import INTERNAL_TOPICS
 
 
 def kind_of(field: str) -> str | None:
@@ -28,7 +28,7 @@ def is_withheld(field: str) -> bool:
 
 def is_public(name: str) -> bool:
     """Return whether a name is Kafka's own, and tells nothing."""
-    return name in TOPICS or not name
+    return name in INTERNAL_TOPICS or not name
 
 
 @cache

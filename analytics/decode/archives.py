@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from analytics.decode.archived_rows import decode_rows_on_spark
 from analytics.decode.tasks import TASK_BYTES
-from analytics.dump.files.model import INTERNAL_TOPICS
 from analytics.dump.files.storage import storage_of
 from analytics.dump.records.raw_rows import read_keys, read_raw_rows
 from analytics.dump.records.raw_rows_encoding import encoding_that_fits
+from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,13 +12,13 @@ from analytics.dump.copies.plan import PlanOptions, absent_partitions, check_pre
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
-from analytics.dump.files.model import CLUSTER_METADATA, Note
+from analytics.dump.files.model import Note
 from analytics.dump.inspection.manifest import SCHEMA_VERSION, Findings, build_manifest
 from analytics.dump.inspection.study import study
 from analytics.dump.records.sample import TOMBSTONE
 from analytics.replay.dump.times import last_record_time
 from analytics.version import VERSION
-from schemas import record_types
+from schemas import CLUSTER_METADATA, record_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,7 +30,6 @@ from analytics.library.limits.coordinator_evidence import coordinator_evidence
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import AskedGroups, asked_groups
 from analytics.library.limits.lost_commits import (
-    OFFSETS_TOPIC,
     in_force_then,
     is_committed,
     lost_lines,
@@ -53,6 +52,7 @@ from reports.row_formats import Section, render
 from reports.timeline.events import EVIDENCE, event_rows
 from reports.timeline.events import HEADS as EVENT_HEADS
 from reports.timeline.verdicts import raw_verdicts, verdict_section
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -223,7 +223,7 @@ def _shown_from(state: Replayed) -> dict[int, int]:
     return {
         each["partition"]: each["complete_from"]
         for each in state.manifest["partitions"]
-        if each["topic"] == OFFSETS_TOPIC
+        if each["topic"] == CONSUMER_OFFSETS
         and each.get("is_leading", True)
         and each.get("complete_from")
     }

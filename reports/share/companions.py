@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from reports.quantities import duration
 from reports.row_formats import Section
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,7 +163,7 @@ def step_section(rows: pa.Table) -> Section:
         *(rows[name].cast(pa.string()) for name in ("coordinator_partition", "began_offset")), "@"
     )
     record = pc.binary_join_element_wise(
-        pa.repeat("__consumer_offsets", rows.num_rows), place.combine_chunks(), "-"
+        pa.repeat(CONSUMER_OFFSETS, rows.num_rows), place.combine_chunks(), "-"
     )
     took = [None if each is None else duration(each) for each in rows["took_ms"].to_pylist()]
     rows = rows.append_column("record", record)

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from analytics.decode.records.chunks import UNDECODED_TABLE, Decoded, decode_chunk
 from analytics.decode.records.tables import Origin
 from analytics.dump.records.raw_rows import raw_records
-from schemas import TOPICS, all_record_types, record_types
+from schemas import INTERNAL_TOPICS, all_record_types, record_types
 from schemas.model import RecordType
 from tests.fuzz.fuzzing import fuzz, loops_run
 from tests.fuzz.made_messages import random_struct
@@ -34,7 +34,7 @@ Pair = tuple[bytes | None, bytes | None]
 MOST_RECORDS = 8
 KINDS = {
     topic: {kind.table: kind for kind in record_types(topic).values() if kind.read == "decode"}
-    for topic in TOPICS
+    for topic in INTERNAL_TOPICS
 }
 _NULL = 0xFFFF
 _LENGTH = struct.Struct(">H")
@@ -52,7 +52,7 @@ def look_at(content: bytes) -> None:
     """Decode the records of an input; an assertion fails where a promise does."""
     if not content:
         return
-    topic = TOPICS[content[0] % len(TOPICS)]
+    topic = INTERNAL_TOPICS[content[0] % len(INTERNAL_TOPICS)]
     pairs = pairs_of(content[1:])
     together = decode(topic, pairs, compiled=False)
     assert counted(together) == len(pairs)
@@ -139,7 +139,7 @@ def write_corpus(folder: Path) -> None:
 
 
 def _made(kind: RecordType, version: int, layout: str | None, draw: Random) -> bytes:
-    made = bytes([TOPICS.index(kind.topic)])
+    made = bytes([INTERNAL_TOPICS.index(kind.topic)])
     for place in range(3):
         value: bytes | None = None
         if place < 2:

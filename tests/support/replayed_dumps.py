@@ -13,7 +13,7 @@ from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.instants import END, AsOf
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE, replay_given
-from schemas import TOPICS, record_types
+from schemas import INTERNAL_TOPICS, record_types
 from tests.support.decoded_frames import frame_of, frames_of_dump
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def decoded_dumps(log_dirs: Sequence[Path]) -> dict[str, pl.DataFrame]:
     """Return the decoded tables of log directories of one broker, each with other partitions."""
     found: dict[str, list[pl.DataFrame]] = {"undecoded": [frame_of("undecoded", [])]}
     for log_dir in log_dirs:
-        for topic in TOPICS:
+        for topic in INTERNAL_TOPICS:
             kinds = record_types(topic).values()
             names = [*(kind.table for kind in kinds if kind.read == "decode"), *WRITTEN]
             for name, frame in frames_of_dump(log_dir, topic, names).items():

@@ -18,7 +18,7 @@ from analytics.wire.columns import take
 from analytics.wire.cursor import ByteBuffer, Cursor
 from analytics.wire.decoder import dialect_reader, key_reader
 from analytics.wire.failure import Reason
-from schemas import record_type
+from schemas import SHARE_GROUP_STATE, record_type
 from schemas.dialects import KIP_932_TEXT, dialect_types
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 SNAPSHOT, UPDATE = 0, 1
 TABLES = ("share_snapshot", "share_update")
 """Record types in the order of their ids."""
-STATE_TOPIC = "__share_group_state"
 
 
 def share_readings(records: RawRecords) -> tuple[list[dict[str, Any]], int]:
@@ -42,7 +41,7 @@ def share_readings(records: RawRecords) -> tuple[list[dict[str, Any]], int]:
     """
     rows = np.flatnonzero(~records.batches.is_control[records.batch])
     buffer = ByteBuffer(records.data)
-    frames, failures = read_frames(STATE_TOPIC, records, rows, buffer)
+    frames, failures = read_frames(SHARE_GROUP_STATE, records, rows, buffer)
     unread = failures.count
     found = []
     for number, table in enumerate(TABLES):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from analytics.decode.kip_932_text.share_readings import STATE_TOPIC, share_readings
+from analytics.decode.kip_932_text.share_readings import share_readings
 from analytics.decode.tasks import SliceReport, select
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.segment_stats import SegmentTally
@@ -21,6 +21,7 @@ from analytics.dump.files.model import MAX_OFFSET, Plan, Slice
 from analytics.dump.inspection.manifest import surveys_of_slices
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from schemas import SHARE_GROUP_STATE
 from schemas.dialects import KIP_932_TEXT
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from analytics.dump.batches.segment_stats import SegmentSurvey
 
 _LOOKED_FOR: Final = (
-    f"--dialect {KIP_932_TEXT} reads {STATE_TOPIC} of log directories, partition directories "
+    f"--dialect {KIP_932_TEXT} reads {SHARE_GROUP_STATE} of log directories, partition directories "
     "and segments"
 )
 
@@ -60,9 +61,11 @@ def state_plan(given: Sequence[str], topic_partition: str | None) -> tuple[Plan,
     if found.raw_rows or found.workspaces:
         wrong = [each.given for each in found.raw_rows] + list(found.workspaces)
         raise InputNotRecognizedError(f"{wrong[0]}: {_LOOKED_FOR}")
-    planned = plan(found, PlanOptions(topics=frozenset({STATE_TOPIC})))
+    planned = plan(found, PlanOptions(topics=frozenset({SHARE_GROUP_STATE})))
     if not planned.slices:
-        raise InputNotRecognizedError(f"{given[0]}: there is no {STATE_TOPIC} here. {_LOOKED_FOR}")
+        raise InputNotRecognizedError(
+            f"{given[0]}: there is no {SHARE_GROUP_STATE} here. {_LOOKED_FOR}"
+        )
     names = {each.topic_id: each.topic for each in data_topics(planned.copies) if each.topic_id}
     return planned, names
 
@@ -97,11 +100,12 @@ def read_state(planned: Plan, partition: int, slices: Sequence[Slice]) -> ShareS
         surveys.append(
             (each, tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank))
         )
-    leading = planned.leading.get((STATE_TOPIC, partition))
+    leading = planned.leading.get((SHARE_GROUP_STATE, partition))
     whole_from = [
         survey.complete_from
         for survey in surveys_of_slices(planned, surveys)
-        if survey.partition.key == (STATE_TOPIC, partition) and survey.partition.copy == leading
+        if survey.partition.key == (SHARE_GROUP_STATE, partition)
+        and survey.partition.copy == leading
     ]
     known = whole_from[0] if whole_from and is_readable else None
     return ShareStateLog(partition, parts, MAX_OFFSET if known is None else known, unread)

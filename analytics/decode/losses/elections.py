@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.dump.files.model import INTERNAL_TOPICS, METADATA_LOG, Divergence, Plan
+from analytics.dump.files.model import METADATA_LOG, Divergence, Plan
 from analytics.workspace import open_location
+from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from analytics.workspace import Part

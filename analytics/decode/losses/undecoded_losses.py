@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.dump.files.model import KEPT_BY_COORDINATORS
 from analytics.dump.inspection.losses import Loss, lacks, loss_rows, losses_of_rows, merged
 from analytics.wire.failure import Reason
 from analytics.workspace import DECODED, DIVERGED, open_location
+from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +105,7 @@ def _undecoded(
         # A damaged batch has no offset of its own.
         records = ds.dataset(files, filesystem=filesystem).to_table(
             columns=["topic", "partition", "offset", "reason", "key"],
-            filter=pc.field("topic").isin(KEPT_BY_COORDINATORS) & pc.field("offset").is_valid(),
+            filter=pc.field("topic").isin(COORDINATOR_TOPICS) & pc.field("offset").is_valid(),
         )
         records = records.filter(may_be_of_any_group(records))
         grouped = records.group_by(["topic", "partition"]).aggregate([("offset", "list")])

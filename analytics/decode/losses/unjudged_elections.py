@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.losses.elections import Registered
-from analytics.dump.files.model import KEPT_BY_COORDINATORS
 from analytics.dump.inspection.manifest import iso_time
+from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
     from analytics.decode.losses.elections import Leadership
@@ -193,7 +193,7 @@ def with_unjudged_elections(
     """
     rows = [
         {**row, "unjudged_elections": _unjudged_of(manifest, row, registered)}
-        if row["topic"] in KEPT_BY_COORDINATORS and row.get("is_leading", True)
+        if row["topic"] in COORDINATOR_TOPICS and row.get("is_leading", True)
         else row
         for row in manifest["partitions"]
     ]

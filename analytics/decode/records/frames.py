@@ -17,6 +17,7 @@ from analytics.wire.columns import distinct
 from analytics.wire.cursor import Cursor
 from analytics.wire.failure import Reason
 from analytics.wire.primitives import read_unsigned_varint
+from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from analytics.dump.records.raw_records import RawRecords
     from analytics.wire.cursor import ByteBuffer
 
-METADATA_TOPIC = "__cluster_metadata"
 _INT16 = np.dtype(">i2")
 _FRAME_VERSION = 1
 TOMBSTONE = -1
@@ -67,7 +67,7 @@ def read_frames(
     topic: str, records: RawRecords, rows: NDArray[np.int64], buffer: ByteBuffer
 ) -> tuple[Frames, Failures]:
     """Read the framing of the data records in ``rows``."""
-    if topic == METADATA_TOPIC:
+    if topic == CLUSTER_METADATA:
         return _metadata_frames(records, rows, buffer)
     return _coordinator_frames(records, rows, buffer)
 

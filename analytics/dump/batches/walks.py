@@ -17,9 +17,10 @@ from analytics.dump.batches.layout import lay_out
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.copies.epochs import EpochLine, are_plausible, epoch_line
 from analytics.dump.files.byte_source import ByteSource
-from analytics.dump.files.model import COMPACTED_TOPICS, NOTHING_KNOWN
+from analytics.dump.files.model import NOTHING_KNOWN
 from analytics.dump.files.storage import is_uri, storage_of
 from analytics.errors import InputUnreadableError
+from schemas import COMPACTED_TOPICS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

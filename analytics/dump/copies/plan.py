@@ -15,7 +15,6 @@ from analytics.dump.copies.surviving_lines import find_lines, ranked_copies
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import (
-    INTERNAL_TOPICS,
     Copy,
     Divergence,
     Filled,
@@ -27,6 +26,7 @@ from analytics.dump.files.model import (
 )
 from analytics.dump.files.snapshots import choose_snapshots
 from analytics.errors import InputNotRecognizedError
+from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,14 +10,8 @@ import numpy as np
 
 from analytics.dump.batches.walks import log_senses, walk_segment
 from analytics.dump.copies.union import DUPLICATE, LineUnion, Range
-from analytics.dump.files.model import (
-    CLUSTER_METADATA,
-    COMPACTED_TOPICS,
-    MAX_OFFSET,
-    PartitionCopy,
-    SegmentFile,
-    Slice,
-)
+from analytics.dump.files.model import MAX_OFFSET, PartitionCopy, SegmentFile, Slice
+from schemas import CLUSTER_METADATA, COMPACTED_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -16,7 +16,8 @@ import numpy as np
 
 from analytics.dump.copies.compare import near_batches, runs_of
 from analytics.dump.copies.record_bytes import offsets_between
-from analytics.dump.files.model import COMPACTED_TOPICS, MAX_OFFSET, Filled
+from analytics.dump.files.model import MAX_OFFSET, Filled
+from schemas import COMPACTED_TOPICS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

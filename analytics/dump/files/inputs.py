@@ -18,7 +18,6 @@ from analytics.dump.files.folders import (
     log_directories_in,
     what_was_found,
 )
-from analytics.dump.files.model import INTERNAL_TOPICS
 from analytics.dump.files.segments import (
     dying_state,
     holds_partition,
@@ -35,6 +34,7 @@ from analytics.dump.files.storage import (
 )
 from analytics.dump.records.raw_rows_files import RawRows, rows_in_file, rows_in_folder
 from analytics.errors import InputNotRecognizedError
+from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -21,14 +21,7 @@ from analytics.dump.files.checkpoints import (
 )
 from analytics.dump.files.duplicate_segments import settle_doubles
 from analytics.dump.files.folders import DiskSource, PartitionSource, safe_name
-from analytics.dump.files.model import (
-    INTERNAL_TOPICS,
-    Copy,
-    Ignored,
-    Note,
-    PartitionCopy,
-    SegmentFile,
-)
+from analytics.dump.files.model import Copy, Ignored, Note, PartitionCopy, SegmentFile
 from analytics.dump.files.segments import (
     WHY_FOLDER,
     dying_state,
@@ -41,6 +34,7 @@ from analytics.dump.files.segments import (
 )
 from analytics.dump.files.storage import base_name, join, parent, storage_of
 from analytics.errors import InputNotRecognizedError
+from schemas import INTERNAL_TOPICS
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 

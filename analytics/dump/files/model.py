@@ -6,19 +6,11 @@ from dataclasses import dataclass, field
 
 from analytics.dump.batches.log_bounds import LogSense
 
-CONSUMER_OFFSETS = "__consumer_offsets"
-SHARE_GROUP_STATE = "__share_group_state"
-TRANSACTION_STATE = "__transaction_state"
-CLUSTER_METADATA = "__cluster_metadata"
-
-INTERNAL_TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, CLUSTER_METADATA)
-"""The topics that are decoded; directories of all others give offsets and topic ids only."""
-
-KEPT_BY_COORDINATORS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE)
-"""Those that group, share and transaction coordinators write."""
-
-COMPACTED_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
-"""Those whose cleanup policy is compact: holes below the first dirty offset are normal there."""
+# Some modules still import these from here; new ones take them from `schemas`.
+from schemas import CLUSTER_METADATA as CLUSTER_METADATA  # noqa: PLC0414
+from schemas import CONSUMER_OFFSETS as CONSUMER_OFFSETS  # noqa: PLC0414
+from schemas import SHARE_GROUP_STATE as SHARE_GROUP_STATE  # noqa: PLC0414
+from schemas import TRANSACTION_STATE as TRANSACTION_STATE  # noqa: PLC0414
 
 NOTHING_KNOWN = LogSense()
 """Of the log around a file."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analytics.dump.files.checkpoints import PARTITION_FILES
-from analytics.dump.files.model import CLUSTER_METADATA, MAX_OFFSET, Ignored, SegmentFile
+from analytics.dump.files.model import MAX_OFFSET, Ignored, SegmentFile
 from analytics.dump.files.storage import Entry, join
+from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from analytics.dump.batches.damage import TailKind
 from analytics.dump.copies.slices import log_start
-from analytics.dump.files.model import COMPACTED_TOPICS
 from analytics.dump.inspection.losses import OPEN_END, Loss, filled_up, inside, merged
 from analytics.dump.inspection.survey import COMPACTION, MISSING_SEGMENT
+from schemas import COMPACTED_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

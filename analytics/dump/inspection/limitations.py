@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from analytics.dump.files.model import (
-    CLUSTER_METADATA,
-    CONSUMER_OFFSETS,
-    SHARE_GROUP_STATE,
-    TRANSACTION_STATE,
-)
 from analytics.dump.inspection.survey import COMPACTION, MISSING_SEGMENT, UNKNOWN, PartitionSurvey
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analytics.dump.batches.damage import DamageReason, TailKind
 from analytics.dump.copies.slices import log_start
-from analytics.dump.files.model import COMPACTED_TOPICS
+from schemas import COMPACTED_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

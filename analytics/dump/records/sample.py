@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.files.model import CLUSTER_METADATA, SegmentFile
+from analytics.dump.files.model import SegmentFile
 from analytics.dump.records.segment_reader import FileReader, ReadOptions
 from analytics.errors import InputUnreadableError
+from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,6 +19,7 @@ from analytics.evaluate.diff.paired import (
     told,
     with_moves,
 )
+from schemas import SHARE_GROUP_STATE
 
 KEY = ("group_id", "topic_id", "partition")
 COMPARED = (
@@ -30,8 +31,6 @@ COLUMNS = (
     *("coordinator_partition", "record_offset", "missing"),
 )
 """Of the table `share_partitions`, what is compared or shown."""
-
-_HOME = "__share_group_state"
 
 
 def changed_share_partitions(
@@ -75,7 +74,7 @@ def _without_home(rows: pa.Table, there: str, absent: str, lost: Collection[int]
     home = rows[f"{there}_coordinator_partition"]
     known = pc.is_in(home, pa.array(sorted(lost), home.type))
     words = pc.binary_join_element_wise(
-        f"its state belongs to {_HOME}-",
+        f"its state belongs to {SHARE_GROUP_STATE}-",
         pc.cast(home, pa.string()),
         ", of which one state knows nothing or not all",
         "",

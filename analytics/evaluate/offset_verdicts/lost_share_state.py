@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.files.model import SHARE_GROUP_STATE
 from analytics.evaluate.offset_verdicts.words import HIGH, LOST, LOW, Verdict, verdict_row
 from analytics.replay.share.share_fold import fold
 from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE
+from schemas import SHARE_GROUP_STATE
 
 COLUMNS = ("partition", "is_tombstone", "key", "value")
 """Of the decoded tables `share_snapshot` and `share_update`, besides `offset`."""

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.contract_table import table_of
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

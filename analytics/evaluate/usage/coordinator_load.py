@@ -12,14 +12,13 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.contract_table import table_of
 from analytics.replay.log.key_homes import home_of
+from schemas import CONSUMER_OFFSETS, COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from schemas.usage_rules import UsageRules
 
-OFFSETS: Final = "__consumer_offsets"
-TOPICS: Final = (OFFSETS, "__share_group_state", "__transaction_state")
 _MOST_PARTITIONS: Final = 1000
 _LEAST_GROUPS: Final = 5
 """So many groups at least must agree on a number of partitions that nobody names."""
@@ -70,7 +69,9 @@ def placed(groups: Sequence[tuple[str, int]], partitions: int | None) -> Placed:
 
 def groups_placed(usage: pa.Table) -> list[tuple[str, int]]:
     """Return the groups of `topic_usage` with the partition of `__consumer_offsets` they lie in."""
-    rows = usage.filter(pc.and_(pc.equal(usage["topic"], OFFSETS), pc.is_valid(usage["group_id"])))
+    rows = usage.filter(
+        pc.and_(pc.equal(usage["topic"], CONSUMER_OFFSETS), pc.is_valid(usage["group_id"]))
+    )
     pairs = rows.group_by(["group_id", "partition"]).aggregate([])
     return sorted(zip(pairs["group_id"].to_pylist(), pairs["partition"].to_pylist(), strict=True))
 
@@ -100,11 +101,11 @@ def coordinator_load(
     sizes = {
         (row["topic"], row["partition"]): row["file_bytes"]
         for row in partitions.to_pylist()
-        if row["is_leading"] and row["topic"] in TOPICS
+        if row["is_leading"] and row["topic"] in COORDINATOR_TOPICS
     }
     means = {
         topic: fmean(known) if known else 0.0
-        for topic in TOPICS
+        for topic in COORDINATOR_TOPICS
         for known in [[s for place, s in sizes.items() if place[0] == topic and s is not None]]
     }
     wrong: dict[int, int] = {}
@@ -120,7 +121,7 @@ def coordinator_load(
 
 
 def _misplaced(place: tuple[str, int], wrong: Mapping[int, int], found: Placed) -> int | None:
-    if place[0] != OFFSETS or found.partitions is None:
+    if place[0] != CONSUMER_OFFSETS or found.partitions is None:
         return None
     return wrong.get(place[1], 0)
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.cleaning.log_settings import DEFAULT
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

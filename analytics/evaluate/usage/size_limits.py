@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.usage.cleaning.log_settings import DEFAULT
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 
-_TOPIC: Final = "__consumer_offsets"
 _COMMITS: Final = "offset_commit"
 _MESSAGE: Final = "max.message.bytes"
 _METADATA: Final = "offset.metadata.max.bytes"
@@ -27,7 +27,9 @@ def size_limits(usage: pa.Table, settings: LogSettings) -> pa.Table:
         usage: The table `topic_usage`.
         settings: The limits in force.
     """
-    usage = usage.filter(pc.and_(pc.equal(usage["topic"], _TOPIC), pc.is_valid(usage["group_id"])))
+    usage = usage.filter(
+        pc.and_(pc.equal(usage["topic"], CONSUMER_OFFSETS), pc.is_valid(usage["group_id"]))
+    )
     sums = usage.group_by(["group_id", "record_type"]).aggregate(
         [("max_record_bytes", "max"), ("max_metadata_bytes", "max")]
     )
@@ -46,8 +48,8 @@ def size_limits(usage: pa.Table, settings: LogSettings) -> pa.Table:
 
 def _limited(sums: pa.Table, sizes: pa.ChunkedArray, name: str, settings: LogSettings) -> pa.Table:
     """Return what is not nothing against the limit of a setting."""
-    limit = settings.number(name, _TOPIC, None)
-    source = settings.in_force(name, _TOPIC, None).source
+    limit = settings.number(name, CONSUMER_OFFSETS, None)
+    source = settings.in_force(name, CONSUMER_OFFSETS, None).source
     limits = pa.repeat(pa.scalar(round(limit), pa.int64()), len(sums))
     if source == DEFAULT:
         # Brokers took what the default forbids: somebody has set it, and the dump does not say how.

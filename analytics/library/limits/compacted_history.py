@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import is_name
 from analytics.dump.inspection.limitations import ranges
-from analytics.library.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
+from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.replay.log.losses_at import leading
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
@@ -36,7 +37,7 @@ def compacted_history(state: ReplayedWorkspace) -> list[Row]:
             "before_time": _time_of(each),
         }
         for each in sorted(leading(state.manifest), key=lambda each: each["partition"])
-        if each["topic"] == OFFSETS_TOPIC
+        if each["topic"] == CONSUMER_OFFSETS
         and each.get("complete_from")
         and (not is_known or each["partition"] in homes)
     ]
@@ -49,10 +50,10 @@ def compacted_sentence(rows: list[Row]) -> str | None:
     (first, *more) = rows
     if more:
         numbers = ranges(row["partition"] for row in rows)
-        where = f"offset complete_from of each of {OFFSETS_TOPIC} {numbers}"
+        where = f"offset complete_from of each of {CONSUMER_OFFSETS} {numbers}"
     else:
         time = f" ({first['before_time']})" if first["before_time"] else ""
-        where = f"offset {first['before_offset']} of {OFFSETS_TOPIC}-{first['partition']}{time}"
+        where = f"offset {first['before_offset']} of {CONSUMER_OFFSETS}-{first['partition']}{time}"
     return (
         f"Cannot tell: history before {where} was compacted. There may have been other partitions "
         f"of these groups, and other groups, of which nothing is left."

@@ -14,9 +14,9 @@ from pyarrow import fs
 
 from analytics.decode.losses.elections import Registered, registered_by
 from analytics.decode.losses.unjudged_elections import Evidence, copies_of, elections_of
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DECODED
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from analytics.library.limits.group_completeness import OFFSETS_TOPIC
 from analytics.library.replayed.records_at import records_at
 from analytics.tables.stored_tables import StoredTables
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
@@ -23,7 +23,7 @@ def coordinators(replayed: ReplayedWorkspace) -> dict[int, str]:
     leaders = tables.read(
         "partition_leaders",
         ["partition", "leader", "isr", "elr"],
-        pc.field("topic") == OFFSETS_TOPIC,
+        pc.field("topic") == CONSUMER_OFFSETS,
     ).to_pylist()
     places = _places(replayed)
     named: dict[int, str] = {}

@@ -30,11 +30,11 @@ from analytics.replay.log.internal_partitions import internal_partition
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.losses_at import Ends, cleaned_until, leading
 from analytics.tables.stored_tables import StoredTables
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
-OFFSETS_TOPIC = "__consumer_offsets"
 _ENOUGH_GROUPS = 1000
 _MOST_NAMED = 5
 
@@ -79,7 +79,7 @@ class GroupCompleteness:
         home = self.home(group)
         offsets, history = undecided_of(self.replayed, group, home)
         if home is not None and home in self.losses:
-            lost = lacks(OFFSETS_TOPIC, home, self.losses[home])
+            lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
             offsets = [f"{group}: its offsets may be missing or replaced: {lost}", *offsets]
             history = [f"{group}: its history may have gaps: {lost}", *history]
         return GroupGaps("; ".join(offsets) or None, membership, "; ".join(history) or None)
@@ -95,7 +95,7 @@ class GroupCompleteness:
             every: list[str] = names.to_pylist()
             return every
         is_unsure = pc.is_in(names, pa.array(list(self._incomplete), pa.string()))
-        partly_told = archived(self.replayed.manifest, OFFSETS_TOPIC) | self._lacking_partitions
+        partly_told = archived(self.replayed.manifest, CONSUMER_OFFSETS) | self._lacking_partitions
         if partly_told:
             unsure = pa.array(sorted(partly_told), pa.int32())
             frame = pl.DataFrame(pl.from_arrow(groups.select(["group_id"])))
@@ -110,9 +110,8 @@ class GroupCompleteness:
         home = self._where.get(group)
         if home is None or home not in self.losses:
             return None
-        return (
-            f"a commit may be among lost records: {lacks(OFFSETS_TOPIC, home, self.losses[home])}"
-        )
+        lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
+        return f"a commit may be among lost records: {lost}"
 
     def home(self, group: str) -> int | None:
         """Return the partition a group lies in, by its name where the state does not have it."""
@@ -129,10 +128,10 @@ class GroupCompleteness:
         if (left_out := self._left_out(group)) is not None:
             return left_out
         if not self._present:
-            return f"{group}: this dump has no copy of any partition of {OFFSETS_TOPIC}"
+            return f"{group}: this dump has no copy of any partition of {CONSUMER_OFFSETS}"
         if self._partitions is None:
             return (
-                f"{group}: how many partitions {OFFSETS_TOPIC} has is not known, so neither is "
+                f"{group}: how many partitions {CONSUMER_OFFSETS} has is not known, so neither is "
                 f"the one it belongs to"
             )
         if self._is_all_there:
@@ -144,14 +143,14 @@ class GroupCompleteness:
         if home not in self._present:
             if self._is_archive_whole:
                 return None
-            reason = f"{group} belongs to {OFFSETS_TOPIC}-{home}, of which this dump has no copy"
+            reason = f"{group} belongs to {CONSUMER_OFFSETS}-{home}, of which this dump has no copy"
             if self._named_partitions is None and not self._homes:
                 reason += f" (if that topic has {self._partitions} partitions: nothing says)"
             return reason
         if home in self.lost_before:
-            return f"{group} belongs to {OFFSETS_TOPIC}-{home}: {self._lost(home)}"
+            return f"{group} belongs to {CONSUMER_OFFSETS}-{home}: {self._lost(home)}"
         if home in self.losses and group not in self._where:
-            lost = lacks(OFFSETS_TOPIC, home, self.losses[home])
+            lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
             return f"{group} is not in the records that can be read, and {lost}"
         return None
 
@@ -163,22 +162,22 @@ class GroupCompleteness:
     def of_all(self) -> list[str]:
         """Return what cannot be told of the groups together."""
         if not self._present:
-            return [f"this dump has no copy of any partition of {OFFSETS_TOPIC}"]
+            return [f"this dump has no copy of any partition of {CONSUMER_OFFSETS}"]
         absent = self.absent()
         reasons = [] if absent is None else [absent]
         if self.lost_before:
             reasons.append(
-                f"groups of {OFFSETS_TOPIC} {ranges(self.lost_before)} at "
+                f"groups of {CONSUMER_OFFSETS} {ranges(self.lost_before)} at "
                 f"{self.replayed.instant}: history before complete_from was compacted"
             )
         lossy = sorted(set(self.losses) - set(self.lost_before))
         reasons += [
-            f"groups may be missing: {lacks(OFFSETS_TOPIC, number, self.losses[number])}"
+            f"groups may be missing: {lacks(CONSUMER_OFFSETS, number, self.losses[number])}"
             for number in lossy[:_MOST_NAMED]
         ]
         if lossy[_MOST_NAMED:]:
             rest = ranges(lossy[_MOST_NAMED:])
-            reasons.append(f"groups may be missing: {OFFSETS_TOPIC} {rest} lack records, too")
+            reasons.append(f"groups may be missing: {CONSUMER_OFFSETS} {rest} lack records, too")
         return reasons
 
     def absent(self) -> str | None:
@@ -190,7 +189,7 @@ class GroupCompleteness:
         missing = missing & asked if asked else missing
         if not missing or not self._present:
             return None
-        return f"groups of {OFFSETS_TOPIC} {ranges(missing)}: this dump has no copy of these"
+        return f"groups of {CONSUMER_OFFSETS} {ranges(missing)}: this dump has no copy of these"
 
     @property
     def _is_archive_whole(self) -> bool:
@@ -200,7 +199,7 @@ class GroupCompleteness:
     @cached_property
     def losses(self) -> Mapping[int, Sequence[Loss]]:
         """By partition of the offsets topic, the losses that matter at the instant."""
-        return losses_of(self.replayed, OFFSETS_TOPIC, self._ends)
+        return losses_of(self.replayed, CONSUMER_OFFSETS, self._ends)
 
     @cached_property
     def lost_before(self) -> Mapping[int, int]:
@@ -214,14 +213,14 @@ class GroupCompleteness:
         for row in leading(self.replayed.manifest):
             key, start = (row["topic"], row["partition"]), cleaned_until(row)
             end = self._ends.of(key)
-            if row["topic"] == OFFSETS_TOPIC and end is not None and end < start:
+            if row["topic"] == CONSUMER_OFFSETS and end is not None and end < start:
                 found[row["partition"]] = start
         return found
 
     @cached_property
     def _ends(self) -> Ends:
         """Where the records end that count at the instant."""
-        return ends_of(self.replayed, OFFSETS_TOPIC)
+        return ends_of(self.replayed, CONSUMER_OFFSETS)
 
     def _lost(self, number: int) -> str:
         return (
@@ -263,7 +262,7 @@ class GroupCompleteness:
     @cached_property
     def _present(self) -> frozenset[int]:
         rows = leading(self.replayed.manifest)
-        return frozenset(row["partition"] for row in rows if row["topic"] == OFFSETS_TOPIC)
+        return frozenset(row["partition"] for row in rows if row["topic"] == CONSUMER_OFFSETS)
 
     @cached_property
     def _partitions(self) -> int | None:
@@ -277,7 +276,7 @@ class GroupCompleteness:
     @cached_property
     def _named_partitions(self) -> int | None:
         """As the metadata log has it."""
-        return partition_count(self.replayed, OFFSETS_TOPIC)
+        return partition_count(self.replayed, CONSUMER_OFFSETS)
 
     @property
     def _homes(self) -> list[tuple[str, int]]:

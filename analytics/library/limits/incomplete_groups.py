@@ -10,11 +10,10 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.diff.paired import UNTOLD
 from analytics.library.limits.group_completeness import GroupCompleteness
+from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
-
-SHARE_TOPIC = "__share_group_state"
 
 
 def untold_groups(state: ReplayedWorkspace, groups: pa.Table, others: pa.Table) -> dict[str, str]:
@@ -66,7 +65,7 @@ def lost_share_partitions(state: ReplayedWorkspace, homes: Collection[int | None
     there = {
         each["partition"]
         for each in state.manifest["partitions"]
-        if each["topic"] == SHARE_TOPIC and each.get("is_leading", True)
+        if each["topic"] == SHARE_GROUP_STATE and each.get("is_leading", True)
     }
     return sorted({each for each in homes if each is not None} - there)
 

@@ -24,11 +24,11 @@ from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DECODED, DIVERGED
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
-OFFSETS_TOPIC = "__consumer_offsets"
 _TYPES = {
     "group_metadata": "classic",
     "consumer_group_metadata": "consumer",
@@ -57,7 +57,7 @@ def lost_lines(state: ReplayedWorkspace, evidence: Mapping[int, Evidence]) -> li
     """
     return [
         _line(state, row, evidence.get(row["partition"], Evidence()))
-        for row in lost_of_topic(state, OFFSETS_TOPIC)
+        for row in lost_of_topic(state, CONSUMER_OFFSETS)
     ]
 
 
@@ -69,7 +69,7 @@ def in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[int, Unjudg
         until: The last instant asked about, within what was replayed.
     """
     found = _perhaps_in_force_then(state, until)
-    for row in lost_of_topic(state, OFFSETS_TOPIC):
+    for row in lost_of_topic(state, CONSUMER_OFFSETS):
         begins, ends = row["lost_from_timestamp"], row["elected_at"]
         if (begins is None or begins <= until) and (ends is None or until < ends):
             reason = (
@@ -85,12 +85,12 @@ def _perhaps_in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[in
     if CLEAN_ELECTIONS in assumed_in(state.manifest):
         return {}
     time_ms = round(until.timestamp() * 1000)
-    later = first_later(state.source, state.manifest, time_ms, (OFFSETS_TOPIC,))
+    later = first_later(state.source, state.manifest, time_ms, (CONSUMER_OFFSETS,))
     ends = Ends(later=later, is_end=False, time=until)
     return {
         row["partition"]: Unjudged(None, each.why)
         for row in leading(state.manifest)
-        if row["topic"] == OFFSETS_TOPIC
+        if row["topic"] == CONSUMER_OFFSETS
         for each in elections_since(row, ends)
     }
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
-from analytics.dump.files.model import METADATA_LOG, SHARE_GROUP_STATE
+from analytics.dump.files.model import METADATA_LOG
 from analytics.evaluate.offset_verdicts.lost_share_state import (
     COLUMNS,
     LostShareState,
@@ -29,6 +29,7 @@ from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.log.lines import time_said
 from analytics.replay.log.losses_at import leading
 from analytics.workspace import DECODED, DIVERGED
+from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace

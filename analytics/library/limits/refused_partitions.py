@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from analytics.library.limits.group_completeness import OFFSETS_TOPIC
 from analytics.replay.log.rules import replay_rules
-from schemas import record_types
+from schemas import CONSUMER_OFFSETS, record_types
 
 if TYPE_CHECKING:
     from analytics.tables.stored_tables import StoredTables
@@ -44,7 +43,7 @@ def refused_partitions(
     firsts: dict[tuple[str, int], dict[str, Any]] = {}
     for each in found.sort_by("record_offset").to_pylist():
         place = each["topic"], each["coordinator_partition"]
-        if partitions is None or (place[0] == OFFSETS_TOPIC and place[1] in partitions):
+        if partitions is None or (place[0] == CONSUMER_OFFSETS and place[1] in partitions):
             firsts.setdefault(place, each)
     return [_sentence(firsts[place], release) for place in sorted(firsts)]
 

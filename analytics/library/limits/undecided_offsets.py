@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.dump.inspection.archived_losses import UNDECIDED
 from analytics.replay.dump.assumptions import archived
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, NO_TRANSACTIONS, archived
 from analytics.replay.dump.written_instants import moment
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
 from analytics.replay.metadata.topic_sources import PARTITION_METADATA, SIDE_FILE
+from schemas import CONSUMER_OFFSETS, INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from datetime import datetime

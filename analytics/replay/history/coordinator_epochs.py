@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.record_position import IN_DUMP
+from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
 
+INTERNAL: Final = COORDINATOR_TOPICS
 KEY: Final = ("topic", "partition", "leader_epoch")
-INTERNAL: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE)
 TABLES: Final = (
     "offset_commit",
     "control_markers",
@@ -70,7 +70,7 @@ def _seen(records: pl.DataFrame) -> pl.DataFrame:
     first, last = pl.col("offset").arg_min(), pl.col("offset").arg_max()
     return (
         records.select(*KEY, "offset", "timestamp", *IN_DUMP)
-        .filter(pl.col("topic").is_in(INTERNAL) & pl.col("leader_epoch").is_not_null())
+        .filter(pl.col("topic").is_in(COORDINATOR_TOPICS) & pl.col("leader_epoch").is_not_null())
         .group_by(pl.struct(KEY).rle_id().alias("run"))
         .agg(
             pl.col(KEY).first(),

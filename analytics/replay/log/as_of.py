@@ -7,10 +7,10 @@ from typing import Final
 
 import polars as pl
 
-from analytics.dump.files.model import CLUSTER_METADATA
 from analytics.replay.log.instants import AsOf
 from analytics.replay.log.timeless import timeless_ends
 from analytics.replay.metadata.log_beginning import snapshot_end
+from schemas import CLUSTER_METADATA
 
 Decoded = Mapping[str, pl.DataFrame]
 """Decoded tables by name; every one that the schemas declare is there, possibly without rows."""

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from analytics.dump.files.model import CLUSTER_METADATA, METADATA_LOG
+from analytics.dump.files.model import METADATA_LOG
+from schemas import CLUSTER_METADATA
 
 LED, NOBODY_LED, CANNOT_TELL = "led", "nobody led", "cannot tell"
 """Whether the leader of a followed line led at the instant."""

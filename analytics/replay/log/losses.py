@@ -10,9 +10,9 @@ from typing import Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.dump.inspection.losses import Loss, lacks
 from analytics.replay.log.coverage import Coverage
+from schemas import CONSUMER_OFFSETS
 
 HOME: Final = "coordinator_partition"
 NEVER: Final = 2**63 - 1

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from analytics.dump.files.model import COMPACTED_TOPICS
 from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
 from analytics.dump.inspection.survey import COMPACTION
 from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, time_said
 from analytics.workspace import Workspace
+from schemas import COMPACTED_TOPICS
 
 Key = tuple[str, int]
 Row = Mapping[str, Any]

@@ -10,8 +10,8 @@ from typing import Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.log.meanings import word
+from schemas import CONSUMER_OFFSETS
 
 STATES: Final = {
     0: "Empty",

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.history.data_partitions import elections
 from analytics.replay.metadata.partition_leaders import KEY, STEP_TABLES
 from analytics.replay.spans.intervals import TIME
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replay.metadata.metadata_log import MetadataLog

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.dump.files.model import CLUSTER_METADATA
 from analytics.replay.log.meanings import TIME
+from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded

@@ -6,7 +6,6 @@ from typing import Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.internal_partitions import internal_partition, share_key
@@ -21,6 +20,7 @@ from analytics.replay.share.share_claims import (
     early_groups,
     pictured_groups,
 )
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 KEY: Final = ("group_id", "topic_id", "partition")
 

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 from analytics.replay.dump.written_instants import END, BeforeEnd
 from jobs.cli.options.instant import Instant
 from jobs.cli.options.shared import in_order
-from schemas import TOPICS
+from schemas import INTERNAL_TOPICS
 
 
 def asked_instant(
@@ -34,9 +34,9 @@ def _ends(
                 "__consumer_offsets:17:4711",
                 param=parameter,
             )
-        if topic not in TOPICS:
+        if topic not in INTERNAL_TOPICS:
             raise click.BadParameter(
-                f"{topic!r} is not an internal topic; use one of {', '.join(TOPICS)}",
+                f"{topic!r} is not an internal topic; use one of {', '.join(INTERNAL_TOPICS)}",
                 param=parameter,
             )
         ends[topic, int(partition)] = int(offset)

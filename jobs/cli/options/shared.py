@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from jobs.cli.console import Console
-from schemas import TOPICS
+from schemas import INTERNAL_TOPICS
 
 MOST_PARTITIONS = 100_000
 """No internal topic has as many: what a range may name, so that a slip does not fill memory."""
@@ -135,9 +135,9 @@ def _topics(
     _ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
     for topic in _items(value):
-        if topic not in TOPICS:
+        if topic not in INTERNAL_TOPICS:
             raise click.BadParameter(
-                f"{topic!r} is not an internal topic; use one of {', '.join(TOPICS)}",
+                f"{topic!r} is not an internal topic; use one of {', '.join(INTERNAL_TOPICS)}",
                 param=parameter,
             )
     return tuple(dict.fromkeys(_items(value)))

@@ -23,13 +23,13 @@ from reports.layout.section import raw_section
 from reports.layout.worst_rows import summed_up, worst_rows
 from reports.quantities import ranges
 from reports.row_formats import render
+from schemas import CONSUMER_OFFSETS
 from schemas.evaluation_rules import balance_rules, rebalance_rules
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
 
 MAKES = ("assignment_balance", "assignment_alternatives")
-_OFFSETS_TOPIC = "__consumer_offsets"
 
 
 def balance_inputs(
@@ -133,11 +133,11 @@ def _definition() -> str:
 def _report_places(console: Console, places: Placement) -> None:
     for group, partition, home in places.misplaced:
         console.warn(
-            f"{group} lies in {_OFFSETS_TOPIC}-{partition} but belongs to partition {home}: no "
+            f"{group} lies in {CONSUMER_OFFSETS}-{partition} but belongs to partition {home}: no "
             "broker finds it"
         )
     if places.overloaded:
         console.warn(
-            f"{_OFFSETS_TOPIC} {ranges(places.overloaded)}: many more groups than in the others "
+            f"{CONSUMER_OFFSETS} {ranges(places.overloaded)}: many more groups than in the others "
             f"(up to {places.most} of {places.groups})"
         )

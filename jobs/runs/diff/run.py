@@ -15,9 +15,8 @@ from analytics.evaluate.diff.elections import lost_lines
 from analytics.evaluate.diff.groups import changed_groups, changed_members
 from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
-from analytics.library.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
+from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.incomplete_groups import (
-    SHARE_TOPIC,
     lost_share_partitions,
     untold_groups,
     untold_of_two,
@@ -30,6 +29,7 @@ from jobs.runs.diff.compared_states import Side, two_states
 from jobs.runs.replay.followed_lines import followed_copies
 from jobs.spark.session import one_session
 from reports.diff.sections import Difference, render_difference
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -100,7 +100,7 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
     homes = pc.unique(
         pa.chunked_array([c for each in shares for c in each["coordinator_partition"].chunks])
     ).to_pylist()
-    lost = _lost_lines(before, after, OFFSETS_TOPIC)
+    lost = _lost_lines(before, after, CONSUMER_OFFSETS)
     return Difference(
         [
             changed_offsets(
@@ -113,7 +113,7 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
             changed_share_partitions(
                 *shares,
                 untold,
-                _lost_lines(before, after, SHARE_TOPIC),
+                _lost_lines(before, after, SHARE_GROUP_STATE),
                 lost_share_partitions(before, homes),
                 lost_share_partitions(after, homes),
             ),

@@ -16,12 +16,13 @@ from analytics.evaluate.region.members import Member, Owned, OwnersThen
 from analytics.evaluate.region.merge import Checkpoint
 from analytics.evaluate.region.seek_plan import Committed, Log, Present
 from analytics.evaluate.region.table import Dumped
-from analytics.library.limits.group_completeness import OFFSETS_TOPIC, GroupCompleteness
+from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.replayed.answered_instant import instant_of
 from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.replay.log.losses_at import cleaned_until, leading
 from analytics.tables.stored_tables import StoredTables
 from jobs.checkpoints.initial_offsets import read_initial_offsets
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from jobs.runs.region.run import Wanted
@@ -71,7 +72,7 @@ def _evidence(
     starts = {
         row["partition"]: start
         for row in leading(state.manifest)
-        if row["topic"] == OFFSETS_TOPIC and (start := cleaned_until(row))
+        if row["topic"] == CONSUMER_OFFSETS and (start := cleaned_until(row))
     }
     since = shown_since(state.tables.batches("offset_history", HISTORY), starts)
     until = _milliseconds(instant_of(state))

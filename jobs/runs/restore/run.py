@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from analytics.evaluate.diff.paired import UNTOLD
 from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
 from analytics.evaluate.restore.refusals import UNSURE
-from analytics.library.limits.group_completeness import OFFSETS_TOPIC
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.limits.incomplete_groups import untold_groups
 from analytics.library.replayed.answered_instant import answered_instant
@@ -36,6 +35,7 @@ from jobs.spark.session import one_session
 from reports.restore.commands import commands_text
 from reports.restore.files import offsets_text, refused_text
 from reports.restore.summary import counts_of, render_plan
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.limits.group_selection import AskedGroups
@@ -130,7 +130,7 @@ def _followed(past: Replayed) -> list[str]:
     """Say which lines the offsets are from, where these did not survive."""
     homes = past.tables.read("groups", ["coordinator_partition"])["coordinator_partition"]
     wanted = set(homes.to_pylist())
-    lines = [each for each in past.lines if each.topic == OFFSETS_TOPIC]
+    lines = [each for each in past.lines if each.topic == CONSUMER_OFFSETS]
     return list(sentences((each for each in lines if each.partition in wanted), past.instant))
 
 

@@ -13,7 +13,7 @@ from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.internal_topics import ends_of, losses_of, partition_count
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.losses_at import leading
-from jobs.runs.share.records import STATE_TOPIC
+from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed
@@ -23,16 +23,19 @@ ORPHAN = "orphan"
 
 def gaps_of_state(state: Replayed) -> Mapping[int, str]:
     """Return by partition, as far as the dump says that there are, what it lacks of it."""
-    there = {each["partition"] for each in leading(state.manifest) if each["topic"] == STATE_TOPIC}
-    losses = losses_of(state, STATE_TOPIC, ends_of(state, STATE_TOPIC))
-    found = {number: lacks(STATE_TOPIC, number, each) for number, each in losses.items()}
+    there = {
+        each["partition"] for each in leading(state.manifest) if each["topic"] == SHARE_GROUP_STATE
+    }
+    losses = losses_of(state, SHARE_GROUP_STATE, ends_of(state, SHARE_GROUP_STATE))
+    found = {number: lacks(SHARE_GROUP_STATE, number, each) for number, each in losses.items()}
     if COMPLETE_ARCHIVE in assumed_in(state.manifest):
         return found
-    count = partition_count(state, STATE_TOPIC)
+    count = partition_count(state, SHARE_GROUP_STATE)
     absent = set(range(count or 0)) - there
-    absent |= set(state.manifest["absent_partitions"].get(STATE_TOPIC, ()))
+    absent |= set(state.manifest["absent_partitions"].get(SHARE_GROUP_STATE, ()))
     absent_ones = {
-        number: f"this dump has no copy of {STATE_TOPIC}-{number}" for number in sorted(absent)
+        number: f"this dump has no copy of {SHARE_GROUP_STATE}-{number}"
+        for number in sorted(absent)
     }
     return {**found, **absent_ones}
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from analytics.evaluate.share.limits import LimitsSaid, LimitValue, Seen, share_limits_found
 from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
 from analytics.library.limits.internal_topics import partition_count
-from jobs.runs.share.records import STATE_TOPIC
+from schemas import SHARE_GROUP_STATE
 from schemas.share_limits import group_type_setting, share_limits
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def limits_of(state: Replayed, groups: pa.Table, backlog: pa.Table) -> pa.Table:
             "members": _most(groups, "member_count"),
         },
         groups.num_rows if is_all else None,
-        partition_count(state, STATE_TOPIC),
+        partition_count(state, SHARE_GROUP_STATE),
         {**_missing(groups), **_missing(backlog)},
     )
     return share_limits_found(said, seen, types, state.release)

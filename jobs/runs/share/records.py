@@ -25,14 +25,11 @@ from analytics.evaluate.share.state_log.prunable import (
 from analytics.evaluate.share.state_log.share_log import COLUMNS, ShareLog, share_log
 from analytics.library.replayed.records_at import records_at
 from analytics.replay.log.losses_at import leading
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
     from jobs.runs.replay.replayed import Replayed
     from schemas.share_rules import ShareRules
-
-STATE_TOPIC = "__share_group_state"
-GROUPS_TOPIC = "__consumer_offsets"
-TRANSACTION_TOPIC = "__transaction_state"
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ def steps_of(records: ShareRecords, rules: ShareRules, state: Replayed) -> pa.Ta
 
 
 def _transactions(state: Replayed) -> pa.Table | None:
-    if not any(each["topic"] == TRANSACTION_TOPIC for each in state.manifest["partitions"]):
+    if not any(each["topic"] == TRANSACTION_STATE for each in state.manifest["partitions"]):
         return None
     return open_transactions(records_at(state, "transaction_log", TRANSACTION_COLUMNS))
 
@@ -116,7 +113,7 @@ def _complete_from(state: Replayed) -> Mapping[int, int]:
     return {
         each["partition"]: each["complete_from"]
         for each in leading(state.manifest)
-        if each["topic"] == GROUPS_TOPIC and each["complete_from"] is not None
+        if each["topic"] == CONSUMER_OFFSETS and each["complete_from"] is not None
     }
 
 
@@ -127,7 +124,7 @@ def _log_starts(state: Replayed) -> Mapping[int, int]:
     return {
         each["partition"]: max(each["log_start_offset"] or 0, first)
         for each in leading(state.manifest)
-        if each["topic"] == STATE_TOPIC and (first := _first_base(each)) is not None
+        if each["topic"] == SHARE_GROUP_STATE and (first := _first_base(each)) is not None
     }
 
 

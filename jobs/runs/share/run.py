@@ -39,7 +39,7 @@ from jobs.runs.replay.replayed import replayed
 from jobs.runs.share.gaps import gaps_of_state, with_untold_claims
 from jobs.runs.share.limits import limits_of
 from jobs.runs.share.notes import share_notes
-from jobs.runs.share.records import STATE_TOPIC, share_records, steps_of
+from jobs.runs.share.records import share_records, steps_of
 from jobs.runs.share.settings import settings_found
 from reports.describe.against import render_comparison
 from reports.row_formats import render
@@ -55,6 +55,7 @@ from reports.share.companions import (
     step_section,
 )
 from reports.share.rows import backlog_section, sum_section, table_section
+from schemas import SHARE_GROUP_STATE
 from schemas.share_limits import limit_verdicts
 from schemas.share_rules import share_rules
 
@@ -194,7 +195,7 @@ def _made(
         settings.settings,
         as_of,
         rules,
-        StateCoverage(partition_count(state, STATE_TOPIC), gaps),
+        StateCoverage(partition_count(state, SHARE_GROUP_STATE), gaps),
     )
     found: Share = evaluate_share(question)
     topics = StoredTables(tables.workspace).read("topics")

@@ -28,7 +28,6 @@ from analytics.evaluate.usage.clock_differences import (
     ClockDifferences,
 )
 from analytics.evaluate.usage.coordinator_load import (
-    OFFSETS,
     Placed,
     coordinator_load,
     groups_placed,
@@ -45,7 +44,7 @@ from analytics.evaluate.usage.partition_usage import identity, partition_usage, 
 from analytics.evaluate.usage.record_growth import RecordGrowth
 from analytics.evaluate.usage.size_limits import size_limits
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
-from schemas import TOPICS, table
+from schemas import CONSUMER_OFFSETS, INTERNAL_TOPICS, table
 
 if TYPE_CHECKING:
     from analytics.evaluate.usage.cleaning.log_settings import LogSettings
@@ -95,7 +94,7 @@ class KnownState:
         counts = [
             count
             for topic, count, deleted in zip(*columns, strict=True)
-            if topic == OFFSETS and deleted is None and count
+            if topic == CONSUMER_OFFSETS and deleted is None and count
         ]
         return counts[0] if len(counts) == 1 else None
 
@@ -155,7 +154,7 @@ def usage_tables(
     """
     known = known or KnownState.nothing()
     there = {each["topic"] for each in manifest["partitions"]}
-    topics = [topic for topic in TOPICS if topic in there]
+    topics = [topic for topic in INTERNAL_TOPICS if topic in there]
     ends = _transaction_ends(space, topics)
     logs = copies_of_logs(manifest, ends.first_open, now_ms)
     clocks = ClockDifferences(settings.rules.clock_seconds * 1000)
@@ -199,13 +198,13 @@ def _read(
                 states.add(topic, name, batch)
                 if of_commits:
                     clocks.add_commits(batch)
-    for batch in record_batches(space, OFFSETS, _CLASSIC_GROUPS, [*PLACED, ENTERED]):
+    for batch in record_batches(space, CONSUMER_OFFSETS, _CLASSIC_GROUPS, [*PLACED, ENTERED]):
         clocks.add_states(batch)
 
 
 def _growth(space: Workspace, growth: RecordGrowth) -> RecordGrowth:
     for name in growth.growing:
-        for batch in record_batches(space, OFFSETS, name, growth.columns(name)):
+        for batch in record_batches(space, CONSUMER_OFFSETS, name, growth.columns(name)):
             growth.add(name, batch)
     return growth
 

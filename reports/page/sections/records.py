@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from reports.page.model import Record
 from reports.page.texts import harmless
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 _DECODERS: Final = {
-    "__consumer_offsets": "--offsets-decoder",
-    "__transaction_state": "--transaction-log-decoder",
-    "__share_group_state": "--share-group-state-decoder",
-    "__cluster_metadata": "--cluster-metadata-decoder",
+    CONSUMER_OFFSETS: "--offsets-decoder",
+    TRANSACTION_STATE: "--transaction-log-decoder",
+    SHARE_GROUP_STATE: "--share-group-state-decoder",
+    CLUSTER_METADATA: "--cluster-metadata-decoder",
 }
 
 Row = Mapping[str, Any]

@@ -16,6 +16,7 @@ from reports.page.chart_rows import at, dicts, figure, labels, place
 from reports.page.model import Figure
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
+from schemas import CONSUMER_OFFSETS
 
 _MOST_BANDS: Final = 400
 _MOST_MEMBERS: Final = 14
@@ -131,7 +132,7 @@ def _elections(read: WorkspaceTables, history: pa.Table, times: set[str]) -> lis
         at(row["elected_at"])
         for row in dicts(epochs, "topic", "partition", "elected_at")
         if row["elected_at"] is not None
-        and row["topic"] == "__consumer_offsets"
+        and row["topic"] == CONSUMER_OFFSETS
         and row["partition"] in partitions
     }
     return [{"at": each} for each in sorted(found) if min(times) <= each <= max(times)]

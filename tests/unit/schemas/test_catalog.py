@@ -35,7 +35,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("topic", schemas.TOPICS)
+@pytest.mark.parametrize("topic", schemas.INTERNAL_TOPICS)
 def test_every_number_of_a_topic_has_a_record_type(topic: str) -> None:
     assert list(schemas.record_types(topic)) == IDS[topic]
 

@@ -22,7 +22,7 @@ SHARED = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder of records that the catalogue reads in place of the real one."""
     monkeypatch.setattr(catalog, "files", lambda _package: tmp_path)
-    monkeypatch.setattr(catalog, "TOPICS", ("__things",))
+    monkeypatch.setattr(catalog, "INTERNAL_TOPICS", ("__things",))
     cached = (catalog.record_types, catalog.all_record_types, catalog.embedded)
     for each in cached:
         each.cache_clear()

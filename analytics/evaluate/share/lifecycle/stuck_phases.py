@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.share.lifecycle.phases import DELETING, INITIALIZING
 from analytics.evaluate.share.state_log.state_faults import FAULTS
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from schemas.share_rules import ShareRules
-
-GROUPS_TOPIC: Final = "__consumer_offsets"
 
 
 def stuck_phases(found: pa.Table, rules: ShareRules, as_of: datetime) -> pa.Table:
@@ -47,7 +46,7 @@ def stuck_phases(found: pa.Table, rules: ShareRules, as_of: datetime) -> pa.Tabl
         "before": nothing,
         "found": nothing,
         "is_assumed": pa.array([False] * stuck.num_rows, pa.bool_()),
-        "record_topic": pa.repeat(GROUPS_TOPIC, stuck.num_rows),
+        "record_topic": pa.repeat(CONSUMER_OFFSETS, stuck.num_rows),
         "coordinator_partition": stuck["coordinator_partition"],
         "record_offset": stuck["record_offset"],
     }

@@ -28,6 +28,7 @@ from analytics.replay.share.share_records import (
     UNCHANGED,
     UPDATE,
 )
+from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,6 @@ FAULTS: Final = pa.schema(
     ]
 )
 """The columns of `share_faults`."""
-STATE_TOPIC: Final = "__share_group_state"
 
 
 def state_faults(rows: pa.Table, log: ShareLog, rules: ShareRules) -> pa.Table:
@@ -114,7 +114,7 @@ def _rows(
             if word == "delivery_count_over_limit"
             else np.zeros(at.size, np.bool_)
         ),
-        "record_topic": pa.repeat(STATE_TOPIC, record.size),
+        "record_topic": pa.repeat(SHARE_GROUP_STATE, record.size),
         "coordinator_partition": log.shares["coordinator_partition"].take(share),
         "record_offset": log.offset[record],
     }

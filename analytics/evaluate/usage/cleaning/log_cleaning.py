@@ -14,6 +14,7 @@ from analytics.evaluate.usage.cleaning.cleaner import CleanerSettings, Cleaning,
 from analytics.evaluate.usage.cleaning.log_files import LogFiles, milliseconds
 from analytics.evaluate.usage.cleaning.retained import Retained, retained
 from analytics.evaluate.usage.keys.key_states import Place
+from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     from analytics.evaluate.usage.cleaning.log_settings import LogSettings
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 HEADER: Final = 61
 _RATIO: Final = "min.cleanable.dirty.ratio"
-_METADATA: Final = "__cluster_metadata"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def copies_of_logs(
             ends[each["copy"]] = max(last, ends.get(each["copy"], last))
     found = []
     for each in manifest["partitions"]:
-        if each["topic"] == _METADATA:
+        if each["topic"] == CLUSTER_METADATA:
             continue
         copy, place = each["copy"], Place(each["topic"], each["partition"])
         account = accounts.get((copy, *place), {})

@@ -7,9 +7,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas import CONSUMER_OFFSETS
+
 EXPIRED: Final = ("due", "overdue", "blocked")
 """Words of the column `status` of `offset_expiration`."""
-_TOPIC: Final = "__consumer_offsets"
 _COMMITS: Final = "offset_commit"
 _KEY: Final = ("topic", "partition", "group_id", "record_type")
 
@@ -27,7 +28,7 @@ def with_expired(usage: pa.Table, expiration: pa.Table | None) -> pa.Table:
     counts = over.group_by(["coordinator_partition", "group_id"]).aggregate([([], "count_all")])
     counts = counts.rename_columns(["partition", "group_id", "expired_records"])
     rows = counts.num_rows
-    counts = counts.append_column("topic", pa.repeat(_TOPIC, rows)).append_column(
+    counts = counts.append_column("topic", pa.repeat(CONSUMER_OFFSETS, rows)).append_column(
         "record_type", pa.repeat(_COMMITS, rows)
     )
     joined = usage.append_column("order", pa.array(range(usage.num_rows))).join(counts, list(_KEY))

@@ -9,14 +9,13 @@ import polars as pl
 
 from analytics.replay.history.events.event_frames import (
     EVENTS,
-    METADATA,
-    OFFSETS,
     event_rows,
     with_word,
     words,
 )
 from analytics.replay.log.meanings import word
 from analytics.replay.metadata.configs import OTHER, RESOURCES, harmless_name
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replay.metadata.metadata_log import MetadataLog
@@ -54,7 +53,7 @@ def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.Dat
         coordinators: Of `coordinator_epochs`.
     """
     led = (
-        coordinators.filter(pl.col("topic") == OFFSETS)
+        coordinators.filter(pl.col("topic") == CONSUMER_OFFSETS)
         .sort("partition", "leader_epoch")
         .with_columns(pl.col("leader").shift(1).over("partition").alias("led_before"))
         .filter(pl.int_range(pl.len()).over("partition") > 0)
@@ -77,7 +76,7 @@ def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.Dat
         with_word("leader epoch ", pl.col("leader_epoch")).alias("subject"),
         detail.alias("detail"),
     )
-    return event_rows(told, OFFSETS)
+    return event_rows(told, CONSUMER_OFFSETS)
 
 
 def told_of_topics(log: MetadataLog) -> pl.DataFrame:
@@ -197,4 +196,4 @@ def config_events(uses: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
 def _of_metadata(rows: pl.DataFrame) -> pl.DataFrame:
     told = rows.rename({"since": "at", "metadata_offset": "record_offset"})
     placed = told.with_columns(pl.lit(0, pl.Int32).alias(_HOME)).unnest("position")
-    return event_rows(placed, METADATA)
+    return event_rows(placed, CLUSTER_METADATA)

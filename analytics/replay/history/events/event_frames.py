@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from analytics.replay.contract_frame import contract_frame, contract_schema
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OFFSETS, SHARE_STATE, METADATA = (
-    "__consumer_offsets",
-    "__share_group_state",
-    "__cluster_metadata",
-)
+OFFSETS = CONSUMER_OFFSETS
 EVENTS = contract_schema("group_events")
 
 

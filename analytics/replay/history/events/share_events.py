@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from analytics.replay.history.events.event_frames import (
-    SHARE_STATE,
     event_rows,
     first_said,
     with_word,
@@ -13,6 +12,7 @@ from analytics.replay.history.events.event_frames import (
 )
 from analytics.replay.history.neighbours import at, in_order, last_before
 from analytics.replay.history.share_partition_epochs import KEY, SNAPSHOT, TOMBSTONE, UPDATE
+from schemas import SHARE_GROUP_STATE
 
 
 def share_events(epochs: pl.DataFrame, archived: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
@@ -56,7 +56,7 @@ def _of_epochs(epochs: pl.DataFrame) -> pl.DataFrame:
         detail.alias("detail"),
         pl.col("coordinator_epoch").alias("leader_epoch"),
     )
-    return event_rows(rows, SHARE_STATE)
+    return event_rows(rows, SHARE_GROUP_STATE)
 
 
 def _archived(archived: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
@@ -70,7 +70,7 @@ def _archived(archived: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
         pl.lit("share_archived").alias("event"), detail.alias("detail")
     )
     named = rows.rename({"name": "topic"}).with_columns(_partition_name())
-    return event_rows(named, SHARE_STATE)
+    return event_rows(named, SHARE_GROUP_STATE)
 
 
 def _partition_name() -> pl.Expr:
