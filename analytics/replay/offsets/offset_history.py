@@ -81,7 +81,7 @@ class OfTopics:
 def offset_history(
     rows: OfGroups, topics: OfTopics, rules: ReplayRules, coverage: Coverage = WHOLE
 ) -> pl.DataFrame:
-    """Return the table `offset_history`, in the order of `KEY` and effect.
+    """Return the table `offset_history`, in the order in which changes took effect.
 
     Args:
         rows: Of some groups, at an instant.

@@ -119,7 +119,7 @@ def _of_groups_there(entries: pl.DataFrame, gone: pl.DataFrame | None) -> pl.Dat
 
 
 def _commits(decoded: Decoded, commits: pl.DataFrame | None) -> pl.DataFrame:
-    """Return `_NARROW` of all commits and tombstones, and the `row` that each is."""
+    """Return `_NARROW` of all commits and tombstones."""
     return (placed_commits(decoded[_TABLE]) if commits is None else commits).select(_NARROW)
 
 
