@@ -20,13 +20,13 @@ from analytics.evaluate.balance.cases.subscriptions import resolved_expressions,
 from analytics.evaluate.balance.cases.topic_sizes import TOLD_BY, topic_sizes
 from analytics.evaluate.balance.evaluated import ALTERNATIVES, BALANCE, evaluated
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
+from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.contract_table import table_of
 from analytics.library.replayed.counted_records import CountedRecords
 from analytics.library.replayed.group_parts import group_parts, stored_rows
 from analytics.library.replayed.whole_groups import GroupPart, frame_of, group_buckets
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables
-from schemas import table
 
 if TYPE_CHECKING:
     from analytics.library.evaluations.held_in_epochs import HeldInEpochs
@@ -137,9 +137,13 @@ def _buckets(
 def _together(found: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
     if len(found) == 1:
         return found[0]
+    # Each has the rows of whole groups, in order.
     return {
-        name: pa.concat_tables([each[name] for each in found]).sort_by(
-            [(column, "ascending") for column in table(name).key]
+        name: table_of_frame(
+            name,
+            frame_of(pa.concat_tables([each[name] for each in found])).sort(
+                "group_id", maintain_order=True
+            ),
         )
         for name in (BALANCE, ALTERNATIVES)
     }
