@@ -18,7 +18,7 @@ from analytics.evaluate.balance.cases.partition_counts import (
 )
 from analytics.evaluate.balance.cases.subscriptions import resolved_expressions, subtopologies
 from analytics.evaluate.balance.cases.topic_sizes import TOLD_BY, topic_sizes
-from analytics.evaluate.balance.evaluated import ALTERNATIVES, BALANCE, evaluated
+from analytics.evaluate.balance.evaluated import evaluated
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
 from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.contract_table import table_of
@@ -137,16 +137,13 @@ def _buckets(
 def _together(found: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
     if len(found) == 1:
         return found[0]
-    # Each has the rows of whole groups, in order.
-    return {
-        name: table_of_frame(
-            name,
-            frame_of(pa.concat_tables([each[name] for each in found])).sort(
-                "group_id", maintain_order=True
-            ),
-        )
-        for name in (BALANCE, ALTERNATIVES)
-    }
+    # Each has the rows of whole groups, in order, and they are let go when they are together.
+    return {name: _in_order(name, [each.pop(name) for each in found]) for name in [*found[0]]}
+
+
+def _in_order(name: str, parts: Sequence[pa.Table]) -> pa.Table:
+    rows = pl.concat(map(frame_of, parts))
+    return table_of_frame(name, rows.sort("group_id", maintain_order=True))
 
 
 def _topics(state: ReplayedWorkspace) -> pl.DataFrame:
