@@ -84,6 +84,8 @@ _OWNER: Final = ("lag", "consumer_id", "host", "client_id")
 _NAMED_BY: Final = "named_by"
 _RANK: Final = "rank"
 _AT_ONCE: Final = 1_000_000
+_STATUS: Final = pl.format("{} {}", "offsets", "status")
+"""In words how many offsets have a status."""
 
 
 def group_section(fates: pa.Table, *, for_people: bool) -> Section:
@@ -93,27 +95,17 @@ def group_section(fates: pa.Table, *, for_people: bool) -> Section:
         fates: `group_id`, `rule`, `status`, how many `offsets` fare so, the first `expires_at`.
         for_people: The worst first.
     """
-    of_groups = _frame(fates)
-    counted = (
-        of_groups.group_by("group_id", "status")
-        .agg(pl.col("offsets").sum())
-        .sort("status")
-        .group_by("group_id")
-        .agg(pl.format("{} {}", "offsets", "status").str.join(", ").alias("statuses"))
+    told = _frame(fates).with_columns(
+        _is_problem("status"), _rank("status", OFFSET_STATUSES).alias(_RANK)
     )
-    rows = (
-        of_groups.group_by("group_id")
-        .agg(
-            pl.col("offsets").sum(),
-            pl.col("rule").unique().sort().str.join(", ").alias("rules"),
-            pl.col("expires_at").min().alias("next"),
-            _is_problem("status").any().alias("is_problem"),
-            _rank("status", OFFSET_STATUSES).min().alias(_RANK),
-        )
-        .join(counted, on="group_id")
-        .with_columns(_named_by())
-        .sort("group_id")
+    # The offsets of most groups fare alike: then there is nothing to sum up.
+    is_alike = pl.col("group_id").is_unique()
+    alike = told.filter(is_alike).select(
+        *("group_id", "offsets", pl.col("rule").fill_null("").alias("rules")),
+        *(pl.col("expires_at").alias("next"), "is_problem", _RANK, _STATUS.alias("statuses")),
     )
+    rows = pl.concat([alike, _summed(told.filter(~is_alike))])
+    rows = rows.with_columns(_named_by()).sort("group_id")
     heads = dict(GROUP_HEADS)
     if for_people:
         rows = _worst_first(rows)
@@ -125,6 +117,28 @@ def group_section(fates: pa.Table, *, for_people: bool) -> Section:
         key="groups",
         title="Groups",
         problem="is_problem",
+    )
+
+
+def _summed(fates: pl.DataFrame) -> pl.DataFrame:
+    """Return a row a group: of all rules and statuses of its offsets."""
+    counted = (
+        fates.group_by("group_id", "status")
+        .agg(pl.col("offsets").sum())
+        .sort("status")
+        .group_by("group_id")
+        .agg(_STATUS.str.join(", ").alias("statuses"))
+    )
+    return (
+        fates.group_by("group_id")
+        .agg(
+            pl.col("offsets").sum(),
+            pl.col("rule").unique().sort().str.join(", ").alias("rules"),
+            pl.col("expires_at").min().alias("next"),
+            pl.col("is_problem").any(),
+            pl.col(_RANK).min(),
+        )
+        .join(counted, on="group_id")
     )
 
 

@@ -120,12 +120,6 @@ def _with_places(text: str, members: Sequence[str]) -> str:
     return text
 
 
-def _with_ids(text: str, members: Sequence[str]) -> str:
-    parts = text.split(_MARK)
-    parts[1::2] = [members[int(place)] for place in parts[1::2]]
-    return "".join(parts)
-
-
 def _table(name: str, shaped: pl.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Return the rows of each case: those of its shape, with its own group, time and members."""
     of_shape: dict[str, Any] = {SHAPE: pl.UInt32, _IS_TEMPLATE: pl.Boolean}
@@ -147,8 +141,11 @@ def _with_causes(found: pl.DataFrame) -> pl.DataFrame:
     """Put ids of members for their places in causes."""
     if not found[_IS_TEMPLATE].any():
         return found
-    named = found.filter(_IS_TEMPLATE)
-    texts = map(_with_ids, named[_CAUSE].to_list(), named[MEMBER_IDS].to_list())
-    causes = pl.Series(_CAUSE, list(texts), pl.String)
+    named = found.filter(_IS_TEMPLATE).with_columns(pl.col(_CAUSE).str.split(_MARK))
     others = found.filter(pl.col(_IS_TEMPLATE).not_().fill_null(value=True))
+    most = named.select(pl.col(_CAUSE).list.len().max()).item()
+    words = [pl.col(_CAUSE).list.get(number, null_on_oob=True) for number in range(most)]
+    # Every other word is the place of a member.
+    words[1::2] = [pl.col(MEMBER_IDS).list.get(each.cast(pl.UInt32)) for each in words[1::2]]
+    causes = pl.concat_str(words, ignore_nulls=True).alias(_CAUSE)
     return pl.concat([others, named.with_columns(causes)])

@@ -171,15 +171,18 @@ def expiration_tables(
         audit=asked.audit,
     )
     removals = in_key_order("offset_removals", removals)
-    costs = [each.costs for each in found]
-    costs += [
-        _costs(each.with_removals, each.blocked, removals, observed, asked)
-        for each in found
-        if each.with_removals is not None
-    ]
+
+    def costs(of: _Found) -> pl.DataFrame:
+        if of.with_removals is None:
+            return of.costs
+        late = _costs(of.with_removals, of.blocked, removals, observed, asked)
+        return pl.concat([of.costs, late])
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        every = pl.concat(threads.map(costs, found))
     what_if = retention_what_if(
         pl.concat([each.now for each in found]),
-        pl.concat(costs),
+        every,
         observed.periods(pl.concat([each.times for each in found])),
         known.groups,
         replay=known.replay,

@@ -18,15 +18,15 @@ from analytics.evaluate.balance.cases.partition_counts import (
 )
 from analytics.evaluate.balance.cases.subscriptions import resolved_expressions, subtopologies
 from analytics.evaluate.balance.cases.topic_sizes import TOLD_BY, topic_sizes
-from analytics.evaluate.balance.evaluated import ALTERNATIVES, BALANCE, evaluated
+from analytics.evaluate.balance.evaluated import evaluated
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
+from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.contract_table import table_of
 from analytics.library.replayed.counted_records import CountedRecords
 from analytics.library.replayed.group_parts import group_parts, stored_rows
 from analytics.library.replayed.whole_groups import GroupPart, frame_of, group_buckets
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables
-from schemas import table
 
 if TYPE_CHECKING:
     from analytics.library.evaluations.held_in_epochs import HeldInEpochs
@@ -137,12 +137,13 @@ def _buckets(
 def _together(found: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
     if len(found) == 1:
         return found[0]
-    return {
-        name: pa.concat_tables([each[name] for each in found]).sort_by(
-            [(column, "ascending") for column in table(name).key]
-        )
-        for name in (BALANCE, ALTERNATIVES)
-    }
+    # Each has the rows of whole groups, in order, and they are let go when they are together.
+    return {name: _in_order(name, [each.pop(name) for each in found]) for name in [*found[0]]}
+
+
+def _in_order(name: str, parts: Sequence[pa.Table]) -> pa.Table:
+    rows = pl.concat(map(frame_of, parts))
+    return table_of_frame(name, rows.sort("group_id", maintain_order=True))
 
 
 def _topics(state: ReplayedWorkspace) -> pl.DataFrame:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+
 from analytics.evaluate.expiration.commit_requests import commit_requests
 from analytics.evaluate.expiration.group_endings import (
     Cleanups,
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 _GROUP_RECORDS = ("group_metadata", "consumer_group_metadata", "streams_group_metadata")
+_OF_REQUESTS = ("group_id", "commit_timestamp", "expire_timestamp")
 _COLUMNS = ("partition", "offset", "timestamp", "is_tombstone", "key")
 
 
@@ -41,20 +44,21 @@ def group_tables(
         with_requests: Whether `commit_requests` is wanted.
     """
     tables, retention = state.tables, question.retention
-    committed = tables.read(
-        "committed_offsets", ["group_id", "commit_timestamp", "expire_timestamp"]
-    )
+    # Of a great many groups few lost an offset.
+    lost = pc.field("group_id").isin(pc.unique(removals["group_id"]))
+    gone = pc.field("is_tombstone")
     known = EndingTables(
         removals,
-        committed,
-        tables.read("pending_offsets"),
-        tables.read("groups"),
-        group_tombstones(records_at(state, name, _COLUMNS) for name in _GROUP_RECORDS),
+        tables.read("committed_offsets", ["group_id"], lost),
+        tables.read("pending_offsets", where=lost),
+        tables.read("groups", where=lost),
+        group_tombstones(records_at(state, name, _COLUMNS, gone) for name in _GROUP_RECORDS),
     )
     is_assumed = retention.otherwise.source == ASSUMED
     cleanups = Cleanups(_interval(retention), is_assumed, question.audit, question.as_of_ms)
     found = {"group_endings": endings(known, cleanups)}
     if with_requests:
+        committed = tables.read("committed_offsets", _OF_REQUESTS)
         found["commit_requests"] = commit_requests(
             committed, question.era, retention.otherwise.retention_ms, is_assumed=is_assumed
         )

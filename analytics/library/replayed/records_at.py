@@ -21,19 +21,25 @@ if TYPE_CHECKING:
 _PLACE = ("topic", "partition", "offset", "timestamp")
 
 
-def records_at(replayed: ReplayedWorkspace, name: str, columns: Sequence[str]) -> pa.Table:
+def records_at(
+    replayed: ReplayedWorkspace,
+    name: str,
+    columns: Sequence[str],
+    wanted: pc.Expression | None = None,
+) -> pa.Table:
     """Return the records of a decoded table in order of offset.
 
     Args:
         replayed: Says the instant, which lines are followed, and where decoded tables are.
         name: Of the decoded table.
         columns: What is needed; `partition` and `offset` are there too.
+        wanted: Which records; None is all.
 
     Returns:
         No rows where the workspace holds no decoded tables.
     """
     needed = list(dict.fromkeys([*_PLACE, *columns]))
-    found = _on_lines(replayed, name, needed)
+    found = _on_lines(replayed, name, needed, [] if wanted is None else [wanted])
     ends = replayed.as_of["offsets"]
     if ends and found.num_rows:
         below = [
@@ -46,10 +52,12 @@ def records_at(replayed: ReplayedWorkspace, name: str, columns: Sequence[str]) -
     return found.sort_by([("partition", "ascending"), ("offset", "ascending")])
 
 
-def _on_lines(replayed: ReplayedWorkspace, name: str, columns: list[str]) -> pa.Table:
+def _on_lines(
+    replayed: ReplayedWorkspace, name: str, columns: list[str], wanted: list[pc.Expression]
+) -> pa.Table:
     """Read what survived, and where another line is followed what that one has instead."""
     left = [from_offset(each.topic, each.partition, each.diverges_at) for each in replayed.lines]
-    kept = _read(replayed, f"{DECODED}/{name}", columns, [~each for each in left])
+    kept = _read(replayed, f"{DECODED}/{name}", columns, [*wanted, *(~each for each in left)])
     if kept is None:
         return pa.table({column: pa.array([], pa.null()) for column in columns})
     found = [kept]
@@ -57,7 +65,7 @@ def _on_lines(replayed: ReplayedWorkspace, name: str, columns: list[str]) -> pa.
         for piece in line.pieces:
             where = from_offset(line.topic, line.partition, piece.first, piece.end)
             folder = f"{DIVERGED}/{piece.copy}/{DECODED}/{name}"
-            found.append(_read(replayed, folder, columns, [where]))
+            found.append(_read(replayed, folder, columns, [*wanted, where]))
     return pa.concat_tables(
         [each for each in found if each is not None], promote_options="permissive"
     )
