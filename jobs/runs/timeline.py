@@ -192,7 +192,7 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
         gaps={each: why for each in homes if (why := untold.gaps_of(each).history)},
         lines=lost_lines(state, evidence),
         unjudged={number: each for number, each in unjudged.items() if each is not None},
-        shown_from=_shown_from(state),
+        uncompacted_from=_uncompacted_from(state),
         log_starts={
             (row["topic"], row["partition"]): row["log_start_offset"]
             for row in ends
@@ -218,7 +218,7 @@ def _homes(state: Replayed, untold: GroupCompleteness, history: OffsetHistory) -
     return {group: home for group, home in homes.items() if home is not None}
 
 
-def _shown_from(state: Replayed) -> dict[int, int]:
+def _uncompacted_from(state: Replayed) -> dict[int, int]:
     """Return the offset before which compaction took records, by partition."""
     return {
         each["partition"]: each["complete_from"]

@@ -112,7 +112,7 @@ class Account:
         }
 
 
-def accounts_of(plan: Plan, decoding: Decoding) -> list[Account]:
+def reconciliation_of(plan: Plan, decoding: Decoding) -> list[Account]:
     """Return one account for each copy and internal partition, archived rows among them."""
     accounts: dict[tuple[str | None, str, int], Account] = {}
     for report in decoding.slices:

@@ -42,7 +42,7 @@ class Known:
         gaps: Why the history of a group has gaps, where it has.
         lines: Lines of the offsets topic that did not survive.
         unjudged: By internal partition, the last election that may have lost commits unseen.
-        shown_from: By internal partition, the offset before which compaction took records.
+        uncompacted_from: By internal partition, the offset before which compaction took records.
         log_starts: Log start offsets of data partitions, by topic and partition.
         topics: What became of topics.
         until: The instant; None for the end of the dump.
@@ -56,7 +56,7 @@ class Known:
     gaps: Mapping[str, str] = field(default_factory=dict)
     lines: Sequence[LostLine] = ()
     unjudged: Mapping[int, Unjudged] = field(default_factory=dict)
-    shown_from: Mapping[int, int] = field(default_factory=dict)
+    uncompacted_from: Mapping[int, int] = field(default_factory=dict)
     log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     topics: TopicLives = field(default_factory=TopicLives)
     until: datetime | None = None
@@ -80,7 +80,7 @@ def verdicts(known: Known) -> list[Verdict]:
     """
     found = [
         *happenings(known.history),
-        *election_losses(known.lines, known.history, known.shown_from),
+        *election_losses(known.lines, known.history, known.uncompacted_from),
         *_standing(known),
     ]
     found = [each for each in found if not _is_later(each["at"], known.until)]
@@ -104,7 +104,7 @@ def _with_compacted(known: Known, found: Sequence[Verdict]) -> list[Verdict]:
         first.setdefault(place_of(each), each)
     told = []
     for each in found:
-        start = known.shown_from.get(known.groups.get(each["group_id"], -1), 0)
+        start = known.uncompacted_from.get(known.groups.get(each["group_id"], -1), 0)
         if start and each["reason"] is None and first[place_of(each)] is each:
             home = known.groups[each["group_id"]]
             told.append({**each, "reason": _compacted(start, home)})
@@ -207,7 +207,7 @@ def _whole_since(known: Known, place: Place, row: Row) -> datetime | None:
     if place in known.incomplete:
         since: datetime | None = known.incomplete[place]["effective_timestamp"]
         return since
-    start = known.shown_from.get(row["coordinator_partition"], 0)
+    start = known.uncompacted_from.get(row["coordinator_partition"], 0)
     return known.history.last_time_before(place, start) or row["commit_timestamp"]
 
 
@@ -227,8 +227,8 @@ def _never_committed(known: Known, told: set[Place]) -> Iterator[Verdict]:
     for place in sorted(set(known.given) - told - known.history.places.keys()):
         home = known.groups.get(place[0])
         reason, at = known.gaps.get(place[0]), None
-        if reason is None and home is not None and known.shown_from.get(home):
-            compacted = _compacted(known.shown_from[home], home)
+        if reason is None and home is not None and known.uncompacted_from.get(home):
+            compacted = _compacted(known.uncompacted_from[home], home)
             reason = f"{compacted}, perhaps with a commit and its tombstone"
         elif reason is None and home is not None and (unjudged := known.untold_election(home)):
             reason, at = unjudged.reason, unjudged.at

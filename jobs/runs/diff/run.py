@@ -25,7 +25,7 @@ from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
 from analytics.tables.stored_tables import StoredTables
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
-from jobs.runs.diff.compared_states import Side, two_states
+from jobs.runs.diff.compared_states import Side, compared_states
 from jobs.runs.replay.followed_lines import followed_copies
 from jobs.spark.session import one_session
 from reports.diff.sections import Difference, render_difference
@@ -47,14 +47,14 @@ def diff_sides(
     output_format: str,
     *,
     fail_on_difference: bool,
-    **options: Any,  # noqa: ANN401 - of `two_states`, handed through
+    **options: Any,  # noqa: ANN401 - of `compared_states`, handed through
 ) -> tuple[str, int]:
     """Return what goes to stdout, and the exit code.
 
     Raises:
         GroupscopeError: An INPUT is not what it has to be.
     """
-    with two_states(console, first, second, needs=NEEDS, **options) as (before, after):
+    with compared_states(console, first, second, needs=NEEDS, **options) as (before, after):
         console.say(f"from {_named(before, first)}")
         console.say(f"to {_named(after, second)}")
         difference = difference_of(before, after)

@@ -22,7 +22,7 @@ from analytics.replay.dump.times import first_time, last_time, milliseconds, res
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
 from analytics.workspace import Workspace
 from jobs.cli import exit_codes
-from jobs.runs.diff.compared_states import Side, two_states
+from jobs.runs.diff.compared_states import Side, compared_states
 from jobs.runs.diff.run import difference_of
 from jobs.runs.forensics.rows import (
     ROWS_OF_STATES,
@@ -105,7 +105,7 @@ def forensics_of(
         later = {name: each for name, each in own.items() if name not in _OF_SIDES}
         asked_for = {**later, "groups": tuple(groups), "exclude_groups": ()}
         console.say(f"forensics: before and after {iso_time(around)}")
-        with two_states(quiet, *sides, needs=ROWS_OF_STATES, **asked_for) as (before, after):
+        with compared_states(quiet, *sides, needs=ROWS_OF_STATES, **asked_for) as (before, after):
             asked = asked_groups(before).without_missing(groups)
             incident = Incident(
                 around=around,

@@ -18,7 +18,7 @@ from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
-from jobs.runs.diff.compared_states import Side, two_states
+from jobs.runs.diff.compared_states import Side, compared_states
 from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.restore.folder import check_folder, write_folder
 from jobs.runs.restore.restored_groups import restored_groups, unfit_groups
@@ -70,7 +70,7 @@ def restore_into(
     then: Side,
     now: Side,
     wanted: Wanted,
-    **options: Any,  # noqa: ANN401 - of `two_states`, handed through
+    **options: Any,  # noqa: ANN401 - of `compared_states`, handed through
 ) -> tuple[str, int]:
     """Write the folder; return what goes to stdout, and the exit code.
 
@@ -78,7 +78,7 @@ def restore_into(
         GroupscopeError: An INPUT or the folder is not what it has to be.
     """
     check_folder(wanted.out)
-    with two_states(console, then, now, needs=NEEDS, **options) as (past, present):
+    with compared_states(console, then, now, needs=NEEDS, **options) as (past, present):
         asked = asked_groups(past)
         report_groups(console, asked)
         return restored(console, past, present, wanted, asked)
