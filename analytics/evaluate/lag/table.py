@@ -36,7 +36,7 @@ FORGOTTEN: Final = "Burrow forgets a group without a commit for {} s"
 HISTORY: Final = tuple(dict.fromkeys([*COMMITS, *COLUMNS]))
 """The columns of `offset_history` that are read."""
 
-_UNTOLD: Final = NAMES[NOT_EVALUABLE]
+_NOT_EVALUABLE: Final = NAMES[NOT_EVALUABLE]
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,11 @@ def _judged(rows: pa.Table, asked: LagQuestion) -> pa.Table:
     oldest = pa.scalar(asked.as_of - timedelta(seconds=expire), last.type)
     is_forgotten = pc.fill_null(pc.less(last, oldest), fill_value=False)
     status = pc.if_else(
-        pc.and_not(is_committed, is_forgotten), pc.fill_null(rows["status"], _UNTOLD), _UNTOLD
+        pc.and_not(is_committed, is_forgotten),
+        pc.fill_null(rows["status"], _NOT_EVALUABLE),
+        _NOT_EVALUABLE,
     )
-    is_untold = pc.equal(status, _UNTOLD)
+    is_untold = pc.equal(status, _NOT_EVALUABLE)
     why = pc.case_when(
         pc.make_struct(pc.invert(is_committed), is_forgotten, is_untold),
         NO_COMMIT,

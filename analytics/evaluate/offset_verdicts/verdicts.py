@@ -66,7 +66,7 @@ class Known:
         """The last change of each place before which records are lost."""
         return incomplete(self.history)
 
-    def untold_election(self, home: int) -> Unjudged | None:
+    def unjudged_election(self, home: int) -> Unjudged | None:
         """Return the last election of an internal partition that may have lost commits unseen."""
         found = self.unjudged.get(home)
         return None if found is None or _is_later(found.at, self.until) else found
@@ -160,7 +160,7 @@ def _not_told(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
                 place, CANNOT_TELL, at=row["effective_timestamp"], reason=row["missing"]
             )
         home = homes.get(place, known.groups.get(place[0]))
-        unjudged = None if home is None else known.untold_election(home)
+        unjudged = None if home is None else known.unjudged_election(home)
         if unjudged is not None:
             yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
     for row in known.committed:
@@ -172,7 +172,7 @@ def _not_told_of_groups(known: Known) -> Iterator[Verdict]:
     """Yield why offsets of a group may have been lost of which nothing is left."""
     for group, home in known.groups.items():
         place = group, None, None
-        if unjudged := known.untold_election(home):
+        if unjudged := known.unjudged_election(home):
             yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
         if group in known.gaps:
             yield verdict_row(place, CANNOT_TELL, reason=known.gaps[group])
@@ -184,7 +184,7 @@ def _no_losses(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
         place = place_of(row)
         if place in befallen or row.get("complete") is False:
             continue
-        unjudged = known.untold_election(row["coordinator_partition"])
+        unjudged = known.unjudged_election(row["coordinator_partition"])
         times = [_whole_since(known, place, row), *([unjudged.at] if unjudged else [])]
         if any(each is None for each in times):
             continue
@@ -230,7 +230,7 @@ def _never_committed(known: Known, told: set[Place]) -> Iterator[Verdict]:
         if reason is None and home is not None and known.uncompacted_from.get(home):
             compacted = _compacted(known.uncompacted_from[home], home)
             reason = f"{compacted}, perhaps with a commit and its tombstone"
-        elif reason is None and home is not None and (unjudged := known.untold_election(home)):
+        elif reason is None and home is not None and (unjudged := known.unjudged_election(home)):
             reason, at = unjudged.reason, unjudged.at
         word = NEVER_COMMITTED if reason is None else CANNOT_TELL
         yield verdict_row(place, word, at=at, reason=reason)

@@ -188,7 +188,7 @@ def _unknown(region: Region) -> str | None:
     """Return why it cannot be told which members the operators are."""
     if region.present is None:
         return "no dump that shows the group is given"
-    return region.present.membership_gap or region.present.matched.untold
+    return region.present.membership_gap or region.present.matched.why_unknown
 
 
 def _finding(each: Finding) -> Row:

@@ -110,20 +110,20 @@ class Identity:
     Attributes:
         file_bytes: Of all files, in all copies.
         unexplained: Bytes of files that nothing accounts for.
-        untold: By place, bytes of records that files hold and `topic_usage` does not, or the
+        uncounted: By place, bytes of records that files hold and `topic_usage` does not, or the
             other way round (below zero).
         unchecked: Partitions whose bytes nobody accounted for.
     """
 
     file_bytes: int
     unexplained: int
-    untold: Mapping[tuple[str, int], int]
+    uncounted: Mapping[tuple[str, int], int]
     unchecked: Sequence[str]
 
     @property
     def holds(self) -> bool:
         """Whether every byte is accounted for."""
-        return not (self.unexplained or self.untold or self.unchecked)
+        return not (self.unexplained or self.uncounted or self.unchecked)
 
 
 def identity(partitions: pa.Table, usage: pa.Table) -> Identity:
@@ -138,7 +138,7 @@ def identity(partitions: pa.Table, usage: pa.Table) -> Identity:
     checked, unchecked = has_files.filter(is_told), has_files.filter(pc.invert(is_told))
     in_files = _summed(checked, "told_bytes")
     in_rows = _summed(usage.filter(pc.is_valid(usage["bytes"])), "bytes")
-    untold = {
+    uncounted = {
         place: in_files.get(place, 0) - in_rows.get(place, 0)
         for place in sorted(in_files)
         if in_files.get(place, 0) != in_rows.get(place, 0)
@@ -146,7 +146,7 @@ def identity(partitions: pa.Table, usage: pa.Table) -> Identity:
     return Identity(
         pc.sum(has_files["file_bytes"]).as_py() or 0,
         pc.sum(pc.abs(checked["unexplained_bytes"])).as_py() or 0,
-        untold,
+        uncounted,
         [f"{each['topic']}-{each['partition']}" for each in unchecked.to_pylist()],
     )
 

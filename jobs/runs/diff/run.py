@@ -17,9 +17,9 @@ from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.incomplete_groups import (
+    incomplete_groups,
+    incomplete_in_either,
     lost_share_partitions,
-    untold_groups,
-    untold_of_two,
 )
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
@@ -89,8 +89,8 @@ def diff_sides(
 def difference_of(before: Replayed, after: Replayed) -> Difference:
     """Return what differs between two states, in the order of `reports.diff.sections.KINDS`."""
     old, new = before.tables.read("groups", _GROUPS), after.tables.read("groups", _GROUPS)
-    untold = untold_of_two(
-        untold_groups(before, old, new), untold_groups(after, new, old), ("from", "to")
+    incomplete = incomplete_in_either(
+        incomplete_groups(before, old, new), incomplete_groups(after, new, old), ("from", "to")
     )
 
     def both(name: str, columns: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
@@ -105,19 +105,19 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
         [
             changed_offsets(
                 *both("committed_offsets", of_offsets.COLUMNS),
-                untold,
+                incomplete,
                 topics_born_again(_topics(before), _topics(after)),
                 lost,
             ),
-            changed_groups(old, new, untold, lost),
+            changed_groups(old, new, incomplete, lost),
             changed_share_partitions(
                 *shares,
-                untold,
+                incomplete,
                 _lost_lines(before, after, SHARE_GROUP_STATE),
                 lost_share_partitions(before, homes),
                 lost_share_partitions(after, homes),
             ),
-            changed_members(*both("members", of_groups.MEMBER_COLUMNS), untold),
+            changed_members(*both("members", of_groups.MEMBER_COLUMNS), incomplete),
         ]
     )
 
@@ -133,13 +133,13 @@ def _names(state: Replayed) -> list[str]:
 
 def _untold(state: Replayed, console: Console, word: str) -> list[str]:
     """Return what a state does not tell of the groups asked for."""
-    untold = GroupCompleteness(state)
+    completeness = GroupCompleteness(state)
     names = _names(state)
-    found = [reason for name in names if (reason := untold.of_group(name))]
+    found = [reason for name in names if (reason := completeness.of_group(name))]
     if not state.tables.selection.groups:
-        found += untold.of_all()
+        found += completeness.of_all()
     if len(names) < len(state.tables.selection.groups):
-        absent = untold.absent()
+        absent = completeness.absent()
         if absent is not None:
             console.warn(f"cannot tell: {word}: {absent}")
     return found

@@ -176,6 +176,6 @@ def _untold(region: Region) -> list[str]:
     found += [f"{count} drains of {name}: {why}" for why, count in drains.items()]
     plan = Counter(each.missing for each in region.plan if each.missing is not None)
     found += [f"where {name} reads on in {count} partitions: {why}" for why, count in plan.items()]
-    if key.form in OF_REGIONS and present.matched.untold is not None:
-        found.append(f"which members of {name} its operators are: {present.matched.untold}")
+    if key.form in OF_REGIONS and present.matched.why_unknown is not None:
+        found.append(f"which members of {name} its operators are: {present.matched.why_unknown}")
     return found

@@ -48,11 +48,11 @@ def with_untold_claims(shares: pa.Table, state: Replayed) -> pa.Table:
         state: Says the instant, and what the dump lacks of groups.
     """
     orphans = shares.filter(pc.equal(shares["phase"], ORPHAN))
-    untold = GroupCompleteness(state)
+    completeness = GroupCompleteness(state)
     reasons = {
         group: reason
         for group in pc.unique(orphans["group_id"]).to_pylist()
-        if (reason := untold.gaps_of(group).membership) is not None
+        if (reason := completeness.gaps_of(group).membership) is not None
     }
     if not reasons:
         return shares
