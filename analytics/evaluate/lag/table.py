@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.lag.burrow.status import COMMITS, StatusFold, status_history
 from analytics.evaluate.lag.burrow.window import NAMES, NOT_EVALUABLE
-from analytics.evaluate.lag.commits.commit_keys import CommitKeys
+from analytics.evaluate.lag.commits.commit_keys import KEY, CommitKeys
 from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.lag.commits.progress import COLUMNS, ProgressFold
 from analytics.evaluate.lag.loss import losses
 from analytics.evaluate.lag.partition_lag import FROM_START, REMOVED, partition_lag
-from analytics.evaluate.lag.read_partitions import KEY, GroupTables, read_partitions
+from analytics.evaluate.lag.read_partitions import GroupTables, read_partitions
 from analytics.evaluate.lag.stable_lag import STABLE, held_back, stable_lags
 from analytics.evaluate.lag.time_lag import time_lags
 from analytics.evaluate.lag.trend import trends

@@ -89,7 +89,7 @@ def _fates(fates: Mapping[str, Mapping[str, int]] | None) -> dict[str, int | Non
         return dict.fromkeys(("told_bytes", "diverged_bytes", "left_out_bytes"))
     told = diverged = left_out = 0
     for fate, each in fates.items():
-        if is_told(fate):
+        if is_in_tables(fate):
             told += each["bytes"]
         elif fate == _DIVERGED:
             diverged += each["bytes"]
@@ -98,7 +98,7 @@ def _fates(fates: Mapping[str, Mapping[str, int]] | None) -> dict[str, int | Non
     return {"told_bytes": told, "diverged_bytes": diverged, "left_out_bytes": left_out}
 
 
-def is_told(fate: str) -> bool:
+def is_in_tables(fate: str) -> bool:
     """Return whether records that went there are in `topic_usage`."""
     return fate in _IN_TABLES or fate.startswith(_UNSELECTED)
 
@@ -171,7 +171,7 @@ def untabled_usage(manifest: Mapping[str, Any]) -> pa.Table:
     for account in manifest["reconciliation"]:
         is_archived = account["copy"] is None
         for fate, each in account.get("record_fates", {}).items():
-            if is_told(fate) and fate != _DECODED:
+            if is_in_tables(fate) and fate != _DECODED:
                 key = (account["topic"], account["partition"], fate)
                 records, size = sums.get(key, (0, 0))
                 whole = None if is_archived or size is None else size + each["bytes"]

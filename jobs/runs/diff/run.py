@@ -61,7 +61,7 @@ def diff_sides(
         reasons = [
             f"{word}: {reason}"
             for state, word in ((before, "from"), (after, "to"))
-            for reason in _untold(state, console, word)
+            for reason in _limitations(state, console, word)
         ]
         for each in reasons:
             console.error(f"cannot tell: {each}")
@@ -131,7 +131,7 @@ def _names(state: Replayed) -> list[str]:
     return [each for each in state.tables.selection.groups if is_name(each)]
 
 
-def _untold(state: Replayed, console: Console, word: str) -> list[str]:
+def _limitations(state: Replayed, console: Console, word: str) -> list[str]:
     """Return what a state does not tell of the groups asked for."""
     completeness = GroupCompleteness(state)
     names = _names(state)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import CannotTellError
 from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.diff.paired import CANNOT_TELL as UNSURE_CHANGE
 from analytics.evaluate.incident.window import Window, happened, suffering
 from analytics.evaluate.offset_verdicts.words import CANNOT_TELL
 from analytics.library.limits.group_selection import asked_groups
@@ -221,7 +222,7 @@ def _code(console: Console, wanted: Wanted, incident: Incident, unread: int) -> 
     for each in incident.cannot_tell:
         console.error(f"cannot tell: {each}")
     words = incident.verdicts["verdict"].to_pylist()
-    doubts = CANNOT_TELL in words or "cannot tell" in incident.changes["change"].to_pylist()
+    doubts = CANNOT_TELL in words or UNSURE_CHANGE in incident.changes["change"].to_pylist()
     if unread or (wanted.groups and (incident.cannot_tell or doubts)):
         return exit_codes.CANNOT_TELL
     return exit_codes.DONE

@@ -148,19 +148,19 @@ def _told(
     output_format: str,
     rules: RegionRules,
 ) -> tuple[str, int]:
-    untold = [each for region in answer.regions for each in _untold(region)]
-    for each in untold:
+    limitations = [each for region in answer.regions for each in _limitations(region)]
+    for each in limitations:
         console.error(f"cannot tell: {each}")
-    said = {**said, "cannot_tell": [*known, *untold], "findings": dict(rules.findings)}
+    said = {**said, "cannot_tell": [*known, *limitations], "findings": dict(rules.findings)}
     text = render(sections(tables, output_format), output_format, said)
     if output_format not in {"json", "csv"}:
         words = set(tables["region_findings"]["finding"].to_pylist())
         meanings = [f"{word}: {about}" for word, about in rules.findings.items() if word in words]
         text = "\n\n".join([text, *([paragraphs(meanings)] if meanings else [])])
-    return text, exit_codes.CANNOT_TELL if untold else exit_codes.DONE
+    return text, exit_codes.CANNOT_TELL if limitations else exit_codes.DONE
 
 
-def _untold(region: Region) -> list[str]:
+def _limitations(region: Region) -> list[str]:
     """Return what cannot be told of a group, each reason once with how often."""
     key = region.checkpoints[0].key
     name = key.group_id or key.source or "a group without a name"

@@ -40,7 +40,7 @@ def gaps_of_state(state: Replayed) -> Mapping[int, str]:
     return {**found, **absent_ones}
 
 
-def with_untold_claims(shares: pa.Table, state: Replayed) -> pa.Table:
+def with_possible_claims(shares: pa.Table, state: Replayed) -> pa.Table:
     """Say of state that no group claims where its group may be among lost records.
 
     Args:
