@@ -30,7 +30,7 @@ from reports.lag.rows import (
     history_section,
     lag_section,
     moves_section,
-    open_transactions_said,
+    open_transactions_text,
     readers_section,
     sum_section,
 )
@@ -199,7 +199,7 @@ def _answer(
     answer = render(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer
-    held = open_transactions_said(rows)
+    held = open_transactions_text(rows)
     return "\n\n".join([answer, *_notes(sections, said), *([held] if held else [])])
 
 

@@ -82,7 +82,7 @@ def region_of(
         answer = evaluate_regions(checkpoints_of(made, rules), None, rules)
         console.say("without --dump drains, members and the seek plan are not told")
         said = {"as_of": None, "input": list(wanted.checkpoints)}
-        return _told(console, answer, tables_of(answer), said, (), output_format, rules)
+        return _rendered(console, answer, tables_of(answer), said, (), output_format, rules)
     groups = sorted({each.key.group_id for each in made if each.key.group_id is not None})
     unnamed = sorted({str(each.key.source or each.key.form) for each in made} - _named(made))
     if not groups:
@@ -110,7 +110,7 @@ def region_of(
         for each in lost:
             console.error(f"cannot tell: {each}")
         known = (*asked.cannot_tell, *lost)
-        text, code = _told(console, answer, found, said, known, output_format, rules)
+        text, code = _rendered(console, answer, found, said, known, output_format, rules)
     of_groups = exit_codes.CANNOT_TELL if lost else groups_exit_code(asked)
     return text, of_groups or state.exit_code or code
 
@@ -139,7 +139,7 @@ def _of_topics(made: Contribution, topics: set[str]) -> tuple[tuple[Partition, i
     return tuple(each for each in made.offsets if each[0][0] in topics)
 
 
-def _told(
+def _rendered(
     console: Console,
     answer: Answer,
     tables: dict[str, pa.Table],
