@@ -30,7 +30,7 @@ def render(manifest: Row) -> str:
         _damages(manifest),
         _record_types(manifest),
         _notes(manifest),
-        _unanswerable(manifest),
+        _limitations(manifest),
     ]
     return "\n\n".join("\n".join(section) for section in sections if section)
 
@@ -202,7 +202,7 @@ def _notes(manifest: Row) -> list[str]:
     return ["Notes", *rows] if rows else []
 
 
-def _unanswerable(manifest: Row) -> list[str]:
+def _limitations(manifest: Row) -> list[str]:
     rows = [line for each in manifest.get("unanswerable", []) for line in paragraph(each)]
     return ["Cannot tell", *rows] if rows else []
 

@@ -24,10 +24,10 @@ from analytics.decode.records.chunks import (
     RecordKind,
     decode_chunk,
 )
-from analytics.decode.records.row_buffer import Carried
+from analytics.decode.records.row_buffer import RowBuffer
 from analytics.decode.records.tables import Origin
 from analytics.dump.batches.header_columns import Headers
-from analytics.dump.batches.segment_stats import SegmentTally
+from analytics.dump.batches.segment_stats import SegmentStats
 from analytics.dump.records.raw_records import take_records
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputUnreadableError
@@ -164,22 +164,22 @@ def decode_slice(
     """Decode one slice chunk by chunk, counting into the report."""
     origin = Origin(each.topic, each.partition, each.copy, each.segment.name)
     reader = SegmentReader(each, check_crc=settings.check_crc, digest=settings.digest)
-    tally = SegmentTally(each.segment)
+    stats = SegmentStats(each.segment)
     damages: list[Damage] = []
-    carried = Carried()
+    row_buffer = RowBuffer()
     decode = partial(decode_chunk, origin=origin, selection=settings.selection, tables=tables)
 
     def those_that_wait() -> Iterator[Decoded]:
-        if carried.parts:
-            yield report.counted(decode(carried.release(), []))
+        if row_buffer.parts:
+            yield report.counted(decode(row_buffer.release(), []))
 
     try:
         for chunk in reader.chunks():
-            tally.add(Headers.of_batches(chunk.records.batches))
+            stats.add(Headers.of_batches(chunk.records.batches))
             damages += chunk.damages
             records = select(each, chunk.records, report)
-            yield report.counted(decode(records, chunk.damages, carried=carried))
-            if carried.is_full:
+            yield report.counted(decode(records, chunk.damages, row_buffer=row_buffer))
+            if row_buffer.is_full:
                 yield from those_that_wait()
     except InputUnreadableError:
         # Where the disk refuses half-way: what was read until then is accounted for.
@@ -189,7 +189,7 @@ def decode_slice(
         yield from those_that_wait()
     finally:
         report.summary = reader.summary
-        survey = tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank)
+        survey = stats.survey(damages, reader.summary.tail, changed=reader.summary.shrank)
         # Headers give the last time of a batch; the records have given the first.
         report.survey = replace(survey, first_timestamp=reader.summary.min_timestamp)
 

@@ -79,13 +79,13 @@ def run(arguments: Sequence[str]) -> int:
         error.show()
         return CALLED_WRONGLY
     except (GroupscopeError, UnknownColumnError) as error:
-        return _told(str(error), _code_of(error))
+        return _report_error(str(error), _code_of(error))
     except (click.Abort, KeyboardInterrupt):
-        return _told(INTERRUPTION, INTERRUPTED)
+        return _report_error(INTERRUPTION, INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the last resort, and it keeps the traceback
         if _follows_an_interruption(error):
-            return _told(INTERRUPTION, INTERRUPTED)
-        return _told(refusal(error) or keep_traceback(error, arguments), _code_of(error))
+            return _report_error(INTERRUPTION, INTERRUPTED)
+        return _report_error(refusal(error) or keep_traceback(error, arguments), _code_of(error))
     return code if isinstance(code, int) else DONE
 
 
@@ -112,7 +112,7 @@ def _follows_an_interruption(error: BaseException) -> bool:
     return isinstance(before, KeyboardInterrupt) or _follows_an_interruption(before)
 
 
-def _told(message: str, code: int) -> int:
+def _report_error(message: str, code: int) -> int:
     # Click's context, which knows of --no-color, is gone by now.
     is_plain = bool(os.environ.get(NO_COLOR)) or "--no-color" in sys.argv
     line = f"{click.style('groupscope', fg='red')}: {printable(message)}"

@@ -126,16 +126,16 @@ def _verdicts(state: Replayed, known: Known) -> list[Verdict]:
 
 def _with_unjudged(asked: AskedGroups, known: Known) -> AskedGroups:
     """Say of a pattern that matches nothing that what it would match may have been lost."""
-    untold = [each for home in known.unjudged if (each := known.untold_election(home))]
+    unjudged = [each for home in known.unjudged if (each := known.unjudged_election(home))]
     patterns = [each for each in asked.missing if not is_name(each)]
-    if not untold or not patterns:
+    if not unjudged or not patterns:
         return asked
     return replace(
         asked,
         missing=tuple(each for each in asked.missing if is_name(each)),
         cannot_tell=(
             *asked.cannot_tell,
-            *(f"whether a group matches {each!r}: {untold[0].reason}" for each in patterns),
+            *(f"whether a group matches {each!r}: {unjudged[0].reason}" for each in patterns),
         ),
     )
 
@@ -171,8 +171,8 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
     # Share groups commit nothing, and what streams groups read is not in their tasks.
     commit = pc.field("group_type").isin(["classic", "consumer"])
     given = tables.read("assignments", PLACE, commit & pc.field("topic").is_valid()).to_pylist()
-    untold = GroupCompleteness(state)
-    homes = _homes(state, untold, history)
+    completeness = GroupCompleteness(state)
+    homes = _homes(state, completeness, history)
     # What the directories say, they say of the end of the dump.
     ends = [] if until is not None else end_offsets_at(state, end_offsets).to_pylist()
     committed = tables.read("committed_offsets").to_pylist()
@@ -189,10 +189,10 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
         pending=pending,
         given=[place_of(row) for row in given],
         groups=homes,
-        gaps={each: why for each in homes if (why := untold.gaps_of(each).history)},
+        gaps={each: why for each in homes if (why := completeness.gaps_of(each).history)},
         lines=lost_lines(state, evidence),
         unjudged={number: each for number, each in unjudged.items() if each is not None},
-        shown_from=_shown_from(state),
+        uncompacted_from=_uncompacted_from(state),
         log_starts={
             (row["topic"], row["partition"]): row["log_start_offset"]
             for row in ends
@@ -209,16 +209,18 @@ def _history(state: Replayed, until: datetime | None) -> pa.Table:
     return state.tables.read("offset_history", where=in_time)
 
 
-def _homes(state: Replayed, untold: GroupCompleteness, history: OffsetHistory) -> dict[str, int]:
+def _homes(
+    state: Replayed, completeness: GroupCompleteness, history: OffsetHistory
+) -> dict[str, int]:
     """Return the partition of the offsets topic of each group that is there, was, or is named."""
     there = state.tables.read("groups", ["group_id"])["group_id"].to_pylist()
     named = [each for each in state.tables.selection.groups if is_name(each)]
     groups = dict.fromkeys([*there, *(place[0] for place in history.places), *named])
-    homes = {group: untold.home(group) for group in groups}
+    homes = {group: completeness.home(group) for group in groups}
     return {group: home for group, home in homes.items() if home is not None}
 
 
-def _shown_from(state: Replayed) -> dict[int, int]:
+def _uncompacted_from(state: Replayed) -> dict[int, int]:
     """Return the offset before which compaction took records, by partition."""
     return {
         each["partition"]: each["complete_from"]

@@ -122,7 +122,7 @@ def lag_section(rows: pa.Table) -> Section:
     return Section(_marked(shown), HEADS, also, name="lag", problem="is_problem", spare=_SPARE)
 
 
-def open_transactions_said(rows: pa.Table) -> str | None:
+def open_transactions_text(rows: pa.Table) -> str | None:
     """Return a sentence on partitions where a transaction is open; None where none is."""
     found = rows.filter(pc.less(rows["last_stable_offset"], rows["log_end_offset"]))
     places = {

@@ -8,7 +8,7 @@ from reports.page.model import Cell, Page
 from reports.page.sections import findings as found
 from reports.page.sections.cannot_tell import is_of_coverage, reasons
 from reports.page.sections.foot import foot_of
-from reports.page.sections.group_stories import stories_of, told_groups
+from reports.page.sections.group_stories import groups_with_stories, stories_of
 from reports.page.sections.groups import counts_of, groups_grid
 from reports.page.sections.head import copies_of, coverage_of, facts_of
 from reports.page.sections.verdict import checked_of, verdict_of
@@ -39,7 +39,7 @@ def page_of(read: WorkspaceTables) -> Page:
     Args:
         read: `TABLES` and `OF_GROUPS`, as far as the workspace has them.
     """
-    told = told_groups(read)
+    told = groups_with_stories(read)
     stories = frozenset(told)
     rules = found.rules_found(read, stories)
     subjects = _subjects(read)

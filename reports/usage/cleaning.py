@@ -50,7 +50,7 @@ def cleaning_section(rows: pa.Table, *, is_for_programs: bool) -> Section:
     )
 
 
-def verdicts_said(rows: pa.Table, meanings: Mapping[str, str]) -> str:
+def verdicts_text(rows: pa.Table, meanings: Mapping[str, str]) -> str:
     """Return how many logs have each verdict, and what it means."""
     counts = Counter(rows["verdict"].to_pylist())
     lines = [f"{word} ({counts[word]}): {text}" for word, text in meanings.items() if counts[word]]

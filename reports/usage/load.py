@@ -63,7 +63,7 @@ def load_section(rows: pa.Table) -> Section:
     )
 
 
-def brokers_said(rows: pa.Table) -> str:
+def brokers_text(rows: pa.Table) -> str:
     """Return what each broker leads, in words; empty where no leader is known."""
     sums: dict[int, list[int]] = {}
     for row in rows.to_pylist():
@@ -80,7 +80,7 @@ def brokers_said(rows: pa.Table) -> str:
     return "\n".join(lines)
 
 
-def placed_said(found: Any) -> str:  # noqa: ANN401 - of another layer
+def placement_text(found: Any) -> str:  # noqa: ANN401 - of another layer
     """Return which groups lie where no broker looks for them; empty where none does.
 
     Args:
@@ -114,7 +114,7 @@ def growth_section(rows: pa.Table) -> Section:
     )
 
 
-def outlook_said(found: Iterable[Any], room_bytes: int) -> str:
+def outlook_text(found: Iterable[Any], room_bytes: int) -> str:
     """Return when internal topics take all the room they have, broker by broker.
 
     Args:

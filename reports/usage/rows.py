@@ -86,7 +86,7 @@ def partition_section(rows: pa.Table) -> Section:
     )
 
 
-def identity_said(rows: pa.Table, even: Any) -> str:  # noqa: ANN401 - of another layer
+def identity_text(rows: pa.Table, even: Any) -> str:  # noqa: ANN401 - of another layer
     """Return in words what all files hold, and whether that is all.
 
     Args:

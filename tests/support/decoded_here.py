@@ -7,7 +7,7 @@ from pathlib import Path
 from analytics.decode.empty import empty_parts
 from analytics.decode.run.decoding import Decoding
 from analytics.decode.run.manifest import decode_manifest
-from analytics.decode.run.reconciliation import accounts_of
+from analytics.decode.run.reconciliation import reconciliation_of
 from analytics.decode.tasks import Settings, packed, run_task
 from analytics.dump.copies.plan import plan
 from analytics.workspace import DECODED, DIVERGED, Workspace
@@ -27,7 +27,7 @@ def decoded_here(inputs: list[str], folder: Path) -> Workspace:
     written = {part.table for part in parts}
     empty = empty_parts(staging.location, DECODED, written)
     decoding = Decoding([*parts, *empty], [each for task in tasks for each in task.slices], [])
-    accounts = accounts_of(planned, decoding)
+    accounts = reconciliation_of(planned, decoding)
     manifest = decode_manifest(inputs, {}, planned, decoding, accounts)
     staging.publish(decoding.parts, [DECODED, DIVERGED], manifest)
     return space

@@ -13,7 +13,7 @@ import pyarrow as pa
 from analytics.decode.kip_932_text.share_readings import share_readings
 from analytics.decode.tasks import SliceReport, select
 from analytics.dump.batches.header_columns import Headers
-from analytics.dump.batches.segment_stats import SegmentTally
+from analytics.dump.batches.segment_stats import SegmentStats
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.files.data_topics import data_topics
 from analytics.dump.files.inputs import recognize
@@ -85,12 +85,12 @@ def read_state(planned: Plan, partition: int, slices: Sequence[Slice]) -> ShareS
     surveys: list[tuple[Slice, SegmentSurvey]] = []
     unread, is_readable = 0, True
     for each in slices:
-        reader, tally = SegmentReader(each), SegmentTally(each.segment)
+        reader, stats = SegmentReader(each), SegmentStats(each.segment)
         damages: list[Damage] = []
         report = SliceReport(0)
         try:
             for chunk in reader.chunks():
-                tally.add(Headers.of_batches(chunk.records.batches))
+                stats.add(Headers.of_batches(chunk.records.batches))
                 damages += chunk.damages
                 found, failed = share_readings(select(each, chunk.records, report))
                 parts += found
@@ -98,7 +98,7 @@ def read_state(planned: Plan, partition: int, slices: Sequence[Slice]) -> ShareS
         except InputUnreadableError:
             is_readable = False
         surveys.append(
-            (each, tally.survey(damages, reader.summary.tail, changed=reader.summary.shrank))
+            (each, stats.survey(damages, reader.summary.tail, changed=reader.summary.shrank))
         )
     leading = planned.leading.get((SHARE_GROUP_STATE, partition))
     whole_from = [

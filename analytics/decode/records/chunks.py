@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.decode.records.row_buffer import Carried
+    from analytics.decode.records.row_buffer import RowBuffer
     from analytics.dump.batches.damage import Damage
     from analytics.dump.records.raw_records import RawRecords
     from schemas.model import RecordType
@@ -88,16 +88,16 @@ def decode_chunk(
     selection: Selection = EVERYTHING,
     tables: frozenset[str] | None = None,
     refused: Failures | None = None,
-    carried: Carried | None = None,
+    row_buffer: RowBuffer | None = None,
 ) -> Decoded:
     """Decode raw records of one partition; every record ends in one table or under one rule.
 
     ``tables`` names the tables that are wanted, None all of them; records of the others are
     counted under ``filtered``. ``refused`` are records that are not decoded but kept among the
-    undecoded: those that contradict another one of the same offset, say. ``carried``, where given,
-    takes the records of tables that there are few of; whoever gives it has them decoded later.
+    undecoded: those that contradict another one of the same offset, say. ``row_buffer``, where
+    given, takes the records of tables that there are few of; its owner has them decoded later.
     """
-    decoder = _ChunkDecoder(records, origin, selection, tables, carried)
+    decoder = _ChunkDecoder(records, origin, selection, tables, row_buffer)
     return decoder.decode(damages, refused)
 
 
@@ -108,13 +108,13 @@ class _ChunkDecoder:
         origin: Origin,
         selection: Selection,
         tables: frozenset[str] | None,
-        carried: Carried | None,
+        row_buffer: RowBuffer | None,
     ) -> None:
         self.records = records
         self.origin = origin
         self.selection = selection
         self.tables = tables
-        self.carried = carried
+        self.row_buffer = row_buffer
         self.buffer = ByteBuffer(records.data)
         self.decoded = Decoded()
         self.failures = Failures()
@@ -189,8 +189,8 @@ class _ChunkDecoder:
             if self.tables is not None and kind.table not in self.tables:
                 self.decoded.left_out[_FILTERED] += ours.row.size
                 self._weigh(_FILTERED, ours.row)
-            elif self.carried is not None and self.carried.takes(kind.table, ours.row.size):
-                self.carried.add(kind.table, self.records, ours.row)
+            elif self.row_buffer is not None and self.row_buffer.takes(kind.table, ours.row.size):
+                self.row_buffer.add(kind.table, self.records, ours.row)
             else:
                 self._record_type(kind, ours)
 

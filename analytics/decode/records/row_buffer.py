@@ -1,4 +1,4 @@
-"""Records of tables that a chunk has few of: carried on, and decoded together with later ones.
+"""A buffer for records of tables that a chunk has few of; later ones are decoded with them.
 
 Decoding a record type costs the same for ten records as for a thousand. Most chunks of an offsets
 log are commits and a handful of group records; those wait here, copied out of their chunk.
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEW: Final = 2_000
-"""Rows of one table below which a chunk's are carried on."""
+"""A chunk with fewer rows of a table buffers them."""
 MOST_ROWS: Final = 8_000
-"""Rows that wait at most, but for those of one chunk."""
+"""The buffer is full with so many rows; the last chunk may add more."""
 _MOST_BYTES: Final = 4 << 20
 
 
 @dataclass
-class Carried:
-    """Records that wait, in log order for each table."""
+class RowBuffer:
+    """Records that wait to be decoded, in log order for each table."""
 
     parts: list[RawRecords] = field(default_factory=list)
     tables: set[str] = field(default_factory=set)

@@ -28,9 +28,9 @@ def decode_manifest(
     options: Mapping[str, Any],
     plan: Plan,
     decoding: Decoding,
-    accounts: Sequence[Account],
+    reconciliation: Sequence[Account],
 ) -> dict[str, Any]:
-    """Put the manifest of tables.md together, and the accounts of every record and byte."""
+    """Put the manifest of tables.md together, and the reconciliation of every record and byte."""
     reports = [(plan.slices[each.number], each) for each in decoding.slices]
     surveys = surveys_of_slices(
         plan,
@@ -60,7 +60,7 @@ def decode_manifest(
         has_archived_rows=bool(decoding.rows),
     )
     manifest = build_manifest(VERSION, created_from, options, findings)
-    manifest["reconciliation"] = [each.as_json() for each in accounts]
+    manifest["reconciliation"] = [each.as_json() for each in reconciliation]
     manifest["unreadable"] = [
         {"copy": each.copy, "segment": each.segment.name, "why": report.unreadable}
         for each, report in reports

@@ -14,7 +14,7 @@ from analytics.decode.losses.elections import (
 from analytics.decode.losses.undecoded_losses import with_undecoded_losses
 from analytics.decode.losses.unjudged_elections import with_unjudged_elections
 from analytics.decode.run.manifest import decode_manifest
-from analytics.decode.run.reconciliation import accounts_of
+from analytics.decode.run.reconciliation import reconciliation_of
 from analytics.workspace import FOLDERS, LISTING
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def published(
     """
     registered = registered_partitions(decoding.parts, staging.location)
     planned = with_elections(planned, registered)
-    accounts = accounts_of(planned, decoding)
+    reconciliation = reconciliation_of(planned, decoding)
     said = {
         "topics": sorted(options.topics or ()),
         "partitions": sorted(options.partitions or ()),
@@ -64,7 +64,7 @@ def published(
     }
     manifest = with_unjudged_elections(
         with_undecoded_losses(
-            decode_manifest(found.given, said, planned, decoding, accounts),
+            decode_manifest(found.given, said, planned, decoding, reconciliation),
             decoding.parts,
             staging.location,
         ),

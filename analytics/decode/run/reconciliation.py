@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.records.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE
-from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, told_horizons
+from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, first_horizons
 from schemas import record_types
 
 if TYPE_CHECKING:
@@ -106,13 +106,13 @@ class Account:
                 for fate in sorted(self.fates)
             },
             "delete_horizons": [
-                each._asdict() for each in told_horizons(self.horizons, MOST_HORIZONS)
+                each._asdict() for each in first_horizons(self.horizons, MOST_HORIZONS)
             ],
             "reconciles": self.reconciles,
         }
 
 
-def accounts_of(plan: Plan, decoding: Decoding) -> list[Account]:
+def reconciliation_of(plan: Plan, decoding: Decoding) -> list[Account]:
     """Return one account for each copy and internal partition, archived rows among them."""
     accounts: dict[tuple[str | None, str, int], Account] = {}
     for report in decoding.slices:

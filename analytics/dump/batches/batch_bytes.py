@@ -125,7 +125,7 @@ def add_horizons(found: list[Horizon], records: RawRecords) -> None:
         _append(found, run)
 
 
-def told_horizons(found: Iterable[Horizon], most: int) -> list[Horizon]:
+def first_horizons(found: Iterable[Horizon], most: int) -> list[Horizon]:
     """Return stretches of offsets with a delete horizon, no more than so many.
 
     Where markers without one part too many of them, those are taken to have their neighbours':

@@ -89,7 +89,7 @@ class SegmentSurvey:
     unreadable: str | None = None
 
 
-class SegmentTally:
+class SegmentStats:
     """Counts the headers of one file; chunks are added in file order."""
 
     def __init__(self, segment: SegmentFile) -> None:

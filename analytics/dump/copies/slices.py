@@ -64,14 +64,14 @@ def slices_of_lines(
     unions: dict[str, LineUnion] = {}
     slices: list[Slice] = []
     for log in lines.copies:
-        for stretch in lines.stretches[log.name]:
-            union = unions.setdefault(stretch.line, LineUnion(stretch.line))
-            followed = log.partition if stretch.line == log.name else leader
+        for leader_range in lines.leader_ranges[log.name]:
+            union = unions.setdefault(leader_range.line, LineUnion(leader_range.line))
+            followed = log.partition if leader_range.line == log.name else leader
             bounds = _bounds(log.partition, followed, edges)
             floor = max((r.end for r in bounds if r.rule == BELOW_LOG_START), default=0)
-            kept = replace(stretch, first=max(stretch.first, floor))
+            kept = replace(leader_range, first=max(leader_range.first, floor))
             left_out = union.add(log, kept) if kept.first < kept.end else []
-            slices += _slices_of_stretch(log, stretch, [*bounds, *left_out], split_bytes)
+            slices += _slices_of_range(log, leader_range, [*bounds, *left_out], split_bytes)
     return slices, list(unions.values())
 
 
@@ -152,23 +152,23 @@ def _whole(
     )
 
 
-def _slices_of_stretch(
-    log: CopyLog, stretch: LeaderRange, ranges: Sequence[Range], split_bytes: int
+def _slices_of_range(
+    log: CopyLog, leader_range: LeaderRange, ranges: Sequence[Range], split_bytes: int
 ) -> list[Slice]:
     slices = []
     for number, walk in enumerate(log.walks):
         headers = log.of_file(number)
-        first, end = _positions(headers, walk.segment.size, stretch)
-        if first < end or (walk.segment.size == 0 and stretch.first == 0):
+        first, end = _positions(headers, walk.segment.size, leader_range)
+        if first < end or (walk.segment.size == 0 and leader_range.first == 0):
             inside = headers.take((headers.position >= first) & (headers.position < end))
-            piece = _piece(log, walk, stretch, inside, ranges)
+            piece = _piece(log, walk, leader_range, inside, ranges)
             piece = replace(piece, from_position=first, to_position=end)
             slices += split(piece, split_bytes)
     return slices
 
 
-def _positions(headers: Headers, size: int, stretch: LeaderRange) -> tuple[int, int]:
-    """Return the bytes of a file that belong to a stretch; a batch belongs to its last offset."""
+def _positions(headers: Headers, size: int, leader_range: LeaderRange) -> tuple[int, int]:
+    """Return the bytes of a file that belong to a range; a batch belongs to its last offset."""
 
     def position(offset: int) -> int:
         if offset == 0:
@@ -176,28 +176,29 @@ def _positions(headers: Headers, size: int, stretch: LeaderRange) -> tuple[int, 
         at = int(np.searchsorted(headers.last_offset, offset))
         return int(headers.position[at]) if at < len(headers) else size
 
-    return position(stretch.first), size if stretch.end == MAX_OFFSET else position(stretch.end)
+    first, end = leader_range.first, leader_range.end
+    return position(first), size if end == MAX_OFFSET else position(end)
 
 
 def _piece(
     log: CopyLog,
     walk: SegmentWalk,
-    stretch: LeaderRange,
+    leader_range: LeaderRange,
     inside: Headers,
     ranges: Sequence[Range],
 ) -> Slice:
     rules: tuple[tuple[int, int, str], ...] = ()
     if len(inside):
         low, high = int(inside.base_offset[0]), int(inside.last_offset[-1]) + 1
-        # A batch that reaches into this stretch from the one before it.
-        before = [Range(0, stretch.first, DUPLICATE)] if low < stretch.first else []
+        # A batch that reaches into this range from the one before it.
+        before = [Range(0, leader_range.first, DUPLICATE)] if low < leader_range.first else []
         near = [r for r in (*ranges, *before) if r.first < high and r.end > low]
         rules = _simplest(paint(near), low, high)
     piece = _whole(log.partition, walk.segment, walk.sense, [])
     counted = bool((inside.count >= 0).all())
     return replace(
         piece,
-        line=stretch.line,
+        line=leader_range.line,
         rules=rules,
         batches=len(inside),
         records=int(inside.count.sum()) if counted else None,

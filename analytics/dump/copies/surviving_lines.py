@@ -43,7 +43,7 @@ class Lines:
     Attributes:
         copies: The one whose line is decoded first, then by rank.
         leading: Name of the copy whose line survived.
-        stretches: For each copy its stretches, ascending, from 0 to the end of all offsets;
+        leader_ranges: For each copy its ranges, ascending, from 0 to the end of all offsets;
             line ``""`` is the one that is decoded.
         divergences: One for each line that did not survive.
         notes: What could not be compared.
@@ -51,7 +51,7 @@ class Lines:
 
     copies: tuple[CopyLog, ...]
     leading: str
-    stretches: Mapping[str, tuple[LeaderRange, ...]]
+    leader_ranges: Mapping[str, tuple[LeaderRange, ...]]
     divergences: tuple[Divergence, ...] = ()
     notes: tuple[Note, ...] = ()
 
@@ -88,9 +88,9 @@ def find_lines(
     partings = _Partings(max_compared_bytes)
     divergences = _divergences(ranked, partings)
     decoded = sorted(ranked, key=lambda log: log.name != prefer_copy)
-    stretches: dict[str, tuple[LeaderRange, ...]] = {}
+    leader_ranges: dict[str, tuple[LeaderRange, ...]] = {}
     for position, log in enumerate(decoded):
-        stretches[log.name] = _stretches(log, decoded[:position], partings, stretches)
+        leader_ranges[log.name] = _leader_ranges(log, decoded[:position], partings, leader_ranges)
     notes = tuple(
         Note(
             f"{other}: {logs[0].partition.topic}-{logs[0].partition.partition}",
@@ -100,8 +100,8 @@ def find_lines(
         for (other, leader), found in partings.found.items()
         if not found.compared_all
     )
-    divergences = tuple(_with_pieces(each, stretches[each.copy]) for each in divergences)
-    return Lines(tuple(decoded), ranked[0].name, stretches, divergences, notes)
+    divergences = tuple(_with_pieces(each, leader_ranges[each.copy]) for each in divergences)
+    return Lines(tuple(decoded), ranked[0].name, leader_ranges, divergences, notes)
 
 
 def ranked_copies(logs: Sequence[CopyLog], node_ids: Mapping[str, int | None]) -> list[CopyLog]:
@@ -132,13 +132,13 @@ def ranked_copies(logs: Sequence[CopyLog], node_ids: Mapping[str, int | None]) -
     return sorted(logs, key=rank)
 
 
-def _stretches(
+def _leader_ranges(
     log: CopyLog,
     before: Sequence[CopyLog],
     partings: _Partings,
     known: Mapping[str, tuple[LeaderRange, ...]],
 ) -> tuple[LeaderRange, ...]:
-    """Return a copy's stretches: shared with the copy it goes along with longest, then its own."""
+    """Return a copy's ranges: shared with the copy it goes along with longest, then its own."""
     if not before:
         return (LeaderRange(0, MAX_OFFSET, ""),)
     nearest = max(before, key=lambda other: partings.of(log, other).offset)
@@ -192,8 +192,8 @@ def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int)
     )
 
 
-def _with_pieces(divergence: Divergence, stretches: Sequence[LeaderRange]) -> Divergence:
-    pieces = tuple((each.line, each.first) for each in stretches if each.line)
+def _with_pieces(divergence: Divergence, leader_ranges: Sequence[LeaderRange]) -> Divergence:
+    pieces = tuple((each.line, each.first) for each in leader_ranges if each.line)
     return replace(divergence, pieces=pieces)
 
 

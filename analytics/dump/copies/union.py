@@ -74,19 +74,21 @@ class LineUnion:
     filled: list[Filled] = field(default_factory=list)
     _added: list[_Added] = field(default_factory=list)
 
-    def add(self, log: CopyLog, stretch: LeaderRange) -> list[Range]:
-        """Add a copy's records of a stretch; return what is left out of them, ascending."""
+    def add(self, log: CopyLog, leader_range: LeaderRange) -> list[Range]:
+        """Add a copy's records of a range; return what is left out of them, ascending."""
         ranges: list[Range] = []
         if self._added:
-            units = self._units(log, stretch)
+            units = self._units(log, leader_range)
             self._take(log, units)
             ranges = _ranges(units)
-        self._added.append(_Added(log, stretch.first, stretch.end))
+        self._added.append(_Added(log, leader_range.first, leader_range.end))
         return ranges
 
-    def _units(self, log: CopyLog, stretch: LeaderRange) -> _Units:
+    def _units(self, log: CopyLog, leader_range: LeaderRange) -> _Units:
         headers = log.headers
-        inside = (headers.last_offset >= stretch.first) & (headers.base_offset < stretch.end)
+        inside = (headers.last_offset >= leader_range.first) & (
+            headers.base_offset < leader_range.end
+        )
         rows = np.flatnonzero(inside)
         verdict = self._by_header(log, rows)
         known = verdict != _DOUBTFUL

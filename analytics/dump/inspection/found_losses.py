@@ -36,7 +36,7 @@ def losses_of(survey: PartitionSurvey) -> list[Loss]:
     return inside([*explained, *gaps], log_start(survey.partition), OPEN_END)
 
 
-def losses_told(
+def losses_of_line(
     survey: PartitionSurvey, surveys: Iterable[PartitionSurvey], filled: Iterable[Filled]
 ) -> list[Loss]:
     """Return the losses of the line that a copy leads, to which other copies gave what it lacks.

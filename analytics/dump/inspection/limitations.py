@@ -47,7 +47,7 @@ _WHOSE = {
 }
 
 
-def unanswerable(
+def limitations(
     copies: Sequence[Copy],
     surveys: Iterable[PartitionSurvey],
     absent_partitions: Mapping[str, Sequence[int]],

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from analytics.dump.batches.damage import DamageReason
 from analytics.dump.batches.segment_stats import joined
 from analytics.dump.files.data_topics import data_topics
-from analytics.dump.inspection.found_losses import complete_from, losses_told
-from analytics.dump.inspection.limitations import unanswerable
+from analytics.dump.inspection.found_losses import complete_from, losses_of_line
+from analytics.dump.inspection.limitations import limitations
 from analytics.dump.inspection.losses import lacks, loss_rows
 from analytics.dump.inspection.survey import PartitionSurvey, survey_of
 
@@ -114,7 +114,7 @@ def build_manifest(
             for file in survey.files
             if file.unreadable
         ],
-        "unanswerable": unanswerable(
+        "unanswerable": limitations(
             findings.copies,
             findings.surveys,
             findings.absent_partitions,
@@ -176,7 +176,7 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
     partition = survey.partition
     leading = findings.leading.get(partition.key, partition.copy)
     is_leading = leading == partition.copy
-    losses = losses_told(survey, findings.surveys, findings.filled or () if is_leading else ())
+    losses = losses_of_line(survey, findings.surveys, findings.filled or () if is_leading else ())
     return {
         "topic": partition.topic,
         "partition": partition.partition,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.batches.segment_stats import SegmentSurvey, SegmentTally
+from analytics.dump.batches.segment_stats import SegmentStats, SegmentSurvey
 from analytics.dump.batches.walks import CopyLog, SegmentWalk, log_senses, walk_copy, walk_segment
 from analytics.dump.copies.plan import PlanOptions, partitions_by_key
 from analytics.dump.copies.surviving_lines import find_lines
@@ -257,10 +257,10 @@ def _is_sampled(log: CopyLog, number: int) -> bool:
 def _note(
     seen: InspectionFindings, partition: PartitionCopy, walk: SegmentWalk, *, sampled: bool
 ) -> None:
-    tally = SegmentTally(walk.segment)
+    stats = SegmentStats(walk.segment)
     for part in walk.parts:
-        tally.add(part)
-    survey = tally.survey(walk.damages, walk.tail, changed=walk.changed)
+        stats.add(part)
+    survey = stats.survey(walk.damages, walk.tail, changed=walk.changed)
     seen.files.append((partition.copy, replace(survey, unreadable=walk.unreadable)))
     if sampled and walk.parts:
         ends = walk.parts[0].position + walk.parts[0].size

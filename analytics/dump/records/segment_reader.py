@@ -123,7 +123,7 @@ class FileReader:
     def _chunks(self, source: ByteSource, layout: Layout) -> Iterator[Chunk]:
         reader = ChunkReader(self._options.limits, self._options.chunk_bytes)
         waiting = _Waiting(layout.damages)
-        for batches in _stretches(layout.batches, self._options):
+        for batches in _split(layout.batches, self._options):
             start, end = int(batches.position[0]), int(batches.end[-1])
             if end - start > max(self._options.limits.max_batch_bytes, self._options.chunk_bytes):
                 yield from self._loaded(source, [*waiting.before(end), _too_large(batches)])
@@ -208,7 +208,7 @@ class _Waiting:
         return self._damages[first : self._next]
 
 
-def _stretches(batches: Batches, options: ReadOptions) -> Iterator[Batches]:
+def _split(batches: Batches, options: ReadOptions) -> Iterator[Batches]:
     """Yield batches that lie within ``chunk_bytes`` of each other; at least one."""
     ends = batches.end
     first = 0

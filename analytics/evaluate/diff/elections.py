@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from analytics.dump.files.model import METADATA_LOG
 from analytics.evaluate.diff.paired import APPEARED, CHANGED, VANISHED, WENT_BACK, chosen, replaced
-from analytics.replay.log.lines import time_said
+from analytics.replay.log.lines import parsed_time
 
 LOST: Final = "lost by an election"
 CAME_BACK: Final = "its deletion was lost by an election"
@@ -54,8 +54,10 @@ def lost_lines(
             "home": each["partition"],
             "diverges_at": each["diverges_at"],
             "copy": each["copy"],
-            "elected_at": time_said(each["elected_at"]),
-            "elected_after": None if _is_exact(each) else time_said(each.get("lost_to_timestamp")),
+            "elected_at": parsed_time(each["elected_at"]),
+            "elected_after": None
+            if _is_exact(each)
+            else parsed_time(each.get("lost_to_timestamp")),
             "groups_only_there": each.get("groups_only_there") or [],
         }
         for each in divergences

@@ -35,7 +35,9 @@ MEMBER_COLUMNS = (*MEMBER_KEY, "group_instance_id", "client_id", "client_host")
 JOINED, LEFT, RESTARTED = "joined", "left", "restarted"
 
 
-def changed_groups(before: pa.Table, after: pa.Table, untold: pa.Table, lost: pa.Table) -> pa.Table:
+def changed_groups(
+    before: pa.Table, after: pa.Table, incomplete: pa.Table, lost: pa.Table
+) -> pa.Table:
     """Return the groups that differ in type, state, epochs, assignor or number of members.
 
     Groups of which one state does not tell all may differ, and are among them.
@@ -43,7 +45,7 @@ def changed_groups(before: pa.Table, after: pa.Table, untold: pa.Table, lost: pa
     Args:
         before: `GROUP_COLUMNS` of the first state.
         after: Those of the second.
-        untold: Groups of which one state does not tell all (`UNTOLD`).
+        incomplete: Groups of which one state does not tell all (`INCOMPLETE_GROUPS`).
         lost: Lines of the offsets topic that the second state lost (`LOST_LINES`).
 
     Returns:
@@ -51,7 +53,7 @@ def changed_groups(before: pa.Table, after: pa.Table, untold: pa.Table, lost: pa
         took `cause`, `copy`, `elected_at`, `elected_after`.
     """
     rows = paired(before.select(GROUP_COLUMNS), after.select(GROUP_COLUMNS), ["group_id"])
-    doubts = untold.rename_columns(["group_id", "doubt"])
+    doubts = incomplete.rename_columns(["group_id", "doubt"])
     rows = rows.join(doubts, ["group_id"], join_type="left outer")
     vanished, appeared = presence(rows)
     change = chosen(
@@ -59,16 +61,16 @@ def changed_groups(before: pa.Table, after: pa.Table, untold: pa.Table, lost: pa
         (appeared, APPEARED),
         (reduce(pc.or_, (differs(rows, name) for name in COMPARED)), CHANGED),
     )
-    return in_order(with_elections(with_change(rows, change, untold), lost), "group_id")
+    return in_order(with_elections(with_change(rows, change, incomplete), lost), "group_id")
 
 
-def changed_members(before: pa.Table, after: pa.Table, untold: pa.Table) -> pa.Table:
+def changed_members(before: pa.Table, after: pa.Table, incomplete: pa.Table) -> pa.Table:
     """Return the members who joined, left, or came back under another id (static membership).
 
     Args:
         before: `MEMBER_COLUMNS` of the first state.
         after: Those of the second.
-        untold: Groups of which one state does not tell all (`UNTOLD`).
+        incomplete: Groups of which one state does not tell all (`INCOMPLETE_GROUPS`).
 
     Returns:
         `group_id`, `member_id`, `previous_member_id` (of who restarted), `group_instance_id`,
@@ -76,7 +78,7 @@ def changed_members(before: pa.Table, after: pa.Table, untold: pa.Table) -> pa.T
     """
     rows = paired(before.select(MEMBER_COLUMNS), after.select(MEMBER_COLUMNS), MEMBER_KEY)
     vanished, appeared = presence(rows)
-    rows = with_change(rows, chosen((vanished, LEFT), (appeared, JOINED)), untold)
+    rows = with_change(rows, chosen((vanished, LEFT), (appeared, JOINED)), incomplete)
     for name in ("group_instance_id", "client_id", "client_host"):
         rows = replaced(rows, name, pc.coalesce(rows[f"to_{name}"], rows[f"from_{name}"]))
     instance = ["group_id", "group_instance_id"]

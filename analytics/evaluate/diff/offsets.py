@@ -28,14 +28,14 @@ EPOCH_CHANGED = "leader epoch changed"
 
 
 def changed_offsets(
-    before: pa.Table, after: pa.Table, untold: pa.Table, born_again: pa.Table, lost: pa.Table
+    before: pa.Table, after: pa.Table, incomplete: pa.Table, born_again: pa.Table, lost: pa.Table
 ) -> pa.Table:
     """Return the committed offsets that differ, or may differ.
 
     Args:
         before: `COLUMNS` of the first state.
         after: Those of the second.
-        untold: Groups of which one state does not tell all (`UNTOLD`).
+        incomplete: Groups of which one state does not tell all (`INCOMPLETE_GROUPS`).
         born_again: As `topics_born_again` returns it.
         lost: Lines of the offsets topic that the second state lost (`LOST_LINES`).
 
@@ -47,7 +47,7 @@ def changed_offsets(
     rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
     rows = replaced(rows, "doubt", one_reason(rows["from_missing"], rows["to_missing"]))
     epoch_changed = (differs(rows, "committed_leader_epoch"), EPOCH_CHANGED)
-    rows = with_moves(rows, "committed_offset", epoch_changed, untold)
+    rows = with_moves(rows, "committed_offset", epoch_changed, incomplete)
     rows = with_elections(_only_known(rows), lost)
     return in_order(rows.join(born_again, ["topic"], join_type="left outer"), *KEY)
 

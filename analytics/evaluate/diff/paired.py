@@ -15,7 +15,7 @@ WENT_BACK: Final = "went back"
 CHANGED: Final = "changed"
 CANNOT_TELL: Final = "cannot tell"
 
-UNTOLD = pa.schema([("group_id", pa.string()), ("reason", pa.string())])
+INCOMPLETE_GROUPS = pa.schema([("group_id", pa.string()), ("reason", pa.string())])
 """Groups of which one of the states does not tell all, and why."""
 
 _FROM, _TO = "from_", "to_"
@@ -41,14 +41,15 @@ def paired(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> pa.Table:
     return rows
 
 
-def with_change(rows: pa.Table, change: pa.ChunkedArray, untold: pa.Table) -> pa.Table:
+def with_change(rows: pa.Table, change: pa.ChunkedArray, incomplete: pa.Table) -> pa.Table:
     """Keep the rows that differ, and say what became of them.
 
     Args:
         rows: As `paired` returns them, with `group_id`; where they have `doubt`, it says why a
             state may have had something else, and rows that look alike may differ too.
         change: What became of each row; null where nothing did.
-        untold: As `UNTOLD`: where one state does not tell all of a group, no difference is sure.
+        incomplete: As `INCOMPLETE_GROUPS`: where one state does not tell all of a group, no
+            difference is sure.
 
     Returns:
         The rows that differ with `change` and `reason` (null where the change is sure).
@@ -57,7 +58,7 @@ def with_change(rows: pa.Table, change: pa.ChunkedArray, untold: pa.Table) -> pa
     if "doubt" not in rows.column_names:
         rows = rows.append_column("doubt", pa.nulls(rows.num_rows, pa.string()))
     may_differ = pc.or_(pc.is_valid(rows["change"]), pc.is_valid(rows["doubt"]))
-    rows = rows.filter(may_differ).join(untold, ["group_id"], join_type="left outer")
+    rows = rows.filter(may_differ).join(incomplete, ["group_id"], join_type="left outer")
     return told(rows, pc.coalesce(rows["reason"], rows["doubt"])).drop_columns(["doubt"])
 
 
@@ -101,7 +102,7 @@ def chosen(*cases: tuple[pa.ChunkedArray, str]) -> pa.ChunkedArray:
 
 
 def with_moves(
-    rows: pa.Table, offset: str, otherwise: tuple[pa.ChunkedArray, str], untold: pa.Table
+    rows: pa.Table, offset: str, otherwise: tuple[pa.ChunkedArray, str], incomplete: pa.Table
 ) -> pa.Table:
     """Keep the rows whose offset differs, and say which way it went.
 
@@ -109,7 +110,7 @@ def with_moves(
         rows: As `paired` returns them, with `group_id`.
         offset: The column.
         otherwise: Rows whose offset stands and that differ all the same, and the word for them.
-        untold: As `with_change` takes it.
+        incomplete: As `with_change` takes it.
 
     Returns:
         What `with_change` returns, and `difference` (offsets; null where one is absent).
@@ -123,7 +124,7 @@ def with_moves(
         (pc.greater(new, old), MOVED),
         otherwise,
     )
-    return with_change(rows.append_column("difference", pc.subtract(new, old)), change, untold)
+    return with_change(rows.append_column("difference", pc.subtract(new, old)), change, incomplete)
 
 
 def replaced(rows: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:

@@ -36,7 +36,7 @@ COLUMNS = (
 def changed_share_partitions(
     before: pa.Table,
     after: pa.Table,
-    untold: pa.Table,
+    incomplete: pa.Table,
     lost: pa.Table,
     lost_before: Collection[int] = (),
     lost_after: Collection[int] = (),
@@ -46,7 +46,7 @@ def changed_share_partitions(
     Args:
         before: `COLUMNS` of the first state.
         after: Those of the second.
-        untold: Groups of which one state does not tell all (`UNTOLD`).
+        incomplete: Groups of which one state does not tell all (`INCOMPLETE_GROUPS`).
         lost: Lines of the share state topic that the second state lost (`LOST_LINES`).
         lost_before: Partitions of the share state topic of which the first state knows nothing.
         lost_after: Those of which the second knows nothing.
@@ -58,7 +58,7 @@ def changed_share_partitions(
     rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
     rows = replaced(rows, "doubt", one_reason(rows["from_missing"], rows["to_missing"]))
     changed = reduce(pc.or_, (differs(rows, name) for name in ("start_offset", *COMPARED)))
-    rows = with_moves(rows, "start_offset", (changed, CHANGED), untold)
+    rows = with_moves(rows, "start_offset", (changed, CHANGED), incomplete)
     reason = pc.coalesce(
         rows["reason"],
         _without_home(rows, "from", "to", lost_after),

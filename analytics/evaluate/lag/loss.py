@@ -51,13 +51,13 @@ class TopicRetention:
         ms: `retention.ms`; None where nothing is deleted by time.
         size: `retention.bytes`, of a partition; None where nothing is deleted by size.
         said: What is in force and where that is from, in words.
-        untold: Why neither is known, in words; else None.
+        why_unknown: Why neither is known, in words; else None.
     """
 
     ms: int | None = None
     size: int | None = None
     said: str = ""
-    untold: str | None = None
+    why_unknown: str | None = None
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _of_segments(
         key = topic, partition, bisect_right(bases.get((topic, partition), ()), position)
         if key not in told:
             log = files.get((topic, partition))
-            kept = retention.get(topic, TopicRetention(untold=NO_CONFIGS))
+            kept = retention.get(topic, TopicRetention(why_unknown=NO_CONFIGS))
             told[key] = len(found)
             found.append(loss_of(position, log, kept, as_of_ms, start))
         whose.append(told[key])
@@ -204,8 +204,8 @@ def loss_of(
 
     Where the log starts before the first file that is there, others wait to be deleted first.
     """
-    if kept.untold is not None:
-        return Loss(UNKNOWN, basis=kept.untold)
+    if kept.why_unknown is not None:
+        return Loss(UNKNOWN, basis=kept.why_unknown)
     if kept.ms is None and kept.size is None:
         return Loss(NEVER, basis=kept.said or KEEPS)
     if log is None or not len(log.bases):

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.lag.commits.commit_keys import KEY
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +25,6 @@ UNASSIGNED: Final = "unassigned"
 NEVER_COMMITTED: Final = "never_committed"
 STALE: Final = "stale"
 
-KEY: Final = ("group_id", "topic", "partition")
 _OWNED: Final = pa.schema(
     [
         ("group_id", pa.string()),

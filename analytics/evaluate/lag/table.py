@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.lag.burrow.status import COMMITS, StatusFold, status_history
 from analytics.evaluate.lag.burrow.window import NAMES, NOT_EVALUABLE
-from analytics.evaluate.lag.commits.commit_keys import CommitKeys
+from analytics.evaluate.lag.commits.commit_keys import KEY, CommitKeys
 from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.lag.commits.progress import COLUMNS, ProgressFold
 from analytics.evaluate.lag.loss import losses
 from analytics.evaluate.lag.partition_lag import FROM_START, REMOVED, partition_lag
-from analytics.evaluate.lag.read_partitions import KEY, GroupTables, read_partitions
+from analytics.evaluate.lag.read_partitions import GroupTables, read_partitions
 from analytics.evaluate.lag.stable_lag import STABLE, held_back, stable_lags
 from analytics.evaluate.lag.time_lag import time_lags
 from analytics.evaluate.lag.trend import trends
@@ -36,7 +36,7 @@ FORGOTTEN: Final = "Burrow forgets a group without a commit for {} s"
 HISTORY: Final = tuple(dict.fromkeys([*COMMITS, *COLUMNS]))
 """The columns of `offset_history` that are read."""
 
-_UNTOLD: Final = NAMES[NOT_EVALUABLE]
+_NOT_EVALUABLE: Final = NAMES[NOT_EVALUABLE]
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,11 @@ def _judged(rows: pa.Table, asked: LagQuestion) -> pa.Table:
     oldest = pa.scalar(asked.as_of - timedelta(seconds=expire), last.type)
     is_forgotten = pc.fill_null(pc.less(last, oldest), fill_value=False)
     status = pc.if_else(
-        pc.and_not(is_committed, is_forgotten), pc.fill_null(rows["status"], _UNTOLD), _UNTOLD
+        pc.and_not(is_committed, is_forgotten),
+        pc.fill_null(rows["status"], _NOT_EVALUABLE),
+        _NOT_EVALUABLE,
     )
-    is_untold = pc.equal(status, _UNTOLD)
+    is_untold = pc.equal(status, _NOT_EVALUABLE)
     why = pc.case_when(
         pc.make_struct(pc.invert(is_committed), is_forgotten, is_untold),
         NO_COMMIT,

@@ -30,17 +30,17 @@ _UNANSWERED = "nothing shows that this commit was ever acknowledged"
 
 
 def election_losses(
-    lines: Iterable[LostLine], history: OffsetHistory, shown_from: Mapping[int, int]
+    lines: Iterable[LostLine], history: OffsetHistory, uncompacted_from: Mapping[int, int]
 ) -> list[Verdict]:
     """Return a verdict for each place that a lost line had changed last.
 
     Args:
         lines: Of lines that did not survive.
         history: Of the line that did.
-        shown_from: By internal partition, the offset before which compaction took records.
+        uncompacted_from: By internal partition, the offset before which compaction took records.
     """
     found = (
-        _Loss(line, last, history, shown_from.get(line.partition, 0)).verdict()
+        _Loss(line, last, history, uncompacted_from.get(line.partition, 0)).verdict()
         for line, last in _longest(lines)
     )
     return [each for each in found if each is not None]
@@ -73,7 +73,7 @@ class _Loss:
     line: LostLine
     last: Row
     history: OffsetHistory
-    shown_from: int
+    uncompacted_from: int
 
     def verdict(self) -> Verdict | None:
         """Return the verdict; None where both lines have the same offset, or none."""
@@ -120,7 +120,7 @@ class _Loss:
     def _became(self, was: int, base: Row | None, after: Row | None) -> _Became:
         only_there = f"only copy {self.line.copy} has it ({_ask(self.line.copy)})"
         first = None if after is None else after["committed_offset"]
-        if base is None and self.shown_from > self.line.diverges_at:
+        if base is None and self.uncompacted_from > self.line.diverges_at:
             why = f"{only_there}; what was in force after the election was compacted"
             return _Became(first, None, why)
         answered = None if base is None else base["committed_offset"]

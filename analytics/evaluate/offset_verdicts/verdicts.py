@@ -42,7 +42,7 @@ class Known:
         gaps: Why the history of a group has gaps, where it has.
         lines: Lines of the offsets topic that did not survive.
         unjudged: By internal partition, the last election that may have lost commits unseen.
-        shown_from: By internal partition, the offset before which compaction took records.
+        uncompacted_from: By internal partition, the offset before which compaction took records.
         log_starts: Log start offsets of data partitions, by topic and partition.
         topics: What became of topics.
         until: The instant; None for the end of the dump.
@@ -56,7 +56,7 @@ class Known:
     gaps: Mapping[str, str] = field(default_factory=dict)
     lines: Sequence[LostLine] = ()
     unjudged: Mapping[int, Unjudged] = field(default_factory=dict)
-    shown_from: Mapping[int, int] = field(default_factory=dict)
+    uncompacted_from: Mapping[int, int] = field(default_factory=dict)
     log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     topics: TopicLives = field(default_factory=TopicLives)
     until: datetime | None = None
@@ -66,7 +66,7 @@ class Known:
         """The last change of each place before which records are lost."""
         return incomplete(self.history)
 
-    def untold_election(self, home: int) -> Unjudged | None:
+    def unjudged_election(self, home: int) -> Unjudged | None:
         """Return the last election of an internal partition that may have lost commits unseen."""
         found = self.unjudged.get(home)
         return None if found is None or _is_later(found.at, self.until) else found
@@ -80,7 +80,7 @@ def verdicts(known: Known) -> list[Verdict]:
     """
     found = [
         *happenings(known.history),
-        *election_losses(known.lines, known.history, known.shown_from),
+        *election_losses(known.lines, known.history, known.uncompacted_from),
         *_standing(known),
     ]
     found = [each for each in found if not _is_later(each["at"], known.until)]
@@ -104,7 +104,7 @@ def _with_compacted(known: Known, found: Sequence[Verdict]) -> list[Verdict]:
         first.setdefault(place_of(each), each)
     told = []
     for each in found:
-        start = known.shown_from.get(known.groups.get(each["group_id"], -1), 0)
+        start = known.uncompacted_from.get(known.groups.get(each["group_id"], -1), 0)
         if start and each["reason"] is None and first[place_of(each)] is each:
             home = known.groups[each["group_id"]]
             told.append({**each, "reason": _compacted(start, home)})
@@ -160,7 +160,7 @@ def _not_told(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
                 place, CANNOT_TELL, at=row["effective_timestamp"], reason=row["missing"]
             )
         home = homes.get(place, known.groups.get(place[0]))
-        unjudged = None if home is None else known.untold_election(home)
+        unjudged = None if home is None else known.unjudged_election(home)
         if unjudged is not None:
             yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
     for row in known.committed:
@@ -172,7 +172,7 @@ def _not_told_of_groups(known: Known) -> Iterator[Verdict]:
     """Yield why offsets of a group may have been lost of which nothing is left."""
     for group, home in known.groups.items():
         place = group, None, None
-        if unjudged := known.untold_election(home):
+        if unjudged := known.unjudged_election(home):
             yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
         if group in known.gaps:
             yield verdict_row(place, CANNOT_TELL, reason=known.gaps[group])
@@ -184,7 +184,7 @@ def _no_losses(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
         place = place_of(row)
         if place in befallen or row.get("complete") is False:
             continue
-        unjudged = known.untold_election(row["coordinator_partition"])
+        unjudged = known.unjudged_election(row["coordinator_partition"])
         times = [_whole_since(known, place, row), *([unjudged.at] if unjudged else [])]
         if any(each is None for each in times):
             continue
@@ -207,7 +207,7 @@ def _whole_since(known: Known, place: Place, row: Row) -> datetime | None:
     if place in known.incomplete:
         since: datetime | None = known.incomplete[place]["effective_timestamp"]
         return since
-    start = known.shown_from.get(row["coordinator_partition"], 0)
+    start = known.uncompacted_from.get(row["coordinator_partition"], 0)
     return known.history.last_time_before(place, start) or row["commit_timestamp"]
 
 
@@ -227,10 +227,10 @@ def _never_committed(known: Known, told: set[Place]) -> Iterator[Verdict]:
     for place in sorted(set(known.given) - told - known.history.places.keys()):
         home = known.groups.get(place[0])
         reason, at = known.gaps.get(place[0]), None
-        if reason is None and home is not None and known.shown_from.get(home):
-            compacted = _compacted(known.shown_from[home], home)
+        if reason is None and home is not None and known.uncompacted_from.get(home):
+            compacted = _compacted(known.uncompacted_from[home], home)
             reason = f"{compacted}, perhaps with a commit and its tombstone"
-        elif reason is None and home is not None and (unjudged := known.untold_election(home)):
+        elif reason is None and home is not None and (unjudged := known.unjudged_election(home)):
             reason, at = unjudged.reason, unjudged.at
         word = NEVER_COMMITTED if reason is None else CANNOT_TELL
         yield verdict_row(place, word, at=at, reason=reason)

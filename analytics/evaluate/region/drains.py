@@ -232,6 +232,6 @@ def _untold(window: _Window, evidence: Evidence) -> str | None:
     return None
 
 
-def left_out_said(drain: Drain) -> list[str]:
+def left_out_reasons(drain: Drain) -> list[str]:
     """Return the partitions that were not committed with the others, in words."""
     return [f"{shown(partition)}: {what}" for partition, what in drain.left_out]

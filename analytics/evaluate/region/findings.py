@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analytics.evaluate.region.contributions import OF_REGIONS, CheckpointKey, Partition, shown
-from analytics.evaluate.region.drains import NONE, PARTIAL, Drain, left_out_said
+from analytics.evaluate.region.drains import NONE, PARTIAL, Drain, left_out_reasons
 from analytics.evaluate.region.merge import Checkpoint
 from analytics.evaluate.region.seek_plan import CHECKPOINT, NO_TOPIC, Present, Seek
 
@@ -105,7 +105,7 @@ def of_drains(drains: Iterable[Drain]) -> Iterator[Finding]:
     words = {PARTIAL: "drain_partial", NONE: "drain_missing"}
     for each in drains:
         if each.verdict in words:
-            detail = "; ".join(left_out_said(each))
+            detail = "; ".join(left_out_reasons(each))
             operator = each.contribution.operator
             yield Finding(each.checkpoint.key, words[each.verdict], detail, operator)
 

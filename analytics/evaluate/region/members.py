@@ -46,14 +46,14 @@ class Matched:
         operators: The operator of each member that is one, by member id.
         outside: Members that are no operator.
         without: Operators that are no member.
-        untold: Why that cannot be told; None where it can.
+        why_unknown: Why that cannot be told; None where it can.
     """
 
     members: dict[str, Member] = field(default_factory=dict)
     operators: dict[str, str] = field(default_factory=dict)
     outside: tuple[Member, ...] = ()
     without: tuple[str, ...] = ()
-    untold: str | None = None
+    why_unknown: str | None = None
 
 
 def matched(members: Sequence[Member], operators: Iterable[str]) -> Matched:
@@ -72,10 +72,12 @@ def matched(members: Sequence[Member], operators: Iterable[str]) -> Matched:
         if member.member_id in found:
             by_operator.setdefault(found[member.member_id], []).append(member)
     if members and names and not found:
-        return Matched(untold="no member has the name of an operator as client id or static name")
+        return Matched(
+            why_unknown="no member has the name of an operator as client id or static name"
+        )
     doubled = sorted(name for name, each in by_operator.items() if len(each) > 1)
     if doubled:
-        return Matched(untold=f"several members have the name of {', '.join(doubled)}")
+        return Matched(why_unknown=f"several members have the name of {', '.join(doubled)}")
     return Matched(
         {name: each[0] for name, each in by_operator.items()},
         found,

@@ -9,7 +9,14 @@ import pyarrow as pa
 
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.region.contributions import MERGE, CheckpointKey
-from analytics.evaluate.region.drains import CANNOT_TELL, CLEAN, NONE, PARTIAL, Drain, left_out_said
+from analytics.evaluate.region.drains import (
+    CANNOT_TELL,
+    CLEAN,
+    NONE,
+    PARTIAL,
+    Drain,
+    left_out_reasons,
+)
 from analytics.evaluate.region.findings import REPEATED, Finding
 from analytics.evaluate.region.merge import Checkpoint
 from analytics.evaluate.region.seek_plan import Seek
@@ -114,7 +121,7 @@ def _drain(each: Drain) -> Row:
         "verdict": each.verdict,
         "partitions": len(each.committed) + len(each.left_out),
         "committed_partitions": len(each.committed),
-        "left_out": left_out_said(each),
+        "left_out": left_out_reasons(each),
         "requests": len(each.requests) or None,
         "member_id": members.pop() if len(members) == 1 else None,
         "committed_at": None if last is None else last.committed_at,
@@ -188,7 +195,7 @@ def _unknown(region: Region) -> str | None:
     """Return why it cannot be told which members the operators are."""
     if region.present is None:
         return "no dump that shows the group is given"
-    return region.present.membership_gap or region.present.matched.untold
+    return region.present.membership_gap or region.present.matched.why_unknown
 
 
 def _finding(each: Finding) -> Row:

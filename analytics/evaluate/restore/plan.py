@@ -47,7 +47,7 @@ class State:
         pending: `KEY`, `transactional_id` and `missing` of the table `pending_offsets`.
         topics: `topic`, `topic_id`, `partitions`, `has_several_ids` (nothing tells which is its
             id), one row a topic that is there.
-        untold: `group_id`, `reason`: groups of which the state does not tell all.
+        incomplete_groups: `group_id`, `reason`: groups of which the state does not tell all.
         logs: The logs of data partitions, as far as they are known.
         knows_topics: A topic that is not in `topics` is not there.
     """
@@ -55,7 +55,7 @@ class State:
     committed: pa.Table
     pending: pa.Table
     topics: pa.Table
-    untold: pa.Table
+    incomplete_groups: pa.Table
     logs: Logs = field(default_factory=dict)
     knows_topics: bool = False
 
@@ -82,7 +82,7 @@ def restore_plan(
     present = now.committed.select([*KEY, "committed_offset", "commit_timestamp", "missing"])
     names = [*KEY, "present_offset", "present_timestamp", "present_missing"]
     rows = rows.join(present.rename_columns(names), list(KEY), join_type="left outer")
-    rows = _with_groups(rows, then.untold, now.untold, unfit)
+    rows = _with_groups(rows, then.incomplete_groups, now.incomplete_groups, unfit)
     rows = _with_topics(rows, then, now)
     rows = rows.join(_pending(then, now), list(KEY), join_type="left outer")
     rows = rows.join(unclean, ["topic", "partition"], join_type="left outer")
@@ -183,7 +183,11 @@ def _only_pending(then: State, now: State) -> pa.Table:
     still = _open(now, "at present").select([*KEY, "doubt"])
     rows = rows.join(still, list(KEY), join_type="left outer")
     rows = _with_untold(
-        rows, then.untold, now.untold, ("doubt_then",), ("present_missing", "doubt")
+        rows,
+        then.incomplete_groups,
+        now.incomplete_groups,
+        ("doubt_then",),
+        ("present_missing", "doubt"),
     )
     rows = with_reasons(rows, refusals_of_pending(rows))
     rows = rows.append_column("committed_offset", pa.nulls(rows.num_rows, pa.int64()))

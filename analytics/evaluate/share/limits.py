@@ -52,7 +52,7 @@ class LimitValue:
 
 
 @dataclass(frozen=True)
-class LimitsSaid:
+class LimitSettings:
     """What limits are set to: brokers' by name, and of single groups by group and own name."""
 
     brokers: Mapping[str, LimitValue] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Seen:
 
 
 def share_limits_found(
-    said: LimitsSaid, seen: Seen, types: Mapping[str, str], release: str
+    said: LimitSettings, seen: Seen, types: Mapping[str, str], release: str
 ) -> pa.Table:
     """Return the table, the worst verdict first.
 
@@ -96,7 +96,9 @@ def share_limits_found(
     return table_of("share_limits", rows)
 
 
-def _of_limit(limit: Limit, said: LimitsSaid, seen: Seen, release: str) -> Iterator[dict[str, Any]]:
+def _of_limit(
+    limit: Limit, said: LimitSettings, seen: Seen, release: str
+) -> Iterator[dict[str, Any]]:
     own = {
         group: value
         for group, values in said.groups.items()
@@ -106,18 +108,20 @@ def _of_limit(limit: Limit, said: LimitsSaid, seen: Seen, release: str) -> Itera
     others = {group: most for group, most in by_group.items() if group not in own}
     untold = {group: why for group, why in seen.incomplete.items() if group not in own}
     most = _most(limit, seen, others)
-    yield _row(limit, None, said.brokers.get(limit.name), _Said(said, release), most, untold)
+    yield _row(
+        limit, None, said.brokers.get(limit.name), _LimitsInRelease(said, release), most, untold
+    )
     for group, value in sorted(own.items()):
         most = (by_group.get(group), group)
         untold = {group: seen.incomplete[group]} if group in seen.incomplete else {}
-        yield _row(limit, group, value, _Said(said, release), most, untold)
+        yield _row(limit, group, value, _LimitsInRelease(said, release), most, untold)
 
 
 @dataclass(frozen=True)
-class _Said:
+class _LimitsInRelease:
     """What limits are set to, and in which release."""
 
-    limits: LimitsSaid
+    limits: LimitSettings
     release: str
 
 
@@ -141,7 +145,7 @@ def _row(
     limit: Limit,
     group: str | None,
     value: LimitValue | None,
-    said: _Said,
+    said: _LimitsInRelease,
     most: _Most,
     untold: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -177,7 +181,7 @@ def _row(
 
 
 def _least_and_most(
-    limit: Limit, bounds: Bounds | None, said: LimitsSaid
+    limit: Limit, bounds: Bounds | None, said: LimitSettings
 ) -> tuple[int | None, int | None]:
     """Return what brokers take: their own bounds, narrowed by what is set for least and most."""
     if bounds is None:
@@ -238,7 +242,7 @@ def _shown(bound: int | None) -> str:
     return "any" if bound is None else str(bound)
 
 
-def _of_types(said: LimitsSaid, types: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _of_types(said: LimitSettings, types: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Return what `group.type` asks for, and what groups are: KIP-932 has it, no release does."""
     name, allowed = group_type_setting()
     nothing = dict.fromkeys(("value", "default_value", "kip_default", "least", "most", "seen"))

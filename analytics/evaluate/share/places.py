@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+AFTER_ALL: Final = np.iinfo(np.int64).max
+"""A place, an offset or a time after every other."""
 
 
 def places_in(rows: pa.Table, others: pa.Table, keys: Sequence[str]) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ _FILTERS = {
 }
 
 
-def untold(manifest: Mapping[str, Any], found: Identity) -> list[str]:
+def limitations(manifest: Mapping[str, Any], found: Identity) -> list[str]:
     """Return what the dump does not tell, one sentence each.
 
     Args:
@@ -81,10 +81,11 @@ def _uneven(found: Identity) -> list[str]:
             f"{found.unexplained:,} bytes of files: they changed while they were read, "
             "or what was decoded is not what was listed"
         )
-    if found.untold:
-        topic, partition = next(iter(found.untold))
+    if found.uncounted:
+        topic, partition = next(iter(found.uncounted))
+        uncounted = sum(map(abs, found.uncounted.values()))
         said.append(
-            f"whose {sum(map(abs, found.untold.values())):,} bytes of records are that files hold "
+            f"whose {uncounted:,} bytes of records are that files hold "
             f"and no table has, the first in {topic}-{partition}"
         )
     return said

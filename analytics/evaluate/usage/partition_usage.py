@@ -89,7 +89,7 @@ def _fates(fates: Mapping[str, Mapping[str, int]] | None) -> dict[str, int | Non
         return dict.fromkeys(("told_bytes", "diverged_bytes", "left_out_bytes"))
     told = diverged = left_out = 0
     for fate, each in fates.items():
-        if is_told(fate):
+        if is_in_tables(fate):
             told += each["bytes"]
         elif fate == _DIVERGED:
             diverged += each["bytes"]
@@ -98,7 +98,7 @@ def _fates(fates: Mapping[str, Mapping[str, int]] | None) -> dict[str, int | Non
     return {"told_bytes": told, "diverged_bytes": diverged, "left_out_bytes": left_out}
 
 
-def is_told(fate: str) -> bool:
+def is_in_tables(fate: str) -> bool:
     """Return whether records that went there are in `topic_usage`."""
     return fate in _IN_TABLES or fate.startswith(_UNSELECTED)
 
@@ -110,20 +110,20 @@ class Identity:
     Attributes:
         file_bytes: Of all files, in all copies.
         unexplained: Bytes of files that nothing accounts for.
-        untold: By place, bytes of records that files hold and `topic_usage` does not, or the
+        uncounted: By place, bytes of records that files hold and `topic_usage` does not, or the
             other way round (below zero).
         unchecked: Partitions whose bytes nobody accounted for.
     """
 
     file_bytes: int
     unexplained: int
-    untold: Mapping[tuple[str, int], int]
+    uncounted: Mapping[tuple[str, int], int]
     unchecked: Sequence[str]
 
     @property
     def holds(self) -> bool:
         """Whether every byte is accounted for."""
-        return not (self.unexplained or self.untold or self.unchecked)
+        return not (self.unexplained or self.uncounted or self.unchecked)
 
 
 def identity(partitions: pa.Table, usage: pa.Table) -> Identity:
@@ -138,7 +138,7 @@ def identity(partitions: pa.Table, usage: pa.Table) -> Identity:
     checked, unchecked = has_files.filter(is_told), has_files.filter(pc.invert(is_told))
     in_files = _summed(checked, "told_bytes")
     in_rows = _summed(usage.filter(pc.is_valid(usage["bytes"])), "bytes")
-    untold = {
+    uncounted = {
         place: in_files.get(place, 0) - in_rows.get(place, 0)
         for place in sorted(in_files)
         if in_files.get(place, 0) != in_rows.get(place, 0)
@@ -146,7 +146,7 @@ def identity(partitions: pa.Table, usage: pa.Table) -> Identity:
     return Identity(
         pc.sum(has_files["file_bytes"]).as_py() or 0,
         pc.sum(pc.abs(checked["unexplained_bytes"])).as_py() or 0,
-        untold,
+        uncounted,
         [f"{each['topic']}-{each['partition']}" for each in unchecked.to_pylist()],
     )
 
@@ -171,7 +171,7 @@ def untabled_usage(manifest: Mapping[str, Any]) -> pa.Table:
     for account in manifest["reconciliation"]:
         is_archived = account["copy"] is None
         for fate, each in account.get("record_fates", {}).items():
-            if is_told(fate) and fate != _DECODED:
+            if is_in_tables(fate) and fate != _DECODED:
                 key = (account["topic"], account["partition"], fate)
                 records, size = sums.get(key, (0, 0))
                 whole = None if is_archived or size is None else size + each["bytes"]

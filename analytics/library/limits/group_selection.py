@@ -82,20 +82,20 @@ def asked_groups(
     if group_type is not None:
         wanted = CLASSIC_TYPES if group_type == "classic" else (group_type,)
         found = found.filter(pc.is_in(found["group_type"], pa.array(wanted)))
-    untold = GroupCompleteness(replayed)
+    completeness = GroupCompleteness(replayed)
     names = [each for each in asked if is_name(each)]
-    unknown = {name: reason for name in names if (reason := untold.of_group(name))}
+    unknown = {name: reason for name in names if (reason := completeness.of_group(name))}
     cannot_tell = [*unknown.values()]
     if not asked:
-        cannot_tell += untold.of_all()
+        cannot_tell += completeness.of_all()
     cannot_tell += [
         reason
-        for name in untold.may_have_gaps(found)
-        if name not in unknown and (reason := _gap(untold, name, with_offsets=with_offsets))
+        for name in completeness.may_have_gaps(found)
+        if name not in unknown and (reason := _gap(completeness, name, with_offsets=with_offsets))
     ]
     patterns = [each for each in asked if not is_name(each)]
     unmatched = [each for each in patterns if not names_wanted(there, (each,))]
-    maybe = untold.of_all() if unmatched else []
+    maybe = completeness.of_all() if unmatched else []
     cannot_tell += [
         f"whether a group matches {each!r}: {reason}" for each in unmatched for reason in maybe
     ]
@@ -108,20 +108,20 @@ def asked_groups(
             *(name for name in names if name not in there and name not in unknown),
             *(each for each in unmatched if not maybe),
         ),
-        None if is_said or maybe else untold.absent(),
+        None if is_said or maybe else completeness.absent(),
         replayed.instant,
         _refused(replayed, found),
     )
 
 
-def _gap(untold: GroupCompleteness, group: str, *, with_offsets: bool) -> str | None:
+def _gap(completeness: GroupCompleteness, group: str, *, with_offsets: bool) -> str | None:
     """Return what cannot be told of a group that is there.
 
     Of all groups together it is said once which records their partitions lack.
     """
-    if not untold.replayed.tables.selection.groups:
-        return untold.incomplete(group)
-    gaps = untold.gaps_of(group)
+    if not completeness.replayed.tables.selection.groups:
+        return completeness.incomplete(group)
+    gaps = completeness.gaps_of(group)
     return gaps.membership or (gaps.offsets if with_offsets else None)
 
 

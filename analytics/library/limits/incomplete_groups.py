@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.diff.paired import UNTOLD
+from analytics.evaluate.diff.paired import INCOMPLETE_GROUPS
 from analytics.library.limits.group_completeness import GroupCompleteness
 from schemas import SHARE_GROUP_STATE
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 
-def untold_groups(state: ReplayedWorkspace, groups: pa.Table, others: pa.Table) -> dict[str, str]:
+def incomplete_groups(
+    state: ReplayedWorkspace, groups: pa.Table, others: pa.Table
+) -> dict[str, str]:
     """Return by group why a state does not tell all of it.
 
     Args:
@@ -25,7 +27,7 @@ def untold_groups(state: ReplayedWorkspace, groups: pa.Table, others: pa.Table) 
         others: That of the state it is compared with: whether a group that is only there was here
             too is asked.
     """
-    untold = GroupCompleteness(state)
+    completeness = GroupCompleteness(state)
     incomplete = groups.filter(pc.invert(groups["complete"]))
     found = {
         str(name): str(why)
@@ -33,21 +35,22 @@ def untold_groups(state: ReplayedWorkspace, groups: pa.Table, others: pa.Table) 
             incomplete["group_id"].to_pylist(), incomplete["missing"].to_pylist(), strict=True
         )
     }
+    lacking = {*completeness.lost_before, *completeness.losses}
     asked = set(
         _alone(others, groups)["group_id"].to_pylist()
-        + _in_partitions(groups, {*untold.lost_before, *untold.losses})["group_id"].to_pylist()
+        + _in_partitions(groups, lacking)["group_id"].to_pylist()
     )
     for name in asked - set(found):
-        why = untold.gaps_of(name).offsets
+        why = completeness.gaps_of(name).offsets
         if why is not None:
             found[name] = why
     return found
 
 
-def untold_of_two(
+def incomplete_in_either(
     first: dict[str, str], second: dict[str, str], words: tuple[str, str]
 ) -> pa.Table:
-    """Return one row for each group of which either state does not tell all (`UNTOLD`)."""
+    """Return the groups of which either state does not tell all, as `INCOMPLETE_GROUPS`."""
     names = sorted({*first, *second})
     reasons = [
         "; ".join(
@@ -57,7 +60,7 @@ def untold_of_two(
         )
         for name in names
     ]
-    return pa.table({"group_id": names, "reason": reasons}, schema=UNTOLD)
+    return pa.table({"group_id": names, "reason": reasons}, schema=INCOMPLETE_GROUPS)
 
 
 def lost_share_partitions(state: ReplayedWorkspace, homes: Collection[int | None]) -> list[int]:

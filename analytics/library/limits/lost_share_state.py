@@ -26,7 +26,7 @@ from analytics.library.limits.lost_commits import (
     records_of_line,
 )
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
-from analytics.replay.log.lines import time_said
+from analytics.replay.log.lines import parsed_time
 from analytics.replay.log.losses_at import leading
 from analytics.workspace import DECODED, DIVERGED
 from schemas import SHARE_GROUP_STATE
@@ -98,7 +98,7 @@ def _untold(state: ReplayedWorkspace) -> list[Verdict]:
         verdict_row(
             (row["group_id"], row["topic"], row["partition"]),
             CANNOT_TELL,
-            at=time_said(why[row["coordinator_partition"]]["at"]),
+            at=parsed_time(why[row["coordinator_partition"]]["at"]),
             reason=why[row["coordinator_partition"]]["why"],
         )
         for row in shares

@@ -36,13 +36,13 @@ def doubts(chains: Chains) -> NDArray[np.object_]:
         base, newest, broken = (int(keys[key, each]) for each in (BASE, NEWEST, BREAK))
         reasons = []
         if broken >= 0:
-            reasons.append(_break_said(chains, offsets, broken, newest))
+            reasons.append(_break_reason(chains, offsets, broken, newest))
         elif base < 0:
             reasons.append(
                 "no checkpoint of the group is in the log, and its deltas say nothing without one"
             )
         seen = int(offsets[newest]) if newest >= 0 else -1
-        reasons += _lost_said(chains.logs[chains.key_log[key]], seen)
+        reasons += _lost_reasons(chains.logs[chains.key_log[key]], seen)
         found[key] = "; ".join(reasons) or None
     return found
 
@@ -56,7 +56,7 @@ def earliest_doubts(chains: Chains) -> NDArray[np.object_]:
     found = np.full(len(chains.logs), None, object)
     for number, log in enumerate(chains.logs):
         if log.lost:
-            found[number] = "; ".join(_lost_said(log, -1))
+            found[number] = "; ".join(_lost_reasons(log, -1))
     without = np.flatnonzero(chains.keys[:, BASE] < 0)
     for number in np.unique(chains.key_log[without]).tolist():
         keys = without[chains.key_log[without] == number]
@@ -70,10 +70,10 @@ def earliest_doubts(chains: Chains) -> NDArray[np.object_]:
 
 def unseen(log: ChainLog) -> str | None:
     """Return what of a log cannot be seen, where a group may be of which nothing is left."""
-    return "; ".join(_lost_said(log, -1)) or None
+    return "; ".join(_lost_reasons(log, -1)) or None
 
 
-def _break_said(chains: Chains, offsets: NDArray[np.int64], broken: int, newest: int) -> str:
+def _break_reason(chains: Chains, offsets: NDArray[np.int64], broken: int, newest: int) -> str:
     word = REASONS[chains.told[broken, REASON]]
     why = broken_chain_words()[str(word)]
     said = f"the chain ends at offset {offsets[broken]}: {why[0].lower()}{why[1:].rstrip('.')}"
@@ -82,7 +82,7 @@ def _break_said(chains: Chains, offsets: NDArray[np.int64], broken: int, newest:
     return f"{said} (told is the state after offset {offsets[newest]})"
 
 
-def _lost_said(log: ChainLog, seen: int) -> list[str]:
+def _lost_reasons(log: ChainLog, seen: int) -> list[str]:
     """Return what is lost of a log behind an offset."""
     lost = [each for each in log.lost if each.end_offset - 1 > seen]
     said = [f"{each.why} ({_where(each)})" for each in lost[:_MOST_NAMED]]

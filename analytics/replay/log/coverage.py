@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from analytics.dump.inspection.losses import Loss
 
-_UNTOLD = "its beginning is not in the dump"
+_NO_BEGINNING = "its beginning is not in the dump"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Coverage:
     def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:
         """Return by partition where records are missing; partitions not named are whole."""
         return {
-            partition: self.losses.get((name, partition)) or [Loss(0, start, _UNTOLD)]
+            partition: self.losses.get((name, partition)) or [Loss(0, start, _NO_BEGINNING)]
             for (name, partition), start in self.complete_from.items()
             if name == topic and start > 0
         }

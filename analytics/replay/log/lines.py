@@ -86,7 +86,7 @@ def _followed(lines: list[Row], at: datetime) -> FollowedLine | None:
     ordered = sorted(lines, key=_epoch)
     for position, each in enumerate(ordered):
         elected = _ended_at(each, ordered[position + 1 :])
-        first = time_said(each["lost_from_timestamp"])
+        first = parsed_time(each["lost_from_timestamp"])
         if elected is not None and at >= elected:
             continue
         if first is not None and at < first:
@@ -111,19 +111,21 @@ def _epoch(line: Row) -> int:
 
 def _ended_at(line: Row, later: Iterable[Row]) -> datetime | None:
     """Return when the line was left, at the latest: a later line that was lost too ends it."""
-    ends = [time_said(line["elected_at"])]
+    ends = [parsed_time(line["elected_at"])]
     if line.get("election_shown_by") != METADATA_LOG:
         ends += [
-            time_said(each["lost_from_timestamp"]) for each in later if _epoch(each) > _epoch(line)
+            parsed_time(each["lost_from_timestamp"])
+            for each in later
+            if _epoch(each) > _epoch(line)
         ]
     return min((each for each in ends if each is not None), default=None)
 
 
 def _at_that_time(line: Row, at: datetime) -> str:
     if line.get("election_shown_by") == METADATA_LOG:
-        leaderless = time_said(line.get("leaderless_from"))
+        leaderless = parsed_time(line.get("leaderless_from"))
         return NOBODY_LED if leaderless is not None and at >= leaderless else LED
-    last, committed = time_said(line["lost_to_timestamp"]), line.get("high_watermark")
+    last, committed = parsed_time(line["lost_to_timestamp"]), line.get("high_watermark")
     is_committed = committed is not None and committed >= line["end_offset"]
     return LED if is_committed and last is not None and at <= last else CANNOT_TELL
 
@@ -136,6 +138,6 @@ def _pieces(line: Row) -> Iterator[Piece]:
         yield Piece(copy, first, end)
 
 
-def time_said(said: str | None) -> datetime | None:
+def parsed_time(said: str | None) -> datetime | None:
     """Return a time that a manifest has as text."""
     return None if said is None else datetime.fromisoformat(said)

@@ -12,11 +12,10 @@ import polars as pl
 
 from analytics.dump.inspection.losses import Loss, lacks
 from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.record_position import AFTER_ALL
 from schemas import CONSUMER_OFFSETS
 
 HOME: Final = "coordinator_partition"
-NEVER: Final = 2**63 - 1
-"""Behind every offset."""
 _MOST_RANGES: Final = 32
 """So many losses of a partition are looked at one by one; more are taken together."""
 
@@ -97,12 +96,12 @@ def born_from(coverage: Coverage) -> pl.Expr:
     """Return the first offset where what has no earlier record had none; 0 where none is gone.
 
     The cleaner leaves the last record of every key. Where anything else took records, or nothing
-    tells how far the cleaner has been, no first record is sure to be the first: `NEVER`.
+    tells how far the cleaner has been, no first record is sure to be the first: `AFTER_ALL`.
 
     Args:
         coverage: What the dump holds.
     """
-    return _starts({key: coverage.cleaned_until.get(key, NEVER) for key in coverage.shown_from})
+    return _starts({key: coverage.cleaned_until.get(key, AFTER_ALL) for key in coverage.shown_from})
 
 
 def of_partition(told: Mapping[int, int], kind: pl.DataType | None = None) -> pl.Expr:

@@ -18,7 +18,7 @@ from pyarrow import fs
 
 from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
 from analytics.dump.inspection.survey import COMPACTION
-from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, time_said
+from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, parsed_time
 from analytics.workspace import Workspace
 from schemas import COMPACTED_TOPICS
 
@@ -123,7 +123,7 @@ def elections_since(row: Row, ends: Ends) -> Iterator[Loss]:
         return
     end = ends.of((row["topic"], row["partition"]))
     for each in row.get("unjudged_elections") or ():
-        at, first = time_said(each["at"]), each["first_offset"]
+        at, first = parsed_time(each["at"]), each["first_offset"]
         if at is not None:
             is_later = at > ends.time
         elif each["leader_epoch"] is not None:

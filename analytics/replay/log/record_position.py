@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 IN_DUMP = ("copy", "segment", "batch_position")
 """What finds a record again."""
 POSITION = ("leader_epoch", *IN_DUMP)
 """The same with the epoch of the leader that appended it."""
 
-NEVER = -1
-"""An offset before any record."""
+BEFORE_ALL: Final = -1
+"""An offset before every record."""
+AFTER_ALL: Final = 2**63 - 1
+"""An offset after every record."""
+
+NEVER: Final = BEFORE_ALL
+"""The same as `BEFORE_ALL`, for modules that still call it so."""

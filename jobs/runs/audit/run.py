@@ -98,13 +98,13 @@ def audit_of(
     team_suites(wanted.expectations)
     before = None if wanted.since is None else _earlier(wanted.since)
     if wanted.redact is None:
-        with _asked(console, wanted, options) as asked:
+        with _audited(console, wanted, options) as asked:
             return _answered(console, wanted, asked, before, output_format)
     key = key_in(wanted.redact)
     # Names never reach the folder, nor what is said meanwhile.
     held = HeldConsole(console.quiet, console.verbose, console.progress)
     with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
-        with _asked(held, replace(wanted, out=folder), options) as asked:
+        with _audited(held, replace(wanted, out=folder), options) as asked:
             unnamed = _redacted(wanted, asked, key, tuple(options["inputs"]))
         if unnamed.redactor is not None:
             held.tell(console, unnamed.redactor.text.replaced)
@@ -112,7 +112,7 @@ def audit_of(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Audited:
     """A workspace in which all questions were answered.
 
     Attributes:
@@ -129,7 +129,7 @@ class _Asked:
 
 
 @contextmanager
-def _asked(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iterator[_Asked]:
+def _audited(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iterator[_Audited]:
     """Replay into the folder and answer every question there."""
     _, code = replay_into_folder(console, wanted.out, needs=NEEDS, answers=ANSWERS, options=options)
     own = of_folder(wanted.out, options)
@@ -143,16 +143,16 @@ def _asked(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iter
             has_examples=wanted.redact is None,
         )
         told = replace(state, exit_code=state.exit_code or code)
-        yield _Asked(told, {**audited_tables(told, wanted.end_offsets), QUALITY: quality}, failed)
+        yield _Audited(told, {**audited_tables(told, wanted.end_offsets), QUALITY: quality}, failed)
 
 
-def _redacted(wanted: Wanted, asked: _Asked, key: bytes, inputs: tuple[str, ...]) -> _Asked:
+def _redacted(wanted: Wanted, asked: _Audited, key: bytes, inputs: tuple[str, ...]) -> _Audited:
     """Return the same without names, in the folder that is kept."""
     state = asked.state
     forget_answers(wanted.out, ANSWERS)
     redactor, manifest = redact_into(wanted.out, state.tables.workspace, key, inputs)
     space = Workspace(wanted.out)
-    return _Asked(
+    return _Audited(
         replace(
             state, tables=StoredTables(space), source=space, manifest=manifest, given=(WITHHELD,)
         ),
@@ -165,7 +165,7 @@ def _redacted(wanted: Wanted, asked: _Asked, key: bytes, inputs: tuple[str, ...]
 def _answered(
     console: Console,
     wanted: Wanted,
-    asked: _Asked,
+    asked: _Audited,
     before: pa.Table | None,
     output_format: str,
 ) -> tuple[str, int]:

@@ -45,7 +45,7 @@ class Side:
 
 
 @contextmanager
-def two_states(
+def compared_states(
     console: Console,
     first: Side,
     second: Side,

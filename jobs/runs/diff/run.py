@@ -17,15 +17,15 @@ from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.incomplete_groups import (
+    incomplete_groups,
+    incomplete_in_either,
     lost_share_partitions,
-    untold_groups,
-    untold_of_two,
 )
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
 from analytics.tables.stored_tables import StoredTables
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
-from jobs.runs.diff.compared_states import Side, two_states
+from jobs.runs.diff.compared_states import Side, compared_states
 from jobs.runs.replay.followed_lines import followed_copies
 from jobs.spark.session import one_session
 from reports.diff.sections import Difference, render_difference
@@ -47,21 +47,21 @@ def diff_sides(
     output_format: str,
     *,
     fail_on_difference: bool,
-    **options: Any,  # noqa: ANN401 - of `two_states`, handed through
+    **options: Any,  # noqa: ANN401 - of `compared_states`, handed through
 ) -> tuple[str, int]:
     """Return what goes to stdout, and the exit code.
 
     Raises:
         GroupscopeError: An INPUT is not what it has to be.
     """
-    with two_states(console, first, second, needs=NEEDS, **options) as (before, after):
+    with compared_states(console, first, second, needs=NEEDS, **options) as (before, after):
         console.say(f"from {_named(before, first)}")
         console.say(f"to {_named(after, second)}")
         difference = difference_of(before, after)
         reasons = [
             f"{word}: {reason}"
             for state, word in ((before, "from"), (after, "to"))
-            for reason in _untold(state, console, word)
+            for reason in _limitations(state, console, word)
         ]
         for each in reasons:
             console.error(f"cannot tell: {each}")
@@ -89,8 +89,8 @@ def diff_sides(
 def difference_of(before: Replayed, after: Replayed) -> Difference:
     """Return what differs between two states, in the order of `reports.diff.sections.KINDS`."""
     old, new = before.tables.read("groups", _GROUPS), after.tables.read("groups", _GROUPS)
-    untold = untold_of_two(
-        untold_groups(before, old, new), untold_groups(after, new, old), ("from", "to")
+    incomplete = incomplete_in_either(
+        incomplete_groups(before, old, new), incomplete_groups(after, new, old), ("from", "to")
     )
 
     def both(name: str, columns: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
@@ -105,19 +105,19 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
         [
             changed_offsets(
                 *both("committed_offsets", of_offsets.COLUMNS),
-                untold,
+                incomplete,
                 topics_born_again(_topics(before), _topics(after)),
                 lost,
             ),
-            changed_groups(old, new, untold, lost),
+            changed_groups(old, new, incomplete, lost),
             changed_share_partitions(
                 *shares,
-                untold,
+                incomplete,
                 _lost_lines(before, after, SHARE_GROUP_STATE),
                 lost_share_partitions(before, homes),
                 lost_share_partitions(after, homes),
             ),
-            changed_members(*both("members", of_groups.MEMBER_COLUMNS), untold),
+            changed_members(*both("members", of_groups.MEMBER_COLUMNS), incomplete),
         ]
     )
 
@@ -131,15 +131,15 @@ def _names(state: Replayed) -> list[str]:
     return [each for each in state.tables.selection.groups if is_name(each)]
 
 
-def _untold(state: Replayed, console: Console, word: str) -> list[str]:
+def _limitations(state: Replayed, console: Console, word: str) -> list[str]:
     """Return what a state does not tell of the groups asked for."""
-    untold = GroupCompleteness(state)
+    completeness = GroupCompleteness(state)
     names = _names(state)
-    found = [reason for name in names if (reason := untold.of_group(name))]
+    found = [reason for name in names if (reason := completeness.of_group(name))]
     if not state.tables.selection.groups:
-        found += untold.of_all()
+        found += completeness.of_all()
     if len(names) < len(state.tables.selection.groups):
-        absent = untold.absent()
+        absent = completeness.absent()
         if absent is not None:
             console.warn(f"cannot tell: {word}: {absent}")
     return found

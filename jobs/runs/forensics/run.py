@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import CannotTellError
 from analytics.evaluate.contract_table import table_of
+from analytics.evaluate.diff.paired import CANNOT_TELL as UNSURE_CHANGE
 from analytics.evaluate.incident.window import Window, happened, suffering
 from analytics.evaluate.offset_verdicts.words import CANNOT_TELL
 from analytics.library.limits.group_selection import asked_groups
@@ -22,7 +23,7 @@ from analytics.replay.dump.times import first_time, last_time, milliseconds, res
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
 from analytics.workspace import Workspace
 from jobs.cli import exit_codes
-from jobs.runs.diff.compared_states import Side, two_states
+from jobs.runs.diff.compared_states import Side, compared_states
 from jobs.runs.diff.run import difference_of
 from jobs.runs.forensics.rows import (
     ROWS_OF_STATES,
@@ -105,7 +106,7 @@ def forensics_of(
         later = {name: each for name, each in own.items() if name not in _OF_SIDES}
         asked_for = {**later, "groups": tuple(groups), "exclude_groups": ()}
         console.say(f"forensics: before and after {iso_time(around)}")
-        with two_states(quiet, *sides, needs=ROWS_OF_STATES, **asked_for) as (before, after):
+        with compared_states(quiet, *sides, needs=ROWS_OF_STATES, **asked_for) as (before, after):
             asked = asked_groups(before).without_missing(groups)
             incident = Incident(
                 around=around,
@@ -221,7 +222,7 @@ def _code(console: Console, wanted: Wanted, incident: Incident, unread: int) -> 
     for each in incident.cannot_tell:
         console.error(f"cannot tell: {each}")
     words = incident.verdicts["verdict"].to_pylist()
-    doubts = CANNOT_TELL in words or "cannot tell" in incident.changes["change"].to_pylist()
+    doubts = CANNOT_TELL in words or UNSURE_CHANGE in incident.changes["change"].to_pylist()
     if unread or (wanted.groups and (incident.cannot_tell or doubts)):
         return exit_codes.CANNOT_TELL
     return exit_codes.DONE

@@ -71,7 +71,7 @@ def topic_retention(
             kept = [_of(own.get(each["topic"], {}), layer) for layer in otherwise]
             least = min(kept, key=lambda one: (_or_all(one.ms), _or_all(one.size)))
             is_told = each["source"] == METADATA_LOG
-            found[each["topic"]] = least if is_told else TopicRetention(untold=NO_CONFIGS)
+            found[each["topic"]] = least if is_told else TopicRetention(why_unknown=NO_CONFIGS)
     return found
 
 
@@ -100,7 +100,7 @@ def _dynamic(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
 
 def _of(own: Said, brokers: Said) -> TopicRetention:
     if own.get("remote.storage.enable", ("", ""))[0].strip().lower() == "true":
-        return TopicRetention(untold=TIERED)
+        return TopicRetention(why_unknown=TIERED)
     policy, where = own.get("cleanup.policy") or brokers.get(_POLICY) or (_DELETE, ASSUMED)
     if _DELETE not in [each.strip() for each in policy.split(",")]:
         return TopicRetention(said=f"cleanup.policy = {policy} ({where})")

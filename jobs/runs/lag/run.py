@@ -30,7 +30,7 @@ from reports.lag.rows import (
     history_section,
     lag_section,
     moves_section,
-    open_transactions_said,
+    open_transactions_text,
     readers_section,
     sum_section,
 )
@@ -119,18 +119,18 @@ def lag_of(
             )
             return answer, groups_exit_code(asked) or (DONE if result.is_equal else DIFFERENT)
         unread = _unread(state, asked, readers) if wanted.by == "topic" else None
-        untold = _untold(found.rows)
-        for each in untold:
+        limitations = _limitations(found.rows)
+        for each in limitations:
             console.error(f"cannot tell: {each}")
         said = {
             **state.said,
-            "cannot_tell": [*asked.cannot_tell, *untold],
+            "cannot_tell": [*asked.cannot_tell, *limitations],
             "verdicts": dict(rules.verdicts),
             **({} if unread is None else {"unread_topics": unread}),
         }
         beside = (readers, capacity if wanted.by == GROUP else None, growth)
         answer = _answer(found, beside, wanted, output_format, said, rules)
-        code = groups_exit_code(asked) or state.exit_code or (CANNOT_TELL if untold else DONE)
+        code = groups_exit_code(asked) or state.exit_code or (CANNOT_TELL if limitations else DONE)
         code = code or failing(console, state, {"lag": found.rows})
     return answer, code
 
@@ -162,7 +162,7 @@ def _unread(state: Replayed, asked: AskedGroups, readers: pa.Table) -> list[str]
     return unread_topics(wanted, readers)
 
 
-def _untold(rows: pa.Table) -> list[str]:
+def _limitations(rows: pa.Table) -> list[str]:
     """Return what cannot be told of committed offsets, each reason once with how often."""
     lost = rows.filter(pc.equal(rows["verdict"], "cannot_tell"))
     counted = pc.value_counts(lost["reason"]).to_pylist()
@@ -199,7 +199,7 @@ def _answer(
     answer = render(sections, output_format, said)
     if output_format in {"json", "csv"}:
         return answer
-    held = open_transactions_said(rows)
+    held = open_transactions_text(rows)
     return "\n\n".join([answer, *_notes(sections, said), *([held] if held else [])])
 
 

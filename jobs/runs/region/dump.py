@@ -46,11 +46,11 @@ def dumped_groups(state: Replayed, checkpoints: Sequence[Checkpoint], wanted: Wa
         GroupscopeError: A side file is not what it has to be.
     """
     groups = sorted({each.key.group_id for each in checkpoints if each.key.group_id is not None})
-    untold = GroupCompleteness(state)
+    completeness = GroupCompleteness(state)
     members = _members(state)
     return Dumped(
-        _evidence(state, checkpoints, groups, untold),
-        _present(state, groups, untold, members, wanted),
+        _evidence(state, checkpoints, groups, completeness),
+        _present(state, groups, completeness, members, wanted),
         {group: list(each.values()) for group, each in members.items()},
     )
 
@@ -59,7 +59,7 @@ def _evidence(
     state: Replayed,
     checkpoints: Sequence[Checkpoint],
     groups: Sequence[str],
-    untold: GroupCompleteness,
+    completeness: GroupCompleteness,
 ) -> dict[str, Evidence]:
     wanted = {
         (each.key.group_id, *partition, offset)
@@ -78,13 +78,13 @@ def _evidence(
     until = _milliseconds(instant_of(state))
     found = {}
     for group in groups:
-        home = untold.home(group)
+        home = completeness.home(group)
         found[group] = Evidence(
             requests.get(group, ()),
             until,
             since.get(home) if home is not None else None,
             never_shown=home in starts and home not in since,
-            gap=untold.gaps_of(group).history,
+            gap=completeness.gaps_of(group).history,
         )
     return found
 
@@ -102,7 +102,7 @@ def _members(state: Replayed) -> dict[str, dict[str, Member]]:
 def _present(
     state: Replayed,
     groups: Sequence[str],
-    untold: GroupCompleteness,
+    completeness: GroupCompleteness,
     members: Mapping[str, Mapping[str, Member]],
     wanted: Wanted,
 ) -> dict[str, Present]:
@@ -114,7 +114,7 @@ def _present(
     gone = _gone(state, topics)
     found = {}
     for group in groups:
-        gaps = untold.gaps_of(group)
+        gaps = completeness.gaps_of(group)
         found[group] = Present(
             owners.get(group, {}),
             committed.get(group, {}),

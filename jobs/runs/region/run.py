@@ -82,7 +82,7 @@ def region_of(
         answer = evaluate_regions(checkpoints_of(made, rules), None, rules)
         console.say("without --dump drains, members and the seek plan are not told")
         said = {"as_of": None, "input": list(wanted.checkpoints)}
-        return _told(console, answer, tables_of(answer), said, (), output_format, rules)
+        return _rendered(console, answer, tables_of(answer), said, (), output_format, rules)
     groups = sorted({each.key.group_id for each in made if each.key.group_id is not None})
     unnamed = sorted({str(each.key.source or each.key.form) for each in made} - _named(made))
     if not groups:
@@ -110,7 +110,7 @@ def region_of(
         for each in lost:
             console.error(f"cannot tell: {each}")
         known = (*asked.cannot_tell, *lost)
-        text, code = _told(console, answer, found, said, known, output_format, rules)
+        text, code = _rendered(console, answer, found, said, known, output_format, rules)
     of_groups = exit_codes.CANNOT_TELL if lost else groups_exit_code(asked)
     return text, of_groups or state.exit_code or code
 
@@ -139,7 +139,7 @@ def _of_topics(made: Contribution, topics: set[str]) -> tuple[tuple[Partition, i
     return tuple(each for each in made.offsets if each[0][0] in topics)
 
 
-def _told(
+def _rendered(
     console: Console,
     answer: Answer,
     tables: dict[str, pa.Table],
@@ -148,19 +148,19 @@ def _told(
     output_format: str,
     rules: RegionRules,
 ) -> tuple[str, int]:
-    untold = [each for region in answer.regions for each in _untold(region)]
-    for each in untold:
+    limitations = [each for region in answer.regions for each in _limitations(region)]
+    for each in limitations:
         console.error(f"cannot tell: {each}")
-    said = {**said, "cannot_tell": [*known, *untold], "findings": dict(rules.findings)}
+    said = {**said, "cannot_tell": [*known, *limitations], "findings": dict(rules.findings)}
     text = render(sections(tables, output_format), output_format, said)
     if output_format not in {"json", "csv"}:
         words = set(tables["region_findings"]["finding"].to_pylist())
         meanings = [f"{word}: {about}" for word, about in rules.findings.items() if word in words]
         text = "\n\n".join([text, *([paragraphs(meanings)] if meanings else [])])
-    return text, exit_codes.CANNOT_TELL if untold else exit_codes.DONE
+    return text, exit_codes.CANNOT_TELL if limitations else exit_codes.DONE
 
 
-def _untold(region: Region) -> list[str]:
+def _limitations(region: Region) -> list[str]:
     """Return what cannot be told of a group, each reason once with how often."""
     key = region.checkpoints[0].key
     name = key.group_id or key.source or "a group without a name"
@@ -176,6 +176,6 @@ def _untold(region: Region) -> list[str]:
     found += [f"{count} drains of {name}: {why}" for why, count in drains.items()]
     plan = Counter(each.missing for each in region.plan if each.missing is not None)
     found += [f"where {name} reads on in {count} partitions: {why}" for why, count in plan.items()]
-    if key.form in OF_REGIONS and present.matched.untold is not None:
-        found.append(f"which members of {name} its operators are: {present.matched.untold}")
+    if key.form in OF_REGIONS and present.matched.why_unknown is not None:
+        found.append(f"which members of {name} its operators are: {present.matched.why_unknown}")
     return found

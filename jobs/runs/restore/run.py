@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.diff.paired import UNTOLD
+from analytics.evaluate.diff.paired import INCOMPLETE_GROUPS
 from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
 from analytics.evaluate.restore.refusals import UNSURE
 from analytics.library.limits.group_selection import asked_groups
-from analytics.library.limits.incomplete_groups import untold_groups
+from analytics.library.limits.incomplete_groups import incomplete_groups
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_said
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
-from jobs.runs.diff.compared_states import Side, two_states
+from jobs.runs.diff.compared_states import Side, compared_states
 from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.restore.folder import check_folder, write_folder
 from jobs.runs.restore.restored_groups import restored_groups, unfit_groups
@@ -70,7 +70,7 @@ def restore_into(
     then: Side,
     now: Side,
     wanted: Wanted,
-    **options: Any,  # noqa: ANN401 - of `two_states`, handed through
+    **options: Any,  # noqa: ANN401 - of `compared_states`, handed through
 ) -> tuple[str, int]:
     """Write the folder; return what goes to stdout, and the exit code.
 
@@ -78,7 +78,7 @@ def restore_into(
         GroupscopeError: An INPUT or the folder is not what it has to be.
     """
     check_folder(wanted.out)
-    with two_states(console, then, now, needs=NEEDS, **options) as (past, present):
+    with compared_states(console, then, now, needs=NEEDS, **options) as (past, present):
         asked = asked_groups(past)
         report_groups(console, asked)
         return restored(console, past, present, wanted, asked)
@@ -138,10 +138,10 @@ def _planned(
     past: Replayed, present: Replayed, wanted: Wanted
 ) -> tuple[pa.Table, list[RestoredGroup]]:
     old, new = past.tables.read("groups", GROUPS), present.tables.read("groups", GROUPS)
-    then = restore_state(past, _untold(untold_groups(past, old, old[:0])), past_logs(past))
+    then = restore_state(past, _as_table(incomplete_groups(past, old, old[:0])), past_logs(past))
     now = restore_state(
         present,
-        _untold(untold_groups(present, new, old)),
+        _as_table(incomplete_groups(present, new, old)),
         present_logs(present, wanted.end_offsets),
     )
     plan = restore_plan(
@@ -156,8 +156,10 @@ def _planned(
     return plan, restored_groups(plan, old, new)
 
 
-def _untold(reasons: Mapping[str, str]) -> pa.Table:
-    return pa.table({"group_id": list(reasons), "reason": list(reasons.values())}, schema=UNTOLD)
+def _as_table(reasons: Mapping[str, str]) -> pa.Table:
+    return pa.table(
+        {"group_id": list(reasons), "reason": list(reasons.values())}, schema=INCOMPLETE_GROUPS
+    )
 
 
 def _files(plan: pa.Table, groups: Sequence[RestoredGroup], title: str) -> dict[str, str]:

@@ -39,12 +39,12 @@ _UNCLEAN = pa.schema(
 )
 
 
-def restore_state(state: Replayed, untold: pa.Table, logs: Logs) -> State:
+def restore_state(state: Replayed, incomplete_groups: pa.Table, logs: Logs) -> State:
     """Read what the plan is made of.
 
     Args:
         state: At its instant.
-        untold: `group_id`, `reason`: groups of which it does not tell all.
+        incomplete_groups: `group_id`, `reason`: groups of which it does not tell all.
         logs: Of the data partitions.
     """
     topics = StoredTables(state.tables.workspace).read(
@@ -54,7 +54,7 @@ def restore_state(state: Replayed, untold: pa.Table, logs: Logs) -> State:
         committed=state.tables.read("committed_offsets", COMMITTED),
         pending=state.tables.read("pending_offsets", [*KEY, "transactional_id", "missing"]),
         topics=topics_there(topics),
-        untold=untold,
+        incomplete_groups=incomplete_groups,
         logs=logs,
         knows_topics=METADATA_LOG in topics["source"].to_pylist(),
     )

@@ -40,7 +40,7 @@ def gaps_of_state(state: Replayed) -> Mapping[int, str]:
     return {**found, **absent_ones}
 
 
-def with_untold_claims(shares: pa.Table, state: Replayed) -> pa.Table:
+def with_possible_claims(shares: pa.Table, state: Replayed) -> pa.Table:
     """Say of state that no group claims where its group may be among lost records.
 
     Args:
@@ -48,11 +48,11 @@ def with_untold_claims(shares: pa.Table, state: Replayed) -> pa.Table:
         state: Says the instant, and what the dump lacks of groups.
     """
     orphans = shares.filter(pc.equal(shares["phase"], ORPHAN))
-    untold = GroupCompleteness(state)
+    completeness = GroupCompleteness(state)
     reasons = {
         group: reason
         for group in pc.unique(orphans["group_id"]).to_pylist()
-        if (reason := untold.gaps_of(group).membership) is not None
+        if (reason := completeness.gaps_of(group).membership) is not None
     }
     if not reasons:
         return shares

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from analytics.evaluate.share.limits import LimitsSaid, LimitValue, Seen, share_limits_found
+from analytics.evaluate.share.limits import LimitSettings, LimitValue, Seen, share_limits_found
 from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
 from analytics.library.limits.internal_topics import partition_count
 from schemas import SHARE_GROUP_STATE
@@ -34,11 +34,11 @@ def limits_of(state: Replayed, groups: pa.Table, backlog: pa.Table) -> pa.Table:
     tables = state.tables
     everyone = tables.read("groups", ["group_id", "group_type"])
     types = dict(zip(*(each.to_pylist() for each in everyone.columns), strict=True))
-    said = limits_said(tables.read("configs"), state.settings)
+    said = limit_settings(tables.read("configs"), state.settings)
     asked = set(types) | set(groups["group_id"].to_pylist())
     if tables.selection.groups:
         own = {group: values for group, values in said.groups.items() if group in asked}
-        said = LimitsSaid(said.brokers, own)
+        said = LimitSettings(said.brokers, own)
     is_all = not tables.selection.groups and not tables.selection.topics
     seen = Seen(
         {
@@ -52,7 +52,7 @@ def limits_of(state: Replayed, groups: pa.Table, backlog: pa.Table) -> pa.Table:
     return share_limits_found(said, seen, types, state.release)
 
 
-def limits_said(configs: pa.Table, settings: Settings) -> LimitsSaid:
+def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
     """Return what limits are set to; of brokers that disagree the one that comes first is taken.
 
     Args:
@@ -75,7 +75,7 @@ def limits_said(configs: pa.Table, settings: Settings) -> LimitsSaid:
         groups.setdefault(group, {}).update(
             {name: value for name, value in given.items() if name in own}
         )
-    return LimitsSaid(
+    return LimitSettings(
         {name: LimitValue(text, BROKER_CONFIG) for name, text in brokers.items()}, groups
     )
 

@@ -36,7 +36,7 @@ from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source, named, topics_gone
 from jobs.runs.lag.data_logs import EXACT, data_logs
 from jobs.runs.replay.replayed import replayed
-from jobs.runs.share.gaps import gaps_of_state, with_untold_claims
+from jobs.runs.share.gaps import gaps_of_state, with_possible_claims
 from jobs.runs.share.limits import limits_of
 from jobs.runs.share.notes import share_notes
 from jobs.runs.share.records import share_records, steps_of
@@ -138,12 +138,12 @@ def share_of(
         report_groups(console, asked)
         if out is not None:
             keep_evaluations(Workspace(out), made, state)
-        untold = _untold(rows, asked, gaps, state)
-        for each in untold:
+        limitations = _limitations(rows, asked, gaps, state)
+        for each in limitations:
             console.error(f"cannot tell: {each}")
         said = {
             **state.said,
-            "cannot_tell": [*asked.cannot_tell, *untold],
+            "cannot_tell": [*asked.cannot_tell, *limitations],
             "settings": list(settings.said),
             "findings": list(settings.findings),
             "statuses": dict(rules.statuses),
@@ -152,7 +152,7 @@ def share_of(
             "limit_verdicts": dict(limit_verdicts()),
         }
         answer = _answer(made, wanted, output_format, said, instant_of(state), rules)
-        code = groups_exit_code(asked) or state.exit_code or (CANNOT_TELL if untold else DONE)
+        code = groups_exit_code(asked) or state.exit_code or (CANNOT_TELL if limitations else DONE)
         code = code or failing(console, state, made)
     return answer, code
 
@@ -173,7 +173,7 @@ def _made(
         [*asked.found["group_id"].chunks, *shares["group_id"].chunks], pa.string()
     ).unique()
     shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
-    shares = with_untold_claims(shares, state)
+    shares = with_possible_claims(shares, state)
     records = share_records(state, groups, is_state_whole=not gaps)
     logs = data_logs(state)
     question = ShareQuestion(
@@ -230,7 +230,7 @@ def _ends(state: Replayed, end_offsets: str | None, logs: DataLogs, as_of: datet
     return pa.concat_tables([given, others.select(given.column_names)])
 
 
-def _untold(
+def _limitations(
     rows: pa.Table, asked: AskedGroups, gaps: Mapping[int, str], state: Replayed
 ) -> list[str]:
     """Return what cannot be told of share partitions, each reason once with how often."""

@@ -10,15 +10,15 @@ from reports.layout.output_format import OutputFormat
 from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
 from reports.row_formats import Section, render
-from reports.usage.cleaning import cleaning_section, verdicts_said
+from reports.usage.cleaning import cleaning_section, verdicts_text
 from reports.usage.load import (
-    brokers_said,
+    brokers_text,
     growth_section,
     load_section,
-    outlook_said,
-    placed_said,
+    outlook_text,
+    placement_text,
 )
-from reports.usage.rows import identity_said, partition_section, usage_section
+from reports.usage.rows import identity_text, partition_section, usage_section
 from reports.usage.writers import (
     clocks_section,
     committers_section,
@@ -82,11 +82,11 @@ def usage_answer(
         return text
     tables = answer.tables
     notes = [
-        verdicts_said(tables["log_cleaning"], said["cleaner_verdicts"]),
-        brokers_said(tables["coordinator_load"]),
-        placed_said(answer.placed),
-        outlook_said(disks, room_bytes or 0),
-        identity_said(tables["partition_usage"], answer.even),
+        verdicts_text(tables["log_cleaning"], said["cleaner_verdicts"]),
+        brokers_text(tables["coordinator_load"]),
+        placement_text(answer.placed),
+        outlook_text(disks, room_bytes or 0),
+        identity_text(tables["partition_usage"], answer.even),
     ]
     return "\n\n".join([text, *(paragraphs(each.splitlines()) for each in notes if each)])
 

@@ -86,11 +86,11 @@ def usage_of(
         tables = {**found.tables, **({} if growth is None else {"usage_growth": growth})}
         if out is not None:
             keep_evaluations(Workspace(out), tables, state)
-        for each in found.untold:
+        for each in found.limitations:
             console.error(f"cannot tell: {each}")
         said = {
             **state.said,
-            "cannot_tell": found.untold,
+            "cannot_tell": found.limitations,
             "file_bytes": found.even.file_bytes,
             "comes_out_even": found.even.holds,
             "offsets_partitions": found.placed.partitions,
@@ -99,7 +99,7 @@ def usage_of(
             **({} if wanted.disk is None else {"disk": [asdict(each) for each in disks]}),
         }
         chosen = _of_groups(tables, Selection(groups, exclude_groups))
-        code = state.exit_code or (CANNOT_TELL if found.untold else DONE)
+        code = state.exit_code or (CANNOT_TELL if found.limitations else DONE)
         code = code or failing(console, state, chosen)
     answer = UsageAnswer(
         chosen, summed(chosen["topic_usage"], wanted.by), wanted.by, found.even, found.placed

@@ -39,7 +39,7 @@ from analytics.evaluate.usage.groups.one_shot_groups import one_shot_groups
 from analytics.evaluate.usage.keys.committers import COMMITS, committers
 from analytics.evaluate.usage.keys.key_states import COLUMNS, COMMIT_COLUMNS, KeyStates
 from analytics.evaluate.usage.keys.topic_usage import topic_usage
-from analytics.evaluate.usage.missing import untold
+from analytics.evaluate.usage.missing import limitations
 from analytics.evaluate.usage.partition_usage import identity, partition_usage, untabled_usage
 from analytics.evaluate.usage.record_growth import RecordGrowth
 from analytics.evaluate.usage.size_limits import size_limits
@@ -107,13 +107,13 @@ class Usage:
         tables: The tables by their names; `topic_usage` and its like are of all groups.
         even: Whether bytes come out even.
         placed: How groups lie on partitions.
-        untold: What cannot be told, one sentence each.
+        limitations: What cannot be told, one sentence each.
     """
 
     tables: Mapping[str, pa.Table]
     even: Identity
     placed: Placed
-    untold: list[str]
+    limitations: list[str]
 
     @property
     def rows(self) -> pa.Table:
@@ -185,7 +185,7 @@ def usage_tables(
             rows, partitions, known.leading, found, settings.rules
         ),
     }
-    return Usage(tables, even, found, untold(manifest, even))
+    return Usage(tables, even, found, limitations(manifest, even))
 
 
 def _read(

@@ -57,7 +57,7 @@ _EVENTS: Final = (
 Row = Mapping[str, Any]
 
 
-def told_groups(read: WorkspaceTables) -> tuple[str, ...]:
+def groups_with_stories(read: WorkspaceTables) -> tuple[str, ...]:
     """Return the groups that get a story: those with the worst findings."""
     rows = read.rows("audited_groups").slice(0, MOST_GROUPS).to_pylist()
     found = [row["group_id"] for row in rows if any(row[each] for each in SEVERITIES)]
@@ -71,7 +71,7 @@ def stories_of(
 
     Args:
         read: `audited_groups`, `findings`; `offset_verdicts` and `group_events` of these groups.
-        groups: Of `told_groups`.
+        groups: Of `groups_with_stories`.
         shown: Findings that the page shows, to lead to.
     """
     wanted = list(groups)

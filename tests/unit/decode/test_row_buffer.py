@@ -14,7 +14,7 @@ import pytest
 
 from analytics.decode.records import row_buffer
 from analytics.decode.records.chunks import Decoded, decode_chunk
-from analytics.decode.records.row_buffer import Carried
+from analytics.decode.records.row_buffer import RowBuffer
 from analytics.decode.records.tables import Origin
 from analytics.dump.records.segment_reader import ReadOptions, read_segment
 from benchmarks.generate import Options, write_segment
@@ -35,9 +35,9 @@ def at_once(segment: Path, place: Origin) -> list[Decoded]:
 
 
 def piecemeal(segment: Path, place: Origin, chunk_bytes: int) -> list[Decoded]:
-    waiting, decoded = Carried(), []
+    waiting, decoded = RowBuffer(), []
     for chunk in read_segment(segment, ReadOptions(chunk_bytes=chunk_bytes)).chunks():
-        decoded.append(decode_chunk(chunk.records, chunk.damages, place, carried=waiting))
+        decoded.append(decode_chunk(chunk.records, chunk.damages, place, row_buffer=waiting))
         if waiting.is_full:
             decoded.append(decode_chunk(waiting.release(), [], place))
     if waiting.parts:

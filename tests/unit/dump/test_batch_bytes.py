@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.dump.batches.batch_bytes import Horizon, told_horizons
+from analytics.dump.batches.batch_bytes import Horizon, first_horizons
 from analytics.dump.records.segment_reader import read_segment
 from tests.support.segments import (
     COMMIT,
@@ -84,10 +84,10 @@ def test_neighbours_with_one_horizon_are_one_stretch_and_markers_without_one_par
         with_horizon(6, None),
     ]
     found = summary_of(made).horizons
-    assert told_horizons(found, 10) == [
+    assert first_horizons(found, 10) == [
         Horizon(500, 0, 3, 2),
         Horizon(700, 3, 4, 1),
         Horizon(700, 5, 6, 1),
     ]
-    assert told_horizons(found, 2) == [Horizon(500, 0, 3, 2), Horizon(700, 3, 6, 2)]
-    assert told_horizons(found, 1) == [Horizon(700, 3, 6, 2)]
+    assert first_horizons(found, 2) == [Horizon(500, 0, 3, 2), Horizon(700, 3, 6, 2)]
+    assert first_horizons(found, 1) == [Horizon(700, 3, 6, 2)]

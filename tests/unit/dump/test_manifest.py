@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analytics.dump.batches.header_columns import Headers
-from analytics.dump.batches.segment_stats import SegmentTally
+from analytics.dump.batches.segment_stats import SegmentStats
 from analytics.dump.copies.plan import PlanOptions, absent_partitions, next_offset, plan
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
@@ -97,12 +97,12 @@ def test_what_is_read_gives_the_manifest_that_headers_give(failover_dump: Path) 
     read = []
     for each in found.slices:
         reader = SegmentReader(each)
-        tally = SegmentTally(each.segment)
+        stats = SegmentStats(each.segment)
         damages = []
         for chunk in reader.chunks():
-            tally.add(Headers.of_batches(chunk.records.batches))
+            stats.add(Headers.of_batches(chunk.records.batches))
             damages += chunk.damages
-        read.append((each, tally.survey(damages, reader.summary.tail)))
+        read.append((each, stats.survey(damages, reader.summary.tail)))
     surveys = surveys_of_slices(found, read)
     by_headers = {
         (row["topic"], row["partition"], row["copy"]): row

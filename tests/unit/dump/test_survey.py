@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.batches.segment_stats import MOST_HOLES, SegmentTally, joined
+from analytics.dump.batches.segment_stats import MOST_HOLES, SegmentStats, joined
 from analytics.dump.batches.walks import log_senses, walk_segment
 from analytics.dump.copies.plan import PlanOptions, next_offset
 from analytics.dump.files.inputs import recognize
@@ -235,20 +235,20 @@ def test_a_file_that_grows_while_it_is_read_is_marked(disk: LogDir) -> None:
     assert walk.changed
 
 
-# --- tallies ------------------------------------------------------------------------------------
+# --- stats of segments --------------------------------------------------------------------------
 
 
-def tallied(tmp_path: Path, *pieces: list[bytes]) -> list[SegmentTally]:
-    tallies = []
+def stats_of(tmp_path: Path, *pieces: list[bytes]) -> list[SegmentStats]:
+    found = []
     for number, piece in enumerate(pieces):
         path = tmp_path / f"{number}.log"
         path.write_bytes(b"".join(piece))
         segment = SegmentFile(str(path), path.name, 0, path.stat().st_size)
-        tally = SegmentTally(segment)
+        stats = SegmentStats(segment)
         for part in walk_segment(segment, NOTHING_KNOWN).parts:
-            tally.add(part)
-        tallies.append(tally)
-    return tallies
+            stats.add(part)
+        found.append(stats)
+    return found
 
 
 def test_pieces_of_a_file_joined_are_the_file(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_pieces_of_a_file_joined_are_the_file(tmp_path: Path) -> None:
         written(6, 1, epoch=3),
         written(9, 1, epoch=3),
     ]
-    whole, one, two = (t.survey() for t in tallied(tmp_path, batches, batches[:2], batches[2:]))
+    whole, one, two = (t.survey() for t in stats_of(tmp_path, batches, batches[:2], batches[2:]))
     both = joined([one, two])
     for name in (
         *("first_offset", "end_offset", "first_timestamp", "last_timestamp", "batches", "records"),
@@ -272,7 +272,7 @@ def test_pieces_of_a_file_joined_are_the_file(tmp_path: Path) -> None:
 
 def test_holes_beyond_counting_are_counted(tmp_path: Path) -> None:
     batches = [written(2 * number) for number in range(MOST_HOLES + 50)]
-    (tally,) = tallied(tmp_path, batches)
-    found = tally.survey()
+    (stats,) = stats_of(tmp_path, batches)
+    found = stats.survey()
     assert len(found.holes) == MOST_HOLES
     assert found.hole_count == found.hole_offsets == MOST_HOLES + 49

@@ -84,12 +84,12 @@ def test_size_counts_where_it_is_set() -> None:
 def test_what_is_only_compacted_is_never_deleted_by_retention(policy: str, ms: int | None) -> None:
     found = kept(own("cleanup.policy", policy))
 
-    assert (found.ms, found.untold) == (ms, None)
+    assert (found.ms, found.why_unknown) == (ms, None)
 
 
 def test_what_the_dump_does_not_tell_is_not_assumed() -> None:
-    assert kept(source="partition_metadata").untold == NO_CONFIGS
-    assert kept(own("remote.storage.enable", "true")).untold == TIERED
+    assert kept(source="partition_metadata").why_unknown == NO_CONFIGS
+    assert kept(own("remote.storage.enable", "true")).why_unknown == TIERED
 
 
 def test_a_setting_that_is_no_number_is_refused() -> None:

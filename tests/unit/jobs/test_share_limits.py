@@ -9,7 +9,7 @@ import pyarrow as pa
 from analytics.evaluate.share.limits import LimitValue
 from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
 from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
-from jobs.runs.share.limits import limits_said
+from jobs.runs.share.limits import limit_settings
 
 NAMES = ("resource_type", "resource", "name", "value")
 SIZE, OWN = "group.share.max.size", "share.delivery.count.limit"
@@ -24,13 +24,13 @@ def test_a_file_of_ours_goes_before_the_brokers() -> None:
     settings = Settings(
         [BrokerSettings("a", None, {SIZE: "3", "log.dirs": "x"})], GivenSettings({SIZE: "4"})
     )
-    assert limits_said(configs(), settings).brokers == {SIZE: LimitValue("4", BROKER_CONFIG)}
+    assert limit_settings(configs(), settings).brokers == {SIZE: LimitValue("4", BROKER_CONFIG)}
     settings = Settings([BrokerSettings("a", None, {SIZE: "3"})], GivenSettings())
-    assert limits_said(configs(), settings).brokers == {SIZE: LimitValue("3", BROKER_CONFIG)}
+    assert limit_settings(configs(), settings).brokers == {SIZE: LimitValue("3", BROKER_CONFIG)}
 
 
 def test_groups_have_what_the_metadata_log_says_unless_a_file_does() -> None:
-    found = limits_said(
+    found = limit_settings(
         configs(
             ("group", "g", OWN, "2"),
             ("group", "h", OWN, "3"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from analytics.evaluate.lag.burrow.window import (
-    NEVER,
     NOT_EVALUABLE,
     STOP,
     UNKNOWN,
@@ -19,6 +18,7 @@ from analytics.evaluate.lag.burrow.window import (
     status_of_window,
     stops_at,
 )
+from analytics.evaluate.lag.times import END_OF_TIME
 from analytics.wire.compiled import compiled
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def _advance(  # noqa: PLR0913, PLR0917
     """Look at a partition at every sample and at its stop, up to a time."""
     while True:
         sample, count = kept[base + SAMPLE], kept[base + COUNT]
-        at = sample_times[sample] if sample < kept[base + END_SAMPLE] else NEVER
-        is_sample = at != NEVER
+        at = sample_times[sample] if sample < kept[base + END_SAMPLE] else END_OF_TIME
+        is_sample = at != END_OF_TIME
         if count > 0 and kept[base + STATUS] != STOP:
             first = base // KEPT * rules[INTERVALS]
             stop = stops_at(windows[1, first], windows[1, first + count - 1])

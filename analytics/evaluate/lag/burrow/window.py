@@ -36,8 +36,6 @@ NAMES: Final = {
 
 UNKNOWN: Final = -1
 """A lag or an end offset that nothing tells."""
-NEVER: Final = (1 << 63) - 1
-"""A time that does not come."""
 
 
 def status_of_window(

@@ -49,6 +49,7 @@ from analytics.evaluate.lag.commits.moves_fold import (
     UNKNOWN,
     fold_moves,
 )
+from analytics.evaluate.lag.times import END_OF_TIME
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +68,6 @@ COLUMNS: Final = (
 _COMMITTED: Final = pa.array(["commit", "transaction_commit"])
 _MICROS: Final = 1000
 """In a millisecond."""
-NEVER: Final = (1 << 63) - 1
 _TIME: Final = pa.timestamp("us", "UTC")
 _TEXT, _LONG = pa.string(), pa.int64()
 _COUNTED: Final = {
@@ -186,7 +186,7 @@ class ProgressFold:
                 sampled = np.minimum(first, len(self.samples.times) - 1)
                 since = np.maximum(self.samples.times[sampled], self.since_ms)
                 kept[:, SINCE_AT] = _MICROS * since
-            kept[:, FIRST_AT] = NEVER
+            kept[:, FIRST_AT] = END_OF_TIME
             untold = [LAST_AT, LAST_ADVANCE_AT, LAST_EPOCH, LAST_MEMBER, SINCE_OFFSET]
             kept[:, untold] = UNKNOWN
             self._kept = np.concatenate([self._kept, kept.reshape(-1)])

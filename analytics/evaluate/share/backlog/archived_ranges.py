@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from analytics.decode.records.tables import timestamps
 from analytics.evaluate.share.backlog.progress import current_records, first_covers
+from analytics.evaluate.share.backlog.status import CANNOT_TELL
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.settings import ALWAYS, ASSUMED
 from analytics.evaluate.share.state_log.share_log import KEY, NO_TIME
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 REJECTED: Final = "rejected_or_gap"
 AT_LIMIT: Final = "at_limit"
-CANNOT_TELL: Final = "cannot_tell"
 LEAST_LIMIT: Final = 2
 """What brokers take for the limit at the least (``ShareGroupConfig``)."""
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 NO_RECORD = -1
-NEVER = (1 << 31) - 1
-"""Beyond every place in a log."""
+BEYOND_LOG = (1 << 31) - 1
+"""A place after every other in a log; small enough to be added to packed numbers."""
 
 
 @dataclass(frozen=True)
@@ -148,16 +148,16 @@ def first_covers(ranges: Ranges, share: Numbers, last: Numbers | None = None) ->
 def _latest_from_above(pieces: Covers, following: Numbers) -> Numbers:
     """Return of each piece the latest first record of all offsets from it up to the next offset.
 
-    `NEVER` where one of these offsets is in no range.
+    `BEYOND_LOG` where one of these offsets is in no range.
     """
     if not pieces.share.size:
         return pieces.record
     above = np.append(pieces.first[1:], NO_RECORD)
     is_last = np.append(pieces.share[1:], NO_RECORD) != pieces.share
     above = np.where(is_last, following[pieces.share], above)
-    record = np.where(pieces.last + 1 == above, pieces.record, NEVER)
+    record = np.where(pieces.last + 1 == above, pieces.record, BEYOND_LOG)
     # Read backwards, each share partition outranks the one before: its own pieces alone are seen.
-    base = (pieces.share.max() - pieces.share) * (NEVER + 1)
+    base = (pieces.share.max() - pieces.share) * (BEYOND_LOG + 1)
     running: Numbers = np.maximum.accumulate((base + record)[::-1])[::-1] - base
     return running
 
@@ -169,7 +169,7 @@ def _first_that_holds(
     share, start = log.share[places], log.start[places]
     target = following[share]
     at = _rightmost(pieces.share, pieces.first, share, start)
-    covered = np.full(places.size, NEVER)
+    covered = np.full(places.size, BEYOND_LOG)
     held = np.flatnonzero(at >= 0)
     held = held[pieces.last[at[held]] >= start[held]]
     covered[held] = latest[at[held]]

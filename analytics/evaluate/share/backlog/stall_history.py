@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from analytics.decode.records.tables import timestamps
 from analytics.evaluate.share.backlog.progress import Covers, first_covers
+from analytics.evaluate.share.places import AFTER_ALL
 from analytics.evaluate.share.state_log.share_log import NO_TIME
 from analytics.evaluate.share.state_log.window import NONE, NOT_STORED, STATE_NAMES, is_done
 from analytics.replay.share.share_ranges import Ranges
@@ -39,7 +40,6 @@ MOVED: Final = "moved"
 RESET: Final = "reset"
 EXACT: Final = "exact"
 AT_LATEST: Final = "at_latest"
-_FAR: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -234,18 +234,18 @@ def _movements(run: _Run) -> tuple[Numbers, Numbers]:
 
 
 def _first_done(pieces: Covers, offsets: Numbers) -> Numbers:
-    """Return the first record that stores each offset as dealt with; `_FAR` where none does."""
+    """Return the first record that stores each offset as dealt with, or `AFTER_ALL`."""
     if not pieces.first.size:
-        return np.full(offsets.size, _FAR)
+        return np.full(offsets.size, AFTER_ALL)
     place = np.searchsorted(pieces.first, offsets, side="right") - 1
     is_in = (place >= 0) & (pieces.last[place] >= offsets)
-    return np.where(is_in, pieces.record[place], _FAR)
+    return np.where(is_in, pieces.record[place], AFTER_ALL)
 
 
 def _first_start_beyond(start: Numbers, offsets: Numbers) -> Numbers:
-    """Return the first record whose start offset is beyond each offset; `_FAR` where none is."""
+    """Return the first record whose start offset is beyond each offset, or `AFTER_ALL`."""
     place = np.searchsorted(start, offsets, side="right")
-    return np.where(place < start.size, place, _FAR)
+    return np.where(place < start.size, place, AFTER_ALL)
 
 
 def _reached(run: _Run) -> Numbers:

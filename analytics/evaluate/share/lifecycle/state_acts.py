@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.share.places import AFTER_ALL
 from analytics.evaluate.share.state_log.share_log import NO_TIME
 from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 NONE: Final = -1
 _NAMES: Final = ("group_id", "topic_id")
-_FAR: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -103,13 +103,13 @@ class StateActs:
         return removed, is_late
 
     def _least(self, act: Numbers, at: Numbers) -> Numbers:
-        found = np.full(self.size, _FAR)
+        found = np.full(self.size, AFTER_ALL)
         np.minimum.at(found, act, at)
-        return np.where(found == _FAR, NONE, found)
+        return np.where(found == AFTER_ALL, NONE, found)
 
 
 def _ends(latest: Numbers) -> Numbers:
-    return np.where(latest == NO_TIME, _FAR, latest)
+    return np.where(latest == NO_TIME, AFTER_ALL, latest)
 
 
 def _pairs(log: ShareLog, pictures: Pictures, group: Numbers, thing: Numbers) -> pa.Table:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from analytics.evaluate.share.lifecycle.pictures import Pictures
+from analytics.evaluate.share.places import AFTER_ALL
 from analytics.evaluate.share.state_log.share_log import ShareLog
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.int64]
-
-NOWHERE: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class StepRecords:
 
     def since(self, partition: Numbers) -> Numbers:
         """Return from which offset on every record of partitions is there."""
-        found = [self.complete_from.get(int(each), NOWHERE) for each in partition]
+        found = [self.complete_from.get(int(each), AFTER_ALL) for each in partition]
         return np.array(found, np.int64)
 
     def is_whole_after(self, place: Numbers) -> NDArray[np.bool_]:

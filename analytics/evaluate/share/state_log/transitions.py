@@ -10,11 +10,12 @@ below its own start offset never counts.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analytics.evaluate.share.backlog.progress import first_covers
+from analytics.evaluate.share.places import AFTER_ALL
 from analytics.evaluate.share.state_log.window import STATE_NAMES
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from analytics.replay.share.share_ranges import Ranges
 
     Numbers = NDArray[np.int64]
-
-NEVER: Final = np.iinfo(np.int64).max
 
 
 def forbidden_transitions(
@@ -75,7 +74,7 @@ def _that_follow(ranges: Ranges, run: Numbers, chosen: Numbers, pieces: Covers) 
     if not overlaps.size:
         return np.zeros(0, np.int64)
     bounds = np.stack([begin[overlaps], end[overlaps]], axis=1).ravel()
-    earliest = np.minimum.reduceat(np.append(pieces.record, NEVER), bounds)[::2]
+    earliest = np.minimum.reduceat(np.append(pieces.record, AFTER_ALL), bounds)[::2]
     record = ranges.key[chosen[overlaps]]
     found: Numbers = np.unique(record[earliest < record])
     return found

@@ -128,7 +128,7 @@ def log_cleaning(
         {place: each.files.horizons for place, each in leading.items() if each.files},
         {place: each.now_ms for place, each in leading.items() if each.now_ms is not None},
     )
-    tombstones = _standing(usage)
+    tombstones = _standing_tombstones(usage)
     rows = [
         {
             **_of_cleaning(each, found, settings),
@@ -247,7 +247,7 @@ def _markers_left(log: CopyOfLog, ends: TransactionEnds, bound: int) -> list[int
     return found
 
 
-def _standing(usage: pa.Table) -> dict[Place, int]:
+def _standing_tombstones(usage: pa.Table) -> dict[Place, int]:
     sums: dict[Place, int] = {}
     names = ("topic", "partition", "standing_tombstones")
     for topic, partition, count in zip(*(usage[name].to_pylist() for name in names), strict=True):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from analytics.evaluate.usage.keys.key_states import KeyStates, Place
 
-NEVER: Final = np.iinfo(np.int64).max
+NO_HORIZON: Final = np.iinfo(np.int64).max
 Horizons = tuple[tuple[int, int, int], ...]
 """(milliseconds, first offset, end offset), ascending by offset."""
 
@@ -93,8 +93,8 @@ def _of_partition(rows: NDArray[np.int64], horizons: Horizons, now_ms: int) -> R
 
 
 def _horizons(offset: NDArray[np.int64], horizons: Horizons) -> NDArray[np.int64]:
-    """Return the delete horizon of the batch of each offset, `NEVER` where it has none."""
-    found = np.full(offset.size, NEVER, np.int64)
+    """Return the delete horizon of the batch of each offset, `NO_HORIZON` where it has none."""
+    found = np.full(offset.size, NO_HORIZON, np.int64)
     if horizons:
         horizon, first, end = np.array(horizons, np.int64).T
         place = np.searchsorted(first, offset, "right") - 1

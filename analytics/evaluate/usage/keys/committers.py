@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 COMMITS: Final = "offset_commit"
 DAY_MS: Final = 86_400_000
-_NEVER: Final = np.iinfo(np.int64).max
+_NO_TIME: Final = np.iinfo(np.int64).max
 
 
 def committers(
@@ -55,7 +55,7 @@ def committers(
     places: list[Place] = states.places.names  # type: ignore[assignment]
     since = _since(rows, number, len(places))
     now = np.array([now_ms.get(each, -1) for each in places], np.int64)
-    observed = np.where((since == _NEVER) | (now < since), -1, now - since)
+    observed = np.where((since == _NO_TIME) | (now < since), -1, now - since)
     is_commit = np.array([each.table == COMMITS for each in kinds], np.bool_)
     chosen = is_commit[states.kind_of(rows[:, KEY_PLACE])] if len(rows) else np.zeros(0, np.bool_)
     rows, number = rows[chosen], number[chosen]
@@ -89,7 +89,7 @@ _BYTES: Final = ("bytes", "bytes_per_day", "saved_bytes_per_day")
 
 def _since(rows: NDArray[np.int64], number: NDArray[np.int64], places: int) -> NDArray[np.int64]:
     """Return by partition the time of its first record behind which all are there."""
-    since = np.full(places, _NEVER, np.int64)
+    since = np.full(places, _NO_TIME, np.int64)
     timed = rows[:, SEEN_FROM] >= 0
     np.minimum.at(since, number[timed], rows[timed, SEEN_FROM])
     return since
@@ -99,7 +99,7 @@ def _saved(
     rows: NDArray[np.int64], observed: NDArray[np.int64], interval_ms: int
 ) -> NDArray[np.int64]:
     """Return how many commits of each key one an interval would spare."""
-    wanted = np.where(observed >= 0, observed // interval_ms + 1, _NEVER)
+    wanted = np.where(observed >= 0, observed // interval_ms + 1, _NO_TIME)
     found: NDArray[np.int64] = np.maximum(rows[:, SEEN] - wanted, 0)
     return found
 
@@ -168,5 +168,5 @@ def _a_day(size: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64
 
 
 def _time(milliseconds: NDArray[np.int64]) -> pa.Array:
-    is_none = milliseconds == _NEVER
+    is_none = milliseconds == _NO_TIME
     return pa.array(np.where(is_none, 0, milliseconds) * 1000, mask=is_none).view(TIMESTAMP)

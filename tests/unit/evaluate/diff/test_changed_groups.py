@@ -13,16 +13,16 @@ from analytics.evaluate.diff.groups import (
     changed_groups,
     changed_members,
 )
-from analytics.evaluate.diff.paired import UNTOLD
+from analytics.evaluate.diff.paired import INCOMPLETE_GROUPS
 from analytics.evaluate.diff.share_partitions import COLUMNS, changed_share_partitions
 
-NOTHING = UNTOLD.empty_table()
+NOTHING = INCOMPLETE_GROUPS.empty_table()
 NO_ELECTION = LOST_LINES.empty_table()
 _NUMBERS = {"epoch", "assignment_epoch", "member_count", "partition", "coordinator_partition"}
 
 
-def untold(group: str) -> pa.Table:
-    return pa.table({"group_id": [group], "reason": ["to: lost"]}, schema=UNTOLD)
+def incomplete(group: str) -> pa.Table:
+    return pa.table({"group_id": [group], "reason": ["to: lost"]}, schema=INCOMPLETE_GROUPS)
 
 
 def table(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> pa.Table:
@@ -64,7 +64,7 @@ def test_groups_appear_vanish_and_change_their_type_state_or_epoch() -> None:
         ("typed", "changed"),
     ]
     for name in ("gone", "same"):
-        unsure = changed_groups(before, after, untold(name), NO_ELECTION).to_pylist()
+        unsure = changed_groups(before, after, incomplete(name), NO_ELECTION).to_pylist()
         assert [(row["group_id"], row["reason"]) for row in unsure if row["reason"]] == [
             (name, "to: lost")
         ]
@@ -84,7 +84,7 @@ def test_members_join_leave_and_come_back_under_their_instance_id() -> None:
         ("leaves", "left", None),
         ("static-2", "restarted", "static-1"),
     ]
-    unsure = changed_members(before, after, untold("g")).to_pylist()
+    unsure = changed_members(before, after, incomplete("g")).to_pylist()
     assert {row["change"] for row in unsure} == {"cannot tell"}
 
 

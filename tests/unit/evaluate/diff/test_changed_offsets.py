@@ -11,7 +11,7 @@ import pytest
 
 from analytics.evaluate.diff.elections import LOST_LINES
 from analytics.evaluate.diff.offsets import COLUMNS, changed_offsets, topics_born_again
-from analytics.evaluate.diff.paired import UNTOLD
+from analytics.evaluate.diff.paired import INCOMPLETE_GROUPS
 
 WHEN = datetime(2026, 11, 21, 9, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -49,13 +49,15 @@ def state(*rows: tuple[str, int, int | None, int | None]) -> pa.Table:
     )
 
 
-def untold(**reasons: str) -> pa.Table:
+def incomplete(**reasons: str) -> pa.Table:
     rows = {"group_id": list(reasons), "reason": list(reasons.values())}
-    return pa.table(rows, schema=UNTOLD)
+    return pa.table(rows, schema=INCOMPLETE_GROUPS)
 
 
 def changes(before: pa.Table, after: pa.Table, **reasons: str) -> dict[tuple[str, int], Any]:
-    rows = changed_offsets(before, after, untold(**reasons), NOTHING_BORN, NO_ELECTION).to_pylist()
+    rows = changed_offsets(
+        before, after, incomplete(**reasons), NOTHING_BORN, NO_ELECTION
+    ).to_pylist()
     return {
         (row["group_id"], row["partition"]): (row["change"], row["difference"], row["reason"])
         for row in rows
@@ -118,7 +120,7 @@ def test_a_topic_that_was_created_again_is_named() -> None:
     )
     assert born.to_pylist() == [{"topic": "t", "note": "the topic was created again: A is now B"}]
     rows = changed_offsets(
-        state(("g", 0, 5, 1)), state(("g", 0, 2, 0)), untold(), born, NO_ELECTION
+        state(("g", 0, 5, 1)), state(("g", 0, 2, 0)), incomplete(), born, NO_ELECTION
     ).to_pylist()
     assert [(row["change"], row["note"]) for row in rows] == [
         ("went back", "the topic was created again: A is now B")

@@ -104,7 +104,7 @@ def test_what_comes_first_counts() -> None:
     ("of", "position", "kept", "bound", "basis"),
     [
         (THREE, 0, TopicRetention(said="compacted"), NEVER, "compacted"),
-        (THREE, 0, TopicRetention(untold="why"), UNKNOWN, "why"),
+        (THREE, 0, TopicRetention(why_unknown="why"), UNKNOWN, "why"),
         (None, 0, TopicRetention(DAY), UNKNOWN, NO_SEGMENTS),
         (log((10, 1, 1)), 5, TopicRetention(DAY), UNKNOWN, NOT_LOCAL),
         (log((0, 1, -1), (9, 1, 1)), 3, TopicRetention(DAY), UNKNOWN, NO_TIMES),

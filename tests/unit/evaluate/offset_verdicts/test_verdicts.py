@@ -29,16 +29,16 @@ def test_an_offset_to_which_nothing_happened_says_since_when() -> None:
 
 def test_compaction_left_the_last_record_from_which_on_nothing_is_missing() -> None:
     changes = change(2, 5), change(9, 9, previous=5)
-    (row,) = told(*changes, shown_from={HOME: 8})
+    (row,) = told(*changes, uncompacted_from={HOME: 8})
     assert row["at"] == minute(2)
-    (row,) = told(change(9, 9), shown_from={HOME: 8})
+    (row,) = told(change(9, 9), uncompacted_from={HOME: 8})
     assert row["at"] == minute(9)
 
 
 def test_what_compaction_may_have_taken_is_said_with_the_first_that_happened() -> None:
     back = {"cause": "rewound_by_member"}
     changes = change(2, 9), change(9, 4, previous=9, **back), change(11, 1, previous=4, **back)
-    rows = told(*changes, groups=GROUPS, shown_from={HOME: 8})
+    rows = told(*changes, groups=GROUPS, uncompacted_from={HOME: 8})
     compacted = f"history before offset 8 of __consumer_offsets-{HOME} was compacted"
     assert {row["became"]: row["reason"] for row in rows} == {4: compacted, 1: None}
     assert {row["reason"] for row in told(*changes, groups=GROUPS)} == {None}
@@ -111,7 +111,7 @@ def test_a_partition_of_a_member_without_any_commit_was_never_committed() -> Non
 
 
 def test_never_is_not_said_where_a_commit_may_be_gone() -> None:
-    (row,) = told(given=[PLACE], groups=GROUPS, shown_from={HOME: 40})
+    (row,) = told(given=[PLACE], groups=GROUPS, uncompacted_from={HOME: 40})
     assert row["verdict"] == "cannot tell"
     assert "compacted" in row["reason"]
     rows = told(given=[PLACE], groups=GROUPS, unjudged={HOME: Unjudged(minute(7), WHY)})

@@ -11,7 +11,7 @@ import pytest
 
 from analytics.evaluate.region.commits import HISTORY, requests_of, shown_since
 from analytics.evaluate.region.contributions import Contribution
-from analytics.evaluate.region.drains import Drain, Evidence, drains_of, left_out_said
+from analytics.evaluate.region.drains import Drain, Evidence, drains_of, left_out_reasons
 from analytics.evaluate.region.merge import merged
 from tests.unit.evaluate.region.contributed import RULES, contribution, place
 
@@ -106,7 +106,7 @@ def test_a_partial_drain_says_which_partitions(commits: list[Commit], said: str)
     (found,) = judged([made("A", A, 100_000)], commits)
     assert found.verdict == "partial"
     assert found.committed == (("t", 0),)
-    assert left_out_said(found) == [said]
+    assert left_out_reasons(found) == [said]
 
 
 def test_no_commit_is_no_drain() -> None:

@@ -195,13 +195,14 @@ def test_a_member_is_the_operator_it_is_called_after(member: Member, operator: s
 
 def test_where_no_name_fits_nothing_is_said_of_who_is_who() -> None:
     who = matched([Member("m", "x"), Member("n", "y")], ["A", "B"])
-    assert who.untold == "no member has the name of an operator as client id or static name"
+    assert who.why_unknown == "no member has the name of an operator as client id or static name"
     assert not list(of_members(LATEST, Present(matched=who)))
 
 
 def test_two_members_of_one_name_are_not_one_operator() -> None:
     assert (
-        matched([A, Member("A-2", "A")], ["A", "B"]).untold == "several members have the name of A"
+        matched([A, Member("A-2", "A")], ["A", "B"]).why_unknown
+        == "several members have the name of A"
     )
 
 

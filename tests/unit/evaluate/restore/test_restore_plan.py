@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.diff.paired import UNTOLD
+from analytics.evaluate.diff.paired import INCOMPLETE_GROUPS
 from analytics.evaluate.restore.data_logs import DataLog
 from analytics.evaluate.restore.plan import State, restore_plan, share_plan
 
@@ -74,7 +74,7 @@ def state(committed: pa.Table, **others: Any) -> State:
         committed=committed,
         pending=PENDING.empty_table(),
         topics=topics(A, 3),
-        untold=UNTOLD.empty_table(),
+        incomplete_groups=INCOMPLETE_GROUPS.empty_table(),
         **others,
     )
 
@@ -108,8 +108,8 @@ def pending(owner: str, missing: str | None = None) -> pa.Table:
     )
 
 
-def untold(reason: str) -> pa.Table:
-    return pa.table({"group_id": ["g"], "reason": [reason]}, schema=UNTOLD)
+def incomplete(reason: str) -> pa.Table:
+    return pa.table({"group_id": ["g"], "reason": [reason]}, schema=INCOMPLETE_GROUPS)
 
 
 def log(start: int | None, end: int, *epochs: tuple[int, int]) -> dict[tuple[str, int], DataLog]:
@@ -150,8 +150,8 @@ def test_an_offset_that_is_there_already_is_left_alone() -> None:
 
 REFUSALS = {
     "moved_on": (THEN, replace(NOW, committed=offsets((*T, 60)))),
-    "incomplete": (replace(THEN, untold=untold("records are missing")), NOW),
-    "present_unknown": (THEN, replace(NOW, untold=untold("no copy of it"))),
+    "incomplete": (replace(THEN, incomplete_groups=incomplete("records are missing")), NOW),
+    "present_unknown": (THEN, replace(NOW, incomplete_groups=incomplete("no copy of it"))),
     "pending_transaction": (replace(THEN, pending=pending("tx-1")), NOW),
     "topic_id_changed": (THEN, replace(NOW, topics=topics("B" * 22, 3))),
     "topic_gone": (THEN, replace(NOW, topics=TOPICS.empty_table())),
@@ -230,7 +230,7 @@ def test_several_reasons_stand_beside_each_other() -> None:
 
 def test_what_cannot_be_told_is_refused_even_where_the_offsets_are_equal() -> None:
     now = replace(NOW, committed=offsets((*T, 50)))
-    (row,) = judged(replace(THEN, untold=untold("records are missing")), now)
+    (row,) = judged(replace(THEN, incomplete_groups=incomplete("records are missing")), now)
     assert (row["verdict"], row["reason"]) == ("refused", "incomplete")
 
 

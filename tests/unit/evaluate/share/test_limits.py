@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.evaluate.share.limits import LimitsSaid, LimitValue, Seen, share_limits_found
+from analytics.evaluate.share.limits import LimitSettings, LimitValue, Seen, share_limits_found
 from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
 from schemas.share_limits import limit_verdicts, share_limits
 
@@ -23,7 +23,7 @@ def rows(
     types: dict[str, str] | None = None,
     release: str = "4.3",
 ) -> dict[tuple[str, str | None], dict[str, Any]]:
-    said = LimitsSaid(
+    said = LimitSettings(
         {name: LimitValue(text, BROKER_CONFIG) for name, text in (brokers or {}).items()},
         {
             group: {name: LimitValue(text, DYNAMIC) for name, text in values.items()}

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from analytics.evaluate.usage.cleaning.log_settings import LogSettings
-from analytics.evaluate.usage.missing import untold
+from analytics.evaluate.usage.missing import limitations
 from analytics.evaluate.usage.partition_usage import Identity
 from jobs.runs.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
@@ -48,7 +48,7 @@ def test_every_byte_of_a_damaged_dump_is_accounted_for(tmp_path: Path) -> None:
     assert sums["damaged_bytes"] > 0
     assert sums["trailing_bytes"] > 0
     assert sums["unexplained_bytes"] == 0
-    assert any("lacks" in each for each in found.untold)
+    assert any("lacks" in each for each in found.limitations)
 
 
 @pytest.mark.parametrize("zeros", [1, 12, 61, 5000])
@@ -83,6 +83,6 @@ def test_what_a_decode_run_left_out_is_cannot_tell() -> None:
     even = Identity(0, 0, {}, [])
     manifest = {"options": {"groups": ["g"], "topics": []}, "partitions": []}
     manifest |= {"absent_partitions": {}}
-    (said,) = untold(manifest, even)
+    (said,) = limitations(manifest, even)
     assert said.endswith("left out when this was decoded (--group)")
-    assert untold(manifest | {"options": {}}, even) == []
+    assert limitations(manifest | {"options": {}}, even) == []

@@ -11,7 +11,6 @@ from analytics.dump.inspection.losses import Loss, merged
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.losses import (
     HOME,
-    NEVER,
     born_from,
     lost_between,
     lost_until,
@@ -19,6 +18,7 @@ from analytics.replay.log.losses import (
     uncompacted_from,
     with_missing,
 )
+from analytics.replay.log.record_position import AFTER_ALL
 
 OFFSETS = "__consumer_offsets"
 PARTITIONS, END, PLACES = 12, 400, 2000
@@ -119,4 +119,4 @@ def test_from_where_on_a_partition_shows_what_was_written() -> None:
     assert told["shown"].to_list() == [0, 7, 9]
     assert told["of_share"].to_list() == [5, 0, 0]
     assert told["lost"].to_list() == [0, 4, 0]
-    assert told["born"].to_list() == [0, NEVER, 8]
+    assert told["born"].to_list() == [0, AFTER_ALL, 8]
