@@ -24,6 +24,7 @@ from analytics.decode.records.tables import table_schema
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from analytics.tables.decoded_records import from_offset
+from analytics.tables.file_scan import A_FEW_AHEAD, batches_by_file
 from analytics.tables.stored_tables import EVERYTHING, reading
 from analytics.workspace import DECODED, DIVERGED, Workspace
 from schemas import record_types
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 _GROUPS: Final = ("group", "group_id")
 _TOPICS: Final = ("topic",)
 _WITH_GROUPS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
-_A_FEW_AHEAD: Final = {"batch_readahead": 4, "fragment_readahead": 1}
 _OF_RECORDS: Final = ("unknown_tags", "record_bytes")
 """What only `decode` makes something of."""
 _SEED: Final = 1
@@ -86,7 +86,7 @@ class RecordReader:
         for where, conditions in self._on_lines(name):
             with reading(self.source.location):
                 every = _all([*wanted, *conditions])
-                scanned = where.scanner(columns=names, filter=every, **_A_FEW_AHEAD)
+                scanned = where.scanner(columns=names, filter=every, **A_FEW_AHEAD)
                 found += self._of_part(name, bucket, scanned)
         return pl.concat(found)
 
@@ -119,7 +119,7 @@ class RecordReader:
             whole = ds.dataset(
                 file.path, schema=schema, filesystem=self.source.filesystem, format="parquet"
             )
-            found = whole.scanner(columns=_read_of(schema), filter=file.wanted, **_A_FEW_AHEAD)
+            found = whole.scanner(columns=_read_of(schema), filter=file.wanted, **A_FEW_AHEAD)
             for each in found.to_batches():
                 if each.num_rows:
                     yield pa.Table.from_batches([each])
@@ -149,23 +149,28 @@ class RecordReader:
             WorkspaceError: A file is damaged.
         """
         with reading(self.source.location):
-            scanned = self._scanned(name, fields, topic)
-            return pl.concat([_frame(each.to_table()) for each in scanned])
+            return pl.concat(
+                _frame(where.to_table(columns=columns, filter=every))
+                for where, columns, every in self._asked(name, fields, topic)
+            )
 
     def pieces(self, name: str, fields: Mapping[str, str], topic: str) -> Iterator[pl.DataFrame]:
         """Yield the same, some rows at a time; at least one frame."""
         with reading(self.source.location):
-            for each in self._scanned(name, fields, topic):
-                yield _frame(each.projected_schema.empty_table())
-                for batch in each.to_batches():
+            for where, columns, every in self._asked(name, fields, topic):
+                yield _frame(where.scanner(columns=columns).projected_schema.empty_table())
+                for batch in batches_by_file(where, columns, every):
                     if batch.num_rows:
                         yield _frame(pa.Table.from_batches([batch]))
 
-    def _scanned(self, name: str, fields: Mapping[str, str], topic: str) -> Iterator[ds.Scanner]:
+    def _asked(
+        self, name: str, fields: Mapping[str, str], topic: str
+    ) -> Iterator[tuple[ds.Dataset, dict[str, pc.Expression], pc.Expression]]:
+        """Yield where records are, the columns that are read, and of which rows."""
         columns = {column: pc.field(*field.split(".")) for column, field in fields.items()}
         for where, conditions in self._on_lines(name):
             every = reduce(and_, [pc.field("topic") == topic, *self._wanted(name), *conditions])
-            yield where.scanner(columns=columns, filter=every, **_A_FEW_AHEAD)
+            yield where, columns, every
 
     def table_where(self, name: str, columns: Sequence[str], where: pc.Expression) -> pl.DataFrame:
         """Read columns of the records that fulfil a condition; statistics of files are heeded."""
@@ -181,7 +186,7 @@ class RecordReader:
         found: Counter[int] = Counter()
         for name in names:
             for where, _ in self._on_lines(name):
-                for batch in where.to_batches(columns=["partition"], **_A_FEW_AHEAD):
+                for batch in batches_by_file(where, ["partition"]):
                     for row in pc.value_counts(batch["partition"]).to_pylist():
                         found[row["values"]] += row["counts"]
         return dict(found)
@@ -267,7 +272,7 @@ class RecordReader:
         for name, column in _keys(fields).items():
             for where, _ in self._on_lines(name):
                 names = {"name": pc.field("key", column)}
-                for batch in where.to_batches(columns=names, **_A_FEW_AHEAD):
+                for batch in batches_by_file(where, names):
                     every.update(pc.unique(batch["name"]).to_pylist())
         return pa.array(sorted(names_wanted(every, include, exclude, every)), pa.string())
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,13 +14,12 @@ from pyarrow import fs
 
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.errors import WorkspaceError
+from analytics.tables.file_scan import batches_by_file
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
 from schemas import table
 
 _NO_COLUMN = "No match for FieldRef"
 EVERYTHING = Selection()
-_A_FEW_AHEAD: dict[str, Any] = {"batch_readahead": 4, "fragment_readahead": 1}
-"""What is read before it is asked for: memory stays bounded, and reading is not waited for."""
 _FOLDERS = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
 
 
@@ -60,7 +58,7 @@ class StoredTables:
             WorkspaceError: The workspace has no such table.
         """
         with reading(self.workspace.path(folder_of(name))):
-            return self._scanner(name, columns, where, files=files).to_table()
+            return self._scanner(name, columns, where, files).to_table()
 
     def files(self, name: str) -> list[str]:
         """Return the files of a table."""
@@ -78,7 +76,8 @@ class StoredTables:
         with reading(self.workspace.path(folder_of(name))):
             texts = [each.name for each in table(name).columns if each.type == "string"]
             kind = ds.ParquetFileFormat(dictionary_columns=texts)
-            for each in self._scanner(name, columns, None, kind, **_A_FEW_AHEAD).to_batches():
+            found, wanted = self._there(name, kind), self._wanted(name, None)
+            for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
 
     def pieces(self, name: str, columns: Sequence[str], where: pc.Expression) -> Iterator[pa.Table]:
@@ -88,7 +87,8 @@ class StoredTables:
             WorkspaceError: The workspace has no such table.
         """
         with reading(self.workspace.path(folder_of(name))):
-            for each in self._scanner(name, columns, where, **_A_FEW_AHEAD).to_batches():
+            found, wanted = self._there(name), self._wanted(name, where)
+            for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
 
     def count(self, *names: str) -> int:
@@ -105,19 +105,16 @@ class StoredTables:
         name: str,
         columns: Sequence[str] | None,
         where: pc.Expression | None,
-        kind: ds.FileFormat | None = None,
-        *,
         files: Sequence[str] | None = None,
-        **reading: int,
     ) -> ds.Scanner:
-        if not self._is_there(name):
-            raise WorkspaceError(f"{self.workspace.location} has no table {name}: replay it again")
+        found = self._there(name, files=files)
+        return found.scanner(columns=_names(name, columns), filter=self._wanted(name, where))
+
+    def _wanted(self, name: str, where: pc.Expression | None) -> pc.Expression | None:
         wanted = where
         for each in self._selected(name):
             wanted = each if wanted is None else wanted & each
-        names = columns or [column.name for column in table(name).columns]
-        dataset = self._dataset(name, kind, files)
-        return dataset.scanner(columns=list(names), filter=wanted, **reading)
+        return wanted
 
     def _selected(self, name: str) -> list[pc.Expression]:
         columns = {column.name for column in table(name).columns}
@@ -152,6 +149,16 @@ class StoredTables:
         path = self.workspace.path(folder_of(name))
         return self.workspace.filesystem.get_file_info(path).type is fs.FileType.Directory
 
+    def _there(
+        self,
+        name: str,
+        kind: ds.FileFormat | None = None,
+        files: Sequence[str] | None = None,
+    ) -> ds.Dataset:
+        if not self._is_there(name):
+            raise WorkspaceError(f"{self.workspace.location} has no table {name}: replay it again")
+        return self._dataset(name, kind, files)
+
     def _dataset(
         self,
         name: str,
@@ -164,6 +171,10 @@ class StoredTables:
             filesystem=self.workspace.filesystem,
             format=kind or "parquet",
         )
+
+
+def _names(name: str, columns: Sequence[str] | None) -> list[str]:
+    return list(columns or [column.name for column in table(name).columns])
 
 
 @contextmanager

@@ -7,6 +7,7 @@ number of parts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -83,10 +84,16 @@ def group_parts(tables: Mapping[str, GroupRows], parts: int) -> Iterator[Sequenc
 def _laid_out(folder: str, name: str, rows: GroupRows, parts: int) -> pl.DataFrame:
     """Lay out a table, and return it without rows."""
     number = rows.group.hash(_SEED) % parts
-    with BucketFiles(folder, name) as files:
+    with BucketFiles(folder, name) as files, ThreadPoolExecutor(1) as writer:
+        written: Future[None] | None = None
+        # The next rows are read while these are written; no more wait to be.
         for piece in _larger(rows.pieces):
             laid = piece.drop(rows.left_out)
-            files.add(laid, pl.lit(piece.select(number).to_series()))
+            if written is not None:
+                written.result()
+            written = writer.submit(files.add, laid, pl.lit(piece.select(number).to_series()))
+        if written is not None:
+            written.result()
     return laid.clear()
 
 
