@@ -12,16 +12,16 @@ import polars as pl
 import pyarrow.compute as pc
 
 from analytics.decode.records.chunks import CONTROL_TABLE, UNDECODED_TABLE
-from analytics.dump.files.model import (
+from analytics.replay.log.as_of import above_log_starts, cut_all
+from analytics.replay.log.timeless import timeless_ends
+from analytics.tables.buckets import Bucket, buckets
+from schemas import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
+    record_types,
 )
-from analytics.replay.log.as_of import above_log_starts, cut_all
-from analytics.replay.log.timeless import timeless_ends
-from analytics.tables.buckets import Bucket, buckets
-from schemas import record_types
 
 if TYPE_CHECKING:
     from analytics.replay.log.instants import AsOf

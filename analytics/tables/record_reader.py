@@ -22,12 +22,11 @@ from pyarrow import fs
 from analytics.decode.records.chunks import UNDECODED_TABLE
 from analytics.decode.records.tables import table_schema
 from analytics.decode.selection import Selection, is_name, names_wanted
-from analytics.dump.files.model import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from analytics.tables.decoded_records import from_offset
 from analytics.tables.file_scan import A_FEW_AHEAD, batches_by_file
 from analytics.tables.stored_tables import EVERYTHING, reading
 from analytics.workspace import DECODED, DIVERGED, Workspace
-from schemas import record_types
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, record_types
 
 if TYPE_CHECKING:
     from analytics.replay.log.lines import FollowedLine

@@ -6,12 +6,6 @@ from dataclasses import dataclass, field
 
 from analytics.dump.batches.log_bounds import LogSense
 
-# Some modules still import these from here; new ones take them from `schemas`.
-from schemas import CLUSTER_METADATA as CLUSTER_METADATA  # noqa: PLC0414
-from schemas import CONSUMER_OFFSETS as CONSUMER_OFFSETS  # noqa: PLC0414
-from schemas import SHARE_GROUP_STATE as SHARE_GROUP_STATE  # noqa: PLC0414
-from schemas import TRANSACTION_STATE as TRANSACTION_STATE  # noqa: PLC0414
-
 NOTHING_KNOWN = LogSense()
 """Of the log around a file."""
 

@@ -14,19 +14,12 @@ import polars as pl
 from analytics.evaluate.expiration.expiry import has_expire_time
 from analytics.evaluate.expiration.offset_log import OffsetLog
 from analytics.replay.groups.group_records import GROUP_KEY
+from analytics.replay.log.record_position import AFTER_ALL, BEFORE_ALL
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
 from analytics.replay.removals.removal_causes import EXPIRATION
 from analytics.replay.spans.conditions import EMPTY, SIMPLE, condition_of
-from analytics.replay.spans.intervals import (
-    FOREVER,
-    NEVER,
-    SPAN,
-    TIME,
-    joined_spans,
-    overlap,
-    until_next,
-)
+from analytics.replay.spans.intervals import SPAN, TIME, joined_spans, overlap, until_next
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +53,7 @@ def exposures(log: OffsetLog, removals: pl.DataFrame, now_ms: pl.Expr) -> pl.Dat
     spans = spans.join(numbers, on=list(TOPIC_KEY))
     spans = spans.select(_OF_TOPIC, *SPAN, "condition", "state_ms")
     base = pl.when(pl.col("condition") == EMPTY).then(pl.coalesce("state_ms", "commit_ms"))
-    is_open = pl.col("to_offset") == FOREVER
+    is_open = pl.col("to_offset") == AFTER_ALL
     return overlap(lives, spans, [_OF_TOPIC]).select(
         *KEY,
         _OF_OFFSET,
@@ -126,7 +119,7 @@ def _free_spans(log: OffsetLog, topics: pl.DataFrame) -> pl.DataFrame:
     nth = pl.int_range(pl.len()).over(TOPIC_KEY).alias("nth")
     free = free.with_columns(nth).join(ends.with_columns(nth), on=[*TOPIC_KEY, "nth"], how="left")
     return (
-        free.with_columns(pl.col("to_offset").fill_null(FOREVER))
+        free.with_columns(pl.col("to_offset").fill_null(AFTER_ALL))
         .filter(pl.col("from_offset") < pl.col("to_offset"))
         .select(columns)
     )
@@ -158,7 +151,7 @@ def _kinds(log: OffsetLog, topics: pl.DataFrame) -> pl.DataFrame:
         _from_the_start(topics.select(GROUP_KEY).unique())
         .join(first, on=list(GROUP_KEY), how="left")
         .with_columns(
-            pl.col("to_offset").fill_null(FOREVER),
+            pl.col("to_offset").fill_null(AFTER_ALL),
             pl.lit(SIMPLE).alias("condition"),
             pl.lit(None, pl.Int64).alias("state_ms"),
         )
@@ -168,5 +161,5 @@ def _kinds(log: OffsetLog, topics: pl.DataFrame) -> pl.DataFrame:
 
 def _from_the_start(names: pl.DataFrame) -> pl.DataFrame:
     return names.with_columns(
-        pl.lit(NEVER, pl.Int64).alias("from_offset"), pl.lit(None, TIME).alias("from_at")
+        pl.lit(BEFORE_ALL, pl.Int64).alias("from_offset"), pl.lit(None, TIME).alias("from_at")
     )

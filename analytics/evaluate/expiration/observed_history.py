@@ -12,10 +12,10 @@ from functools import cached_property
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import of_partition
+from schemas import CONSUMER_OFFSETS
 
 COMPACTED = "history before that was compacted"
 LOST = "records before that are lost"

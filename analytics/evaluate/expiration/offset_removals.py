@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.expiration.coordinator_beginnings import (
     first_records,
     first_times,
@@ -50,6 +49,7 @@ from analytics.replay.removals.removed_offsets import (
     with_topic_deletion,
 )
 from analytics.replay.removals.topic_absence import with_topic_absence
+from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.balance.placement import Placement, placement
 from analytics.library.evaluations.balance_tables import tables_ever, tables_now
 from analytics.library.evaluations.evaluated import Evaluated
@@ -16,6 +15,7 @@ from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import asked_groups
 from analytics.library.replayed.whole_groups import frame_of
 from analytics.tables.stored_tables import StoredTables
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace

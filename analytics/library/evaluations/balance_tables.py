@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.files.model import CLUSTER_METADATA
 from analytics.evaluate.balance.cases.partition_counts import (
     counts_in_records,
     highest_seen,
@@ -27,6 +26,7 @@ from analytics.library.replayed.group_parts import group_parts, stored_rows
 from analytics.library.replayed.whole_groups import GroupPart, frame_of, group_buckets
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.tables.stored_tables import StoredTables
+from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     from analytics.library.evaluations.held_in_epochs import HeldInEpochs

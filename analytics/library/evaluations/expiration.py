@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.evaluate.expiration.offset_expiration import CANNOT_TELL
 from analytics.evaluate.expiration.tables import FATES, NOTES, ExpirationQuestion, LogEnds
 from analytics.library.evaluations.chosen_era import ChosenEra, chosen_era
@@ -23,6 +22,7 @@ from analytics.library.evaluations.retention_settings import (
 )
 from analytics.library.replayed.answered_instant import instant_of
 from analytics.replay.dump.times import milliseconds
+from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import audit_rules
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.dump.files.model import CLUSTER_METADATA, CONSUMER_OFFSETS
 from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.expiration.observed_history import instants_of
 from analytics.evaluate.expiration.offset_log import GroupRecords
@@ -43,6 +42,7 @@ from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, MARKER_FIELDS, MARKERS
 from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
 from analytics.tables.buckets import packed
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.library.cut_tables import cut_of
 from analytics.library.replayed.cut_records import CutRecords
 from analytics.library.replayed.group_parts import GroupRows, parts_for
@@ -22,6 +21,7 @@ from analytics.replay.history.topic_names import named_topics, topic_names
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.tables.stored_tables import StoredTables
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,6 +16,7 @@ from analytics.evaluate.expiration.retention import (
     Retention,
     Setting,
 )
+from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting, is_dynamic
 from schemas.setting_names import is_setting, nearest_setting
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 MINUTE_MS = 60_000
 LEAST = 1
 """Of both settings (``GroupCoordinatorConfig``)."""
-
-_OFFSETS_TOPIC = "__consumer_offsets"
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def with_state(sources: SettingSources, configs: pa.Table, leaders: pa.Table) ->
     led = {
         row["partition"]: row["leader"]
         for row in leaders.to_pylist()
-        if row["topic"] == _OFFSETS_TOPIC and row["leader"] is not None and row["leader"] >= 0
+        if row["topic"] == CONSUMER_OFFSETS and row["leader"] is not None and row["leader"] >= 0
     }
     return replace(sources, dynamic=dynamic, dynamic_groups=groups, since_ms=since_ms, leaders=led)
 
@@ -219,7 +218,7 @@ def _sentences(sources: SettingSources, retention: Retention) -> list[str]:
         partitions.setdefault(own, []).append(partition)
     for own, numbers in partitions.items():
         why = _where(sources, own.source, sources.leaders.get(numbers[0]))
-        found.append(f"{_OFFSETS_TOPIC} {ranges(numbers)}: {_minutes(own)} ({why})")
+        found.append(f"{CONSUMER_OFFSETS} {ranges(numbers)}: {_minutes(own)} ({why})")
     for group, own in sorted(retention.of_groups.items()):
         why = "from the metadata log" if own.source == DYNAMIC else "from --config"
         found.append(f"group {group}: {_minutes(own)} ({why})")
@@ -267,8 +266,8 @@ def _disagreements(sources: SettingSources) -> tuple[str, ...]:
         if len(set(said.values())) > 1:
             listed = ", ".join(f"{file} {value}" for file, value in said.items())
             found.append(
-                f"brokers disagree about {name}: {listed}; each partition of {_OFFSETS_TOPIC} goes "
-                "by its coordinator, where that is known, else by the shortest"
+                f"brokers disagree about {name}: {listed}; each partition of {CONSUMER_OFFSETS} "
+                "goes by its coordinator, where that is known, else by the shortest"
             )
     return tuple(found)
 

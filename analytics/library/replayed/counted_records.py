@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.library.replayed.cut_records import CutRecords
 from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.replay.dump.coverage import log_starts
 from analytics.replay.log.as_of import PLACE, cut
 from analytics.replay.log.timeless import COMMITS, GROUPS, timeless_ends
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace

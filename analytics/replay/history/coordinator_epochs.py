@@ -18,7 +18,6 @@ from schemas import COORDINATOR_TOPICS
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
 
-INTERNAL: Final = COORDINATOR_TOPICS
 KEY: Final = ("topic", "partition", "leader_epoch")
 TABLES: Final = (
     "offset_commit",

@@ -11,13 +11,12 @@ import polars as pl
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.graph import TableStep
 from analytics.replay.groups.group_records import GROUP_KEY
+from analytics.replay.history.coordinator_epochs import TABLES as EPOCHS_IN
 from analytics.replay.history.coordinator_epochs import (
-    INTERNAL,
     coordinator_epochs,
     epochs_seen,
     merged_epochs,
 )
-from analytics.replay.history.coordinator_epochs import TABLES as EPOCHS_IN
 from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.events.dependency_events import (
     Befell,
@@ -40,6 +39,7 @@ from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_h
 from analytics.replay.removals.causes_in_history import CAUSES, causes_in_history, removed_and_times
 from analytics.replay.share.share_record_rows import archives, share_record_rows
 from analytics.replay.state import COMMITS, COORDINATOR_LOG
+from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -116,7 +116,7 @@ def _epochs_here(cut: Decoded, part: int) -> pl.DataFrame:
 def _coordinators(
     whole: Decoded, here: Sequence[pl.DataFrame], elected: pl.DataFrame
 ) -> pl.DataFrame:
-    led = elected.filter(pl.col("topic").is_in(INTERNAL))
+    led = elected.filter(pl.col("topic").is_in(COORDINATOR_TOPICS))
     return coordinator_epochs(merged_epochs([epochs_seen(whole), *here]), led)
 
 

@@ -13,6 +13,3 @@ BEFORE_ALL: Final = -1
 """An offset before every record."""
 AFTER_ALL: Final = 2**63 - 1
 """An offset after every record."""
-
-NEVER: Final = BEFORE_ALL
-"""The same as `BEFORE_ALL`, for modules that still call it so."""

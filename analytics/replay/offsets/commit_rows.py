@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
+from schemas import CONSUMER_OFFSETS
 
 KEY: Final = ("coordinator_partition", "group_id", "topic", "partition")
 """What tells committed offsets apart."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.log.record_position import NEVER
+from analytics.replay.log.record_position import BEFORE_ALL
 from analytics.replay.offsets.commit_places import PLACE, sorted_by, with_places
 from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS
 
@@ -213,7 +213,7 @@ def _takes_effect(events: pl.DataFrame, rules: ReplayRules) -> pl.Series:
     rank = begins.cum_sum().cast(pl.Int64) * pl.len() + own.rank("dense")
     is_newest = begins | (rank > rank.cum_max().shift(1))
     if rules.tombstones_remove_everything:
-        ended = pl.when(is_first).then(NEVER).when(begins).then(pl.col("position").shift(1))
+        ended = pl.when(is_first).then(BEFORE_ALL).when(begins).then(pl.col("position").shift(1))
         is_newest &= own > ended.forward_fill()
     told = events.select(PLACE, "position", "is_tombstone", "record_offset").with_row_index("nth")
     ordered = sorted_by(told, PLACE, "position")

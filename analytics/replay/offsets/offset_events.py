@@ -8,17 +8,12 @@ from __future__ import annotations
 import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.history.events.event_frames import (
-    OFFSETS,
-    event_rows,
-    first_said,
-    with_word,
-    words,
-)
+from analytics.replay.history.events.event_frames import event_rows, first_said, with_word, words
 from analytics.replay.log.record_position import POSITION
 from analytics.replay.offsets.effective_commits import ABORT, COMMIT
 from analytics.replay.offsets.offset_causes import LOST_BY_ELECTION
 from analytics.replay.offsets.offset_changes import DELETE, TRANSACTION_ABORT
+from schemas import CONSUMER_OFFSETS
 
 EXPIRATION = "expiration"
 _TRANSACTION = (*GROUP_KEY, "producer_id", "end_offset")
@@ -58,7 +53,7 @@ def events_of_offsets(history: pl.DataFrame) -> pl.DataFrame:
         words(pl.col("topic"), pl.col("partition"), between="-").alias("subject"),
         words(moved, why, owned, between="; ").alias("detail"),
     )
-    return event_rows(placed, OFFSETS)
+    return event_rows(placed, CONSUMER_OFFSETS)
 
 
 def transaction_events(ended: pl.DataFrame, markers: pl.DataFrame) -> pl.DataFrame:
@@ -106,4 +101,4 @@ def transaction_events(ended: pl.DataFrame, markers: pl.DataFrame) -> pl.DataFra
         words("producer ", pl.col("producer_id")).alias("subject"),
         words(pl.col("offsets"), noun).alias("detail"),
     )
-    return event_rows(told, OFFSETS)
+    return event_rows(told, CONSUMER_OFFSETS)

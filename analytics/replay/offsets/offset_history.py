@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.group_records import CLASSIC
 from analytics.replay.log.archived_commits import (
@@ -39,6 +38,7 @@ from analytics.replay.offsets.offset_changes import (
     TRANSACTION_COMMIT,
     offset_changes,
 )
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules

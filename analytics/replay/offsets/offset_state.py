@@ -20,7 +20,7 @@ from analytics.replay.log.as_of import Decoded
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import HOME, may_be_superseded, uncompacted_from, with_missing
 from analytics.replay.log.meanings import instant, present, uuid
-from analytics.replay.log.record_position import NEVER
+from analytics.replay.log.record_position import BEFORE_ALL
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.log.transaction_owners import transaction_owners, with_owner
 from analytics.replay.offsets.commit_places import PLACE, in_log_order, placed_commits
@@ -172,7 +172,7 @@ def _outliving_tombstones(
         .agg(_OFFSET.max().alias("removed_at"))
     )
     told = entries.join(removed, on=KEY, how="left")
-    return told.filter(effect > pl.col("removed_at").fill_null(NEVER))
+    return told.filter(effect > pl.col("removed_at").fill_null(BEFORE_ALL))
 
 
 def _is_pending(rules: ReplayRules) -> pl.Expr:

@@ -14,11 +14,11 @@ from typing import Final
 
 import polars as pl
 
-from analytics.dump.files.model import CONSUMER_OFFSETS
 from analytics.replay.log.archived_commits import MAY_HAVE_BEEN_ABORTED, is_undecided
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.removals.removed_offsets import ACT
 from analytics.replay.spans.conditions import EMPTY, SIMPLE, STREAMS_GROUP
+from schemas import CONSUMER_OFFSETS
 
 EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
     "expiration",

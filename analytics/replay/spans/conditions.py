@@ -18,13 +18,13 @@ from analytics.replay.groups.group_records import (
     SHARE,
     STREAMS,
 )
+from analytics.replay.log.record_position import AFTER_ALL
 from analytics.replay.spans.group_spans import SUBSCRIBED
-from analytics.replay.spans.intervals import FOREVER
 
 SIMPLE, EMPTY, UNSUBSCRIBED = "simple_group", "empty_group", "unsubscribed_topic"
 OTHER_PROTOCOL_TYPE = "other_protocol_type"
 CONSUMER_GROUP, STREAMS_GROUP, SHARE_GROUP = "consumer_group", "streams_group", "share_group"
-AT_THE_END: Final = FOREVER
+AT_THE_END: Final = AFTER_ALL
 """The place behind the last record."""
 
 

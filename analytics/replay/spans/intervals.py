@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.replay.log.record_position import AFTER_ALL
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-NEVER: Final = -1
-"""Where a span begins that was there before any record."""
-
-FOREVER: Final = 2**63 - 1
-"""The end of a span that nothing has ended."""
 
 SPAN: Final = ("from_offset", "to_offset", "from_at", "to_at")
 TIME: Final = pl.Datetime("us", "UTC")
@@ -36,8 +32,8 @@ def until_next(records: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     return ordered.with_columns(
         pl.when(goes_on)
         .then(pl.col("from_offset").shift(-1))
-        .otherwise(pl.lit(FOREVER, pl.Int64))
-        .fill_null(FOREVER)
+        .otherwise(pl.lit(AFTER_ALL, pl.Int64))
+        .fill_null(AFTER_ALL)
         .alias("to_offset"),
         pl.when(goes_on).then(pl.col("from_at").shift(-1)).alias("to_at"),
     )

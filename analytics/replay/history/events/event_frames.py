@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from analytics.replay.contract_frame import contract_frame, contract_schema
-from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OFFSETS = CONSUMER_OFFSETS
 EVENTS = contract_schema("group_events")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from analytics.replay.groups.group_records import ASSIGNMENT_EPOCH, CLASSIC, GROUP, GROUP_KEY
-from analytics.replay.history.events.event_frames import OFFSETS, event_rows, with_word, words
+from analytics.replay.history.events.event_frames import event_rows, with_word, words
 from analytics.replay.history.groups.membership_changes import (
     ASSIGNMENT_CHANGED,
     FENCED,
@@ -17,6 +17,7 @@ from analytics.replay.history.groups.membership_changes import (
 from analytics.replay.history.neighbours import LAST, LIFE, ROW, at, last_before
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import born_from, lost_until
+from schemas import CONSUMER_OFFSETS
 
 OF_CHANGE = {
     JOINED: "member_joined",
@@ -141,7 +142,7 @@ def _happened(rows: pl.DataFrame) -> list[pl.DataFrame]:
             rows.filter(when).with_columns(
                 event.alias("event"), detail.alias("detail"), subject.alias("subject")
             ),
-            OFFSETS,
+            CONSUMER_OFFSETS,
         )
         for when, event, detail, subject in events
     ]
@@ -166,7 +167,8 @@ def member_events(changes: pl.DataFrame) -> pl.DataFrame:
     event = pl.col("change").replace_strict(OF_CHANGE, default=None, return_dtype=pl.String)
     subject = pl.col("member_id").alias("subject")
     return event_rows(
-        changes.with_columns(event.alias("event"), subject, detail.alias("detail")), OFFSETS
+        changes.with_columns(event.alias("event"), subject, detail.alias("detail")),
+        CONSUMER_OFFSETS,
     )
 
 

@@ -28,9 +28,10 @@ from analytics.replay.history.events.event_frames import with_word
 from analytics.replay.history.groups.group_conversions import is_simple
 from analytics.replay.history.neighbours import FIRST, ROW, at, last_before
 from analytics.replay.log.rules import ReplayRules
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.load_faults import load_faults as known_faults
 
-TOPICS = ("__consumer_offsets", "__share_group_state")
+TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 GONE = -1
 """Epoch of a member whose current assignment was removed (``LEAVE_GROUP_MEMBER_EPOCH``)."""
 _LIFE = (FIRST, "life")

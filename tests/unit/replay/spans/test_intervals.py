@@ -9,15 +9,8 @@ import hypothesis.strategies as st
 import polars as pl
 from hypothesis import given
 
-from analytics.replay.spans.intervals import (
-    FOREVER,
-    NEVER,
-    SPAN,
-    SPAN_TYPES,
-    joined_spans,
-    overlap,
-    until_next,
-)
+from analytics.replay.log.record_position import AFTER_ALL, BEFORE_ALL
+from analytics.replay.spans.intervals import SPAN, SPAN_TYPES, joined_spans, overlap, until_next
 
 KEY = ("key",)
 Span = tuple[str, int, int, int]
@@ -28,20 +21,20 @@ Span = tuple[str, int, int, int]
 def spans(draw: st.DrawFn, *, are_apart: bool) -> list[Span]:
     found: list[Span] = []
     for key in "ab":
-        reached = NEVER
+        reached = BEFORE_ALL
         for _ in range(draw(st.integers(0, 5))):
-            least = reached if are_apart else NEVER
+            least = reached if are_apart else BEFORE_ALL
             begin = draw(st.integers(least, least + 9))
-            end = draw(st.one_of(st.integers(begin + 1, begin + 6), st.just(FOREVER)))
+            end = draw(st.one_of(st.integers(begin + 1, begin + 6), st.just(AFTER_ALL)))
             found.append((key, begin, end, len(found)))
             reached = end
-            if are_apart and end == FOREVER:
+            if are_apart and end == AFTER_ALL:
                 break
     return found
 
 
 def at(offset: int) -> datetime | None:
-    return None if offset in {NEVER, FOREVER} else datetime.fromtimestamp(offset, UTC)
+    return None if offset in {BEFORE_ALL, AFTER_ALL} else datetime.fromtimestamp(offset, UTC)
 
 
 def frame(told: list[Span], number: str) -> pl.DataFrame:
@@ -71,7 +64,7 @@ def test_joined_spans_cover_the_same_and_neither_touch_nor_overlap(told: list[Sp
     found = joined_spans(frame(told, "x").drop("x"), KEY).rows(named=True)
     for before, after in itertools.pairwise(found):
         assert before["key"] != after["key"] or before["to_offset"] < after["from_offset"]
-    for place in range(NEVER, 60):
+    for place in range(BEFORE_ALL, 60):
         covered = {key for key, begin, end, _ in told if begin <= place < end}
         assert covered == {
             row["key"] for row in found if row["from_offset"] <= place < row["to_offset"]
@@ -85,6 +78,6 @@ def test_a_span_ends_where_the_next_record_of_its_key_lies() -> None:
     found = until_next(records.select("key", "from_offset", "from_at"), KEY).select("key", *SPAN)
     assert found.rows() == [
         ("a", 1, 4, at(1), at(4)),
-        ("a", 4, FOREVER, at(4), None),
-        ("b", 2, FOREVER, at(2), None),
+        ("a", 4, AFTER_ALL, at(4), None),
+        ("b", 2, AFTER_ALL, at(2), None),
     ]
