@@ -148,9 +148,9 @@ class RecordReader:
             WorkspaceError: A file is damaged.
         """
         with reading(self.source.location):
+            found = self._asked(name, fields, topic)
             return pl.concat(
-                _frame(where.to_table(columns=columns, filter=every))
-                for where, columns, every in self._asked(name, fields, topic)
+                _frame(each.to_table(columns, every)) for each, columns, every in found
             )
 
     def pieces(self, name: str, fields: Mapping[str, str], topic: str) -> Iterator[pl.DataFrame]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from analytics.libraries_later import release_libraries
 from analytics.spark_worker import OWN
-from jobs.cli.allocation import ALLOCATION
+from jobs.cli.allocation import OF_WORKER
 from jobs.cli.console import Console
 from jobs.cli.errors import EnvironmentUnfitError
 from jobs.spark.java import java_problem
@@ -49,7 +49,7 @@ LOCALLY = {
     f"spark.executorEnv.{OWN}": "1",
     # There is a worker for each core.
     "spark.executorEnv.POLARS_MAX_THREADS": "1",
-    **{f"spark.executorEnv.{name}": value for name, value in ALLOCATION.items()},
+    **{f"spark.executorEnv.{name}": value for name, value in OF_WORKER.items()},
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
