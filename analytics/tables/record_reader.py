@@ -149,9 +149,7 @@ class RecordReader:
         """
         with reading(self.source.location):
             found = self._asked(name, fields, topic)
-            return pl.concat(
-                _frame(each.to_table(columns, every)) for each, columns, every in found
-            )
+            return pl.concat(_frame(at.to_table(columns, every)) for at, columns, every in found)
 
     def pieces(self, name: str, fields: Mapping[str, str], topic: str) -> Iterator[pl.DataFrame]:
         """Yield the same, some rows at a time; at least one frame."""
