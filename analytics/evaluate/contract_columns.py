@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.evaluate.contract_table import ARROW_TYPES
+from analytics.replay.key_order import in_key_order as by_key
 from schemas import table
 
 
@@ -23,4 +24,4 @@ def table_of_frame(name: str, frame: pl.DataFrame) -> pa.Table:
 def in_key_order(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of a table's contract, rows sorted by its key; nulls last."""
     columns = [each.name for each in table(name).columns]
-    return frame.select(columns).sort(table(name).key, nulls_last=True, maintain_order=True)
+    return by_key(frame.select(columns), table(name).key)

@@ -31,15 +31,20 @@ class BucketFiles(ExitStack):
     def add(self, rows: pl.DataFrame, bucket: pl.Expr) -> None:
         """Lay rows out; `bucket` is the number of each one's bucket."""
         numbers = rows.select(bucket).to_series().to_numpy()
-        self.add_rows(rows.to_arrow(compat_level=pl.CompatLevel.oldest()), numbers)
+        order = np.argsort(numbers, kind="stable")
+        # In polars a text is moved by its view, once all are in one piece; here it is copied once.
+        ordered = rows.rechunk()[order].to_arrow(compat_level=pl.CompatLevel.oldest())
+        self._add_ordered(ordered, numbers[order])
 
     def add_rows(self, rows: pa.Table, numbers: NDArray[np.integer[Any]]) -> None:
         """Lay rows of Arrow out, each into the bucket of its number."""
         order = np.argsort(numbers, kind="stable")
-        ordered = rows.combine_chunks().take(pa.array(order))
-        found, starts, counts = np.unique(numbers[order], return_index=True, return_counts=True)
+        self._add_ordered(rows.combine_chunks().take(pa.array(order)), numbers[order])
+
+    def _add_ordered(self, rows: pa.Table, numbers: NDArray[np.integer[Any]]) -> None:
+        found, starts, counts = np.unique(numbers, return_index=True, return_counts=True)
         for bucket, start, count in zip(found, starts, counts, strict=True):
-            self._write(int(bucket), ordered.slice(int(start), int(count)))
+            self._write(int(bucket), rows.slice(int(start), int(count)))
 
     def _write(self, bucket: int, rows: pa.Table) -> None:
         if bucket not in self._open:

@@ -82,34 +82,31 @@ PROBLEMS = frozenset(
 
 _OWNER: Final = ("lag", "consumer_id", "host", "client_id")
 _NAMED_BY: Final = "named_by"
-_RANK: Final = "rank"
+_RANK, _NTH = "rank", "nth"
 _AT_ONCE: Final = 1_000_000
 _STATUS: Final = pl.format("{} {}", "offsets", "status")
 """In words how many offsets have a status."""
 
 
-def group_section(fates: pa.Table, *, for_people: bool) -> Section:
+def group_section(fates: pa.Table, *, for_people: bool, most: int | None = None) -> Section:
     """Return a row a group: how many offsets, by which rules, when the next one goes.
 
     Args:
         fates: `group_id`, `rule`, `status`, how many `offsets` fare so, the first `expires_at`.
         for_people: The worst first.
+        most: So many groups, the worst; None is all.
     """
-    told = _frame(fates).with_columns(
-        _is_problem("status"), _rank("status", OFFSET_STATUSES).alias(_RANK)
-    )
-    # The offsets of most groups fare alike: then there is nothing to sum up.
-    is_alike = pl.col("group_id").is_unique()
-    alike = told.filter(is_alike).select(
-        *("group_id", "offsets", pl.col("rule").fill_null("").alias("rules")),
-        *(pl.col("expires_at").alias("next"), "is_problem", _RANK, _STATUS.alias("statuses")),
-    )
-    rows = pl.concat([alike, _summed(told.filter(~is_alike))])
-    rows = rows.with_columns(_named_by()).sort("group_id")
+    ranked = _frame(fates).with_columns(_rank("status", OFFSET_STATUSES).alias(_RANK))
+    groups = ranked.group_by("group_id").agg(pl.col(_RANK).min())
+    groups = groups.with_columns(_named_by()).sort("group_id")
     heads = dict(GROUP_HEADS)
     if for_people:
-        rows = _worst_first(rows)
-        _without_tools(heads, rows)
+        _without_tools(heads, groups)
+        shown = _worst_first(groups, most)
+    else:
+        shown = groups
+    summed = _summed(ranked.join(shown, on="group_id", how="semi"))
+    rows = shown.join(summed, on="group_id", how="left", maintain_order="left")
     return Section(
         _table(rows.select(*GROUP_HEADS, "is_problem")),
         heads,
@@ -117,11 +114,13 @@ def group_section(fates: pa.Table, *, for_people: bool) -> Section:
         key="groups",
         title="Groups",
         problem="is_problem",
+        more=groups.height - shown.height,
     )
 
 
 def _summed(fates: pl.DataFrame) -> pl.DataFrame:
     """Return a row a group: of all rules and statuses of its offsets."""
+    fates = fates.with_columns(_is_problem("status"))
     counted = (
         fates.group_by("group_id", "status")
         .agg(pl.col("offsets").sum())
@@ -136,7 +135,6 @@ def _summed(fates: pl.DataFrame) -> pl.DataFrame:
             pl.col("rule").unique().sort().str.join(", ").alias("rules"),
             pl.col("expires_at").min().alias("next"),
             pl.col("is_problem").any(),
-            pl.col(_RANK).min(),
         )
         .join(counted, on="group_id")
     )
@@ -191,27 +189,35 @@ def offset_section(
     )
 
 
-def what_if_section(what_if: pa.Table) -> Section:
-    """Return a row a retention and group, those first that lose offsets."""
+def what_if_section(what_if: pa.Table, most: int | None = None) -> Section:
+    """Return a row a retention and group, those first that lose offsets.
+
+    Args:
+        what_if: The table `retention_what_if`.
+        most: So many rows, the first; None is all.
+    """
     period = pl.col("observed_to").dt.epoch("ms") - pl.col("observed_from").dt.epoch("ms")
     verdict = pl.col("verdict")
     observed = pl.format("not lost in the {} observed", pl.col("observed").fill_null("None"))
-    rows = _worst_first(
-        _frame(what_if).with_columns(
+    every = _frame(what_if).with_columns(
+        _named_by(), _rank("verdict", WHAT_IF_VERDICTS).alias(_RANK)
+    )
+    rows = (
+        _worst_first(every, most)
+        .with_columns(
             durations(pl.col("longest_idle_ms")).alias("longest_idle"),
             durations(period).alias("observed"),
-            _named_by(),
             _is_problem("verdict"),
-            _rank("verdict", WHAT_IF_VERDICTS).alias(_RANK),
         )
-    ).with_columns(
-        pl.when(verdict == "not_lost_in_period")
-        .then(observed)
-        .otherwise(verdict.str.replace_all("_", " ", literal=True))
-        .alias("verdict")
+        .with_columns(
+            pl.when(verdict == "not_lost_in_period")
+            .then(observed)
+            .otherwise(verdict.str.replace_all("_", " ", literal=True))
+            .alias("verdict")
+        )
     )
     heads = dict(WHAT_IF_HEADS)
-    _without_tools(heads, rows)
+    _without_tools(heads, every)
     return Section(
         _table(rows.drop(_RANK)),
         heads,
@@ -220,6 +226,7 @@ def what_if_section(what_if: pa.Table) -> Section:
         title="What if",
         problem="is_problem",
         spare=("first_lost_at", "longest_idle", "observed"),
+        more=every.height - rows.height,
     )
 
 
@@ -283,9 +290,13 @@ def _rank(name: str, order: Sequence[str]) -> pl.Expr:
     return pl.col(name).replace_strict(ranks, default=len(ranks), return_dtype=pl.Int8)
 
 
-def _worst_first(rows: pl.DataFrame) -> pl.DataFrame:
+def _worst_first(rows: pl.DataFrame, most: int | None) -> pl.DataFrame:
+    """Return rows, or so many of them, the worst first, and those alike in the order they have."""
     # Nobody comes back for what a tool committed that named its group by itself.
-    return rows.sort(_RANK, pl.col(_NAMED_BY).is_not_null(), maintain_order=True)
+    order = [pl.col(_RANK), pl.col(_NAMED_BY).is_not_null(), pl.col(_NTH)]
+    rows = rows.with_row_index(_NTH)
+    worst = rows if most is None else rows.bottom_k(most, by=order)
+    return worst.sort(order).drop(_NTH)
 
 
 def _frame(rows: pa.Table) -> pl.DataFrame:

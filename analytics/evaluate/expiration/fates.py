@@ -30,10 +30,12 @@ def fates(expiration: pl.DataFrame) -> pl.DataFrame:
 
 def all_fates(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return `fates` of all groups, in order: a group may lie in two partitions of the topic."""
-    found = (
-        pl.concat(parts).group_by(_FATE).agg(pl.col("offsets").sum(), pl.col("expires_at").min())
-    )
-    return found.sort(_FATE)
+    found = pl.concat(parts).sort(_FATE)
+    is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in _FATE)
+    if not found.select(is_same.slice(1).any()).item():
+        return found
+    summed = found.group_by(_FATE).agg(pl.col("offsets").sum(), pl.col("expires_at").min())
+    return summed.sort(_FATE)
 
 
 def notes(expiration: pl.DataFrame) -> pl.DataFrame:

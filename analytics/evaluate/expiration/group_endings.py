@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -76,7 +77,7 @@ class Cleanups:
 
 def endings(tables: EndingTables, cleanups: Cleanups) -> pa.Table:
     """Return the table, the worst verdict first."""
-    expired = list(_expired(tables.removals))
+    expired = _expired(tables.removals)
     # There may be a great many groups; few have come to their end.
     ended = pa.array([row["group_id"] for row in expired], pa.string())
     with_offsets = set(_named(tables.committed, ended)["group_id"].to_pylist())
@@ -111,17 +112,16 @@ def _named(rows: pa.Table, groups: pa.Array) -> pa.Table:
     return rows.filter(pc.is_in(rows["group_id"], groups))
 
 
-def _expired(removals: pa.Table) -> Iterable[dict[str, Any]]:
+def _expired(removals: pa.Table) -> list[dict[str, Any]]:
     """Return of each group whose last removal was an expiration that one, and how many expired."""
-    order = [("group_id", "ascending"), ("record_offset", "ascending")]
     columns = ["group_id", "cause", "verdict", "removed_at", "coordinator_partition"]
-    ordered = removals.select([*columns, "record_offset"]).sort_by(order)
-    last: dict[str, dict[str, Any]] = {}
-    for row in ordered.to_pylist():
-        before = last.get(row["group_id"])
-        count = (before["offsets"] if before else 0) + (row["cause"] == EXPIRATION)
-        last[row["group_id"]] = {**row, "offsets": count}
-    return [row for row in last.values() if row["cause"] == EXPIRATION]
+    rows = pl.DataFrame(pl.from_arrow(removals.select([*columns, "record_offset"])))
+    last = (
+        rows.sort("group_id", "record_offset", maintain_order=True)
+        .group_by("group_id", maintain_order=True)
+        .agg(pl.all().last(), (pl.col("cause") == EXPIRATION).sum().alias("offsets"))
+    )
+    return last.filter(pl.col("cause") == EXPIRATION).to_dicts()
 
 
 def _tombstones(rows: pa.Table) -> Mapping[str, list[dict[str, Any]]]:

@@ -191,11 +191,20 @@ def expiration_tables(
     return {
         "offset_expiration": in_key_order("offset_expiration", worst),
         "offset_removals": removals,
-        # A group may lie in two partitions of the topic: then all of a row decides.
-        "retention_what_if": in_key_order("retention_what_if", what_if.sort(what_if.columns)),
+        "retention_what_if": _what_if_in_order(what_if),
         FATES: all_fates([each.fates for each in found]),
         NOTES: all_notes([each.notes for each in found]),
     }
+
+
+def _what_if_in_order(what_if: pl.DataFrame) -> pl.DataFrame:
+    key = table("retention_what_if").key
+    ordered = in_key_order("retention_what_if", what_if)
+    is_twice = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in key)
+    if ordered.select(is_twice.slice(1).any()).item():
+        # A group may lie in two partitions of the topic: then all of a row decides.
+        return in_key_order("retention_what_if", what_if.sort(what_if.columns))
+    return ordered
 
 
 class _Found(NamedTuple):

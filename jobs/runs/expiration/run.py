@@ -162,14 +162,16 @@ def _answer(
         return render(sections, asked, said)
     wanted, numbers = summed_up(asked, fates)
     shortest, more = expiration, 0
-    if numbers and wanted.sort is None:
-        shortest = worst_offsets(expiration, SHOWN)
-        more = found.offsets - SHOWN
+    # Who sorts rows by a column picks them from all.
+    most = SHOWN if numbers and wanted.sort is None else None
+    if most:
+        shortest = worst_offsets(expiration, most)
+        more = found.offsets - most
         source = replace(source, groups=only_groups(source.groups, shortest))
     told = [said["rules_said"], *said["retention"], *said["findings"], *filter(None, [numbers])]
     parts = [paragraphs(told)]
     sections = [
-        group_section(fates, for_people=True),
+        group_section(fates, for_people=True, most=most),
         offset_section(
             shortest,
             offset_rows(source, release),
@@ -178,7 +180,7 @@ def _answer(
             more=more,
         ),
         removal_section(removals),
-        what_if_section(what_if),
+        what_if_section(what_if, most),
         *beside,
     ]
     # Of what became of groups people are shown what should not be; the rest where they ask.
