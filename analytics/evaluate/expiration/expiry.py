@@ -19,6 +19,10 @@ MAY_NOT_BE_KEPT: Final = (
 )
 """Why nobody can tell whether such a group kept one (``StreamsGroup.isSubscribedToTopic``)."""
 
+WHAT: Final = pl.Enum(list(rule_names()))
+"""What a group is, or keeps an offset: rows that have it so are judged sooner than by texts."""
+RULE: Final = pl.Enum(list(dict.fromkeys(rule_names().values())))
+
 
 def with_expiry(
     rows: pl.DataFrame, era: ExpirationRules, before: ExpirationRules | None = None
@@ -33,7 +37,7 @@ def with_expiry(
         before: The rules of rows that `is_before` marks: they are of a release before an upgrade.
 
     Returns:
-        The rows with `rule`, `base_ms` (null where nothing counts), `retention_ms` and
+        The rows with `rule` (`RULE`), `base_ms` (null where nothing counts), `retention_ms` and
         `retention_source` (of a stored expire time: how far it is from the commit, and record),
         `expires_ms` (the instant; null where the offset is kept), `goes_after` (boolean: a cleanup
         at exactly that instant leaves it) and `is_kept` (boolean).
@@ -72,9 +76,9 @@ def has_expire_time() -> pl.Expr:
 
 def _expiry(era: ExpirationRules) -> dict[str, pl.Expr]:
     names = rule_names()
-    kept_by = pl.lit(None, pl.String)
+    kept_by = pl.lit(None, WHAT)
     if era.heeds:
-        kept_by = pl.when(pl.col("kept_by").is_in(era.heeds)).then("kept_by")
+        kept_by = pl.when(pl.col("kept_by").is_in(era.heeds)).then(pl.col("kept_by").cast(WHAT))
     by_record = has_expire_time()
     if era.expire_timestamp != "always":
         by_record &= kept_by.is_null()
@@ -82,13 +86,14 @@ def _expiry(era: ExpirationRules) -> dict[str, pl.Expr]:
     # A base of nothing keeps as well: share groups, and what an era has no rule for.
     kept = ~by_record & (kept_by.is_not_null() | base.is_null())
     otherwise = (
-        pl.lit(names["per_offset"])
+        pl.lit(names["per_offset"], RULE)
         if era.per_offset
-        else pl.coalesce(kept_by, "condition").replace_strict(
-            names, default=None, return_dtype=pl.String
+        else pl.coalesce(kept_by, pl.col("condition").cast(WHAT)).replace_strict(
+            names, default=None, return_dtype=RULE
         )
     )
-    rule = pl.when(by_record).then(pl.lit(names[era.rule_of_expire_timestamp])).otherwise(otherwise)
+    explicit = pl.lit(names[era.rule_of_expire_timestamp], RULE)
+    rule = pl.when(by_record).then(explicit).otherwise(otherwise)
     instant = pl.when(by_record).then("expire_ms").otherwise(base + pl.col("retention_ms"))
     if era.heeds:
         instant = pl.max_horizontal(instant, *_when_free(era, by_record))

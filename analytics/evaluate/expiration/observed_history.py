@@ -15,6 +15,7 @@ import polars as pl
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import of_partition
+from analytics.replay.offsets.commit_places import GROUP
 from schemas import CONSUMER_OFFSETS
 
 COMPACTED = "history before that was compacted"
@@ -68,15 +69,22 @@ class ObservedHistory:
         """Return when each group committed first, and first where history is whole.
 
         Args:
-            commits: Of `commit_rows`: of whole groups.
+            commits: Of `places_and_names`: of whole groups.
 
         Returns:
             `GROUP_KEY`, `first_ms` and `shown_ms` (bigint; null where it never did).
         """
         at_ms = pl.coalesce(pl.col("committed_at").dt.epoch("ms"), "commit_ms")
-        shown = at_ms.filter(pl.col("record_offset") >= self._whole_from)
-        return commits.group_by(GROUP_KEY).agg(
-            at_ms.min().alias("first_ms"), shown.min().alias("shown_ms")
+        is_shown = pl.col("record_offset") >= self._whole_from
+        told = commits.select(
+            GROUP, *GROUP_KEY, at_ms.alias("first_ms"), is_shown.alias("is_shown")
+        )
+        shown = pl.when("is_shown").then("first_ms").alias("shown_ms")
+        return (
+            told.with_columns(shown)
+            .group_by(GROUP)
+            .agg(pl.col(GROUP_KEY).first(), pl.col("first_ms", "shown_ms").min())
+            .drop(GROUP)
         )
 
     def periods(self, times: pl.DataFrame) -> pl.DataFrame:

@@ -9,6 +9,8 @@ import polars as pl
 
 from analytics.evaluate.expiration.expiry import (
     MAY_NOT_BE_KEPT,
+    RULE,
+    WHAT,
     as_time,
     has_expire_time,
     is_due,
@@ -16,17 +18,18 @@ from analytics.evaluate.expiration.expiry import (
 )
 from analytics.evaluate.expiration.offset_log import OffsetLog, with_transactions
 from analytics.evaluate.expiration.retention import Retention, with_retention
-from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.losses import of_partition
+from analytics.replay.offsets.commit_places import GROUP, TOPIC
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.effective_commits import COMMIT
 from analytics.replay.spans.conditions import (
     AT_THE_END,
+    BY_NUMBERS,
     STREAMS_GROUP,
     UNSUBSCRIBED,
     with_condition,
 )
-from schemas.expiration_rules import rule_name
+from schemas.expiration_rules import OFFSET_STATUSES, rule_name
 
 PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED, UNTOLD = (
     "protected",
@@ -37,7 +40,7 @@ PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED, UNTOLD = (
     "cannot_tell",
 )
 _RECORD: Final = ("coordinator_partition", "record_offset")
-_TOPIC: Final = (*GROUP_KEY, "topic")
+_STATUS: Final = pl.Enum(OFFSET_STATUSES)
 CANNOT_TELL: Final = "cannot tell: "
 """How the note of a row begins whose status is `UNTOLD`."""
 
@@ -83,7 +86,7 @@ def offset_expiration(
         .with_columns((~_is_untold()).alias("is_told"))
     )
     is_told = pl.col("is_told")
-    rule = pl.when("is_blocked").then(pl.lit(rule_name("pending"))).otherwise("rule")
+    rule = pl.when("is_blocked").then(pl.lit(rule_name("pending"), RULE)).otherwise("rule")
     times = {
         "base_timestamp": "base_ms",
         "expires_at": "expires_ms",
@@ -107,21 +110,30 @@ def in_force(committed: pl.DataFrame, log: OffsetLog) -> pl.DataFrame:
         record), `effective_at` (of a commit in a transaction the time of its marker, else null),
         and what `with_condition` and `with_transactions` add.
     """
-    live = log.records.commits.join(committed.select(_RECORD), on=list(_RECORD)).select(
-        *KEY,
+    commits = log.records.commits.select(
+        *(*KEY, GROUP, TOPIC),
         *("record_offset", "committed_offset", "commit_ms", "expire_ms"),
         pl.col("committed_at").alias("written_at"),
         pl.lit(AT_THE_END, pl.Int64).alias("place"),
     )
-    markers = log.pending.filter(pl.col("outcome") == COMMIT).select(
-        *KEY, "record_offset", pl.col("until_at").alias("effective_at")
-    )
-    live = live.join(markers, on=[*KEY, "record_offset"], how="left")
+    live = commits.join(committed.select(_RECORD), on=list(_RECORD), how="semi")
+    effective = pl.col("until_at").alias("effective_at")
+    markers = log.pending.filter(pl.col("outcome") == COMMIT)
+    live = _beside(live, markers.select(*KEY, "record_offset", effective), *KEY, "record_offset")
     # All partitions of a group's topic are under one condition.
-    topics = live.select(*_TOPIC, "place").unique()
-    conditions = with_condition(topics, log.groups, log.protections, log.protects).drop("place")
-    placed = live.join(conditions, on=list(_TOPIC), how="left")
-    return with_transactions(placed, log.pending)
+    topics = log.names.select(GROUP, TOPIC, pl.lit(AT_THE_END, pl.Int64).alias("place"))
+    told = with_condition(topics, log.groups, log.protections, log.protects, BY_NUMBERS)
+    conditions = told.sort(TOPIC).drop(GROUP, TOPIC, "place")
+    conditions = conditions.cast({"condition": WHAT, "kept_by": WHAT})[live[TOPIC]]
+    return with_transactions(live.hstack(conditions), log.pending)
+
+
+def _beside(rows: pl.DataFrame, told: pl.DataFrame, *key: str) -> pl.DataFrame:
+    """Add what is told of some keys, null where nothing is; a key has one row of that at most."""
+    if told.is_empty():
+        nothing = {name: kind for name, kind in told.schema.items() if name not in key}
+        return rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in nothing.items())
+    return rows.join(told, on=list(key), how="left")
 
 
 def _with_missing(
@@ -133,12 +145,14 @@ def _with_missing(
         return rows.filter(~pl.col("complete")).select(*key, pl.col("missing").alias("lacks"))
 
     incomplete = lacking(committed, *_RECORD).rename({"lacks": "missing"})
-    placed = placed.join(incomplete, on=list(_RECORD), how="left")
+    placed = _beside(placed, incomplete, *_RECORD)
     # Where the era heeds nothing of the group, nothing rests on what is not known of it.
     if groups is None or not log.era.heeds:
         return placed
     lacks = lacking(groups, "group_id").cast({"group_id": placed.schema["group_id"]}, strict=False)
-    of_group = placed.join(lacks, on="group_id", how="left")
+    if lacks.is_empty():
+        return placed
+    of_group = _beside(placed, lacks, "group_id")
     return of_group.with_columns(pl.coalesce("missing", "lacks").alias("missing")).drop("lacks")
 
 
@@ -148,19 +162,17 @@ def _producers() -> pl.Expr:
 
 
 def _status() -> pl.Expr:
-    return (
-        pl.when(~pl.col("is_told"))
-        .then(pl.lit(UNTOLD))
-        .when("is_kept")
-        .then(pl.lit(PROTECTED))
-        .when(~pl.col("is_due"))
-        .then(pl.lit(SCHEDULED))
-        .when("is_blocked")
-        .then(pl.lit(BLOCKED))
-        .when(pl.col("now_ms") > pl.col("cleanup_ms"))
-        .then(pl.lit(OVERDUE))
-        .otherwise(pl.lit(DUE))
-    )
+    cases = {
+        UNTOLD: ~pl.col("is_told"),
+        PROTECTED: pl.col("is_kept"),
+        SCHEDULED: ~pl.col("is_due"),
+        BLOCKED: pl.col("is_blocked"),
+        OVERDUE: pl.col("now_ms") > pl.col("cleanup_ms"),
+    }
+    status = pl.lit(DUE, _STATUS)
+    for word, is_so in reversed(cases.items()):
+        status = pl.when(is_so).then(pl.lit(word, _STATUS)).otherwise(status)
+    return status
 
 
 def _is_untold() -> pl.Expr:

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.rules import ReplayRules
+from analytics.replay.offsets.commit_places import (
+    GROUP,
+    PLACE,
+    TOPIC,
+    numbered,
+    places_and_names,
+)
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.effective_commits import (
     REMOVED,
@@ -22,7 +29,7 @@ from analytics.replay.offsets.effective_commits import (
 )
 from analytics.replay.removals.removed_offsets import HEEDED
 from analytics.replay.spans.group_spans import group_spans, protection_spans
-from analytics.replay.spans.intervals import TIME
+from analytics.replay.spans.intervals import SPAN, TIME
 from schemas.expiration_rules import ExpirationRules
 
 
@@ -43,7 +50,16 @@ class GroupRecords:
 
 _NAMES: Final = ("group_id", "topic")
 _NOTHING: Final = GroupRecords(pl.DataFrame(), pl.DataFrame(), {})
-_EVENTS = (*KEY, "event", "position", "at", "commit_ms", "expire_ms", "next_position")
+_LOOKED_AT: Final = (
+    *(*KEY, GROUP, TOPIC, PLACE),
+    *("record_offset", "committed_at", "is_tombstone", "commit_ms", "expire_ms", "producer_id"),
+    *("waits", "end_offset", "end_at", "outcome"),
+)
+"""What is looked at of all commits; more is told of what was removed."""
+_EVENTS: Final = (
+    *(*KEY, GROUP, TOPIC, PLACE),
+    *("event", "position", "at", "commit_ms", "expire_ms", "next_position"),
+)
 """What is looked at of events once what was removed is gathered."""
 
 
@@ -56,41 +72,50 @@ class OffsetLog:
         replay: How the release replays.
         era: By which offsets expire.
         before: The era of what a release before an upgrade wrote; None where all is of one era.
-        events: `offset_events`.
+        names: A row for each topic of a group, of `places_and_names`.
+        events: `offset_events`, of each what changed which offset.
+        gone: The tombstones among `offset_events`.
         pending: `pending_spans`.
-        groups: `group_spans`.
-        protections: `protection_spans`.
+        groups: `group_spans` of groups that have committed, by `GROUP` instead of names.
+        protections: Such `protection_spans`, by `GROUP` and `TOPIC`.
     """
 
     records: GroupRecords
     replay: ReplayRules
     era: ExpirationRules
     before: ExpirationRules | None
+    names: pl.DataFrame
     events: pl.DataFrame
+    gone: pl.DataFrame
     pending: pl.DataFrame
     groups: pl.DataFrame
     protections: pl.DataFrame
 
-    def of(self, groups: pl.DataFrame, *, are_they: bool) -> OffsetLog:
-        """Return the log of these groups (`GROUP_KEY`), or of all others, without its records."""
-        how: Literal["semi", "anti"] = "semi" if are_they else "anti"
-        light = replace(self, records=_NOTHING, events=self.events.select(_EVENTS))
-        return light.map(lambda rows: rows.join(groups, on=list(GROUP_KEY), how=how))
+    def with_some(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> OffsetLog:
+        """Return what `retention_costs` takes and nothing else, each frame changed by its `GROUP`.
 
-    def map(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> OffsetLog:
-        """Return the log with each of its frames changed, but for its records."""
+        Not even a frame without rows stays: its type would keep all names.
+        """
         return replace(
             self,
-            events=change(self.events),
-            pending=change(self.pending),
+            records=_NOTHING,
+            names=pl.DataFrame(),
+            events=change(self.events.select(_EVENTS)),
+            gone=pl.DataFrame(),
+            pending=pl.DataFrame(),
             groups=change(self.groups),
             protections=change(self.protections),
         )
 
     @property
     def protects(self) -> tuple[str, ...]:
-        """What keeps an offset in this era, what goes before first; else what does since 2.4."""
-        return self.era.heeds or HEEDED
+        """What keeps an offset in this era, what goes before first."""
+        return protecting(self.era)
+
+
+def protecting(era: ExpirationRules) -> tuple[str, ...]:
+    """Return what keeps an offset in an era; what does since 2.4 where nothing does."""
+    return era.heeds or HEEDED
 
 
 def offset_log(
@@ -113,30 +138,42 @@ def offset_log(
     groups = group_spans(
         records.decoded, records.commits if replay.groups_end_by_tombstones else None
     )
-    protections = protection_spans(records.decoded, groups)
-    names = _NAMES if by_numbers else ()
-    numbers = {name: pl.Enum(records.commits[name].unique().sort()) for name in names}
-    commits = records.commits.with_columns(pl.col(each).cast(to) for each, to in numbers.items())
+    protections = protection_spans(records.decoded, groups, protecting(era))
+    commits, names = places_and_names(records.commits)
+    groups, protections = numbered(groups, GROUP, names), _numbered(protections, names)
+    if by_numbers:
+        names = _enumerated(names)
+        commits = commits.with_columns(names.select(_NAMES)[commits[TOPIC]])
     ended = ended_commits(commits, records.markers, replay)
+    tombstoned = ended.filter("is_tombstone")[PLACE].unique()
+    around = offset_events(ended.filter(pl.col(PLACE).is_in(tombstoned.implode())), replay)
     return OffsetLog(
         replace(records, commits=commits),
         replay,
         era,
         before,
-        offset_events(ended, replay),
+        names,
+        offset_events(ended.select(_LOOKED_AT), replay),
+        around.filter(pl.col("event") == REMOVED),
         pending_spans(ended, replay),
-        _numbered(groups, numbers),
-        _numbered(protections, numbers),
+        groups.drop(GROUP_KEY),
+        protections,
     )
 
 
-def _numbered(spans: pl.DataFrame, numbers: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Return spans with numbers for names; those of names without commits are left out."""
-    for name in numbers.keys() & set(spans.columns):
-        number = pl.col(name).cast(numbers[name], strict=False)
-        is_there = pl.col(name).is_null() | number.is_not_null()
-        spans = spans.filter(is_there).with_columns(number)
-    return spans
+def _numbered(protections: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Return protections by numbers; those of topics without commits are left out."""
+    of_all = numbered(protections.filter(pl.col("topic").is_null()), GROUP, names)
+    of_one = numbered(protections, TOPIC, names)
+    rows = pl.concat([of_all, of_one.join(names.select(TOPIC, GROUP), on=TOPIC)], how="diagonal")
+    return rows.select(GROUP, pl.col(TOPIC).cast(names.schema[TOPIC]), "why", *SPAN)
+
+
+def _enumerated(names: pl.DataFrame) -> pl.DataFrame:
+    """Return names as enumerations of all there are."""
+    groups = names["group_id"].unique(maintain_order=True)
+    group = pl.col("group_id").rle_id().cat.to(pl.Enum(groups))
+    return names.with_columns(group, pl.col("topic").cast(pl.Enum(names["topic"].unique().sort())))
 
 
 def with_transactions(places: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFrame:
@@ -184,11 +221,12 @@ def modern_since(records: GroupRecords) -> int | None:
     """
     version = pl.col("value_version")
     is_modern = (version > 1) | ((version == 1) & (pl.col("expire_ms") == -1))
-    told = [records.commits.filter(is_modern).select(_time("committed_at", pl.col("commit_ms")))]
+    said = _time("committed_at", pl.col("commit_ms"))
+    told = [records.commits.select(said.filter(is_modern))]
     groups = records.decoded["group_metadata"]
     if groups.height:
         state = pl.col("value").struct.field("current_state_timestamp")
-        told.append(groups.filter(version > 1).select(_time("timestamp", state)))
+        told.append(groups.select(_time("timestamp", state).filter(version > 1)))
     first = pl.concat(told)["said_ms"].min()
     return first if isinstance(first, int) else None
 

@@ -32,6 +32,7 @@ from analytics.evaluate.expiration.removal_verdicts import (
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between, what_is_lost
+from analytics.replay.offsets.commit_places import GROUP, PLACE, TOPIC
 from analytics.replay.removals.removal_causes import (
     EXPIRATION,
     LOW,
@@ -93,8 +94,10 @@ class Cluster:
 
 def removed_of(log: OffsetLog) -> pl.DataFrame:
     """Return what was removed of the groups of a log, as `Removed` has it."""
-    rows = removed_offsets(log.events, log.pending, log.groups, log.protections, log.protects)
-    return with_transactions(rows, log.pending)
+    rows = removed_offsets(
+        log.gone, log.events, log.pending, log.groups, log.protections, log.protects
+    )
+    return with_transactions(rows, log.pending).drop(GROUP, TOPIC, PLACE)
 
 
 def removed_here(records: GroupRecords, rows: pl.DataFrame, starts: pl.DataFrame) -> Removed:
@@ -217,7 +220,8 @@ def _with_expiry(
         pl.col("removed_expire_ms").alias("expire_ms"),
         (is_before.fill_null(value=False) & (before is not None)).alias("is_before"),
     )
-    return with_expiry(with_retention(said, retention, pl.col("not_after_ms")), era, before)
+    told = with_expiry(with_retention(said, retention, pl.col("not_after_ms")), era, before)
+    return told.with_columns(pl.col("rule").cast(pl.String))
 
 
 def _due_by_setting() -> pl.Expr:

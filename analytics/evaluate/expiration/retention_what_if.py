@@ -15,6 +15,7 @@ from analytics.evaluate.expiration.offset_log import OffsetLog
 from analytics.evaluate.expiration.retention import Retention, with_retention
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.rules import ReplayRules
+from analytics.replay.offsets.commit_places import GROUP, PLACE
 
 MINUTE_MS: Final = 60_000
 WOULD_LOSE_NOW, WOULD_HAVE_LOST, NOT_LOST_IN_PERIOD, SAFE, NOT_TOLD = (
@@ -60,7 +61,7 @@ def retention_costs(
         held = with_retention(held, retention).rename({"retention_ms": "in_force_ms"})
     held = _with_blocked(held, expiration.filter(pl.col("status") == BLOCKED))
     return pl.concat(
-        _by_group(_by_offset(held, log, each)).with_columns(pl.lit(each, pl.Int64).alias(_TRIED))
+        _by_group(held, log, each).with_columns(pl.lit(each, pl.Int64).alias(_TRIED))
         for each in sorted(set(minutes))
     )
 
@@ -75,10 +76,12 @@ def offsets_now(expiration: pl.DataFrame) -> pl.DataFrame:
         `GROUP_KEY`, `offsets`, `untold` (how many) and `why_untold` (null where all is told).
     """
     is_untold = pl.col("status") == UNTOLD
-    return expiration.group_by(GROUP_KEY).agg(
+    why = pl.when(is_untold).then("note").alias("why_untold")
+    told = expiration.select(*GROUP_KEY, is_untold.alias("untold"), why)
+    return told.group_by(GROUP_KEY).agg(
         pl.len().cast(pl.Int64).alias("offsets"),
-        is_untold.sum().cast(pl.Int64).alias("untold"),
-        pl.col("note").filter(is_untold).min().alias("why_untold"),
+        pl.col("untold").sum().cast(pl.Int64),
+        pl.col("why_untold").min(),
     )
 
 
@@ -124,38 +127,38 @@ def _with_blocked(held: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     if blocked.is_empty():
         return held.with_columns(pl.lit(None, pl.Boolean).alias("is_blocked"))
     key = ["group_id", "topic", "partition"]
-    told = blocked.select(*key, pl.lit(value=True).alias("is_blocked"))
+    told = blocked.select(key).unique().with_columns(pl.lit(value=True).alias("is_blocked"))
     return held.join(told, on=key, how="left")
 
 
-def _by_offset(held: pl.DataFrame, log: OffsetLog, minutes: int) -> pl.DataFrame:
-    """Return what a retention would have done to each offset."""
+def _by_group(held: pl.DataFrame, log: OffsetLog, minutes: int) -> pl.DataFrame:
+    """Return what a retention would have done to each group."""
     # A stretch that begins after the instant is empty: it begins with what makes it due.
     lapses = pl.max_horizontal("due_ms", "from_ms")
     ends = pl.col("to_ms")
     lost = ends > lapses if log.era.due == "after" else ends >= lapses
     is_lost, is_now = pl.col("is_lost"), pl.col("is_now")
+    told = held.with_columns(_due(log, minutes).alias("due_ms")).with_columns(
+        lost.fill_null(value=False).alias("is_lost"), lapses.alias("lapses_ms")
+    )
+    is_first = pl.when(is_lost).then(PLACE).is_first_distinct()
+    counts = {
+        # One stretch of an offset at most goes on at the instant.
+        "lost_now": is_lost & is_now & pl.col("is_blocked").is_null(),
+        "lost_once": is_lost & is_first,
+        "exposed_now": is_now,
+    }
+    told = told.with_columns(is_so.alias(name) for name, is_so in counts.items())
     return (
-        held.with_columns(_due(log, minutes).alias("due_ms"))
-        .with_columns(lost.fill_null(value=False).alias("is_lost"), lapses.alias("lapses_ms"))
-        .group_by("of_offset")
+        told.group_by(GROUP)
         .agg(
             pl.col(GROUP_KEY).first(),
-            is_lost.any().alias("lost_once"),
-            (is_lost & is_now & pl.col("is_blocked").is_null()).any().alias("lost_now"),
-            is_now.any().alias("exposed_now"),
-            pl.col("lapses_ms").filter(is_lost).min().alias("first_ms"),
-            pl.col("lapses_ms").filter(is_now & ~is_lost).min().alias("next_ms"),
+            pl.col(*counts).sum().cast(pl.Int64),
+            pl.when(is_lost).then("lapses_ms").min().alias("first_ms"),
+            pl.when(is_now & ~is_lost).then("lapses_ms").min().alias("next_ms"),
             (ends - pl.col("base_ms")).max().alias("longest_idle_ms"),
         )
-    )
-
-
-def _by_group(by_offset: pl.DataFrame) -> pl.DataFrame:
-    return by_offset.group_by(GROUP_KEY).agg(
-        pl.col("lost_now", "lost_once", "exposed_now").cast(pl.Int64).sum(),
-        pl.col("first_ms", "next_ms").min(),
-        pl.col("longest_idle_ms").max(),
+        .drop(GROUP)
     )
 
 

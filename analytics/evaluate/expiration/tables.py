@@ -34,8 +34,8 @@ from analytics.evaluate.expiration.retention_what_if import (
     retention_costs,
     retention_what_if,
 )
-from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.offsets.commit_places import GROUP
 from schemas import table
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
@@ -253,9 +253,15 @@ def _evaluated(
         ends=asked.log_ends,
     ).select(_COLUMNS)
     gone = removed_of(log)
-    lost = gone.select(GROUP_KEY).unique()
     removed = removed_here(log.records, gone, known.starts)
-    with_removals = log.of(lost, are_they=True) if lost.height else None
+    has_lost = pl.col(GROUP).is_in(log.gone[GROUP].unique().implode())
+
+    def without(rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.filter(~has_lost)
+
+    def with_removals(rows: pl.DataFrame) -> pl.DataFrame:
+        return _own(rows.filter(has_lost))
+
     return _Found(
         _own(worst_of(found, most)),
         _own(found.filter(pl.col("status") == BLOCKED)),
@@ -264,8 +270,8 @@ def _evaluated(
         _own(notes(found)),
         replace(removed, rows=_own(removed.rows)),
         _own(observed.group_times(log.records.commits)),
-        _own(_costs(log.of(lost, are_they=False), found, _NOTHING_REMOVED, observed, asked)),
-        None if with_removals is None else with_removals.map(_own),
+        _own(_costs(log.with_some(without), found, _NOTHING_REMOVED, observed, asked)),
+        log.with_some(with_removals) if gone.height else None,
     )
 
 

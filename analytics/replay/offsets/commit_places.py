@@ -37,12 +37,27 @@ def with_places(commits: pl.DataFrame) -> pl.DataFrame:
     Args:
         commits: Have `KEY`; where they have these numbers, too, they stay as they are.
     """
-    if PLACE in commits.columns:
-        return commits
+    return commits if PLACE in commits.columns else places_and_names(commits)[0]
+
+
+def places_and_names(commits: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return commits with `GROUP`, `TOPIC` and `PLACE`, and what these numbers stand for.
+
+    Args:
+        commits: Have `KEY`.
+
+    Returns:
+        Beside the commits a row for each topic of a group, in the order of `TOPIC`, which counts
+        them from 0: its names, `TOPIC` and `GROUP`.
+    """
     runs = _Runs.of(commits, _NAMES)
-    names = runs.named.unique().sort(_NAMES).with_row_index(TOPIC)
-    numbers = names.with_columns(pl.struct(_NAMES_OF[GROUP]).rle_id().alias(GROUP))
-    return commits.with_columns(runs.told(numbers)).with_columns(place().alias(PLACE))
+    ordered = runs.named.with_row_index("nth").sort(_NAMES)
+    numbers = (pl.struct(names).rle_id().alias(number) for number, names in _NAMES_OF.items())
+    told = ordered.with_columns(numbers)
+    of_runs = told.select("nth", TOPIC, GROUP).sort("nth").drop("nth")
+    placed = commits.with_columns(of_runs[runs.run]).with_columns(place().alias(PLACE))
+    is_another = pl.col(TOPIC).ne_missing(pl.col(TOPIC).shift(1))
+    return placed, told.filter(is_another).drop("nth")
 
 
 def place() -> pl.Expr:
@@ -74,11 +89,17 @@ def in_log_order(rows: pl.DataFrame, by: str = "record_offset") -> pl.DataFrame:
 
 
 def sorted_by(rows: pl.DataFrame, *numbers: str) -> pl.DataFrame:
-    """Sort rows by columns of numbers: by one after the other, which takes less than by all."""
+    """Sort rows by columns of numbers: by one after the other, which takes less than by all.
+
+    Where the first brings them into order, as it does what was in the order of the log, it is all.
+    """
     order = rows.select(numbers).with_row_index("nth")
-    for number in reversed(numbers):
-        order = order.sort(number, maintain_order=True)
-    return rows[order["nth"]]
+    sorted_ = order.sort(numbers[0], maintain_order=True)
+    if not _is_sorted(sorted_, numbers):
+        for number in reversed(numbers):
+            order = order.sort(number, maintain_order=True)
+        sorted_ = order
+    return rows[sorted_["nth"]]
 
 
 def _is_sorted(rows: pl.DataFrame, names: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.replay.log.record_position import BEFORE_ALL
-from analytics.replay.offsets.commit_places import PLACE, sorted_by, with_places
+from analytics.replay.offsets.commit_places import GROUP, PLACE, TOPIC, sorted_by, with_places
 from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ EVENTS: Final = pl.Schema(
     }
 )
 """What changed a committed offset: see `offset_events`."""
+PLACED_EVENTS: Final = pl.Schema(
+    {**EVENTS, GROUP: pl.UInt32(), TOPIC: pl.UInt32(), PLACE: pl.Int64()}
+)
 
 
 def ended_commits(commits: pl.DataFrame, markers: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
@@ -95,11 +98,12 @@ def offset_events(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     """Return what changed each committed offset, each with what was in force before it.
 
     Args:
-        ended: Of `ended_commits`.
+        ended: Of `ended_commits`, all its columns or those that are asked for.
         rules: Of the release.
 
     Returns:
-        `EVENTS`, in the order of `PLACE` and `position`: the columns of a commit or tombstone;
+        `PLACED_EVENTS`, as far as they rest on such columns, in the order of `PLACE` and
+        `position`: the columns of a commit or tombstone;
         `position` (offset of the record by which it happened, the marker of a transaction) and `at`
         (the time of that record); `event` (`COMMITTED`, `REMOVED`); ``removed_...`` of the commit
         that was in force before, null where there was none; `next_position` of what ended it. A
@@ -111,13 +115,15 @@ def offset_events(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     is_first = pl.col(PLACE) != pl.col(PLACE).shift(1)
     has_removed = (was & ~is_first).fill_null(value=False)
     goes_on = pl.col(PLACE) == pl.col(PLACE).shift(-1)
-    return events.with_columns(
+    told = events.with_columns(
         *(
             pl.when(has_removed).then(pl.col(name).shift(1)).alias(f"removed_{name}")
             for name in _OF_REMOVED
+            if name in events.columns
         ),
         pl.when(goes_on).then(pl.col("position").shift(-1)).alias("next_position"),
-    ).select(EVENTS.names())
+    )
+    return told.select(name for name in PLACED_EVENTS if name in told.columns)
 
 
 def effective_commits(ended: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:

@@ -15,9 +15,10 @@ from typing import Final
 import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
+from analytics.replay.offsets.commit_places import GROUP
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
-from analytics.replay.spans.conditions import with_condition
+from analytics.replay.spans.conditions import BY_NUMBERS, with_condition
 from analytics.replay.spans.group_spans import OTHER_PROTOCOL, SUBSCRIBED, UNPARSEABLE
 from schemas import ZERO_UUID
 
@@ -35,6 +36,7 @@ SAID_TIMES: Final = pl.Schema(
 
 
 def removed_offsets(
+    gone: pl.DataFrame,
     events: pl.DataFrame,
     pending: pl.DataFrame,
     groups: pl.DataFrame,
@@ -44,10 +46,11 @@ def removed_offsets(
     """Return every offset tombstone with what is known around it.
 
     Args:
-        events: `offset_events`, of whole partitions.
+        gone: The tombstones among `offset_events`, with all columns.
+        events: `offset_events`, of whole partitions; of each at least what changed which offset.
         pending: `pending_spans`.
-        groups: `group_spans`.
-        protections: `protection_spans`.
+        groups: `group_spans`, by numbers.
+        protections: `protection_spans`, by numbers.
         protects: Which reasons of `protections` the release heeds, what goes before first.
 
     Returns:
@@ -59,26 +62,23 @@ def removed_offsets(
         `not_before_ms` and `not_after_ms` (bigint: between these it was written; null where nothing
         shows one of them).
     """
-    gone = removed_of_groups(events, pending, groups, protections, protects)
-    return with_bounds(gone, said_times(events, timeless_partitions(gone)))
+    placed = with_condition(_placed(gone, events), groups, protections, protects, BY_NUMBERS)
+    told = _with_group_end(_with_pending(placed, pending), groups, GROUP)
+    return with_bounds(told, said_times(events, timeless_partitions(told)))
 
 
 def removed_of_groups(
-    events: pl.DataFrame,
-    pending: pl.DataFrame,
-    groups: pl.DataFrame,
-    protections: pl.DataFrame,
-    protects: Sequence[str] = HEEDED,
+    events: pl.DataFrame, pending: pl.DataFrame, groups: pl.DataFrame, protections: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the same of whole groups, but what `with_bounds` adds."""
-    gone = _acts(events.filter(pl.col("event") == REMOVED))
-    placed = with_condition(
-        _with_offsets_left(gone, events).with_columns(pl.col("position").alias("place")),
-        groups,
-        protections,
-        protects,
-    )
-    return _with_group_end(_with_pending(placed, pending), groups)
+    """Return the same of whole groups, whose spans are by names, but what `with_bounds` adds."""
+    gone = events.filter(pl.col("event") == REMOVED)
+    placed = with_condition(_placed(gone, events), groups, protections, HEEDED)
+    return _with_group_end(_with_pending(placed, pending), groups, *GROUP_KEY)
+
+
+def _placed(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    told = _with_offsets_left(_acts(gone), events)
+    return told.with_columns(pl.col("position").alias("place"))
 
 
 def timeless_partitions(gone: pl.DataFrame) -> list[int]:
@@ -204,17 +204,18 @@ def _with_offsets_left(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame
         .then(-1)
         .otherwise(0)
     )
-    key = list(GROUP_KEY)
+    in_force = pl.col("change").cum_sum().over(GROUP)
+    is_theirs = pl.col(GROUP).is_in(gone[GROUP].unique().implode())
     counted = (
-        events.select(*key, "position", "topic", "partition", "event", change.alias("change"))
-        .join(gone.select(key).unique(), on=key, how="semi")
+        events.filter(is_theirs)
+        .select(GROUP, "position", "topic", "partition", "event", change.alias("change"))
         .sort("position", "topic", "partition")
-        .select(*key, "position", "event", pl.col("change").cum_sum().over(key).alias("in_force"))
+        .select(GROUP, "position", "event", in_force.alias("in_force"))
         .filter(pl.col("event") == REMOVED)
     )
     left = (
-        gone.select(*ACT, "position")
-        .join(counted.drop("event"), on=[*key, "position"])
+        gone.select(*ACT, GROUP, "position")
+        .join(counted.drop("event"), on=[GROUP, "position"])
         .sort("position")
         .group_by(*ACT)
         .agg(pl.col("in_force").last().cast(pl.Int64).alias("offsets_left"))
@@ -233,15 +234,15 @@ def _with_pending(gone: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFrame:
     return _with_flag(gone, ended, [*KEY, "position"], "removed_pending")
 
 
-def _with_group_end(gone: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+def _with_group_end(gone: pl.DataFrame, groups: pl.DataFrame, *group: str) -> pl.DataFrame:
     """Say whether the group's own tombstone was written at the same time."""
     ends = (
         groups.filter(pl.col("family").is_null() & pl.col("from_at").is_not_null())
-        .select(*GROUP_KEY, pl.col("from_at").dt.epoch("us").alias("act"))
+        .select(*group, pl.col("from_at").dt.epoch("us").alias("act"))
         .unique()
         .with_columns(pl.lit(value=True).alias("group_ended"))
     )
-    return _with_flag(gone, ends, list(ACT), "group_ended")
+    return _with_flag(gone, ends, [*group, "act"], "group_ended")
 
 
 def _with_flag(rows: pl.DataFrame, told: pl.DataFrame, on: list[str], flag: str) -> pl.DataFrame:

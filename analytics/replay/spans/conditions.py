@@ -19,6 +19,7 @@ from analytics.replay.groups.group_records import (
     STREAMS,
 )
 from analytics.replay.log.record_position import AFTER_ALL
+from analytics.replay.offsets.commit_places import GROUP, TOPIC
 from analytics.replay.spans.group_spans import SUBSCRIBED
 
 SIMPLE, EMPTY, UNSUBSCRIBED = "simple_group", "empty_group", "unsubscribed_topic"
@@ -28,17 +29,27 @@ AT_THE_END: Final = AFTER_ALL
 """The place behind the last record."""
 
 
+BY_NAMES: Final = (GROUP_KEY, (*GROUP_KEY, "topic"))
+BY_NUMBERS: Final = ((GROUP,), (TOPIC,))
+"""What tells groups apart, and what tells topics of groups apart."""
+
+
 def with_condition(
-    places: pl.DataFrame, groups: pl.DataFrame, protections: pl.DataFrame, protects: Sequence[str]
+    places: pl.DataFrame,
+    groups: pl.DataFrame,
+    protections: pl.DataFrame,
+    protects: Sequence[str],
+    by: tuple[Sequence[str], Sequence[str]] = BY_NAMES,
 ) -> pl.DataFrame:
     """Add what the group of each offset was at a place in the log.
 
     Args:
-        places: `GROUP_KEY`, `topic` and `place` (bigint): records below it count.
+        places: What `by` names and `place` (bigint): records below it count.
         groups: `group_spans`.
         protections: `protection_spans`.
         protects: Which reasons of theirs count, what goes before first: not all releases heed all
             of them.
+        by: `BY_NAMES`, or `BY_NUMBERS` where places, groups and protections have these.
 
     Returns:
         The places with `condition` (simple_group, empty_group, unsubscribed_topic: a classic group
@@ -50,8 +61,9 @@ def with_condition(
         (timestamp: when what kept it before ended, null where nothing did).
     """
     is_group = pl.col("family").is_not_null()
+    of_group, of_topic = by
     spans = groups.select(
-        *GROUP_KEY,
+        *of_group,
         pl.col("from_offset").alias("begins"),
         condition_of().alias("condition"),
         *(
@@ -64,14 +76,15 @@ def with_condition(
             }.items()
         ),
     )
-    found = _last_before(places, spans, GROUP_KEY).with_columns(
+    found = _last_before(places, spans, of_group).with_columns(
         pl.col("condition").fill_null(SIMPLE)
     )
     for why in protects:
-        found = _with_protection(found, protections.filter(pl.col("why") == why), why)
-    by = pl.coalesce(pl.lit(None, pl.String), *(f"kept_by_{why}" for why in protects))
+        told = protections.filter(pl.col("why") == why)
+        found = _with_protection(found, told, of_topic if why == SUBSCRIBED else of_group, why)
+    kept_by = pl.coalesce(pl.lit(None, pl.String), *(f"kept_by_{why}" for why in protects))
     return found.with_columns(
-        by.alias("kept_by"),
+        kept_by.alias("kept_by"),
         pl.max_horizontal(f"until_{why}" for why in protects).alias("kept_until"),
     ).drop(f"{name}_{why}" for why in protects for name in ("kept_by", "until"))
 
@@ -118,15 +131,16 @@ def _last_before(places: pl.DataFrame, spans: pl.DataFrame, key: Sequence[str]) 
     )
 
 
-def _with_protection(places: pl.DataFrame, spans: pl.DataFrame, why: str) -> pl.DataFrame:
+def _with_protection(
+    places: pl.DataFrame, spans: pl.DataFrame, key: Sequence[str], why: str
+) -> pl.DataFrame:
     """Add whether one reason keeps an offset at its place, and until when it did before."""
-    key = [*GROUP_KEY, "topic"] if why == SUBSCRIBED else list(GROUP_KEY)
     ordered = spans.sort(*key, "from_offset").select(
         *key,
         pl.col("from_offset").alias("begins"),
         pl.col("to_offset").alias("ends"),
         pl.col("to_at").alias("ends_at"),
-        pl.col("to_at").cum_max().shift(1).over(key).alias("ended_before"),
+        pl.col("to_at").cum_max().shift(1).over(list(key)).alias("ended_before"),
     )
     covers = pl.col("place") <= pl.col("ends")
     return (

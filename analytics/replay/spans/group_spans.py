@@ -12,7 +12,7 @@ of partitions. Gives `GROUP_SPANS` and `PROTECTIONS`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import polars as pl
@@ -33,6 +33,7 @@ from analytics.replay.spans.intervals import (
     joined_spans,
     overlap,
     until_next,
+    with_next,
 )
 
 SUBSCRIBED, UNPARSEABLE, OTHER_PROTOCOL, ACTIVE = (
@@ -94,23 +95,30 @@ def group_spans(
         how="diagonal",
     ).sort(*GROUP_KEY, "from_offset")
     family = pl.col("family")
-    repeats = (family != CLASSIC) & (family == family.shift(1).over(list(GROUP_KEY)))
+    goes_on = pl.all_horizontal(pl.col(each) == pl.col(each).shift(1) for each in GROUP_KEY)
+    repeats = (family != CLASSIC) & (family == family.shift(1)) & goes_on
     changes = rows.filter(~repeats.fill_null(value=False))
-    return until_next(changes, GROUP_KEY).select(GROUP_SPANS.names())
+    return with_next(changes, GROUP_KEY).select(GROUP_SPANS.names())
 
 
-def protection_spans(decoded: Mapping[str, pl.DataFrame], groups: pl.DataFrame) -> pl.DataFrame:
+def protection_spans(
+    decoded: Mapping[str, pl.DataFrame],
+    groups: pl.DataFrame,
+    reasons: Collection[str] = (SUBSCRIBED, UNPARSEABLE, OTHER_PROTOCOL, ACTIVE),
+) -> pl.DataFrame:
     """Return `PROTECTIONS`.
 
     Args:
         decoded: Decoded tables, cut at an instant.
         groups: Their `group_spans`.
+        reasons: Why something keeps offsets: what does for another reason is left out.
     """
     parts = [*_of_classic(groups), *_of_consumer_groups(decoded), *_of_streams_groups(decoded)]
     spans = pl.concat(
         [PROTECTIONS.to_frame(), *(each.select(PROTECTIONS.names()) for each in parts)]
     )
-    return joined_spans(spans, (*GROUP_KEY, "topic", "why")).select(PROTECTIONS.names())
+    heeded = spans.filter(pl.col("why").is_in(reasons))
+    return joined_spans(heeded, (*GROUP_KEY, "topic", "why")).select(PROTECTIONS.names())
 
 
 def _classic_steps(records: pl.DataFrame) -> pl.DataFrame:

@@ -24,12 +24,19 @@ SPAN_TYPES: Final = {
 }
 """Offsets of the coordinator's partition, `to_offset` exclusive, and the times of those records."""
 
+_FEW: Final = 4
+"""To compare so many spans of a key takes less than to seek among them."""
+
 
 def until_next(records: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """Add `to_offset` and `to_at`: where the next record of the key lies, in the order of both."""
-    ordered = records.sort(*key, "from_offset")
+    return with_next(records.sort(*key, "from_offset"), key)
+
+
+def with_next(records: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Add the same to records of a key that follow each other in their order."""
     goes_on = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(-1)) for name in key)
-    return ordered.with_columns(
+    return records.with_columns(
         pl.when(goes_on)
         .then(pl.col("from_offset").shift(-1))
         .otherwise(pl.lit(AFTER_ALL, pl.Int64))
@@ -79,14 +86,7 @@ def overlap(one: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.Da
     ordered = other.sort(*key, "from_offset")
     spans = ordered.select(*key, "from_offset", "to_offset").with_row_index("nth")
     rows = one.select(*key, "from_offset", "to_offset").with_row_index("row")
-    first = _sought(rows, spans, key, "to_offset", "from_offset", "forward")
-    first = first.select("row", *key, "to_offset", low="nth")
-    both = _sought(first, spans, key, "from_offset", "to_offset", "backward")
-    met = (
-        both.filter(pl.col("low") <= pl.col("nth"))
-        .select("row", pl.int_ranges("low", pl.col("nth") + 1, dtype=pl.UInt32).alias("nth"))
-        .explode("nth")
-    )
+    met = _met(rows, spans, key)
     # Rows are gathered by their place once it is known which meet: they may be wide.
     theirs = ordered.drop(key).rename({name: f"other_{name}" for name in SPAN})
     found = pl.concat([one[met["row"]], theirs[met["nth"]]], how="horizontal")
@@ -97,6 +97,29 @@ def overlap(one: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.Da
         pl.when(is_other).then(f"other_{name}").otherwise(name).alias(name)
         for name, is_other in chosen.items()
     ).drop(f"other_{name}" for name in SPAN)
+
+
+def _met(rows: pl.DataFrame, spans: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Return `row` and `nth` of rows and spans that overlap.
+
+    Most keys have few spans: those are all compared. Among many it is sought which may.
+    """
+    is_few = pl.len().over(key) <= _FEW
+    few, many = spans.filter(is_few), spans.filter(~is_few)
+    beside = few.rename({"from_offset": "begins", "to_offset": "ends"})
+    is_met = (pl.col("begins") < pl.col("to_offset")) & (pl.col("from_offset") < pl.col("ends"))
+    compared = rows.join(beside, on=list(key)).filter(is_met).select("row", "nth")
+    if many.is_empty():
+        return compared
+    first = _sought(rows, many, key, "to_offset", "from_offset", "forward")
+    first = first.select("row", *key, "to_offset", low="nth")
+    both = _sought(first, many, key, "from_offset", "to_offset", "backward")
+    sought = (
+        both.filter(pl.col("low") <= pl.col("nth"))
+        .select("row", pl.int_ranges("low", pl.col("nth") + 1, dtype=pl.UInt32).alias("nth"))
+        .explode("nth")
+    )
+    return pl.concat([compared, sought])
 
 
 def _sought(

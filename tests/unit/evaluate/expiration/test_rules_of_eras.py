@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from analytics.evaluate.expiration.offset_expiration import offset_expiration
+from analytics.evaluate.expiration.offset_log import offset_log
 from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
 from analytics.replay.log.rules import replay_rules
 from schemas.expiration_rules import expiration_eras
@@ -277,7 +278,7 @@ def test_the_cleanup_removes_exactly_these(
     settings = {at: Setting(ALL[at].retention, OPTION, 600_000) for at in numbers}
     expiring = offset_expiration(
         committed.filter(pl.col("coordinator_partition").is_in(numbers)),
-        replace(log, era=expiration_eras()[rules]),
+        offset_log(log.records, log.replay, expiration_eras()[rules]),
         Retention(settings[numbers[0]], settings),
         0,
         instants={at: ALL[at].now for at in numbers},

@@ -12,7 +12,7 @@ from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import COMMITS, MARKERS
 from analytics.replay.offsets.effective_commits import (
     ENDED,
-    EVENTS,
+    PLACED_EVENTS,
     ended_commits,
     offset_events,
     pending_spans,
@@ -98,7 +98,7 @@ def test_no_commits_are_no_events() -> None:
     rules = replay_rules("4.3")
     ended = ended_commits(COMMITS.to_frame(), MARKERS.to_frame(), rules)
     assert ended.schema == ENDED
-    assert offset_events(ended, rules).schema == EVENTS
+    assert offset_events(ended, rules).schema == PLACED_EVENTS
     assert pending_spans(ended, rules).is_empty()
 
 
@@ -117,4 +117,4 @@ def test_columns_are_those_of_their_schemas() -> None:
     log = random_log(1, ACTS, clears_pending=True)
     ended = ended_rows(rows_of([log]), "4.3")
     assert ended.schema == ENDED
-    assert pl.Schema(offset_events(ended, replay_rules("4.3")).schema) == EVENTS
+    assert pl.Schema(offset_events(ended, replay_rules("4.3")).schema) == PLACED_EVENTS

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analytics.replay.spans.group_spans import group_spans
 from tests.support.expiration_logs import log_of
 from tests.support.group_histories import decoded_rows, random_history
 from tests.support.reference_group_coordinator import ReferenceGroupCoordinator
@@ -49,9 +50,10 @@ def test_what_its_offsets_expire_by_goes_by_the_same_type(release: str) -> None:
     histories = [random_history(chance, number, release) for number in range(HISTORIES)]
     log = log_of(decoded_rows(chain.from_iterable(histories)), release, "current")
     rows: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
-    for each in log.groups.sort("from_offset").iter_rows(named=True):
+    spans = group_spans(log.records.decoded, log.records.commits)
+    for each in spans.sort("from_offset").iter_rows(named=True):
         rows[each["group_id"]].append((each["from_offset"], each["family"]))
-    taken_over = log.groups.filter(log.groups["family"].is_in(["consumer", "streams"])).height
+    taken_over = spans.filter(spans["family"].is_in(["consumer", "streams"])).height
     assert taken_over > HISTORIES / 20
     for history in histories:
         for name, expected in told_one_by_one(history, release).items():
