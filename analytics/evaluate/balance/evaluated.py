@@ -12,7 +12,7 @@ from analytics.evaluate.balance.cases.case_rows import Row, case_of
 from analytics.evaluate.balance.cases.shapes import MEMBER_IDS, SHAPE, with_shapes
 from analytics.evaluate.balance.judgement.alternatives import alternatives
 from analytics.evaluate.balance.judgement.judge import judge
-from analytics.evaluate.contract_columns import in_key_order, table_of_frame
+from analytics.evaluate.contract_columns import table_of_frame
 from analytics.replay.contract_frame import contract_frame, contract_schema
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ _AT_ONCE = 10_000
 
 _OF_ROW: Final = ("group_id", "epoch", "from_offset", "from_timestamp", "to_timestamp")
 """What rows of one shape differ in, beside the ids of members."""
+_KEY: Final = _OF_ROW[:-1]
+"""Of both tables, but for the assignor."""
 _NAMES: Final = ("member_with_most", "member_with_fewest", "busiest_member")
-_CAUSE, _IS_TEMPLATE = "cause", "is_template"
+_CAUSE, _WORDS, _ASSIGNOR = "cause", "words", "assignor"
 _MARK: Final = "\0"
 """Around the place of a member in a text."""
 _LEAST_ID: Final = 36
@@ -38,7 +40,8 @@ class _Judged(NamedTuple):
     """Rows of a shape; members go by their place among the sorted ids.
 
     Attributes:
-        balance: Of `assignment_balance`, and `is_template`: the cause has places of members.
+        balance: Of `assignment_balance`, and for the cause its words: every other one is the place
+            of a member.
         alternatives: Of `assignment_alternatives`.
         is_alone: The cause names members in a way that holds for this case alone.
     """
@@ -69,10 +72,8 @@ def evaluated(
         judged |= _judged(shaped.filter(pl.col(SHAPE) > max(judged)), rules)
     balance = [{SHAPE: shape, **each.balance} for shape, each in judged.items()]
     tried = [{SHAPE: shape, **row} for shape, each in judged.items() for row in each.alternatives]
-    return {
-        BALANCE: _table(BALANCE, shaped, balance),
-        ALTERNATIVES: _table(ALTERNATIVES, shaped, tried),
-    }
+    rows = shaped.select(SHAPE, MEMBER_IDS, *_OF_ROW).sort(_KEY, nulls_last=True)
+    return {BALANCE: _balance(rows, balance), ALTERNATIVES: _alternatives(rows, tried)}
 
 
 def with_gaps(cases: pl.DataFrame, gaps: Mapping[str, str]) -> pl.DataFrame:
@@ -97,9 +98,9 @@ def _of_case(row: Row, rules: BalanceRules) -> _Judged:
     names_members = any(member in text for member in members)
     is_template = names_members and _are_told_apart(row, members)
     places = {name: None if found[name] is None else members.index(found[name]) for name in _NAMES}
-    cause = _with_places(text, members) if is_template else found[_CAUSE]
+    words = _with_places(text, members).split(_MARK) if is_template else [text]
     return _Judged(
-        {**found, **places, _CAUSE: cause, _IS_TEMPLATE: is_template},
+        {**found, **places, _CAUSE: None, _WORDS: None if found[_CAUSE] is None else words},
         [vars(each) for each in alternatives(case)],
         is_alone=names_members and not is_template,
     )
@@ -120,32 +121,46 @@ def _with_places(text: str, members: Sequence[str]) -> str:
     return text
 
 
-def _table(name: str, shaped: pl.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return the rows of each case: those of its shape, with its own group, time and members."""
-    of_shape: dict[str, Any] = {SHAPE: pl.UInt32, _IS_TEMPLATE: pl.Boolean}
-    of_shape |= {
-        each: pl.UInt32 if each in _NAMES else kind
-        for each, kind in contract_schema(name).items()
-        if each not in _OF_ROW
-    }
-    figures = pl.DataFrame(rows, of_shape)
-    found = shaped.select(SHAPE, MEMBER_IDS, *_OF_ROW).join(figures, on=SHAPE)
-    members = (
-        pl.col(MEMBER_IDS).list.get(pl.col(each)).alias(each) for each in _NAMES if each in of_shape
-    )
-    found = _with_causes(found.with_columns(members))
-    return table_of_frame(name, in_key_order(name, contract_frame(found, name)))
-
-
-def _with_causes(found: pl.DataFrame) -> pl.DataFrame:
-    """Put ids of members for their places in causes."""
-    if not found[_IS_TEMPLATE].any():
-        return found
-    named = found.filter(_IS_TEMPLATE).with_columns(pl.col(_CAUSE).str.split(_MARK))
-    others = found.filter(pl.col(_IS_TEMPLATE).not_().fill_null(value=True))
-    most = named.select(pl.col(_CAUSE).list.len().max()).item()
-    words = [pl.col(_CAUSE).list.get(number, null_on_oob=True) for number in range(most)]
+def _balance(rows: pl.DataFrame, judged: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return the row of each case: that of its shape, with its own group, time and members."""
+    places = dict.fromkeys(_NAMES, pl.UInt32())
+    figures = _figures(BALANCE, judged, {**places, _WORDS: pl.List(pl.String())})
     # Every other word is the place of a member.
-    words[1::2] = [pl.col(MEMBER_IDS).list.get(each.cast(pl.UInt32)) for each in words[1::2]]
-    causes = pl.concat_str(words, ignore_nulls=True).alias(_CAUSE)
-    return pl.concat([others, named.with_columns(causes)])
+    most = figures.select(pl.col(_WORDS).list.len().max().fill_null(0)).item()
+    words = [f"{_WORDS}_{number}" for number in range(most)]
+    split = (
+        pl.col(_WORDS)
+        .list.get(number, null_on_oob=True)
+        .cast(pl.UInt32 if number % 2 else pl.String)
+        .alias(word)
+        for number, word in enumerate(words)
+    )
+    found = rows.join(figures.with_columns(split), on=SHAPE, maintain_order="left")
+    of_member = [*_NAMES, *words[1::2]]
+    named = found.with_columns(
+        pl.col(MEMBER_IDS).list.get(pl.col(each)).alias(each) for each in of_member
+    )
+    cause = pl.concat_str(words, ignore_nulls=True) if words else pl.lit(None)
+    is_told = pl.col(_WORDS).is_not_null()
+    return _table(BALANCE, named.with_columns(pl.when(is_told).then(cause).alias(_CAUSE)))
+
+
+def _alternatives(rows: pl.DataFrame, tried: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return the rows of each case: those of its shape, with its own group and time."""
+    figures = _figures(ALTERNATIVES, tried, {}).sort(SHAPE, _ASSIGNOR)
+    return _table(
+        ALTERNATIVES,
+        rows.drop(MEMBER_IDS).join(figures, on=SHAPE, maintain_order="left_right"),
+    )
+
+
+def _figures(
+    name: str, rows: Sequence[Mapping[str, Any]], types: Mapping[str, pl.DataType]
+) -> pl.DataFrame:
+    """Return what rows of shapes have in columns of a table, or in others by their types."""
+    of_table = {each: kind for each, kind in contract_schema(name).items() if each not in _OF_ROW}
+    return pl.DataFrame(rows, {SHAPE: pl.UInt32(), **of_table, **types})
+
+
+def _table(name: str, rows: pl.DataFrame) -> pa.Table:
+    return table_of_frame(name, contract_frame(rows, name))
