@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
+import pyarrow as pa
 
 from analytics.evaluate.balance.cases.case_rows import Row, case_of
 from analytics.evaluate.balance.cases.shapes import MEMBER_IDS, SHAPE, with_shapes
@@ -16,13 +17,13 @@ from analytics.evaluate.contract_columns import table_of_frame
 from analytics.replay.contract_frame import contract_frame, contract_schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from schemas.evaluation_rules import BalanceRules
 
 BALANCE, ALTERNATIVES = "assignment_balance", "assignment_alternatives"
 _AT_ONCE = 10_000
 """Groups whose members and topics are Python's at the same time."""
+_ROWS_AT_ONCE = 100_000
+"""Cases of which rows of tables are made at the same time."""
 
 _OF_ROW: Final = ("group_id", "epoch", "from_offset", "from_timestamp", "to_timestamp")
 """What rows of one shape differ in, beside the ids of members."""
@@ -34,6 +35,20 @@ _MARK: Final = "\0"
 """Around the place of a member in a text."""
 _LEAST_ID: Final = 36
 """Kafka's own ids end with a UUID. What is shorter may stand in a text by chance."""
+
+
+class JudgedCases(NamedTuple):
+    """What is told of cases: little, as what those of one shape have alike is there once.
+
+    Attributes:
+        rows: Cases in order: their shapes, what differs in each, and the ids of members.
+        balance: Of `assignment_balance` a row a shape: members go by their places.
+        alternatives: Of `assignment_alternatives` likewise.
+    """
+
+    rows: pl.DataFrame
+    balance: pl.DataFrame
+    alternatives: pl.DataFrame
 
 
 class _Judged(NamedTuple):
@@ -56,24 +71,54 @@ def evaluated(
 ) -> dict[str, pa.Table]:
     """Judge every case, and run every fitting assignor on it; sorted by the tables' keys.
 
-    Cases of one shape are judged once (`cases.shapes`).
-
     Args:
         cases: One row a group and stretch of time (`tables.cases_now`, `tables.cases_ever`).
         rules: Bands.
         gaps: Groups of which the dump lacks records that may matter, with why.
     """
+    return tables_of([judged(cases, rules, gaps)])
+
+
+def judged(cases: pl.DataFrame, rules: BalanceRules, gaps: Mapping[str, str]) -> JudgedCases:
+    """Judge some cases, each shape once (`cases.shapes`)."""
     shaped = with_shapes(with_gaps(cases, gaps))
-    judged = dict(_judged(shaped.unique(SHAPE, keep="first"), rules))
-    if alone := [shape for shape, each in judged.items() if each.is_alone]:
-        own = pl.int_range(pl.len(), dtype=pl.UInt32) + (max(judged) + 1)
+    found = dict(_judged(shaped.unique(SHAPE, keep="first"), rules))
+    if alone := [shape for shape, each in found.items() if each.is_alone]:
+        own = pl.int_range(pl.len(), dtype=pl.UInt32) + (max(found) + 1)
         is_alone = pl.col(SHAPE).is_in(alone)
         shaped = shaped.with_columns(pl.when(is_alone).then(own).otherwise(SHAPE).alias(SHAPE))
-        judged |= _judged(shaped.filter(pl.col(SHAPE) > max(judged)), rules)
-    balance = [{SHAPE: shape, **each.balance} for shape, each in judged.items()]
-    tried = [{SHAPE: shape, **row} for shape, each in judged.items() for row in each.alternatives]
-    rows = shaped.select(SHAPE, MEMBER_IDS, *_OF_ROW).sort(_KEY, nulls_last=True)
-    return {BALANCE: _balance(rows, balance), ALTERNATIVES: _alternatives(rows, tried)}
+        found |= _judged(shaped.filter(pl.col(SHAPE) > max(found)), rules)
+    balance = [{SHAPE: shape, **each.balance} for shape, each in found.items()]
+    tried = [{SHAPE: shape, **row} for shape, each in found.items() for row in each.alternatives]
+    words = {**dict.fromkeys(_NAMES, pl.UInt32()), _WORDS: pl.List(pl.String())}
+    return JudgedCases(
+        shaped.select(SHAPE, MEMBER_IDS, *_OF_ROW).sort(_KEY, nulls_last=True),
+        _figures(BALANCE, balance, words),
+        _figures(ALTERNATIVES, tried, {}).sort(SHAPE, _ASSIGNOR),
+    )
+
+
+def tables_of(parts: Sequence[JudgedCases]) -> dict[str, pa.Table]:
+    """Return both tables of judged cases; no two parts have cases of the same group."""
+    rows, balance, tried = (pl.concat(each) for each in zip(*_with_own_shapes(parts), strict=True))
+    ordered = rows.sort("group_id", maintain_order=True)
+    return {
+        BALANCE: pa.concat_tables(_balance(some, balance) for some in _slices(ordered)),
+        ALTERNATIVES: pa.concat_tables(_alternatives(some, tried) for some in _slices(ordered)),
+    }
+
+
+def _with_own_shapes(parts: Sequence[JudgedCases]) -> Iterator[Iterable[pl.DataFrame]]:
+    """Number shapes so that no two parts have the same."""
+    so_far = 0
+    for part in parts:
+        yield [each.with_columns(pl.col(SHAPE) + so_far) for each in part]
+        so_far += part.balance.select(pl.col(SHAPE).max().fill_null(0) + 1).item()
+
+
+def _slices(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield rows some at a time, at least once: frames of all of them would be as large again."""
+    return rows.iter_slices(_ROWS_AT_ONCE) if rows.height else iter([rows])
 
 
 def with_gaps(cases: pl.DataFrame, gaps: Mapping[str, str]) -> pl.DataFrame:
@@ -121,10 +166,8 @@ def _with_places(text: str, members: Sequence[str]) -> str:
     return text
 
 
-def _balance(rows: pl.DataFrame, judged: Sequence[Mapping[str, Any]]) -> pa.Table:
+def _balance(rows: pl.DataFrame, figures: pl.DataFrame) -> pa.Table:
     """Return the row of each case: that of its shape, with its own group, time and members."""
-    places = dict.fromkeys(_NAMES, pl.UInt32())
-    figures = _figures(BALANCE, judged, {**places, _WORDS: pl.List(pl.String())})
     # Every other word is the place of a member.
     most = figures.select(pl.col(_WORDS).list.len().max().fill_null(0)).item()
     words = [f"{_WORDS}_{number}" for number in range(most)]
@@ -145,13 +188,10 @@ def _balance(rows: pl.DataFrame, judged: Sequence[Mapping[str, Any]]) -> pa.Tabl
     return _table(BALANCE, named.with_columns(pl.when(is_told).then(cause).alias(_CAUSE)))
 
 
-def _alternatives(rows: pl.DataFrame, tried: Sequence[Mapping[str, Any]]) -> pa.Table:
+def _alternatives(rows: pl.DataFrame, figures: pl.DataFrame) -> pa.Table:
     """Return the rows of each case: those of its shape, with its own group and time."""
-    figures = _figures(ALTERNATIVES, tried, {}).sort(SHAPE, _ASSIGNOR)
-    return _table(
-        ALTERNATIVES,
-        rows.drop(MEMBER_IDS).join(figures, on=SHAPE, maintain_order="left_right"),
-    )
+    of_case = rows.drop(MEMBER_IDS)
+    return _table(ALTERNATIVES, of_case.join(figures, on=SHAPE, maintain_order="left_right"))
 
 
 def _figures(
