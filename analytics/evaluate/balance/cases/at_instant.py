@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from analytics.evaluate.balance.cases.partition_counts import has_metadata_log
+from analytics.replay.groups.record_items import in_name_order
 
 SPAN = "span"
 """Numbers what is looked at: a group in a stretch of time."""
@@ -56,13 +57,12 @@ def cases_at(
         .with_row_index(SPAN)
     )
     spans = groups.select("group_id", SPAN)
-    members = state["members"].with_columns(pl.col("member_id").rank("dense").alias("member"))
-    names = members.select("group_id", "member_id", "member").unique()
-    wants = with_wants(members, expressions, parts).join(spans, on="group_id").sort("member")
+    members = with_wants(state["members"], expressions, parts).join(spans, on="group_id")
+    wants = members.sort("member_id").with_row_index("member")
     has = (
         owned(state["assignments"], state["topics"])
         .join(spans, on="group_id")
-        .join(names, on=["group_id", "member_id"], how="left")
+        .join(wants.select(SPAN, "member_id", "member"), on=[SPAN, "member_id"], how="left")
         .sort("topic")
     )
     found = needed_topics(wants, has).join(spans, on=SPAN).join(counts, on="topic")
@@ -88,7 +88,7 @@ def assembled(
 
     Args:
         groups: One row a span.
-        wants: Members, in order of their ids: `SPAN`, `member` (a number for each id) and
+        wants: Members, in order of their ids: `SPAN`, `member` (tells those of a span apart) and
             `MEMBER_FIELDS` but `has`.
         has: What they have, in order of topics: `SPAN`, `member`, `topic`, `partitions`.
         known: `SPAN` and `TOPIC_FIELDS`: what is known of the topics a group needs.
@@ -136,7 +136,7 @@ def with_wants(
         pl.concat_list("subscribed_topics", pl.col("resolved").fill_null([])).list.unique()
     )
     wants = pl.when(pl.col("group_type") == "streams").then("tasks").otherwise(names)
-    return known.with_columns(wants.list.sort().alias("wants")).drop("resolved", "tasks")
+    return known.with_columns(in_name_order(wants).alias("wants")).drop("resolved", "tasks")
 
 
 def owned(assignments: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
