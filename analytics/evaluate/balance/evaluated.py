@@ -2,43 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
+import pyarrow as pa
 
 from analytics.evaluate.balance.cases.case_rows import Row, case_of
 from analytics.evaluate.balance.cases.shapes import MEMBER_IDS, SHAPE, with_shapes
 from analytics.evaluate.balance.judgement.alternatives import alternatives
 from analytics.evaluate.balance.judgement.judge import judge
-from analytics.evaluate.contract_columns import in_key_order, table_of_frame
+from analytics.evaluate.contract_columns import table_of_frame
 from analytics.replay.contract_frame import contract_frame, contract_schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from schemas.evaluation_rules import BalanceRules
 
 BALANCE, ALTERNATIVES = "assignment_balance", "assignment_alternatives"
 _AT_ONCE = 10_000
 """Groups whose members and topics are Python's at the same time."""
+_ROWS_AT_ONCE = 100_000
+"""Cases of which rows of tables are made at the same time."""
 
 _OF_ROW: Final = ("group_id", "epoch", "from_offset", "from_timestamp", "to_timestamp")
 """What rows of one shape differ in, beside the ids of members."""
+_KEY: Final = _OF_ROW[:-1]
+"""Of both tables, but for the assignor."""
 _NAMES: Final = ("member_with_most", "member_with_fewest", "busiest_member")
-_CAUSE, _IS_TEMPLATE = "cause", "is_template"
+_CAUSE, _WORDS, _ASSIGNOR = "cause", "words", "assignor"
 _MARK: Final = "\0"
 """Around the place of a member in a text."""
 _LEAST_ID: Final = 36
 """Kafka's own ids end with a UUID. What is shorter may stand in a text by chance."""
 
 
+class JudgedCases(NamedTuple):
+    """What is told of cases: little, as what those of one shape have alike is there once.
+
+    Attributes:
+        rows: Cases in order: their shapes, what differs in each, and the ids of members.
+        balance: Of `assignment_balance` a row a shape: members go by their places.
+        alternatives: Of `assignment_alternatives` likewise.
+    """
+
+    rows: pl.DataFrame
+    balance: pl.DataFrame
+    alternatives: pl.DataFrame
+
+
 class _Judged(NamedTuple):
     """Rows of a shape; members go by their place among the sorted ids.
 
     Attributes:
-        balance: Of `assignment_balance`, and `is_template`: the cause has places of members.
+        balance: Of `assignment_balance`, and for the cause its words: every other one is the place
+            of a member.
         alternatives: Of `assignment_alternatives`.
         is_alone: The cause names members in a way that holds for this case alone.
     """
@@ -53,26 +71,54 @@ def evaluated(
 ) -> dict[str, pa.Table]:
     """Judge every case, and run every fitting assignor on it; sorted by the tables' keys.
 
-    Cases of one shape are judged once (`cases.shapes`).
-
     Args:
         cases: One row a group and stretch of time (`tables.cases_now`, `tables.cases_ever`).
         rules: Bands.
         gaps: Groups of which the dump lacks records that may matter, with why.
     """
+    return tables_of([judged(cases, rules, gaps)])
+
+
+def judged(cases: pl.DataFrame, rules: BalanceRules, gaps: Mapping[str, str]) -> JudgedCases:
+    """Judge some cases, each shape once (`cases.shapes`)."""
     shaped = with_shapes(with_gaps(cases, gaps))
-    judged = dict(_judged(shaped.unique(SHAPE, keep="first"), rules))
-    if alone := [shape for shape, each in judged.items() if each.is_alone]:
-        own = pl.int_range(pl.len(), dtype=pl.UInt32) + (max(judged) + 1)
+    found = dict(_judged(shaped.unique(SHAPE, keep="first"), rules))
+    if alone := [shape for shape, each in found.items() if each.is_alone]:
+        own = pl.int_range(pl.len(), dtype=pl.UInt32) + (max(found) + 1)
         is_alone = pl.col(SHAPE).is_in(alone)
         shaped = shaped.with_columns(pl.when(is_alone).then(own).otherwise(SHAPE).alias(SHAPE))
-        judged |= _judged(shaped.filter(pl.col(SHAPE) > max(judged)), rules)
-    balance = [{SHAPE: shape, **each.balance} for shape, each in judged.items()]
-    tried = [{SHAPE: shape, **row} for shape, each in judged.items() for row in each.alternatives]
+        found |= _judged(shaped.filter(pl.col(SHAPE) > max(found)), rules)
+    balance = [{SHAPE: shape, **each.balance} for shape, each in found.items()]
+    tried = [{SHAPE: shape, **row} for shape, each in found.items() for row in each.alternatives]
+    words = {**dict.fromkeys(_NAMES, pl.UInt32()), _WORDS: pl.List(pl.String())}
+    return JudgedCases(
+        shaped.select(SHAPE, MEMBER_IDS, *_OF_ROW).sort(_KEY, nulls_last=True),
+        _figures(BALANCE, balance, words),
+        _figures(ALTERNATIVES, tried, {}).sort(SHAPE, _ASSIGNOR),
+    )
+
+
+def tables_of(parts: Sequence[JudgedCases]) -> dict[str, pa.Table]:
+    """Return both tables of judged cases; no two parts have cases of the same group."""
+    rows, balance, tried = (pl.concat(each) for each in zip(*_with_own_shapes(parts), strict=True))
+    ordered = rows.sort("group_id", maintain_order=True)
     return {
-        BALANCE: _table(BALANCE, shaped, balance),
-        ALTERNATIVES: _table(ALTERNATIVES, shaped, tried),
+        BALANCE: pa.concat_tables(_balance(some, balance) for some in _slices(ordered)),
+        ALTERNATIVES: pa.concat_tables(_alternatives(some, tried) for some in _slices(ordered)),
     }
+
+
+def _with_own_shapes(parts: Sequence[JudgedCases]) -> Iterator[Iterable[pl.DataFrame]]:
+    """Number shapes so that no two parts have the same."""
+    so_far = 0
+    for part in parts:
+        yield [each.with_columns(pl.col(SHAPE) + so_far) for each in part]
+        so_far += part.balance.select(pl.col(SHAPE).max().fill_null(0) + 1).item()
+
+
+def _slices(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield rows some at a time, at least once: frames of all of them would be as large again."""
+    return rows.iter_slices(_ROWS_AT_ONCE) if rows.height else iter([rows])
 
 
 def with_gaps(cases: pl.DataFrame, gaps: Mapping[str, str]) -> pl.DataFrame:
@@ -97,9 +143,9 @@ def _of_case(row: Row, rules: BalanceRules) -> _Judged:
     names_members = any(member in text for member in members)
     is_template = names_members and _are_told_apart(row, members)
     places = {name: None if found[name] is None else members.index(found[name]) for name in _NAMES}
-    cause = _with_places(text, members) if is_template else found[_CAUSE]
+    words = _with_places(text, members).split(_MARK) if is_template else [text]
     return _Judged(
-        {**found, **places, _CAUSE: cause, _IS_TEMPLATE: is_template},
+        {**found, **places, _CAUSE: None, _WORDS: None if found[_CAUSE] is None else words},
         [vars(each) for each in alternatives(case)],
         is_alone=names_members and not is_template,
     )
@@ -120,32 +166,41 @@ def _with_places(text: str, members: Sequence[str]) -> str:
     return text
 
 
-def _table(name: str, shaped: pl.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return the rows of each case: those of its shape, with its own group, time and members."""
-    of_shape: dict[str, Any] = {SHAPE: pl.UInt32, _IS_TEMPLATE: pl.Boolean}
-    of_shape |= {
-        each: pl.UInt32 if each in _NAMES else kind
-        for each, kind in contract_schema(name).items()
-        if each not in _OF_ROW
-    }
-    figures = pl.DataFrame(rows, of_shape)
-    found = shaped.select(SHAPE, MEMBER_IDS, *_OF_ROW).join(figures, on=SHAPE)
-    members = (
-        pl.col(MEMBER_IDS).list.get(pl.col(each)).alias(each) for each in _NAMES if each in of_shape
-    )
-    found = _with_causes(found.with_columns(members))
-    return table_of_frame(name, in_key_order(name, contract_frame(found, name)))
-
-
-def _with_causes(found: pl.DataFrame) -> pl.DataFrame:
-    """Put ids of members for their places in causes."""
-    if not found[_IS_TEMPLATE].any():
-        return found
-    named = found.filter(_IS_TEMPLATE).with_columns(pl.col(_CAUSE).str.split(_MARK))
-    others = found.filter(pl.col(_IS_TEMPLATE).not_().fill_null(value=True))
-    most = named.select(pl.col(_CAUSE).list.len().max()).item()
-    words = [pl.col(_CAUSE).list.get(number, null_on_oob=True) for number in range(most)]
+def _balance(rows: pl.DataFrame, figures: pl.DataFrame) -> pa.Table:
+    """Return the row of each case: that of its shape, with its own group, time and members."""
     # Every other word is the place of a member.
-    words[1::2] = [pl.col(MEMBER_IDS).list.get(each.cast(pl.UInt32)) for each in words[1::2]]
-    causes = pl.concat_str(words, ignore_nulls=True).alias(_CAUSE)
-    return pl.concat([others, named.with_columns(causes)])
+    most = figures.select(pl.col(_WORDS).list.len().max().fill_null(0)).item()
+    words = [f"{_WORDS}_{number}" for number in range(most)]
+    split = (
+        pl.col(_WORDS)
+        .list.get(number, null_on_oob=True)
+        .cast(pl.UInt32 if number % 2 else pl.String)
+        .alias(word)
+        for number, word in enumerate(words)
+    )
+    found = rows.join(figures.with_columns(split), on=SHAPE, maintain_order="left")
+    of_member = [*_NAMES, *words[1::2]]
+    named = found.with_columns(
+        pl.col(MEMBER_IDS).list.get(pl.col(each)).alias(each) for each in of_member
+    )
+    cause = pl.concat_str(words, ignore_nulls=True) if words else pl.lit(None)
+    is_told = pl.col(_WORDS).is_not_null()
+    return _table(BALANCE, named.with_columns(pl.when(is_told).then(cause).alias(_CAUSE)))
+
+
+def _alternatives(rows: pl.DataFrame, figures: pl.DataFrame) -> pa.Table:
+    """Return the rows of each case: those of its shape, with its own group and time."""
+    of_case = rows.drop(MEMBER_IDS)
+    return _table(ALTERNATIVES, of_case.join(figures, on=SHAPE, maintain_order="left_right"))
+
+
+def _figures(
+    name: str, rows: Sequence[Mapping[str, Any]], types: Mapping[str, pl.DataType]
+) -> pl.DataFrame:
+    """Return what rows of shapes have in columns of a table, or in others by their types."""
+    of_table = {each: kind for each, kind in contract_schema(name).items() if each not in _OF_ROW}
+    return pl.DataFrame(rows, {SHAPE: pl.UInt32(), **of_table, **types})
+
+
+def _table(name: str, rows: pl.DataFrame) -> pa.Table:
+    return table_of_frame(name, contract_frame(rows, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -17,9 +17,8 @@ from analytics.evaluate.balance.cases.partition_counts import (
 )
 from analytics.evaluate.balance.cases.subscriptions import resolved_expressions, subtopologies
 from analytics.evaluate.balance.cases.topic_sizes import TOLD_BY, topic_sizes
-from analytics.evaluate.balance.evaluated import evaluated
+from analytics.evaluate.balance.evaluated import JudgedCases, judged, tables_of
 from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
-from analytics.evaluate.contract_columns import table_of_frame
 from analytics.evaluate.contract_table import table_of
 from analytics.library.replayed.counted_records import CountedRecords
 from analytics.library.replayed.group_parts import group_parts, stored_rows
@@ -85,7 +84,7 @@ def tables_now(
         cases_now({**bucket, "topics": topics}, of_topics)
         for bucket in _buckets(state.tables, _NOW)
     )
-    return _together([evaluated(each, rules, gaps) for each in cases])
+    return tables_of([judged(each, rules, gaps) for each in cases])
 
 
 def tables_ever(
@@ -103,13 +102,13 @@ def tables_ever(
     topics, of_topics = _topics(state), _topics_of(state, records)
     sizes = topic_sizes(_metadata(records), of_topics.counts)
 
-    def judged(part: GroupPart) -> dict[str, pa.Table]:
+    def made(part: GroupPart) -> JudgedCases:
         found = part()
         some = held.of(found)
         there = some.select("group_id").unique()
         mine = {name: found[name].join(there, on="group_id", how="semi") for name in stored}
         cases = cases_ever({**mine, "topics": topics, "held": some}, of_topics, sizes)
-        return evaluated(cases, rules, gaps)
+        return judged(cases, rules, gaps)
 
     stored = {name: stored_rows(tables, name, columns) for name, columns in _EVER.items()}
     stored["commits"] = stored_rows(tables, _HISTORY, _COMMITS, pc.field("advance") > 0)
@@ -117,7 +116,8 @@ def tables_ever(
         group_parts({**held.rows(), **stored}, held.parts) as parts,
         ThreadPoolExecutor(_THREADS) as threads,
     ):
-        return _together(list(threads.map(judged, parts)))
+        found = list(threads.map(made, parts))
+    return tables_of(found)
 
 
 def _buckets(
@@ -132,18 +132,6 @@ def _buckets(
         return
     for bucket in group_buckets(tables, {**needed, _HISTORY: _COMMITS}):
         yield {**bucket, "commits": bucket[_HISTORY].filter(pl.col("advance") > 0)}
-
-
-def _together(found: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
-    if len(found) == 1:
-        return found[0]
-    # Each has the rows of whole groups, in order, and they are let go when they are together.
-    return {name: _in_order(name, [each.pop(name) for each in found]) for name in [*found[0]]}
-
-
-def _in_order(name: str, parts: Sequence[pa.Table]) -> pa.Table:
-    rows = pl.concat(map(frame_of, parts))
-    return table_of_frame(name, rows.sort("group_id", maintain_order=True))
 
 
 def _topics(state: ReplayedWorkspace) -> pl.DataFrame:

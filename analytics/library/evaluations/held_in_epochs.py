@@ -17,6 +17,7 @@ from analytics.replay.groups.group_records import CLASSIC, KINDS
 from analytics.replay.history.groups.group_history import group_steps
 from analytics.replay.history.groups.group_records_in_time import group_records_in_time
 from analytics.replay.history.groups.held_items import Held, held_items
+from analytics.replay.history.neighbours import LIFE
 from analytics.replay.history.topic_names import named_topics, topic_names
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.rules import replay_rules
@@ -98,14 +99,13 @@ def numbered(held: Held) -> pl.DataFrame:
         pl.when(runs["is_closing"]).then(epoch_no).otherwise(epoch_no - 1).alias("last_epoch_no")
     )
     told = runs.with_columns(
-        pl.col("kind").cast(pl.String),
-        *held.told(runs["at"], "coordinator_partition", "group_id", "life", "epoch_no"),
+        *held.told(runs["at"], "coordinator_partition", "group_id", "life", LIFE, "epoch_no"),
         *held.named(runs, "member_id", "role", "subtopology_id", "topic", "topic_id"),
         held.about(runs).struct.field("group_instance_id"),
         *last,
     )
     return told.filter(runs["until"].is_null() | ended["epoch_no"].is_not_null()).select(
-        *("coordinator_partition", "group_id", "life", "member_id", "kind", "role"),
+        *("coordinator_partition", "group_id", "life", LIFE, "member", "member_id", "kind", "role"),
         *("subtopology_id", "topic", "topic_id", "partition", "group_instance_id"),
         epoch_no.fill_null(0).alias("first_epoch_no"),
         "last_epoch_no",

@@ -169,13 +169,17 @@ def _chosen(values: pl.DataFrame, kind: Kind) -> list[pl.DataFrame]:
 
 def _words(topics: pl.Expr, regex: pl.Expr) -> pl.Expr:
     """Return a subscription as words, which stand where a topic's name does."""
-    ordered = topics.map_batches(_in_name_order, pl.List(pl.String()), is_elementwise=True)
-    names = ordered.list.join(",", ignore_nulls=True)
+    names = in_name_order(topics).list.join(",", ignore_nulls=True)
     return pl.concat_str(names.fill_null(""), regex.fill_null(""), separator=" ")
 
 
+def in_name_order(lists: pl.Expr) -> pl.Expr:
+    """Sort lists of names."""
+    return lists.map_batches(_in_name_order, pl.List(pl.String()), is_elementwise=True)
+
+
 def _in_name_order(lists: pl.Series) -> pl.Series:
-    """Sort lists of names: only those of several, as to sort one name takes as long as some."""
+    """Sort only lists of several names, as to sort one name takes as long as some."""
     several = lists.list.len().fill_null(0) > 1
     if not several.any():
         return lists

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import polars as pl
 
 from analytics.evaluate.balance.cases.partition_counts import has_metadata_log
+from analytics.replay.groups.record_items import in_name_order
 
-SPAN = ("group_id", "span")
-"""What tells rows apart: a group, and a text for the stretch of time looked at."""
+SPAN = "span"
+"""Numbers what is looked at: a group in a stretch of time."""
 
 MEMBER_FIELDS = (
     "member_id",
@@ -22,9 +23,6 @@ MEMBER_FIELDS = (
     "has",
 )
 TOPIC_FIELDS = ("topic", "topic_id", "partitions", "counted_by", "assignable")
-NOW = ""
-"""The span of a group at the instant of the state tables."""
-_NOW = pl.lit(NOW).alias("span")
 _NOT_TOLD = pl.lit(None, pl.List(pl.Int32)).alias("assignable")
 
 
@@ -52,18 +50,25 @@ def cases_at(
         .select(
             *("group_id", "group_type", "epoch", "assignment_epoch", "protocol_type", "protocol"),
             pl.col("missing").alias("unread"),
-            _NOW,
             pl.lit(None, pl.Int64).alias("from_offset"),
             time.alias("from_timestamp"),
             time.alias("to_timestamp"),
         )
+        .with_row_index(SPAN)
     )
-    wants = wanted(state["members"], expressions, parts).with_columns(_NOW)
-    has = owned(state["assignments"], state["topics"]).with_columns(_NOW)
-    found = needed_topics(wants, has).join(counts, on="topic")
+    spans = groups.select("group_id", SPAN)
+    members = with_wants(state["members"], expressions, parts).join(spans, on="group_id")
+    wants = members.sort("member_id").with_row_index("member")
+    has = (
+        owned(state["assignments"], state["topics"])
+        .join(spans, on="group_id")
+        .join(wants.select(SPAN, "member_id", "member"), on=[SPAN, "member_id"], how="left")
+        .sort("topic")
+    )
+    found = needed_topics(wants, has).join(spans, on=SPAN).join(counts, on="topic")
     sources = (
         groups.join(parts, on="group_id")
-        .select(*SPAN, "subtopology_id", "by_regex", pl.col("sources").alias("topic"))
+        .select(SPAN, "subtopology_id", "by_regex", pl.col("sources").alias("topic"))
         .explode("topic")
         .drop_nulls("topic")
     )
@@ -83,8 +88,9 @@ def assembled(
 
     Args:
         groups: One row a span.
-        wants: `SPAN` and what `wanted` returns.
-        has: `SPAN` and what `owned` returns.
+        wants: Members, in order of their ids: `SPAN`, `member` (tells those of a span apart) and
+            `MEMBER_FIELDS` but `has`.
+        has: What they have, in order of topics: `SPAN`, `member`, `topic`, `partitions`.
         known: `SPAN` and `TOPIC_FIELDS`: what is known of the topics a group needs.
         topics: The table `topics`.
 
@@ -92,15 +98,12 @@ def assembled(
         The columns of `groups`, `members`, `topics` (lists of structs) and `is_whole` (boolean: a
         topic that is not listed does not exist).
     """
-    held = (
-        has.sort("topic")
-        .group_by(*SPAN, "member_id")
-        .agg(pl.struct("topic", "partitions").alias("has"))
+    held = has.group_by(SPAN, "member", maintain_order=True).agg(
+        pl.struct("topic", "partitions").alias("has")
     )
     members = (
-        wants.join(held, on=[*SPAN, "member_id"], how="left")
-        .sort("member_id")
-        .group_by(SPAN)
+        wants.join(held, on=[SPAN, "member"], how="left", maintain_order="left")
+        .group_by(SPAN, maintain_order=True)
         .agg(pl.struct(MEMBER_FIELDS).alias("members"))
     )
     about = known.sort("topic").group_by(SPAN).agg(pl.struct(TOPIC_FIELDS).alias("topics"))
@@ -111,14 +114,15 @@ def assembled(
     )
 
 
-def wanted(members: pl.DataFrame, expressions: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
-    """Return members with `wants`: names of all topics they want, null where it cannot be read.
+def with_wants(
+    members: pl.DataFrame, expressions: pl.DataFrame, parts: pl.DataFrame
+) -> pl.DataFrame:
+    """Add `wants`: sorted names of all topics that members want, null where it cannot be read.
 
     Members of streams groups want all subtopologies.
 
     Args:
-        members: `group_id`, `group_type`, `subscribed_topics`, `subscribed_regex`, and what is kept
-            (`MEMBER_FIELDS` but the last two, and `epoch_no` where there is one).
+        members: `group_id`, `group_type`, `subscribed_topics`, `subscribed_regex`.
         expressions: `resolved_expressions`.
         parts: `subtopologies`.
     """
@@ -132,8 +136,7 @@ def wanted(members: pl.DataFrame, expressions: pl.DataFrame, parts: pl.DataFrame
         pl.concat_list("subscribed_topics", pl.col("resolved").fill_null([])).list.unique()
     )
     wants = pl.when(pl.col("group_type") == "streams").then("tasks").otherwise(names)
-    epoch = [name for name in members.columns if name == "epoch_no"]
-    return known.select("group_id", *epoch, *MEMBER_FIELDS[:-2], wants.alias("wants"))
+    return known.with_columns(in_name_order(wants).alias("wants")).drop("resolved", "tasks")
 
 
 def owned(assignments: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
@@ -150,19 +153,14 @@ def owned(assignments: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
         )
         .with_columns(pl.coalesce("subtopology_id", name, "topic_id").alias("topic"))
         .group_by("group_id", "member_id", "topic")
-        .agg(partition_list())
+        .agg(pl.col("partition").drop_nulls().unique().sort().alias("partitions"))
     )
-
-
-def partition_list() -> pl.Expr:
-    """Return the distinct values of `partition`, ascending, as `partitions`."""
-    return pl.col("partition").drop_nulls().unique().sort().alias("partitions")
 
 
 def needed_topics(wants: pl.DataFrame, has: pl.DataFrame) -> pl.DataFrame:
     """Return the topics that members want or have: `SPAN`, `topic`."""
-    named = wants.select(*SPAN, pl.col("wants").alias("topic")).explode("topic")
-    return pl.concat([named, has.select(*SPAN, "topic")]).drop_nulls("topic").unique()
+    named = wants.select(SPAN, pl.col("wants").alias("topic")).explode("topic")
+    return pl.concat([named, has.select(SPAN, "topic")]).drop_nulls("topic").unique()
 
 
 def tasks_of(sources: pl.DataFrame) -> pl.DataFrame:
@@ -178,7 +176,7 @@ def tasks_of(sources: pl.DataFrame) -> pl.DataFrame:
     is_known = ~pl.col("by_regex").any() & (pl.col("partitions").count() == pl.len())
     return (
         sources.sort("partitions", nulls_last=False)
-        .group_by(*SPAN, pl.col("subtopology_id").alias("topic"))
+        .group_by(SPAN, pl.col("subtopology_id").alias("topic"))
         .agg(
             pl.lit(None, pl.String).alias("topic_id"),
             pl.when(is_known).then(pl.col("partitions").max()).alias("partitions"),
@@ -188,7 +186,7 @@ def tasks_of(sources: pl.DataFrame) -> pl.DataFrame:
             .fill_null("unknown"),
             _NOT_TOLD,
         )
-        .select(*SPAN, *TOPIC_FIELDS)
+        .select(SPAN, *TOPIC_FIELDS)
     )
 
 
@@ -205,4 +203,4 @@ def with_assignable(known: pl.DataFrame, share_partitions: pl.DataFrame) -> pl.D
         .group_by("group_id", "topic")
         .agg(pl.col("partition").filter(is_ready).unique().sort().alias("assignable"))
     )
-    return known.join(ready, on=["group_id", "topic"], how="left").select(*SPAN, *TOPIC_FIELDS)
+    return known.join(ready, on=["group_id", "topic"], how="left").select(SPAN, *TOPIC_FIELDS)

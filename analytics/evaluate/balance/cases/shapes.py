@@ -7,9 +7,9 @@ itself: Java and Python may put such ids in another order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from analytics.assignors.java_order import bucket, table_size
@@ -26,6 +26,7 @@ _OF_CASE: Final = (
 _OF_MEMBER: Final = ("group_instance_id", "rack_id", "missing", "wants", "has")
 _EPOCHS: Final = ("epoch", "assignment_epoch")
 _STABLE: Final = "STABLE"
+_PLACE: Final = "place_in_map"
 
 
 def with_shapes(cases: pl.DataFrame) -> pl.DataFrame:
@@ -41,7 +42,7 @@ def with_shapes(cases: pl.DataFrame) -> pl.DataFrame:
     known = [each for each in _OF_CASE if each in cases.columns]
     keys = (
         cases.select(_CASE, *_EPOCHS, *known)
-        .join(members, on=_CASE, maintain_order="left")
+        .with_columns(members.drop(_CASE))
         .select(_CASE, *known, *epochs, "members")
     )
     if "progress" in cases.columns:
@@ -53,13 +54,10 @@ def with_shapes(cases: pl.DataFrame) -> pl.DataFrame:
         .select(_CASE)
         .with_row_index(SHAPE)
         .explode(_CASE)
+        .sort(_CASE)
     )
     ids = pl.col("members").list.eval(pl.element().struct.field("member_id"))
-    return (
-        cases.with_columns(ids.alias(MEMBER_IDS))
-        .join(shapes, on=_CASE, maintain_order="left")
-        .drop(_CASE)
-    )
+    return cases.with_columns(ids.alias(MEMBER_IDS), shapes[SHAPE]).drop(_CASE)
 
 
 def _progress(cases: pl.DataFrame) -> pl.DataFrame:
@@ -85,14 +83,13 @@ def _progress(cases: pl.DataFrame) -> pl.DataFrame:
 
 
 def _members(cases: pl.DataFrame) -> pl.DataFrame:
-    """Return the members of each case without their ids: `case`, `members`, `is_settled`."""
+    """Return the members of each case without their ids: `case`, `members`, `is_settled`.
+
+    A row a case, in order.
+    """
     members = (
-        cases.select(_CASE, "group_type", *_EPOCHS, "members")
-        .explode("members")
-        .unnest("members")
-        .with_columns(_bucket())
+        cases.select(_CASE, "group_type", *_EPOCHS, "members").explode("members").unnest("members")
     )
-    place = pl.col("bucket").rank("ordinal").over(_CASE).alias("place_in_map")
     is_plain = pl.col("member_id").str.len_bytes() == pl.col("member_id").str.len_chars()
     # Of a classic group nothing is looked at that only a member says of epochs.
     is_late = pl.col("member_epoch").ne_missing(pl.col("assignment_epoch")) | (
@@ -101,31 +98,34 @@ def _members(cases: pl.DataFrame) -> pl.DataFrame:
     is_classic = pl.col("group_type") == CLASSIC
     is_settled = ~is_late & (pl.col("epoch") <= pl.col("assignment_epoch"))
     about = pl.struct(
-        "place_in_map",
+        _PLACE,
         pl.when(~is_plain).then("member_id").alias("odd_id"),
         pl.when(~is_classic).then(is_late).alias("is_late"),
         *_OF_MEMBER,
     )
     return (
-        members.with_columns(place, pl.col("wants").list.sort())
+        members.with_columns(_places(members))
         .group_by(_CASE, maintain_order=True)
         .agg(about.alias("members"), is_settled.fill_null(value=False).all().alias("is_settled"))
     )
 
 
-def _bucket() -> pl.Expr:
-    """Return the bucket of each member id in a map of all members of its case."""
-    count = pl.len().over(_CASE)
-    ids = pl.col("member_id")
+def _places(members: pl.DataFrame) -> pl.Series:
+    """Return the place of each member in Java's map of all members of its case.
 
-    def buckets(columns: Sequence[pl.Series]) -> pl.Series:
-        texts, counts = columns
-        distinct = texts.unique()
-        hashes = texts.replace_strict(
-            distinct, pl.Series(string_hashes(distinct)), return_dtype=pl.Int64
-        ).to_numpy()
-        sizes = {each: table_size(each) for each in counts.unique().to_list()}
-        rooms = counts.replace_strict(sizes, return_dtype=pl.Int64).to_numpy()
-        return pl.Series(bucket(hashes, rooms), dtype=pl.Int64)
-
-    return pl.map_batches([ids, count], buckets, return_dtype=pl.Int64).alias("bucket")
+    Those of a case are one after the other.
+    """
+    ids, case = members["member_id"], members[_CASE].to_numpy()
+    distinct = ids.unique()
+    hashes = ids.replace_strict(
+        distinct, pl.Series(string_hashes(distinct)), return_dtype=pl.Int64
+    ).to_numpy()
+    _, first, of_case, counts = np.unique(
+        case, return_index=True, return_inverse=True, return_counts=True
+    )
+    sizes = np.array([0] + [table_size(each) for each in range(1, counts.max(initial=0) + 1)])
+    buckets = bucket(hashes, sizes[counts][of_case])
+    places = np.empty(len(case), np.int64)
+    # What shares a bucket comes in the order of ids.
+    places[np.lexsort((buckets, of_case))] = np.arange(len(case)) - first[of_case]
+    return pl.Series(_PLACE, places)

@@ -55,7 +55,7 @@ def with_progress(cases: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
         pl.col("advance").cum_sum().over(_PARTITION).alias("done"),
     ).sort("at")
     at_any_time = commits.group_by(_PARTITION).agg(pl.col("advance").sum().alias("in_all"))
-    spans = cases.select(*SPAN, *_BOUNDS).join(at_any_time, on="group_id")
+    spans = cases.select(SPAN, "group_id", *_BOUNDS).join(at_any_time, on="group_id")
     for bound in _BOUNDS:
         spans = _with_done_before(spans, so_far, bound)
     begun, ended = (pl.col(f"done_before_{bound}") for bound in _BOUNDS)

@@ -11,23 +11,25 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from analytics.evaluate.balance.cases.at_epochs import (
+    OF_LIFE,
+    assigned_at,
+    in_order_of_ids,
+    members_at,
+    numbered,
+)
 from analytics.evaluate.balance.cases.at_instant import (
     SPAN,
     assembled,
     needed_topics,
-    partition_list,
     tasks_of,
-    wanted,
     with_assignable,
+    with_wants,
 )
 from analytics.evaluate.balance.cases.stretches import sizes_in, stretches
-from analytics.replay.groups.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
-from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
+from analytics.replay.history.neighbours import EPOCH, LIFE
 
-_LIFE = ("coordinator_partition", "group_id", "life")
-_EPOCH = ("group_id", "epoch_no")
-_PLACES = 1 << 32
-UNREAD = "an assignment in it is not of the consumer protocol"
+_WISH = "wish"
 
 
 def cases_of_history(
@@ -42,9 +44,10 @@ def cases_of_history(
 
     Args:
         epochs: The table `group_epochs`.
-        held: What members held: `coordinator_partition`, `group_id`, `life`, `member_id`, `kind`,
-            `role`, `subtopology_id`, `topic`, `topic_id`, `partition`, `group_instance_id`, and
-            at the ends of which epochs: `first_epoch_no`, `last_epoch_no` (null: still).
+        held: What members held: `coordinator_partition`, `group_id`, `life`, `LIFE` (numbers these
+            three), `member` (numbers ids), `member_id`, `kind`, `role`, `subtopology_id`, `topic`,
+            `topic_id`, `partition`, `group_instance_id`, and at the ends of which epochs:
+            `first_epoch_no`, `last_epoch_no` (null: still).
         sizes: `topic_sizes`.
         state: Tables `topics` and `share_partitions`.
         expressions: `resolved_expressions`.
@@ -53,19 +56,18 @@ def cases_of_history(
     Returns:
         What `case_rows.case_of` reads: one row a stretch.
     """
-    numbered = _numbered(epochs).with_columns(_in_partition("epoch_no"))
-    held = held.with_columns(_in_partition("first_epoch_no", "last_epoch_no"))
-    at_epochs = _during(held, numbered)
-    wants = wanted(_members(at_epochs), expressions, parts)
-    spans = stretches(numbered.drop("life", "coordinator_partition"), wants, sizes)
-    times = spans.select(*_EPOCH, "span", "from_timestamp")
-    span_wants = times.select(*_EPOCH, "span").join(wants, on=_EPOCH)
-    has = _held(at_epochs, times, sizes)
-    needed = needed_topics(span_wants, has).join(times, on=SPAN)
+    at, held = numbered(epochs, held), in_order_of_ids(held)
+    wants = _wants(members_at(held, at), at, expressions, parts)
+    spans = stretches(at.drop(OF_LIFE), wants.unique([EPOCH, _WISH]), sizes)
+    times = spans.select(EPOCH, SPAN, "group_id", "from_timestamp")
+    span_wants = wants.join(times.select(EPOCH, SPAN), on=EPOCH, maintain_order="left")
+    assigned = assigned_at(held, at, _removals(sizes))
+    has = _held(assigned, times)
+    needed = needed_topics(span_wants.unique([SPAN, _WISH]), has).join(times, on=SPAN)
     sources = (
         times.join(parts, on="group_id")
         .select(
-            *(*SPAN, "from_timestamp", "subtopology_id", "by_regex"),
+            *(SPAN, "from_timestamp", "subtopology_id", "by_regex"),
             pl.col("sources").alias("topic"),
         )
         .explode("topic")
@@ -77,126 +79,95 @@ def cases_of_history(
             tasks_of(_with_sizes(sources, sizes)),
         ]
     )
-    found = assembled(spans.drop("epoch_no"), span_wants, has, known, state["topics"])
-    return found.join(_owned_before(times, at_epochs), on=SPAN, how="left")
+    found = assembled(spans, span_wants, has, known, state["topics"])
+    owned_before = _owned_before(times, assigned)
+    return found.drop(EPOCH).join(owned_before, on=SPAN, how="left")
 
 
-def _in_partition(*numbers: str) -> pl.Expr:
-    """Return numbers that epochs of a group in other partitions of its topic do not share."""
-    return pl.col(numbers).cast(pl.Int64) + pl.col("coordinator_partition") * pl.lit(_PLACES)
-
-
-def _numbered(epochs: pl.DataFrame) -> pl.DataFrame:
-    """Return epochs with members, under the numbers that `held` knows them by."""
-    are_consumers = pl.col("protocol_type").eq_missing(pl.lit(CONSUMER_PROTOCOL))
-    is_unread = (pl.col("group_type") == CLASSIC) & pl.col("partitions_assigned").is_null()
-    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("coordinator_partition", "group_id")
-    return (
-        epochs.sort("coordinator_partition", "group_id", "from_offset")
-        .with_columns(number.alias("epoch_no"))
-        .filter(pl.col("member_count") > 0)
-        .select(
-            *("group_id", "group_type", "epoch", "assignment_epoch", "protocol_type", "protocol"),
-            pl.when(is_unread & are_consumers).then(pl.lit(UNREAD)).alias("unread"),
-            pl.col("partitions_moved").alias("moved"),
-            *("life", "coordinator_partition", "epoch_no"),
-            *("from_offset", "from_timestamp", "to_timestamp"),
-        )
-    )
-
-
-def _during(held: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
-    """Return what was held at the end of each epoch."""
-    lives = epochs.group_by(_LIFE).agg(
-        pl.col("epoch_no").min().alias("first"), pl.col("epoch_no").max().alias("last")
-    )
-    first = pl.max_horizontal("first_epoch_no", "first")
-    last = pl.min_horizontal("last_epoch_no", "last")
-    ends = epochs.select(*_LIFE, "epoch_no", "group_type", "assignment_epoch")
-    return (
-        held.join(lives, on=_LIFE)
-        .with_columns(pl.int_ranges(first, last + 1).alias("epoch_no"))
-        .drop("first", "last", "first_epoch_no", "last_epoch_no")
-        .explode("epoch_no")
-        .join(ends, on=[*_LIFE, "epoch_no"])
-    )
-
-
-def _members(held: pl.DataFrame) -> pl.DataFrame:
-    """Return the members of each epoch as `wanted` takes them."""
-    is_subscription = pl.col("kind") == SUBSCRIPTION
+def _wants(
+    members: pl.DataFrame, epochs: pl.DataFrame, expressions: pl.DataFrame, parts: pl.DataFrame
+) -> pl.DataFrame:
+    """Return members as `assembled` takes them; `_WISH` numbers what those of a group want."""
     words = pl.col("words").str.splitn(" ", 2).struct
     names, regex = words.field("field_0"), words.field("field_1")
     nothing = pl.lit(None, pl.String)
-    return (
-        held.filter(pl.col("kind").is_in([PRESENCE, SUBSCRIPTION]))
-        .group_by(*_EPOCH, "group_type", "member_id")
-        .agg(
-            pl.col("topic").filter(is_subscription).max().alias("words"),
-            pl.col("group_instance_id").max(),
-            pl.col("assignment_epoch").max().alias("member_epoch"),
-            (pl.col("kind") == PRESENCE).any().alias("is_there"),
-        )
-        .filter("is_there")
+    told = members.join(
+        epochs.select(
+            *(EPOCH, LIFE, "group_id", "group_type"),
+            pl.col("assignment_epoch").alias("member_epoch"),
+        ),
+        on=EPOCH,
+        maintain_order="left",
+    )
+    wishes = (
+        told.select(LIFE, "words", "group_id", "group_type")
+        .unique([LIFE, "words"])
+        .with_row_index(_WISH)
         .with_columns(
             names.str.split(",")
             .list.eval(pl.element().filter(pl.element() != ""))
             .alias("subscribed_topics"),
             pl.when(regex != "").then(regex).alias("subscribed_regex"),
-            *(nothing.alias(name) for name in ("rack_id", "state", "missing")),
         )
     )
+    wanted = with_wants(wishes, expressions, parts).select(LIFE, "words", _WISH, "wants")
+    return told.join(
+        wanted, on=[LIFE, "words"], nulls_equal=True, maintain_order="left"
+    ).with_columns(nothing.alias(name) for name in ("rack_id", "state", "missing"))
 
 
-def _held(at_epochs: pl.DataFrame, times: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
-    """Return what members had in each stretch; topics that were gone by then go by their id."""
-    ends = (
+def _removals(sizes: pl.DataFrame) -> pl.DataFrame:
+    """Return when topics were removed: `topic_id`, `removed`."""
+    return (
         sizes.drop_nulls("topic_id")
         .sort("partitions")
         .group_by("topic_id")
         .agg(pl.col("until").last().alias("removed"))
     )
+
+
+def _held(assigned: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
+    """Return what members had in each stretch; topics that were gone by then go by their id."""
     is_gone = (pl.col("removed") <= pl.col("from_timestamp")).fill_null(value=False)
-    name = pl.when(~is_gone).then("topic")
-    return (
-        _assigned(at_epochs)
-        .join(times, on=_EPOCH)
-        .join(ends, on="topic_id", how="left")
-        .with_columns(pl.coalesce("subtopology_id", name, "topic_id").alias("topic"))
-        .group_by(*SPAN, "member_id", "topic")
-        .agg(partition_list())
-    )
-
-
-def _assigned(at_epochs: pl.DataFrame) -> pl.DataFrame:
-    """Return what had been decided: a partition or an active task a row."""
-    is_classic = pl.col("group_type") == CLASSIC
-    decided = pl.when(is_classic).then(pl.lit(CURRENT)).otherwise(pl.lit(TARGET))
-    return at_epochs.filter(
-        (pl.col("kind") == decided) & (pl.col("role").fill_null("active") == "active")
-    )
-
-
-def _owned_before(times: pl.DataFrame, at_epochs: pl.DataFrame) -> pl.DataFrame:
-    """Return what had an owner in the epoch before: `SPAN`, `owned_before` (null without one)."""
-    listed = (
-        _assigned(at_epochs)
+    key = (SPAN, "member", "topic")
+    held = (
+        assigned.join(times.select(EPOCH, SPAN, "from_timestamp"), on=EPOCH)
         .select(
-            "group_id",
-            pl.col("epoch_no") + 1,
-            pl.coalesce("subtopology_id", "topic", "topic_id").alias("topic"),
+            *(SPAN, "member"),
+            pl.when(is_gone).then("gone").otherwise("topic").alias("topic"),
             "partition",
         )
-        .unique()
-        .sort("topic", "partition")
-        .group_by(_EPOCH)
+        .sort(*key, "partition")
+    )
+    return (
+        _distinct(held)
+        .group_by(key, maintain_order=True)
+        .agg(pl.col("partition").alias("partitions"))
+        .with_columns(pl.col("topic").cast(pl.String))
+    )
+
+
+def _owned_before(times: pl.DataFrame, assigned: pl.DataFrame) -> pl.DataFrame:
+    """Return what had an owner in the epoch before: `SPAN`, `owned_before` (null without one)."""
+    held = assigned.select(pl.col(EPOCH) + 1, "topic", "partition")
+    there = times.select(EPOCH)
+    owned = _distinct(held.join(there, on=EPOCH, how="semi").sort(held.columns))
+    listed = (
+        owned.with_columns(pl.col("topic").cast(pl.String))
+        .group_by(EPOCH)
         .agg(pl.struct("topic", "partition").alias("owned_before"))
     )
-    return times.join(listed, on=_EPOCH, how="left").select(*SPAN, "owned_before")
+    return times.join(listed, on=EPOCH, how="left").select(SPAN, "owned_before")
+
+
+def _distinct(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return each of sorted rows once."""
+    every = pl.all()
+    return rows.filter(pl.any_horizontal(every.ne_missing(every.shift(1))))
 
 
 def _with_sizes(sources: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
     """Return sources with the counts of their time, null where there were none."""
-    key = [*SPAN, "subtopology_id", "topic"]
+    key = [SPAN, "subtopology_id", "topic"]
     found = sizes_in(sources, sizes).select(*key, "partitions", "counted_by")
     return sources.join(found, on=key, how="left")

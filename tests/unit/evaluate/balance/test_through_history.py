@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from analytics.evaluate.balance.cases.through_history import _during, _in_partition, _numbered
+from analytics.evaluate.balance.cases.at_epochs import during, numbered
+from analytics.replay.history.neighbours import EPOCH, LIFE
 
 _TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -34,19 +35,19 @@ def _epochs() -> pl.DataFrame:
 
 
 def test_epochs_of_two_partitions_do_not_share_numbers_nor_members() -> None:
-    epochs = _numbered(_epochs()).with_columns(_in_partition("epoch_no"))
     held = pl.DataFrame(
         {
             "coordinator_partition": pl.Series([3, 7], dtype=pl.Int32),
             "group_id": ["copied"] * 2,
             "life": [1] * 2,
+            LIFE: [1, 2],
             "member_id": ["of-3", "of-7"],
             "first_epoch_no": pl.Series([1, 2], dtype=pl.Int32),
             "last_epoch_no": pl.Series([None, None], dtype=pl.Int32),
         }
-    ).with_columns(_in_partition("first_epoch_no", "last_epoch_no"))
-    at = _during(held, epochs)
-    found = epochs.join(at, on=["group_id", "epoch_no"])
-    assert epochs.select("group_id", "epoch_no").is_unique().all()
+    )
+    epochs = numbered(_epochs(), held)
+    found = epochs.join(during(held, epochs), on=EPOCH)
+    assert epochs[EPOCH].to_list() == [0, 1, 3, 4]
     assert (found["coordinator_partition"] == found["coordinator_partition_right"]).all()
     assert sorted(found["member_id"]) == ["of-3", "of-3", "of-7"]
