@@ -121,7 +121,7 @@ class Dump:
         staging = Workspace(folder).prepare()
         on = None if is_small_workspace(manifest) else session
         parts = replay_workspace(source, staging, work, manifest, on)
-        manifest["replay"] = {**work.said(parts), DECODED_IN: absolute(source)}
+        manifest["replay"] = {**work.metadata(parts), DECODED_IN: absolute(source)}
         manifest.pop(EVALUATIONS, None)
         staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
         return State(spark, Workspace(folder), said, kafka_version)

@@ -17,7 +17,7 @@ from analytics.library.evaluations.balance import evaluate_balance
 from analytics.library.evaluations.expiration import chosen_rules, evaluate_expiration
 from analytics.library.evaluations.rebalances import evaluate_rebalances
 from analytics.library.given_settings import GivenSettings, Settings
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
@@ -138,7 +138,7 @@ class Evaluate:
         state, everything = self._state, Settings(given=given)
         found = evaluate_expiration(
             state,
-            asked_groups(state),
+            select_groups(state),
             chosen_rules(state, everything, tuple(retention_minutes), rules, self._kafka_version),
             end_offsets_at(state, end_offsets),
             everything,

@@ -14,8 +14,8 @@ from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.library.replay_tables import Keep, replay_here, sorted_rows, without_rows
 from analytics.library.replay_tasks import on_spark, replay_in_tasks
 from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
-from analytics.replay.dump.followed_lines import lines_said
-from analytics.replay.dump.written_instants import as_of_said
+from analytics.replay.dump.followed_lines import lines_metadata
+from analytics.replay.dump.written_instants import as_of_metadata
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.log.arrow_rows import polars_rows
@@ -79,14 +79,14 @@ class ReplayWork:
         within = self.filters["topics"], self.filters["partitions"]
         return RecordReader(source, self.lines, selection, *within)
 
-    def said(self, parts: Iterable[Part]) -> dict[str, Any]:
+    def metadata(self, parts: Iterable[Part]) -> dict[str, Any]:
         """Return the section `replay` of the manifest."""
         rows: Counter[str] = Counter()
         for part in parts:
             rows[part.table.rpartition("/")[2]] += part.rows
         return {
-            "as_of": as_of_said(self.instant.timestamp_ms, self.instant.offsets),
-            "lines": lines_said(self.lines),
+            "as_of": as_of_metadata(self.instant.timestamp_ms, self.instant.offsets),
+            "lines": lines_metadata(self.lines),
             "kafka_version": self.release,
             "assumed": list(self.assumed),
             "topic_ids": [list(each) for each in self.side_file],

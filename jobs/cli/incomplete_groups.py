@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, NOT_THERE
 
 if TYPE_CHECKING:
-    from analytics.library.limits.group_selection import AskedGroups
+    from analytics.library.limits.group_selection import GroupSelection
     from jobs.cli.console import Console
 
 
-def report_groups(console: Console, asked: AskedGroups) -> None:
+def report_groups(console: Console, asked: GroupSelection) -> None:
     """Say what the rows do not show."""
     for each in asked.errors:
         console.error(each)
@@ -19,7 +19,7 @@ def report_groups(console: Console, asked: AskedGroups) -> None:
         console.warn(each)
 
 
-def groups_exit_code(asked: AskedGroups) -> int:
+def groups_exit_code(asked: GroupSelection) -> int:
     """Return 3 where the answer about groups is incomplete, 1 where one is not there, else 0."""
     if asked.cannot_tell:
         return CANNOT_TELL

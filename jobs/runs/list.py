@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.replay.replayed import replayed
 from reports.describe.listed import ALSO, HEADS, PROBLEM, listed_rows
@@ -34,10 +34,10 @@ def list_inputs(
     else:
         names = ["group_id", "type", "protocol_type"]
     with replayed(console, needs=NEEDS, **options) as state:
-        asked = asked_groups(state, with_offsets=False)
+        asked = select_groups(state, with_offsets=False)
         report_groups(console, asked)
         said = {
-            **state.said,
+            **state.response_metadata,
             "cannot_tell": list(asked.cannot_tell),
         }
         also = [name for name in ALSO if name not in names]

@@ -28,7 +28,7 @@ from analytics.evaluate.offset_verdicts.words import (
 from analytics.library.limits.compacted_history import compacted_history, compacted_sentence
 from analytics.library.limits.coordinator_evidence import coordinator_evidence
 from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.limits.group_selection import GroupSelection, select_groups
 from analytics.library.limits.lost_commits import (
     in_force_then,
     is_committed,
@@ -87,7 +87,7 @@ def timeline_of_inputs(
         events = event_rows(state.tables.read("group_events"), since, until)
         known = _known(state, end_offsets, until)
         rows = _verdicts(state, known)
-        asked = _with_unjudged(asked_groups(state), known)
+        asked = _with_unjudged(select_groups(state), known)
         # One that was deleted, or lost, has a timeline nevertheless.
         asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(
             events["group_id"].to_pylist()
@@ -95,7 +95,11 @@ def timeline_of_inputs(
         asked = with_unread(asked, state.tables.read("members", UNREAD))
         report_groups(console, asked)
         compacted = compacted_history(state)
-        said = {**state.said, "cannot_tell": list(asked.cannot_tell), "compacted": compacted}
+        said = {
+            **state.response_metadata,
+            "cannot_tell": list(asked.cannot_tell),
+            "compacted": compacted,
+        }
         listed = Section(events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"])
         is_untold = any(row["verdict"] == CANNOT_TELL for row in rows)
         code = exit_codes.CANNOT_TELL if is_untold else groups_exit_code(asked) or state.exit_code
@@ -124,7 +128,7 @@ def _verdicts(state: Replayed, known: Known) -> list[Verdict]:
     return in_order([*rows, *lost, *share_losses(state, known.until)])
 
 
-def _with_unjudged(asked: AskedGroups, known: Known) -> AskedGroups:
+def _with_unjudged(asked: GroupSelection, known: Known) -> GroupSelection:
     """Say of a pattern that matches nothing that what it would match may have been lost."""
     unjudged = [each for home in known.unjudged if (each := known.unjudged_election(home))]
     patterns = [each for each in asked.missing if not is_name(each)]

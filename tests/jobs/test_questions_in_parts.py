@@ -14,7 +14,7 @@ from analytics.library.evaluations.balance_tables import NEEDS_OF_HISTORY
 from analytics.library.evaluations.expiration import NEEDS, chosen_rules, evaluate_expiration
 from analytics.library.evaluations.rebalances import NEEDS as NEEDS_OF_REBALANCES
 from analytics.library.evaluations.rebalances import evaluate_rebalances
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.written_instants import BeforeEnd
@@ -28,7 +28,7 @@ Answer = Callable[[ReplayedWorkspace], dict[str, pa.Table]]
 def expiration(state: ReplayedWorkspace) -> dict[str, pa.Table]:
     rules = chosen_rules(state, state.settings, (1, 10080))
     ends = end_offsets_at(state, None)
-    asked = asked_groups(state)
+    asked = select_groups(state)
     found = evaluate_expiration(state, asked, rules, ends, state.settings, with_requests=False)
     return {**found.tables, "fates": found.fates, "notes": found.notes}
 

@@ -81,7 +81,7 @@ def verdicts(known: Known) -> list[Verdict]:
     found = [
         *happenings(known.history),
         *election_losses(known.lines, known.history, known.uncompacted_from),
-        *_standing(known),
+        *_in_force(known),
     ]
     found = [each for each in found if not _is_later(each["at"], known.until)]
     found = _with_compacted(known, found)
@@ -129,7 +129,7 @@ def _order(row: Verdict) -> tuple[object, ...]:
     return word, row["group_id"], cost, row["topic"] or "", number, at
 
 
-def _standing(known: Known) -> Iterator[Verdict]:
+def _in_force(known: Known) -> Iterator[Verdict]:
     """Yield what became of the records that offsets in force point at."""
     for row in known.committed:
         if row.get("complete") is False:

@@ -76,7 +76,7 @@ def rebalance_tables(
     made = {
         "group_churn": churn,
         "rebalance_storms": storms,
-        "stalled_members": _standing(tables, asked),
+        "stalled_members": _stalled_members(tables, asked),
     }
     held = tables["assignment_history"]
     return {
@@ -96,7 +96,7 @@ def _known(changes: pl.DataFrame) -> pl.DataFrame:
     return changes.filter(~pl.col("before_is_compacted"))
 
 
-def _standing(tables: Mapping[str, pl.DataFrame], asked: AskedTime) -> pl.DataFrame:
+def _stalled_members(tables: Mapping[str, pl.DataFrame], asked: AskedTime) -> pl.DataFrame:
     groups, epochs, rules = tables["groups"], tables["group_epochs"], asked.rules
     return pl.concat(
         [

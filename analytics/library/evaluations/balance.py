@@ -12,7 +12,7 @@ from analytics.library.evaluations.balance_tables import tables_ever, tables_now
 from analytics.library.evaluations.evaluated import Evaluated
 from analytics.library.evaluations.held_in_epochs import HeldInEpochs
 from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.replayed.whole_groups import frame_of
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
@@ -35,7 +35,7 @@ def evaluate_balance(
     Raises:
         WorkspaceError: A table cannot be read.
     """
-    groups = asked_groups(state, with_offsets=False)
+    groups = select_groups(state, with_offsets=False)
     gaps = _gaps(state, groups.found, through_history=through_history)
     if through_history:
         tables = tables_ever(state, HeldInEpochs(state), rules, gaps)

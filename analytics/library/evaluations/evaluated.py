@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from analytics.library.limits.group_selection import AskedGroups
+    from analytics.library.limits.group_selection import GroupSelection
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Evaluated:
     """
 
     tables: Mapping[str, pa.Table]
-    groups: AskedGroups
+    groups: GroupSelection
     doubts: tuple[str, ...] = ()
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from analytics.library.given_settings import Settings
-    from analytics.library.limits.group_selection import AskedGroups
+    from analytics.library.limits.group_selection import GroupSelection
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 NEEDS: Final = (
@@ -100,7 +100,7 @@ def chosen_rules(
 
 def evaluate_expiration(
     state: ReplayedWorkspace,
-    groups: AskedGroups,
+    groups: GroupSelection,
     rules: ChosenRules,
     ends: pa.Table,
     settings: Settings,

@@ -10,7 +10,7 @@ from analytics.evaluate.rebalances.tables import AskedTime
 from analytics.library.evaluations import rebalance_tables
 from analytics.library.evaluations.evaluated import Evaluated
 from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.limits.group_selection import GroupSelection, select_groups
 from analytics.replay.dump.times import last_record_time
 from analytics.replay.dump.written_instants import EPOCH
 from schemas import CONSUMER_OFFSETS
@@ -42,12 +42,12 @@ def evaluate_rebalances(
     Raises:
         WorkspaceError: A table cannot be read.
     """
-    groups = _with_gaps(asked_groups(state, with_offsets=False), state)
+    groups = _with_gaps(select_groups(state, with_offsets=False), state)
     asked = AskedTime(since, until, _now(state), rules)
     return Evaluated(rebalance_tables.made_tables(state, asked), groups)
 
 
-def _with_gaps(asked: AskedGroups, state: ReplayedWorkspace) -> AskedGroups:
+def _with_gaps(asked: GroupSelection, state: ReplayedWorkspace) -> GroupSelection:
     """Add which of the groups may lack generations and members.
 
     Where all groups are asked about, the records that partitions lack are stated once already.

@@ -21,7 +21,7 @@ CLASSIC_TYPES = ("classic", "simple")
 
 
 @dataclass(frozen=True)
-class AskedGroups:
+class GroupSelection:
     """What was found.
 
     Attributes:
@@ -42,7 +42,7 @@ class AskedGroups:
     refused: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
 
-    def without_missing(self, names: Iterable[str]) -> AskedGroups:
+    def without_missing(self, names: Iterable[str]) -> GroupSelection:
         """Return the same, with groups of these names not missing: something is known of them."""
         known = list(dict.fromkeys(names))
         missing = tuple(each for each in self.missing if not names_wanted(known, (each,)))
@@ -66,9 +66,9 @@ class AskedGroups:
         return f"no group matches {asked!r} at {self.instant}"
 
 
-def asked_groups(
+def select_groups(
     replayed: ReplayedWorkspace, group_type: str | None = None, *, with_offsets: bool = True
-) -> AskedGroups:
+) -> GroupSelection:
     """Return the groups that `--group` and `--type` ask for, as far as the dump tells.
 
     Args:
@@ -101,7 +101,7 @@ def asked_groups(
     ]
     are_all_named = names and len(names) == len(asked)
     is_said = are_all_named or not asked
-    return AskedGroups(
+    return GroupSelection(
         found,
         tuple(cannot_tell),
         (

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.library.limits.group_selection import AskedGroups
+from analytics.library.limits.group_selection import GroupSelection
 
 COLUMNS = ("group_id", "missing")
 
 
-def with_unread(asked: AskedGroups, members: pa.Table) -> AskedGroups:
+def with_unread(asked: GroupSelection, members: pa.Table) -> GroupSelection:
     """Say of which groups it cannot be told what their members own.
 
     Args:

@@ -66,7 +66,7 @@ def coverage_of(
             for topic, numbers in present.items()
         },
         absent=absent,
-        shown_from=shown,
+        uncompacted_from=shown,
         cleaned_until=cleaned,
         data_topics=_topics_on_disk(manifest),
         losses=losses,

@@ -28,7 +28,7 @@ def followed_lines(manifest: Row, at: datetime | None) -> tuple[FollowedLine, ..
     return lines_at(manifest.get("divergences", ()), at)
 
 
-def lines_said(lines: Iterable[FollowedLine]) -> list[dict[str, Any]]:
+def lines_metadata(lines: Iterable[FollowedLine]) -> list[dict[str, Any]]:
     """Return the lines as manifests and answers have them."""
     return [
         {

@@ -35,7 +35,7 @@ def moment(time_ms: int) -> datetime:
     return EPOCH + timedelta(milliseconds=time_ms)
 
 
-def as_of_said(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> dict[str, Any]:
+def as_of_metadata(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> dict[str, Any]:
     """Return an instant as manifests and answers have it: `time` (ISO 8601 or null), `offsets`."""
     time = None if time_ms is None else iso_time(moment(time_ms))
     return {

@@ -41,11 +41,11 @@ def assignment_rows(kept: InForce, members: Members, groups: Groups) -> Assignme
     # A target belongs to the group's assignment epoch, all else to the epoch its record names.
     epoch = pa.concat_arrays(
         [
-            kept.said("epoch", np.concatenate([own[classic], current])),
+            kept.values_in("epoch", np.concatenate([own[classic], current])),
             pa.array(groups.assignment_epoch[target_group].astype(np.int32)),
         ]
     )
-    lists = kept.said("items", rows)
+    lists = kept.values_in("items", rows)
     items, holder = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
     is_given = pc.is_in(pc.struct_field(items, "kind"), _GIVEN)
     items, holder = items.filter(is_given), holder[is_given.to_numpy(zero_copy_only=False)]
@@ -60,7 +60,7 @@ def assignment_rows(kept: InForce, members: Members, groups: Groups) -> Assignme
     told |= {
         "group_type": type_names(kept.lives.family[group[holder]]),
         "epoch": epoch.take(pa.array(holder)),
-        "member_id": pc.coalesce(told["member_id"], kept.said("member_id", rows[holder])),
+        "member_id": pc.coalesce(told["member_id"], kept.values_in("member_id", rows[holder])),
         "partition": pc.list_flatten(partitions),
     }
     return Assignments(struct(ASSIGNMENTS, told), group[holder])

@@ -50,7 +50,7 @@ def group_rows(kept: InForce, members: Members, rules: ReplayRules) -> Groups:
     own = kept.of_groups(GROUP)[0]
     record = own[group]
     assignment_epoch = _assignment_epochs(kept, rules)
-    epoch = numbers(kept.said("epoch", record), rules.initial_epoch)
+    epoch = numbers(kept.values_in("epoch", record), rules.initial_epoch)
     count = np.bincount(members.group, minlength=kept.log.groups)[group]
     type_ = np.array(FAMILIES, object)[family]
     state = _states(kept, members, assignment_epoch, epoch, rules)
@@ -63,13 +63,13 @@ def group_rows(kept: InForce, members: Members, rules: ReplayRules) -> Groups:
         "protocol": _of_classic(
             kept, "protocol", record, is_classic, _assignors(kept, members, rules)
         ),
-        "leader": kept.said("leader", record),
-        "state_ms": kept.said("state_ms", record),
+        "leader": kept.values_in("leader", record),
+        "state_ms": kept.values_in("state_ms", record),
         "member_count": optional(count, np.zeros(len(group), bool)),
-        "record_offset": kept.said("offset", record),
-        "leader_epoch": kept.said("leader_epoch", record),
+        "record_offset": kept.values_in("offset", record),
+        "leader_epoch": kept.values_in("leader_epoch", record),
         "known_from": pc.fill_null(
-            kept.said("offset", np.where(is_classic, record, kept.lives.since[group])), NONE
+            kept.values_in("offset", np.where(is_classic, record, kept.lives.since[group])), NONE
         ),
     }
     return Groups(struct(GROUPS, told), group, assignment_epoch)
@@ -77,7 +77,7 @@ def group_rows(kept: InForce, members: Members, rules: ReplayRules) -> Groups:
 
 def _assignment_epochs(kept: InForce, rules: ReplayRules) -> Numbers:
     value, tombstone = kept.of_groups(ASSIGNMENT_EPOCH)
-    stored = numbers(kept.said("epoch", value), rules.initial_epoch)
+    stored = numbers(kept.values_in("epoch", value), rules.initial_epoch)
     return np.where(tombstone > value, REMOVED_ASSIGNMENT_EPOCH, stored)
 
 
@@ -112,9 +112,11 @@ def _has_topology(kept: InForce, rules: ReplayRules) -> Flags:
     if not rules.streams_readiness_is_recorded:
         return np.zeros(kept.log.groups, bool)
     value, tombstone = kept.of_groups(TOPOLOGY)
-    topology = numbers(kept.said("epoch", np.where(value > tombstone, value, NONE)), _NO_TOPOLOGY)
+    topology = numbers(
+        kept.values_in("epoch", np.where(value > tombstone, value, NONE)), _NO_TOPOLOGY
+    )
     own = kept.of_groups(GROUP)[0]
-    validated = numbers(kept.said("validated_epoch", own), _NO_TOPOLOGY)
+    validated = numbers(kept.values_in("validated_epoch", own), _NO_TOPOLOGY)
     ready: Flags = (topology == validated) & (topology != _NO_TOPOLOGY)
     return ready
 
@@ -143,7 +145,7 @@ def _of_classic(
     kept: InForce, column: str, record: Numbers, is_classic: Flags, others: np.ndarray
 ) -> pa.Array:
     """Return what classic groups' records say in a column, and something else of the others."""
-    stored = kept.said(column, np.where(is_classic, record, NONE))
+    stored = kept.values_in(column, np.where(is_classic, record, NONE))
     return pc.if_else(pa.array(is_classic), stored, _words(others))
 
 

@@ -62,8 +62,8 @@ class InForce:
         tombstone[keys.group[which]] = keys.tombstone[which]
         return value, tombstone
 
-    def said(self, column: str, rows: Numbers) -> pa.Array:
-        """Return what rows say in a column; null where there is no row."""
+    def values_in(self, column: str, rows: Numbers) -> pa.Array:
+        """Return the values of rows in a column; null where there is no row."""
         return whole(self.log.rows.column(column)).take(pa.array(rows, mask=rows == NONE))
 
 

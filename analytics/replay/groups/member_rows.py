@@ -126,16 +126,16 @@ def _of_others(
     """Return epochs, rows and states of members of consumer, share and streams groups."""
     current, has_left = records.current[there], records.has_left[there]
     family = kept.lives.family[records.group[there]]
-    stored = numbers(kept.said("epoch", current), JOINING_EPOCH)
+    stored = numbers(kept.values_in("epoch", current), JOINING_EPOCH)
     epoch = np.where(has_left, LEFT_EPOCH, stored)
-    previous = kept.said("previous_epoch", current)
+    previous = kept.values_in("previous_epoch", current)
     before = np.where(has_left, LEFT_EPOCH, numbers(previous))
-    state = _states(family, numbers(kept.said("member_state", current), _NO_STATE))
+    state = _states(family, numbers(kept.values_in("member_state", current), _NO_STATE))
     details = _details(kept, records.metadata[there])
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
     told |= {
         "group_type": type_names(family),
-        "member_id": kept.said("member_id", records.row[there]),
+        "member_id": kept.values_in("member_id", records.row[there]),
         "is_classic": pc.fill_null(told["is_classic"], fill_value=False),
         "member_epoch": optional(epoch, np.zeros(len(there), bool)),
         "previous_member_epoch": optional(
@@ -148,7 +148,7 @@ def _of_others(
 
 def _details(kept: InForce, rows: Numbers) -> pa.StructArray:
     """Return what records of one member each say of it; null where there is no record."""
-    lists = kept.said("members", rows)
+    lists = kept.values_in("members", rows)
     place = np.full(len(rows), NONE, np.int64)
     parents = numbers(pc.list_parent_indices(lists))
     place[parents] = np.arange(len(parents))
@@ -159,12 +159,12 @@ def _of_classic_groups(kept: InForce) -> tuple[pa.StructArray, Numbers]:
     value, _ = kept.of_groups(GROUP)
     groups = np.flatnonzero((kept.lives.family == CLASSIC) & (value != NONE))
     rows = value[groups]
-    lists = kept.said("members", rows)
+    lists = kept.values_in("members", rows)
     details, parents = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
     told |= {
         "group_type": type_names(np.full(len(parents), CLASSIC)),
-        "member_epoch": kept.said("epoch", rows[parents]),
+        "member_epoch": kept.values_in("epoch", rows[parents]),
     }
     return struct(MEMBERS, told), groups[parents]
 

@@ -21,11 +21,11 @@ from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.events.dependency_events import (
     Befell,
     config_events,
+    config_records,
     coordinator_events,
-    told_of_settings,
-    told_of_topics,
     topic_changes,
     topic_events,
+    topic_records,
 )
 from analytics.replay.history.events.share_events import share_events
 from analytics.replay.history.groups.group_history import faults_of, group_history, group_steps
@@ -141,7 +141,7 @@ def _seen(offsets: pl.DataFrame, assigned: pl.DataFrame) -> pl.DataFrame:
 
 
 def _befell(metadata: MetadataLog, topics: pl.DataFrame) -> Befell:
-    return Befell(topic_changes(told_of_topics(metadata), topics), told_of_settings(metadata))
+    return Befell(topic_changes(topic_records(metadata), topics), config_records(metadata))
 
 
 def _uses(seen: pl.DataFrame, befell: Befell) -> pl.DataFrame:

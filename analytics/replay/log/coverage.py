@@ -19,8 +19,8 @@ class Coverage:
             partitions not named are taken to be whole.
         partitions: How many partitions each internal topic has.
         absent: Which of them the dump has no copy of.
-        shown_from: By topic and partition, the offset from which on not even compaction took a
-            record; partitions not named show all.
+        uncompacted_from: By topic and partition, the offset from which on not even compaction took
+            a record; partitions not named show all.
         cleaned_until: By topic and partition, how far the cleaner has been where nothing else took
             records: what has its first record from there on was not there before.
         data_topics: Whose partition directories the dump holds; None where other topics may be
@@ -36,7 +36,7 @@ class Coverage:
     complete_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
     partitions: Mapping[str, int] = field(default_factory=dict)
     absent: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    shown_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    uncompacted_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
     cleaned_until: Mapping[tuple[str, int], int] = field(default_factory=dict)
     data_topics: frozenset[str] | None = None
     losses: Mapping[tuple[str, int], Sequence[Loss]] = field(default_factory=dict)

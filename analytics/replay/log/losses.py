@@ -80,7 +80,7 @@ def uncompacted_from(coverage: Coverage, topic: str = CONSUMER_OFFSETS) -> pl.Ex
         coverage: What the dump holds.
         topic: The internal topic whose partition `coordinator_partition` is.
     """
-    return _starts(coverage.shown_from, topic)
+    return _starts(coverage.uncompacted_from, topic)
 
 
 def lost_until(coverage: Coverage) -> pl.Expr:
@@ -101,7 +101,9 @@ def born_from(coverage: Coverage) -> pl.Expr:
     Args:
         coverage: What the dump holds.
     """
-    return _starts({key: coverage.cleaned_until.get(key, AFTER_ALL) for key in coverage.shown_from})
+    return _starts(
+        {key: coverage.cleaned_until.get(key, AFTER_ALL) for key in coverage.uncompacted_from}
+    )
 
 
 def of_partition(told: Mapping[int, int], kind: pl.DataType | None = None) -> pl.Expr:

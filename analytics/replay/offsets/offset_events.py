@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.history.events.event_frames import event_rows, first_said, with_word, words
+from analytics.replay.history.events.event_frames import event_rows, first_word, with_word, words
 from analytics.replay.log.record_position import POSITION
 from analytics.replay.offsets.effective_commits import ABORT, COMMIT
 from analytics.replay.offsets.offset_causes import LOST_BY_ELECTION
@@ -27,7 +27,7 @@ def events_of_offsets(history: pl.DataFrame) -> pl.DataFrame:
     """
     deleted, cause, before = pl.col("event") == DELETE, pl.col("cause"), pl.col("previous_offset")
     back = (pl.col("event") != TRANSACTION_ABORT) & (pl.col("advance") < 0)
-    event = first_said(
+    event = first_word(
         {
             "expired": deleted & (cause == EXPIRATION),
             "offsets_deleted": deleted,
@@ -83,7 +83,7 @@ def transaction_events(ended: pl.DataFrame, markers: pl.DataFrame) -> pl.DataFra
     done = opened.select(*_TRANSACTION, "outcome", "offsets").join(
         places, on=["coordinator_partition", "end_offset"]
     )
-    event = first_said(
+    event = first_word(
         {
             "transaction_committed": pl.col("outcome") == COMMIT,
             "transaction_aborted": pl.col("outcome") == ABORT,

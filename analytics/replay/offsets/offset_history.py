@@ -173,16 +173,18 @@ def _is_known(coverage: Coverage) -> pl.Expr:
     members. What followed a tombstone, or a record of a newer group, it may have taken: a life of
     another type, members whose records were written again. A loss may have taken anything.
     """
-    record, shown = pl.col("record_offset"), _shown_from(coverage)
+    record, shown = pl.col("record_offset"), _uncompacted_from(coverage)
     is_whole = pl.col("family").eq_missing(pl.lit(CLASSIC)) | (record >= shown)
     told = pl.col("group_from").is_not_null() & pl.col("is_group_told") & is_whole
     return told | (_no_loss_since(coverage, pl.lit(-1)) & (record >= shown))
 
 
-def _shown_from(coverage: Coverage) -> pl.Expr:
+def _uncompacted_from(coverage: Coverage) -> pl.Expr:
     """Return the first offset behind all that compaction or a loss took."""
     told = {
-        each: at for (topic, each), at in coverage.shown_from.items() if topic == CONSUMER_OFFSETS
+        each: at
+        for (topic, each), at in coverage.uncompacted_from.items()
+        if topic == CONSUMER_OFFSETS
     }
     return pl.col("coordinator_partition").replace_strict(
         list(told), list(told.values()), default=0, return_dtype=pl.Int64

@@ -26,7 +26,7 @@ from analytics.replay.groups.group_records import (
     STREAMS,
     table_name,
 )
-from analytics.replay.spans.group_steps import group_steps, located, takeovers
+from analytics.replay.spans.group_steps import group_conversions, group_steps, located
 from analytics.replay.spans.intervals import (
     SPAN,
     SPAN_TYPES,
@@ -88,7 +88,7 @@ def group_spans(
     parts = [_classic_steps(decoded["group_metadata"]), told]
     if commits is not None:
         # A tombstone of the group itself ends at once what it took over.
-        parts.append(takeovers(steps, commits).filter(~pl.col("is_group")))
+        parts.append(group_conversions(steps, commits).filter(~pl.col("is_group")))
     columns = [each for each in GROUP_SPANS if each not in {"to_offset", "to_at"}]
     rows = pl.concat(
         [each.select(name for name in each.columns if name in columns) for each in parts],

@@ -70,7 +70,7 @@ def group_steps(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(parts).sort(*GROUP_KEY, "from_offset")
 
 
-def takeovers(steps: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+def group_conversions(steps: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
     """Return the tombstones that took a simple group over: it is of their type from there.
 
     Since 4.0 (``GroupMetadataManager``: get or create by a record of another type). A simple group

@@ -173,7 +173,7 @@ def _answered(
     state = asked.state
     left, accepted = found = findings_of(state, asked.tables, asked.redactor)
     code = state.exit_code or exit_code_of(left, wanted.fail_on)
-    said = {**state.said, "could_not_be_asked": asked.failed}
+    said = {**state.response_metadata, "could_not_be_asked": asked.failed}
     summary = summary_of(left, accepted, said, code, wanted.fail_on)
     kept = {
         **kept_tables(state, asked.tables, found, before),

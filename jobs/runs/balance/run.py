@@ -58,7 +58,7 @@ def balance_inputs(
         for each in found.doubts:
             console.error(f"cannot tell: {each}")
         said = {
-            **state.said,
+            **state.response_metadata,
             "cannot_tell": list(found.cannot_tell),
             "verdicts": dict(rules.verdicts),
             "placement": asdict(places),

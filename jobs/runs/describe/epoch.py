@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
 from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import AskedGroups
+from analytics.library.limits.group_selection import GroupSelection
 from reports.describe.source import Source
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _GOES = ("left", "fenced")
 Row = Mapping[str, Any]
 
 
-def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[AskedGroups, Source]:
+def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[GroupSelection, Source]:
     """Return members and assignments of the groups asked for, in an epoch.
 
     Where a group id was used again, it is the latest life that had the epoch.
@@ -71,7 +71,7 @@ def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[Asked
         members=_members(found, _present(replayed, found, epoch), owned),
         assignments=pa.Table.from_pylist(owned, _schema_of(_ASSIGNMENTS)),
     )
-    asked = AskedGroups(groups, tuple(cannot_tell), tuple(missing), None, why_missing=missing)
+    asked = GroupSelection(groups, tuple(cannot_tell), tuple(missing), None, why_missing=missing)
     return asked, source
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.limits.group_selection import GroupSelection, select_groups
 from analytics.library.limits.undecided_offsets import undecided_of_all
 from analytics.library.limits.unread_members import COLUMNS, with_unread
 from jobs.cli.exit_codes import DIFFERENT, DONE
@@ -83,7 +83,7 @@ def describe_inputs(
     if wanted.epoch is not None:
         return _describe_epoch(console, wanted, wanted.epoch, output_format, options)
     with replayed(console, needs=NEEDS, **options) as state:
-        asked = asked_groups(state, wanted.group_type, with_offsets=wanted.what in (None, OFFSETS))
+        asked = select_groups(state, wanted.group_type, with_offsets=wanted.what in (None, OFFSETS))
         source = describe_source(state, asked.found, wanted.end_offsets, console)
         if wanted.what != STATE and wanted.against is None:
             asked = with_unread(asked, source.members.select(COLUMNS))
@@ -118,7 +118,7 @@ def _describe_epoch(
         return render(sections, output_format, said), groups_exit_code(asked) or state.exit_code
 
 
-def _notice(console: Console, asked: AskedGroups, state: Replayed) -> None:
+def _notice(console: Console, asked: GroupSelection, state: Replayed) -> None:
     """Say of groups that were asked for by name what Kafka's tools say of their states."""
     for each in asked.found.select(["group_id", "state"]).to_pylist():
         if each["group_id"] in state.tables.selection.groups:
@@ -128,9 +128,9 @@ def _notice(console: Console, asked: AskedGroups, state: Replayed) -> None:
                 console.say(f"group {each['group_id']} is rebalancing")
 
 
-def _said(state: Replayed, asked: AskedGroups) -> dict[str, Any]:
+def _said(state: Replayed, asked: GroupSelection) -> dict[str, Any]:
     return {
-        **state.said,
+        **state.response_metadata,
         "cannot_tell": list(asked.cannot_tell),
     }
 

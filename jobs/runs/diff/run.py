@@ -22,7 +22,7 @@ from analytics.library.limits.incomplete_groups import (
     lost_share_partitions,
 )
 from analytics.library.replayed.answered_instant import answered_instant
-from analytics.replay.dump.followed_lines import lines_said
+from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.tables.stored_tables import StoredTables
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
 from jobs.runs.diff.compared_states import Side, compared_states
@@ -69,7 +69,7 @@ def diff_sides(
             "as_of": {"from": answered_instant(before), "to": answered_instant(after)},
             "input": [*before.given, *(each for each in after.given if each not in before.given)],
             "kafka_version": {"from": before.release, "to": after.release},
-            "lines": {"from": lines_said(before.lines), "to": lines_said(after.lines)},
+            "lines": {"from": lines_metadata(before.lines), "to": lines_metadata(after.lines)},
             "cannot_tell": reasons,
         }
         answer = render_difference(difference, output_format, said)

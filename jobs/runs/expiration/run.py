@@ -15,7 +15,7 @@ from analytics.library.evaluations.retention_settings import (
     MINUTE_MS,
     RetentionFound,
 )
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
@@ -77,7 +77,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
     with replayed(console, needs=_NEEDS, **options) as state:
-        asked, settings = asked_groups(state), state.settings
+        asked, settings = select_groups(state), state.settings
         report_groups(console, asked)
         rules = chosen_rules(
             state, settings, wanted.minutes, wanted.era, options.get("kafka_version")
@@ -106,7 +106,7 @@ def expiration_of(console: Console, wanted: Wanted, **options: Any) -> tuple[str
             console.error(f"cannot tell: {each}")
         found = rules.retention
         said = {
-            **state.said,
+            **state.response_metadata,
             "rules": rules.era.era.name,
             "rules_said": rules.era.said,
             "retention": list(found.said),

@@ -17,7 +17,7 @@ from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.diff.paired import CANNOT_TELL as UNSURE_CHANGE
 from analytics.evaluate.incident.window import Window, happened, suffering
 from analytics.evaluate.offset_verdicts.words import CANNOT_TELL
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
@@ -107,7 +107,7 @@ def forensics_of(
         asked_for = {**later, "groups": tuple(groups), "exclude_groups": ()}
         console.say(f"forensics: before and after {iso_time(around)}")
         with compared_states(quiet, *sides, needs=ROWS_OF_STATES, **asked_for) as (before, after):
-            asked = asked_groups(before).without_missing(groups)
+            asked = select_groups(before).without_missing(groups)
             incident = Incident(
                 around=around,
                 begin=window.begin,
@@ -134,7 +134,7 @@ def forensics_of(
             Workspace(wanted.out), {"offset_verdicts": table_of("offset_verdicts", verdicts)}, state
         )
         said = {
-            **state.said,
+            **state.response_metadata,
             "input": list(inputs),
             "around": iso_time(around),
             "from": iso_time(window.begin),

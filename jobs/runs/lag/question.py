@@ -19,11 +19,11 @@ from jobs.runs.lag.log_retention import topic_retention
 from schemas.evaluation_rules import lag_rules
 
 if TYPE_CHECKING:
-    from analytics.library.limits.group_selection import AskedGroups
+    from analytics.library.limits.group_selection import GroupSelection
     from jobs.runs.replay.replayed import Replayed
 
 
-def lag_question(state: Replayed, asked: AskedGroups, end_offsets: str | None) -> LagQuestion:
+def lag_question(state: Replayed, asked: GroupSelection, end_offsets: str | None) -> LagQuestion:
     """Return what lag is evaluated from.
 
     Args:

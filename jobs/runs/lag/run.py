@@ -12,7 +12,7 @@ from analytics.evaluate.lag.capacity import group_capacity
 from analytics.evaluate.lag.summaries import BY, summed, with_capacity, with_readers
 from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
 from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE
@@ -41,7 +41,7 @@ from schemas.evaluation_rules import lag_rules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analytics.library.limits.group_selection import AskedGroups
+    from analytics.library.limits.group_selection import GroupSelection
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
     from reports.row_formats import Section
@@ -92,7 +92,7 @@ def lag_of(
     """
     with replayed(console, needs=NEEDS, out=out, **options) as state:
         rules = lag_rules(state.settings.given.thresholds("lag"))
-        asked = asked_groups(state)
+        asked = select_groups(state)
         report_groups(console, asked)
         found, readers = _evaluated(state, asked, wanted)
         is_asked = out is not None or wanted.by == GROUP
@@ -115,7 +115,7 @@ def lag_of(
             source = describe_source(state, asked.found, wanted.end_offsets, console)
             result = compare_saved(wanted.against, source, state, console, found.rows)
             answer = render_comparison(
-                result, output_format, {**state.said, "cannot_tell": asked.cannot_tell}
+                result, output_format, {**state.response_metadata, "cannot_tell": asked.cannot_tell}
             )
             return answer, groups_exit_code(asked) or (DONE if result.is_equal else DIFFERENT)
         unread = _unread(state, asked, readers) if wanted.by == "topic" else None
@@ -123,7 +123,7 @@ def lag_of(
         for each in limitations:
             console.error(f"cannot tell: {each}")
         said = {
-            **state.said,
+            **state.response_metadata,
             "cannot_tell": [*asked.cannot_tell, *limitations],
             "verdicts": dict(rules.verdicts),
             **({} if unread is None else {"unread_topics": unread}),
@@ -135,7 +135,7 @@ def lag_of(
     return answer, code
 
 
-def _evaluated(state: Replayed, asked: AskedGroups, wanted: Wanted) -> tuple[Lag, pa.Table]:
+def _evaluated(state: Replayed, asked: GroupSelection, wanted: Wanted) -> tuple[Lag, pa.Table]:
     """Return what was found of the topics that are wanted, and who reads them."""
     question = lag_question(state, asked, wanted.end_offsets)
     found = evaluate_lag(question, state.tables.batches("offset_history", HISTORY))
@@ -152,7 +152,7 @@ def _capacity(state: Replayed, found: Lag) -> pa.Table:
     return group_capacity(found.rows, state.tables.read("members", ["group_id"]))
 
 
-def _unread(state: Replayed, asked: AskedGroups, readers: pa.Table) -> list[str] | None:
+def _unread(state: Replayed, asked: GroupSelection, readers: pa.Table) -> list[str] | None:
     """Return topics that no group reads; None where not all groups are known."""
     selection = state.tables.selection
     if asked.cannot_tell or asked.maybe_missing or selection.groups or selection.exclude_groups:

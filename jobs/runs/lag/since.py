@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.lag.growth import lag_growth
 from analytics.evaluate.lag.table import HISTORY, evaluate_lag
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.replayed.answered_instant import instant_of
 from analytics.workspace import Workspace
 from jobs.runs.lag.question import lag_question
@@ -54,7 +54,7 @@ def growth_since(
         raise InputNotRecognizedError(f"--since {since} is of another cluster")
     kept = {name: each for name, each in options.items() if name in _NAMES}
     with replayed(console, inputs=[since], needs=needs, has_hint=False, **kept) as before:
-        question = lag_question(before, asked_groups(before), None)
+        question = lag_question(before, select_groups(before), None)
         found = evaluate_lag(question, before.tables.batches("offset_history", HISTORY))
         begun, ended = instant_of(before), instant_of(state)
     if begun >= ended:

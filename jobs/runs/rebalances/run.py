@@ -83,7 +83,7 @@ def rebalances_of_inputs(
         if options.get("out") is not None:
             keep_evaluations(Workspace(options["out"]), found, state)
         said = {
-            **state.said,
+            **state.response_metadata,
             "cannot_tell": list(answer.cannot_tell),
             "from": None if since is None else iso_time(since),
             "to": None if until is None else iso_time(until),

@@ -13,7 +13,7 @@ from analytics.evaluate.region.contributions import OF_REGIONS, Contribution, Pa
 from analytics.evaluate.region.drains import CANNOT_TELL
 from analytics.evaluate.region.rows import tables_of
 from analytics.evaluate.region.table import Answer, Region, checkpoints_of, evaluate_regions
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
@@ -97,7 +97,7 @@ def region_of(
         selection = Selection(groups=tuple(groups), topics=tuple(options["data_topics"]))
         state = replace(whole, tables=StoredTables(whole.tables.workspace, selection))
         rules = region_rules(state.settings.given.thresholds("region"))
-        asked = asked_groups(state)
+        asked = select_groups(state)
         report_groups(console, asked)
         checkpoints = checkpoints_of(made, rules)
         checkpoints = checkpoints_of(made, rules, owners_then(state, checkpoints))
@@ -105,7 +105,7 @@ def region_of(
         found = tables_of(answer)
         if out is not None:
             keep_evaluations(Workspace(out), found, state)
-        said = {**state.said, "checkpoints": list(wanted.checkpoints)}
+        said = {**state.response_metadata, "checkpoints": list(wanted.checkpoints)}
         lost = [f"{each} names no group: give --checkpoint-group GROUP" for each in unnamed]
         for each in lost:
             console.error(f"cannot tell: {each}")

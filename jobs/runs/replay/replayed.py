@@ -19,9 +19,9 @@ from analytics.library.limits.unread_partitions import is_unread
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.assumptions import assumed_in, assumed_of
-from analytics.replay.dump.followed_lines import lines_said
+from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import remarks, resolved
-from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_said
+from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
@@ -60,13 +60,13 @@ class Replayed(ReplayedWorkspace):
     fail_on: str = NEVER
 
     @property
-    def said(self) -> dict[str, Any]:
+    def response_metadata(self) -> dict[str, Any]:
         """What every answer says of what it was asked of."""
         return {
             "as_of": answered_instant(self),
             "input": list(self.given),
             "kafka_version": self.release,
-            "lines": lines_said(self.lines),
+            "lines": lines_metadata(self.lines),
             "assumed": assumed_in(self.manifest),
         }
 
@@ -226,7 +226,7 @@ class _Asked:
         time_ms = self.as_of if isinstance(self.as_of, int) else None
         if time_ms is not None and "lines" not in done:
             return False  # replayed by a release that knew only the surviving lines
-        return bool(done["as_of"] == as_of_said(time_ms, self.ends))
+        return bool(done["as_of"] == as_of_metadata(time_ms, self.ends))
 
     def _are_names_of(self, done: Mapping[str, Any]) -> bool:
         if self.topic_ids is None:

@@ -114,7 +114,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
             parts = replay_workspace(source, staging, wanted, manifest)
         else:
             parts = _on_spark(source, staging, wanted, manifest, console, master, conf)
-        manifest["replay"] = wanted.said(parts)
+        manifest["replay"] = wanted.metadata(parts)
         if result is None:
             manifest["replay"][DECODED_IN] = absolute(source)
         # What was evaluated is of another instant.

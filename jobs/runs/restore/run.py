@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from analytics.evaluate.diff.paired import INCOMPLETE_GROUPS
 from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
 from analytics.evaluate.restore.refusals import UNSURE
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.limits.incomplete_groups import incomplete_groups
 from analytics.library.replayed.answered_instant import answered_instant
-from analytics.replay.dump.followed_lines import lines_said
+from analytics.replay.dump.followed_lines import lines_metadata
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.diff.compared_states import Side, compared_states
@@ -38,7 +38,7 @@ from reports.restore.summary import counts_of, render_plan
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.library.limits.group_selection import AskedGroups
+    from analytics.library.limits.group_selection import GroupSelection
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
     from jobs.runs.restore.restored_groups import RestoredGroup
@@ -79,13 +79,13 @@ def restore_into(
     """
     check_folder(wanted.out)
     with compared_states(console, then, now, needs=NEEDS, **options) as (past, present):
-        asked = asked_groups(past)
+        asked = select_groups(past)
         report_groups(console, asked)
         return restored(console, past, present, wanted, asked)
 
 
 def restored(
-    console: Console, past: Replayed, present: Replayed, wanted: Wanted, asked: AskedGroups
+    console: Console, past: Replayed, present: Replayed, wanted: Wanted, asked: GroupSelection
 ) -> tuple[str, int]:
     """Do the same of two states that are there.
 
@@ -101,7 +101,7 @@ def restored(
         "input": list(past.given),
         "against": {"as_of": answered_instant(present), "input": list(present.given)},
         "kafka_version": past.release,
-        "lines": lines_said(past.lines),
+        "lines": lines_metadata(past.lines),
         "include_live": wanted.include_live,
         "cannot_tell": list(asked.cannot_tell),
     }

@@ -21,7 +21,7 @@ from analytics.evaluate.share.backlog.table import (
 )
 from analytics.evaluate.share.backlog.whole_state import StateCoverage
 from analytics.evaluate.share.state_log.prunable import prunable
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.limits.internal_topics import partition_count
 from analytics.library.replayed.answered_instant import instant_of
 from analytics.library.replayed.end_offsets import end_offset_samples, end_offsets_at
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from analytics.library.limits.group_selection import AskedGroups
+    from analytics.library.limits.group_selection import GroupSelection
     from jobs.cli.console import Console
     from jobs.runs.lag.data_logs import DataLogs
     from jobs.runs.replay.replayed import Replayed
@@ -121,12 +121,14 @@ def share_of(
     """
     with replayed(console, needs=NEEDS, out=out, **options) as state:
         rules = share_rules(state.settings.given.thresholds("share"))
-        asked = asked_groups(state, "share", with_offsets=False)
+        asked = select_groups(state, "share", with_offsets=False)
         if wanted.against is not None:
             report_groups(console, asked)
             source = describe_source(state, asked.found, wanted.end_offsets, console)
             result = compare_saved(wanted.against, source, state, console)
-            answer = render_comparison(result, output_format, {**state.said, "cannot_tell": []})
+            answer = render_comparison(
+                result, output_format, {**state.response_metadata, "cannot_tell": []}
+            )
             return answer, groups_exit_code(asked) or (DONE if result.is_equal else DIFFERENT)
         settings = settings_found(state.release, state.tables.read("configs"), state.settings)
         for each in settings.findings:
@@ -142,7 +144,7 @@ def share_of(
         for each in limitations:
             console.error(f"cannot tell: {each}")
         said = {
-            **state.said,
+            **state.response_metadata,
             "cannot_tell": [*asked.cannot_tell, *limitations],
             "settings": list(settings.said),
             "findings": list(settings.findings),
@@ -160,7 +162,7 @@ def share_of(
 def _made(
     console: Console,
     state: Replayed,
-    asked: AskedGroups,
+    asked: GroupSelection,
     settings: FoundSettings,
     rules: ShareRules,
     end_offsets: str | None,
@@ -231,7 +233,7 @@ def _ends(state: Replayed, end_offsets: str | None, logs: DataLogs, as_of: datet
 
 
 def _limitations(
-    rows: pa.Table, asked: AskedGroups, gaps: Mapping[int, str], state: Replayed
+    rows: pa.Table, asked: GroupSelection, gaps: Mapping[int, str], state: Replayed
 ) -> list[str]:
     """Return what cannot be told of share partitions, each reason once with how often."""
     lost = rows.filter(pc.equal(rows["status"], "cannot_tell"))

@@ -89,7 +89,7 @@ def usage_of(
         for each in found.limitations:
             console.error(f"cannot tell: {each}")
         said = {
-            **state.said,
+            **state.response_metadata,
             "cannot_tell": found.limitations,
             "file_bytes": found.even.file_bytes,
             "comes_out_even": found.even.holds,

@@ -61,7 +61,7 @@ def test_archived_rows_are_whole_and_without_transactions_only_where_that_is_ass
     told = coverage_of(whole, AsOf(), assumed=["complete-archive", "no-transactions"])
     # What a row that cannot be decoded held is still not known.
     assert (told.undecided, told.complete_from) == (frozenset(), {(OFFSETS, 3): 8})
-    assert told.shown_from == {(OFFSETS, 3): 21}
+    assert told.uncompacted_from == {(OFFSETS, 3): 21}
     assert with_archived_losses(whole) == with_archived_losses(manifest)
 
 

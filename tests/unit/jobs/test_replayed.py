@@ -63,7 +63,7 @@ def test_a_workspace_replayed_under_an_assumption_does_not_answer_without_it(
         replay={"assumed": ["no-transactions"]},
     )
     with asking(space, assume=("no-transactions",)) as state:
-        assert state.said["assumed"] == ["no-transactions"]
+        assert state.response_metadata["assumed"] == ["no-transactions"]
     for assume in [(), ("complete-archive", "no-transactions")]:
         with pytest.raises(WorkspaceError, match="replayed"), asking(space, assume=assume):
             pass

@@ -14,7 +14,7 @@ import pytest
 
 from analytics.decode.selection import Selection
 from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import AskedGroups, asked_groups
+from analytics.library.limits.group_selection import GroupSelection, select_groups
 from analytics.library.limits.internal_topics import partitions_that_fit
 from analytics.replay.log.key_homes import home_of
 from jobs.cli.console import Console
@@ -49,9 +49,9 @@ def test_the_number_of_partitions_is_one_by_which_every_group_is_at_home() -> No
     assert partitions_that_fit([("group", 1), ("group", 2)], 3) is None
 
 
-def asked(workspace: Path, *groups: str, **options: Any) -> AskedGroups:
+def asked(workspace: Path, *groups: str, **options: Any) -> GroupSelection:
     with replayed(Console(quiet=True), inputs=[str(workspace)], groups=groups, **options) as found:
-        return asked_groups(found)
+        return select_groups(found)
 
 
 def partitions(*numbers: int, **more: Any) -> list[dict[str, Any]]:
@@ -263,7 +263,7 @@ def test_a_type_narrows_what_is_found_not_what_is_there(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, {"groups": rows}, partitions=partitions(*range(50)))
     with replayed(Console(quiet=True), inputs=[str(workspace)]) as found:
         by_type = {
-            kind: asked_groups(found, kind).found["group_id"].to_pylist()
+            kind: select_groups(found, kind).found["group_id"].to_pylist()
             for kind in ("classic", "simple", "share", "streams")
         }
         assert found.tables.selection == Selection()

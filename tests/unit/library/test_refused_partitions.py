@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analytics.decode.selection import Selection
-from analytics.library.limits.group_selection import asked_groups
+from analytics.library.limits.group_selection import select_groups
 from analytics.library.limits.refused_partitions import refused_partitions
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
@@ -67,7 +67,7 @@ def test_who_asks_about_groups_is_told_of_their_partitions(
     workspace = write_workspace(tmp_path, tables, partitions=[])
     with replayed(Console(), inputs=[str(workspace)], groups=("my-group",)) as state:
         assert state.tables.selection == Selection(("my-group",))
-        warnings = asked_groups(state).warnings
+        warnings = select_groups(state).warnings
     assert "".join(warnings).count("none of the groups of __consumer_offsets-12") == told
 
 

@@ -30,7 +30,7 @@ class Befell:
 
     Attributes:
         changes: Of `topic_changes`.
-        settings: Of `told_of_settings`.
+        settings: Of `config_records`.
     """
 
     changes: pl.DataFrame
@@ -79,7 +79,7 @@ def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.Dat
     return event_rows(told, CONSUMER_OFFSETS)
 
 
-def told_of_topics(log: MetadataLog) -> pl.DataFrame:
+def topic_records(log: MetadataLog) -> pl.DataFrame:
     """Return what `topic_changes` takes of a metadata log."""
     records = (
         (log.told("topic_record"), "topic_created"),
@@ -96,7 +96,7 @@ def told_of_topics(log: MetadataLog) -> pl.DataFrame:
     )
 
 
-def told_of_settings(log: MetadataLog) -> pl.DataFrame:
+def config_records(log: MetadataLog) -> pl.DataFrame:
     """Return what `config_events` takes of a metadata log."""
     value = pl.col("value").struct
     return log.told("config_record").select(

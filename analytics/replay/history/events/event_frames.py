@@ -37,9 +37,9 @@ def with_word(word: str, *parts: pl.Expr | str) -> pl.Expr:
     return pl.concat_str(given)
 
 
-def first_said(said: Mapping[str, pl.Expr]) -> pl.Expr:
+def first_word(conditions: Mapping[str, pl.Expr]) -> pl.Expr:
     """Return the first word whose condition holds, or null."""
     return pl.coalesce(
-        *(pl.when(condition).then(pl.lit(word)) for word, condition in said.items()),
+        *(pl.when(condition).then(pl.lit(word)) for word, condition in conditions.items()),
         pl.lit(None, pl.String),
     )

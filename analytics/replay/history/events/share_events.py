@@ -6,7 +6,7 @@ import polars as pl
 
 from analytics.replay.history.events.event_frames import (
     event_rows,
-    first_said,
+    first_word,
     with_word,
     words,
 )
@@ -34,7 +34,7 @@ def _of_epochs(epochs: pl.DataFrame) -> pl.DataFrame:
     kind = pl.col("kind")
     begins = pl.col("before").is_null() | (at("before", "kind") == TOMBSTONE)
     renewed = pl.col("state_epoch") > at("before", "state_epoch")
-    event = first_said(
+    event = first_word(
         {
             "share_deleted": kind == TOMBSTONE,
             "share_initialized": (kind == SNAPSHOT) & begins & (pl.col("snapshot_epoch") == 0),

@@ -27,7 +27,7 @@ from analytics.replay.log.rules import ReplayRules
 if TYPE_CHECKING:
     from analytics.replay.history.groups.held_items import Held
 
-_CARRIED = ("assignment_epoch", "topology_epoch")
+_LAST_KNOWN = ("assignment_epoch", "topology_epoch")
 _SAID = ("leader", "protocol", "protocol_type", "unread", "validated_epoch")
 
 
@@ -80,7 +80,7 @@ def _with_totals(epochs: pl.DataFrame) -> pl.DataFrame:
     return epochs.with_columns(
         so_far(pl.col("joined") - pl.col("left")).alias("members"),
         so_far(pl.col("gained") - pl.col("given_up")).alias("given"),
-        *(at(last_up_to(pl.col(name).is_not_null()), name) for name in _CARRIED),
+        *(at(last_up_to(pl.col(name).is_not_null()), name) for name in _LAST_KNOWN),
     )
 
 

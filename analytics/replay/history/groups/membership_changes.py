@@ -99,7 +99,7 @@ def _with_before(changes: pl.DataFrame, epochs: pl.DataFrame, coverage: Coverage
     compaction taken an earlier one of the member, it would have taken the epoch before as well.
     Generations are stored again: only the one before tells what a generation changed.
     """
-    if not (coverage.shown_from or coverage.complete_from):
+    if not (coverage.uncompacted_from or coverage.complete_from):
         return changes
     key = (LIFE, "epoch")
     known = epochs.group_by(key).agg(

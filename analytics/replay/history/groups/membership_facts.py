@@ -153,7 +153,7 @@ def placed(moments: pl.DataFrame, held: Held) -> pl.DataFrame:
 
 def _may_be_older(facts: Facts, coverage: Coverage) -> Flags:
     """Return of which moments a record that is gone may have told before."""
-    if not (coverage.shown_from or coverage.complete_from):
+    if not (coverage.uncompacted_from or coverage.complete_from):
         return np.zeros(len(facts.begins), bool)
     offset, since = pl.col("offset"), pl.col("since")
     first = (pl.col("way") == _CAME) & since.is_null()

@@ -94,7 +94,7 @@ class Found:
             if len(logs[number + FAR]) < len(logs[number])
         }
         placed = {where[number]: log for number, log in logs.items()}
-        coverage = replace(WHOLE, shown_from=told, cleaned_until=told)
+        coverage = replace(WHOLE, uncompacted_from=told, cleaned_until=told)
         rows = history_rows(written(placed))
         names = topic_names({TOPIC_ID: TOPIC})
         rules = replay_rules("4.2")

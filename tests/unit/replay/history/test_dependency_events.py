@@ -10,11 +10,11 @@ import polars as pl
 from analytics.replay.history.events.dependency_events import (
     Befell,
     config_events,
+    config_records,
     coordinator_events,
-    told_of_settings,
-    told_of_topics,
     topic_changes,
     topic_events,
+    topic_records,
 )
 from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
 from tests.support.decoded_frames import frames_of
@@ -78,7 +78,7 @@ LOG = log_of(
 def test_topics_come_go_and_grow_for_the_groups_that_use_them() -> None:
     named = pl.DataFrame({"topic_id": [OLD, NEW], "topic": ["orders", "orders"]})
     uses = pl.DataFrame({"group_id": ["g", "h"], "topic": ["orders", "elsewhere"]})
-    events = topic_events(uses, topic_changes(told_of_topics(LOG), named))
+    events = topic_events(uses, topic_changes(topic_records(LOG), named))
     # Partitions that are created with the topic make it no larger.
     assert told(events) == [
         ("g", "topic_created", "orders", f"id {OLD}", at(0), 0),
@@ -92,7 +92,7 @@ def test_topics_come_go_and_grow_for_the_groups_that_use_them() -> None:
 
 def test_settings_of_a_group_and_of_its_topics_concern_it_and_secrets_are_withheld() -> None:
     uses = pl.DataFrame({"group_id": ["g", "h"], "topic": ["orders", None]})
-    events = config_events(uses, told_of_settings(LOG))
+    events = config_events(uses, config_records(LOG))
     timeout = "consumer.session.timeout.ms"
     assert told(events) == [
         ("g", "config_changed", "topic orders", "retention.ms set to 5", at(2), 10),
@@ -104,7 +104,7 @@ def test_settings_of_a_group_and_of_its_topics_concern_it_and_secrets_are_withhe
 
 def test_only_what_the_log_tells_of_concerns_anybody() -> None:
     named = pl.DataFrame({"topic_id": [OLD, NEW], "topic": ["orders", "orders"]})
-    befell = Befell(topic_changes(told_of_topics(LOG), named), told_of_settings(LOG))
+    befell = Befell(topic_changes(topic_records(LOG), named), config_records(LOG))
     uses = pl.DataFrame(
         {
             "group_id": ["h", "h", "g", "g", "h"],

@@ -57,7 +57,7 @@ def test_behind_a_loss_only_what_is_written_there_says_what_the_group_was() -> N
         for partition, (_, is_lost) in enumerate(LOGS.values())
         if is_lost
     }
-    coverage = Coverage(complete_from=lost, shown_from=lost)
+    coverage = Coverage(complete_from=lost, uncompacted_from=lost)
     history = told_offset_history(records(), "4.3", coverage)
     back = steps_back(history)
     assert back.keys() == LOGS.keys()
@@ -92,7 +92,7 @@ def test_compaction_leaves_what_a_classic_group_was_but_not_what_followed_a_tomb
             of = {"group": name, "topic": "t", "partition": 0}
             found["offset_commit"].append(row(partition, offset, of, {"offset": committed}))
     shown = {(OFFSETS, at): until for at, (_, _, until, _) in enumerate(COMPACTED.values())}
-    history = told_offset_history(found, "4.3", Coverage(shown_from=shown))
+    history = told_offset_history(found, "4.3", Coverage(uncompacted_from=shown))
     back = steps_back(history)
     assert {name: back[name]["origin"] for name in COMPACTED} == {
         name: "admin_or_simple" if is_told else "unknown"

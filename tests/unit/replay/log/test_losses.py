@@ -106,7 +106,7 @@ def test_nothing_is_missing_where_no_reason_is_given() -> None:
 def test_from_where_on_a_partition_shows_what_was_written() -> None:
     coverage = Coverage(
         complete_from={(OFFSETS, 1): 4},
-        shown_from={(OFFSETS, 1): 7, (OFFSETS, 2): 9, ("__share_group_state", 0): 5},
+        uncompacted_from={(OFFSETS, 1): 7, (OFFSETS, 2): 9, ("__share_group_state", 0): 5},
         cleaned_until={(OFFSETS, 2): 8},
     )
     homes = pl.DataFrame({HOME: pl.Series([0, 1, 2], dtype=pl.Int32)})

@@ -57,7 +57,7 @@ class Archived:
         until = {key: each[-1].end for key, each in holes.items()}
         self.coverage = Coverage(
             complete_from=until if holes_are_losses else {},
-            shown_from=until,
+            uncompacted_from=until,
             losses=holes if holes_are_losses else {},
             undecided=frozenset(range(LOGS)),
         )

@@ -19,7 +19,7 @@ from tests.support.decoded_frames import frames_of, named_rows
 OFFSETS = "__consumer_offsets"
 AT = 1_700_000_000_000
 ONGOING, PREPARE_COMMIT, COMPLETE_ABORT = 1, 2, 5
-CLEANED = Coverage(shown_from={(OFFSETS, 0): 10, (OFFSETS, 1): 4})
+CLEANED = Coverage(uncompacted_from={(OFFSETS, 0): 10, (OFFSETS, 1): 4})
 
 
 @dataclass(frozen=True)

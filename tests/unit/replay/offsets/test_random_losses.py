@@ -46,7 +46,7 @@ class Damaged:
                 self.rows[name] += [row for row in rows if not self.is_lost(log, row["offset"])]
         lost = {(OFFSETS, number): each for number, each in self.losses.items() if each}
         until = {key: each[-1].end for key, each in lost.items()}
-        self.coverage = Coverage(complete_from=until, shown_from=until, losses=lost)
+        self.coverage = Coverage(complete_from=until, uncompacted_from=until, losses=lost)
 
     def is_lost(self, log: Log, offset: int) -> bool:
         """Whether the record at an offset is gone."""
