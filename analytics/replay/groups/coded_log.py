@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.replay.codes import dense
 from analytics.replay.groups.columns import COMMIT, CREATES, FAMILY_OF, ROLE_OF
 
 if TYPE_CHECKING:
@@ -79,18 +80,6 @@ def coded(rows: pa.Table) -> CodedLog:
     is_tombstone = flags(rows.column("is_tombstone"))
     is_value = ~is_tombstone & (kind != COMMIT)
     return CodedLog(rows, group, key, member, kind, is_value, is_tombstone, groups, keys)
-
-
-def dense(*columns: Numbers) -> tuple[Numbers, int]:
-    """Number the combinations of numbers that are not negative, without gaps; say how many."""
-    combined = columns[0]
-    count = 0
-    for column in columns[1:]:
-        width = int(column.max(initial=0)) + 1
-        encoded = pa.array(combined * width + column).dictionary_encode()
-        combined = encoded.indices.to_numpy().astype(np.int64)
-        count = len(encoded.dictionary)
-    return combined, count
 
 
 def numbers(column: pa.ChunkedArray | pa.Array, null: int = NONE) -> Numbers:

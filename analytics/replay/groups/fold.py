@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from analytics.replay.codes import dense
 from analytics.replay.groups.assignment_rows import assignment_rows
-from analytics.replay.groups.coded_log import NONE, CodedLog, coded, dense, last_row
+from analytics.replay.groups.coded_log import NONE, CodedLog, coded, last_row
 from analytics.replay.groups.columns import COMMIT, OF_MEMBERS, STATE
 from analytics.replay.groups.group_records import CURRENT, MEMBER, TARGET
 from analytics.replay.groups.group_rows import group_rows

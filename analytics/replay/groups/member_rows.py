@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.groups.coded_log import NONE, dense, numbers
+from analytics.replay.codes import dense
+from analytics.replay.groups.coded_log import NONE, numbers
 from analytics.replay.groups.columns import CLASSIC, MEMBER_DETAILS, MEMBERS, OF_MEMBERS, STREAMS
 from analytics.replay.groups.group_records import CURRENT, FAMILIES, GROUP, MEMBER, TARGET
 from analytics.replay.groups.in_force import InForce, optional, whole

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from analytics.replay.codes import combined, grouped
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, MEMBER, STREAMS, TARGET
 from analytics.replay.groups.item_kinds import PRESENCE
-from analytics.replay.history.groups.codes import combined, grouped
 from analytics.replay.history.neighbours import EPOCH
 
 if TYPE_CHECKING:

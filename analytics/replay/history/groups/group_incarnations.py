@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from analytics.replay.codes import codes, combined
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP, MEMBER, TARGET
-from analytics.replay.history.groups.codes import codes, combined
 from analytics.replay.history.groups.group_conversions import with_conversions
 from analytics.replay.history.neighbours import (
     EPOCH,

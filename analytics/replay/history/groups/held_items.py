@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from analytics.replay.codes import codes, combined, dense
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP, MEMBER, TARGET
 from analytics.replay.groups.item_kinds import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
-from analytics.replay.history.groups.codes import codes, combined, dense
 from analytics.replay.history.neighbours import LIFE, ROW
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def held_items(steps: pl.DataFrame, topic_names: pl.DataFrame) -> Held:
     runs = told[first].with_columns(
         items["kind"].gather(entry),
         pl.Series("member", member[entry]),
-        pl.Series("thing", dense(combined(what[entry], partition[first]))),
+        pl.Series("thing", dense(what[entry], partition[first])[0]),
         steps["offset"].gather(_rows(snapshots.before[number[entry]])).alias("since"),
     )
     until = _until(steps, told["at"].gather(last), _rows(snapshots.behind[number[ends]]))
@@ -192,7 +192,7 @@ def _snapshots(steps: pl.DataFrame) -> _Snapshots:
     shown = steps.select(shows[strand].alias(strand) for strand in _STRANDS).to_numpy()
     row, strand = np.nonzero(shown)
     life, member = steps[LIFE].to_numpy()[row], codes(steps["member_id"])[row]
-    thing = dense(combined(life, strand, member))
+    thing = dense(life, strand, member)[0]
     order = np.argsort(thing, kind="stable")
     row, thing = row[order], thing[order]
     number = np.full(shown.shape, NONE)

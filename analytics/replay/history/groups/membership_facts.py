@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from analytics.replay.codes import codes, combined, grouped
 from analytics.replay.groups.coded_log import first_row
 from analytics.replay.groups.group_records import CURRENT, GROUP_KEY
 from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
-from analytics.replay.history.groups.codes import codes, combined, grouped
 from analytics.replay.history.neighbours import FIRST, LIFE
 from analytics.replay.log.losses import HOME, born_from, lost_until
 

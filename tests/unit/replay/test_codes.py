@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from analytics.replay.history.groups.codes import codes, combined, dense, grouped
+from analytics.replay.codes import codes, combined, dense, grouped
 
 
 def test_values_are_numbered_as_they_come_and_null_is_one_of_them() -> None:
@@ -17,7 +17,7 @@ def test_values_are_numbered_as_they_come_and_null_is_one_of_them() -> None:
 def test_combinations_that_no_number_holds_are_told_apart_as_well() -> None:
     columns = [np.array([0, most, most, 0]) for most in (2**31, 2**30, 2**29)]
     columns.append(np.array([0, 0, 1, 0]))
-    assert dense(combined(*columns)).tolist() == [0, 1, 2, 0]
+    assert dense(*columns)[0].tolist() == [0, 1, 2, 0]
 
 
 def test_numbers_of_rows_do_not_run_over() -> None:

@@ -29,14 +29,18 @@ def combined(*columns: Numbers) -> Numbers:
     for column in columns[1:]:
         width = int(column.max(initial=0)) + 1
         if count * width > _MOST:
-            found, count = dense(found), len(found)
+            found, count = _encoded(pa.array(found)), len(found)
         found, count = found * width + column, count * width
     return found
 
 
-def dense(numbers: Numbers) -> Numbers:
-    """Number different numbers without gaps, in the order of their first row."""
-    return _encoded(pa.array(numbers))
+def dense(*columns: Numbers) -> tuple[Numbers, int]:
+    """Number combinations of numbers without gaps, in the order of their first row; say how many.
+
+    None of the numbers is negative.
+    """
+    found = _encoded(pa.array(combined(*columns)))
+    return found, int(found.max(initial=-1)) + 1
 
 
 def grouped(numbers: Numbers) -> tuple[Numbers, Numbers]:
