@@ -19,6 +19,7 @@ from pyarrow import fs
 from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
 from analytics.dump.inspection.survey import COMPACTION
 from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, parsed_time
+from analytics.replay.log.timeless import COMMITS
 from analytics.workspace import Workspace
 from schemas import COMPACTED_TOPICS
 
@@ -165,6 +166,7 @@ def first_later(
     """Return by partition the first offset of a record that is later than a time.
 
     Only of partitions of which anything is, or may be, lost or compacted: of others nobody asks.
+    A commit without a time of its own (message format 0) says one in its value, as in the cut.
 
     Args:
         source: The workspace with the decoded tables.
@@ -187,13 +189,16 @@ def first_later(
         if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
             continue
         records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
-        stamp = pa.scalar(time, records.schema.field("timestamp").type)
+        own = pc.field("timestamp")
+        is_later = own > pa.scalar(time, records.schema.field("timestamp").type)
+        if name == COMMITS:
+            is_later |= own.is_null() & (pc.field("value", "commit_timestamp") > timestamp_ms)
         numbers = [partition for of, partition in asked if of == topic]
         rows = records.to_table(
             columns=["partition", "offset"],
             filter=(pc.field("topic") == topic)
             & pc.field("partition").isin(numbers)
-            & (pc.field("timestamp") > stamp),
+            & is_later,
         )
         for each in rows.group_by("partition").aggregate([("offset", "min")]).to_pylist():
             key, offset = (topic, each["partition"]), each["offset_min"]

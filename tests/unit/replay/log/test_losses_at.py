@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from analytics.dump.inspection.losses import OPEN_END, Loss, loss_rows
 from analytics.replay.log.lines import CANNOT_TELL, LED, FollowedLine
-from analytics.replay.log.losses_at import Ends, losses_at
+from analytics.replay.log.losses_at import Ends, first_later, losses_at
+from analytics.workspace import Workspace
 
 TOPIC = "__consumer_offsets"
 KEY = (TOPIC, 3)
@@ -136,3 +140,36 @@ def test_what_was_in_force_at_the_end_or_below_offsets_no_election_changes() -> 
 
 def test_a_person_may_vouch_for_elections() -> None:
     assert untold(60, -1, election(ELECTED), are_elections_clean=True) == []
+
+
+@pytest.mark.parametrize(
+    ("records", "first"),
+    [
+        pytest.param([(10, 500, 400), (11, 600, 400), (12, None, 400)], 11, id="by its own time"),
+        pytest.param([(10, None, 400), (11, None, 600), (12, 700, 700)], 11, id="by its value"),
+        pytest.param([(10, None, None), (11, None, -1)], None, id="nothing says a time"),
+    ],
+)
+def test_the_first_later_record_is_found_as_the_cut_finds_it(
+    records: list[tuple[int, int | None, int | None]], first: int | None, tmp_path: Path
+) -> None:
+    folder = tmp_path / "decoded" / "offset_commit"
+    folder.mkdir(parents=True)
+    rows = [
+        {
+            "topic": TOPIC,
+            "partition": 3,
+            "offset": at,
+            "timestamp": time,
+            "value": {"commit_timestamp": said},
+        }
+        for at, time, said in records
+    ]
+    kinds = {"topic": pa.string(), "partition": pa.int32(), "offset": pa.int64()}
+    kinds |= {"timestamp": pa.timestamp("ms", "UTC")}
+    kinds |= {"value": pa.struct({"commit_timestamp": pa.int64()})}
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(kinds)), folder / "part.parquet")
+    known = manifest(log("broker-2", cleaned=12) | {"complete_from": 12})
+    known["record_types"] = [{"table": "offset_commit", "topic": TOPIC, "records": len(records)}]
+    later = first_later(Workspace(str(tmp_path)), known, 500, [TOPIC])
+    assert later == ({} if first is None else {KEY: first})
