@@ -35,18 +35,12 @@ def _absent(manifest: Mapping[str, Any]) -> Iterator[str]:
 def absent_partitions(manifest: Mapping[str, Any]) -> Iterator[tuple[str, list[int]]]:
     """Yield topics of which the dump has no copy of some partitions, and these.
 
-    Directories alone do not show how many partitions there are: the metadata log does.
-
     Args:
         manifest: Of the workspace.
     """
-    is_asked_for = manifest.get("options", {}).get("partitions")
-    registered = {} if is_asked_for else manifest.get("registered_partitions", {})
     for topic, absent in manifest.get("absent_partitions", {}).items():
-        present = {row["partition"] for row in manifest["partitions"] if row["topic"] == topic}
-        numbers = {*absent, *(set(range(registered.get(topic, 0))) - present)}
-        if numbers:
-            yield topic, sorted(numbers)
+        if absent:
+            yield topic, list(absent)
 
 
 def _damaged(partitions: list[Mapping[str, Any]]) -> Iterator[str]:

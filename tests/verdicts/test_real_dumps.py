@@ -81,12 +81,13 @@ def test_a_dump_with_absent_partitions_and_lost_segments_is_told_right_or_not_at
 
 def _take_at_random(dump: Path, target: Path, drawn: st.DataObject) -> Path:
     copy = copied(dump, target)
-    for folder in partitions(copy, OFFSETS):
-        TAKES[drawn.draw(st.sampled_from(sorted(TAKES)), label=folder.name)](folder)
-    for name in ("no metadata log", "no transaction log", "no markers"):
+    # Markers are found in sound segments only.
+    for name in ("no markers", "no metadata log", "no transaction log"):
         take = EVIDENCE[name]
         if take is not None and drawn.draw(st.booleans(), label=name):
             take(copy)
+    for folder in partitions(copy, OFFSETS):
+        TAKES[drawn.draw(st.sampled_from(sorted(TAKES)), label=folder.name)](folder)
     return copy
 
 

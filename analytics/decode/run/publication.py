@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.data_logs import data_log_parts
@@ -15,6 +16,7 @@ from analytics.decode.losses.undecoded_losses import with_undecoded_losses
 from analytics.decode.losses.unjudged_elections import with_unjudged_elections
 from analytics.decode.run.manifest import decode_manifest
 from analytics.decode.run.reconciliation import reconciliation_of
+from analytics.dump.copies.plan import absent_partitions
 from analytics.workspace import FOLDERS, LISTING
 
 if TYPE_CHECKING:
@@ -48,7 +50,11 @@ def published(
         listing: A digest of the files that were read.
     """
     registered = registered_partitions(decoding.parts, staging.location)
-    planned = with_elections(planned, registered)
+    counts = partition_counts(registered)
+    planned = replace(
+        with_elections(planned, registered),
+        absent_partitions=absent_partitions(planned.copies, counts),
+    )
     reconciliation = reconciliation_of(planned, decoding)
     said = {
         "topics": sorted(options.topics or ()),
@@ -70,7 +76,7 @@ def published(
         ),
         registered,
     )
-    manifest["registered_partitions"] = partition_counts(registered)
+    manifest["registered_partitions"] = counts
     manifest["records_lost"] = sum(
         each.summary.records_lost for each in decoding.slices if each.summary
     )

@@ -149,21 +149,30 @@ def partitions_by_key(
     return dict(sorted(groups.items(), key=lambda item: (_place(item[0][0]), item[0])))
 
 
-def absent_partitions(copies: Iterable[Copy]) -> dict[str, tuple[int, ...]]:
-    """Return, per internal topic, the partitions below the highest one that no copy holds.
+def absent_partitions(
+    copies: Iterable[Copy], registered: Mapping[str, int] | None = None
+) -> dict[str, tuple[int, ...]]:
+    """Return, per internal topic, the partitions that no copy holds.
 
+    Directories alone show those below the highest one; the metadata log shows how many there are.
     Of a topic that lacks more than any real one has, the first `MOST_ABSENT`.
+
+    Args:
+        copies: As listed.
+        registered: How many partitions topics have, as far as the metadata log tells.
     """
     present: dict[str, set[int]] = defaultdict(set)
     for copy in copies:
         for each in copy.partitions:
             present[each.topic].add(each.partition)
-    return {
-        topic: tuple(
-            islice((n for n in range(max(present[topic])) if n not in present[topic]), MOST_ABSENT)
-        )
+    ends = {
+        topic: max(*present[topic], (registered or {}).get(topic, 0) - 1)
         for topic in INTERNAL_TOPICS
         if present[topic]
+    }
+    return {
+        topic: tuple(islice((n for n in range(end + 1) if n not in present[topic]), MOST_ABSENT))
+        for topic, end in ends.items()
     }
 
 

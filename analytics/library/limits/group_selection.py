@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,6 @@ class GroupSelection:
         found: Rows of the table `groups`.
         cannot_tell: What the dump does not hold the answer to, one sentence each.
         missing: What was asked for, by name or pattern, and is known not to have been there.
-        maybe_missing: Which groups may be missing from an answer about all groups.
         instant: The instant asked about, in words.
         refused: Which partitions of theirs a broker refuses to load.
         why_missing: By group, a sentence that says more than that it is not there.
@@ -37,7 +36,6 @@ class GroupSelection:
     found: pa.Table
     cannot_tell: tuple[str, ...]
     missing: tuple[str, ...]
-    maybe_missing: str | None
     instant: str = ""
     refused: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
@@ -53,12 +51,6 @@ class GroupSelection:
         """Why the answer is not whole, and what is not there, one sentence each."""
         absent = [self.why_missing.get(each) or self._not_there(each) for each in self.missing]
         return [*(f"cannot tell: {each}" for each in self.cannot_tell), *absent]
-
-    @property
-    def warnings(self) -> list[str]:
-        """What the rows do not show, one sentence each."""
-        maybe = [f"cannot tell: {self.maybe_missing}"] if self.maybe_missing else []
-        return [*self.refused, *maybe]
 
     def _not_there(self, asked: str) -> str:
         if is_name(asked):
@@ -95,23 +87,35 @@ def select_groups(
     ]
     patterns = [each for each in asked if not is_name(each)]
     unmatched = [each for each in patterns if not names_wanted(there, (each,))]
-    maybe = completeness.of_all() if unmatched else []
-    cannot_tell += [
-        f"whether a group matches {each!r}: {reason}" for each in unmatched for reason in maybe
-    ]
-    are_all_named = names and len(names) == len(asked)
-    is_said = are_all_named or not asked
+    unsure = pattern_limits(completeness, patterns, unmatched)
+    cannot_tell += unsure
     return GroupSelection(
         found,
         tuple(cannot_tell),
         (
             *(name for name in names if name not in there and name not in unknown),
-            *(each for each in unmatched if not maybe),
+            *(each for each in unmatched if not unsure),
         ),
-        None if is_said or maybe else completeness.absent(),
         replayed.instant,
         _refused(replayed, found),
     )
+
+
+def pattern_limits(
+    completeness: GroupCompleteness, patterns: Iterable[str], unmatched: Container[str] = ()
+) -> list[str]:
+    """Return why groups that match a pattern may be missing, one sentence each.
+
+    Args:
+        completeness: Of the replay that is asked.
+        patterns: Globs and regular expressions.
+        unmatched: Which of them match no group that is there.
+    """
+    return [
+        f"whether {'a group matches' if each in unmatched else 'more groups match'} {each!r}: {why}"
+        for each in patterns
+        for why in completeness.of_all()
+    ]
 
 
 def _gap(completeness: GroupCompleteness, group: str, *, with_offsets: bool) -> str | None:

@@ -196,9 +196,7 @@ def first_later(
         numbers = [partition for of, partition in asked if of == topic]
         rows = records.to_table(
             columns=["partition", "offset"],
-            filter=(pc.field("topic") == topic)
-            & pc.field("partition").isin(numbers)
-            & is_later,
+            filter=(pc.field("topic") == topic) & pc.field("partition").isin(numbers) & is_later,
         )
         for each in rows.group_by("partition").aggregate([("offset", "min")]).to_pylist():
             key, offset = (topic, each["partition"]), each["offset_min"]

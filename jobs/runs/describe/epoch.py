@@ -71,7 +71,7 @@ def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[Group
         members=_members(found, _present(replayed, found, epoch), owned),
         assignments=pa.Table.from_pylist(owned, _schema_of(_ASSIGNMENTS)),
     )
-    asked = GroupSelection(groups, tuple(cannot_tell), tuple(missing), None, why_missing=missing)
+    asked = GroupSelection(groups, tuple(cannot_tell), tuple(missing), why_missing=missing)
     return asked, source
 
 

@@ -16,6 +16,7 @@ from analytics.evaluate.diff.groups import changed_groups, changed_members
 from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
 from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.group_selection import pattern_limits
 from analytics.library.limits.incomplete_groups import (
     incomplete_groups,
     incomplete_in_either,
@@ -61,7 +62,7 @@ def diff_sides(
         reasons = [
             f"{word}: {reason}"
             for state, word in ((before, "from"), (after, "to"))
-            for reason in _limitations(state, console, word)
+            for reason in _limitations(state)
         ]
         for each in reasons:
             console.error(f"cannot tell: {each}")
@@ -131,18 +132,15 @@ def _names(state: Replayed) -> list[str]:
     return [each for each in state.tables.selection.groups if is_name(each)]
 
 
-def _limitations(state: Replayed, console: Console, word: str) -> list[str]:
+def _limitations(state: Replayed) -> list[str]:
     """Return what a state does not tell of the groups asked for."""
     completeness = GroupCompleteness(state)
     names = _names(state)
     found = [reason for name in names if (reason := completeness.of_group(name))]
     if not state.tables.selection.groups:
         found += completeness.of_all()
-    if len(names) < len(state.tables.selection.groups):
-        absent = completeness.absent()
-        if absent is not None:
-            console.warn(f"cannot tell: {word}: {absent}")
-    return found
+    patterns = [each for each in state.tables.selection.groups if not is_name(each)]
+    return found + pattern_limits(completeness, patterns)
 
 
 def _missing(before: Replayed, after: Replayed) -> list[str]:

@@ -155,7 +155,7 @@ def _capacity(state: Replayed, found: Lag) -> pa.Table:
 def _unread(state: Replayed, asked: GroupSelection, readers: pa.Table) -> list[str] | None:
     """Return topics that no group reads; None where not all groups are known."""
     selection = state.tables.selection
-    if asked.cannot_tell or asked.maybe_missing or selection.groups or selection.exclude_groups:
+    if asked.cannot_tell or selection.groups or selection.exclude_groups:
         return None
     topics = state.tables.read("topics")
     wanted = topics.filter(pc.is_in(topics["topic"], state.topics_wanted(topics["topic"])))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.copies.plan import PlanOptions, plan
+from analytics.dump.copies.plan import MOST_ABSENT, PlanOptions, absent_partitions, plan
 from analytics.dump.copies.slices import Edges, paint
 from analytics.dump.copies.union import Range
 from analytics.dump.files.inputs import recognize
@@ -17,7 +17,7 @@ from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir, written
 from tests.support.planned_records import read_plan
 
-OFFSETS = "__consumer_offsets"
+OFFSETS, SHARE_GROUP_STATE = "__consumer_offsets", "__share_group_state"
 SHARE = "__share_group_state"
 
 
@@ -120,6 +120,16 @@ def test_partitions_below_the_highest_that_no_copy_holds_are_absent(disk: LogDir
     for number in (1, 4):
         disk.partition(f"{OFFSETS}-{number}", {0: [written(0)]})
     assert plan([str(disk.path)]).absent_partitions == {OFFSETS: (0, 2, 3)}
+
+
+def test_the_metadata_log_tells_of_absent_partitions_above_the_highest(disk: LogDir) -> None:
+    for number in (1, 4):
+        disk.partition(f"{OFFSETS}-{number}", {0: [written(0)]})
+    copies = plan([str(disk.path)]).copies
+    registered = {OFFSETS: 7, SHARE_GROUP_STATE: 2}
+    assert absent_partitions(copies, registered) == {OFFSETS: (0, 2, 3, 5, 6)}
+    assert absent_partitions(copies, {OFFSETS: 3}) == {OFFSETS: (0, 2, 3)}
+    assert len(absent_partitions(copies, {OFFSETS: 2**31})[OFFSETS]) == MOST_ABSENT
 
 
 def test_a_directory_with_an_absurd_number_costs_nothing(disk: LogDir) -> None:

@@ -67,7 +67,7 @@ def test_who_asks_about_groups_is_told_of_their_partitions(
     workspace = write_workspace(tmp_path, tables, partitions=[])
     with replayed(Console(), inputs=[str(workspace)], groups=("my-group",)) as state:
         assert state.tables.selection == Selection(("my-group",))
-        warnings = select_groups(state).warnings
+        warnings = select_groups(state).refused
     assert "".join(warnings).count("none of the groups of __consumer_offsets-12") == told
 
 

@@ -22,10 +22,7 @@ def test_a_long_reason_fits_the_page() -> None:
     assert max(map(len, told.splitlines())) <= 120
 
 
-def test_the_metadata_log_tells_of_partitions_that_no_directory_hints_at() -> None:
+def test_partitions_without_a_copy_are_named() -> None:
     rows = [{"topic": "t", "partition": number} for number in (0, 2)]
-    manifest = {"partitions": rows, "absent_partitions": {"t": [1]}}
-    assert missing_records(manifest) == ["no copy of t 1"]
-    told = {**manifest, "registered_partitions": {"t": 5}}
-    assert missing_records(told) == ["no copy of t 1, 3-4"]
-    assert missing_records({**told, "options": {"partitions": [0, 2]}}) == ["no copy of t 1"]
+    manifest = {"partitions": rows, "absent_partitions": {"t": [1, 3, 4], "u": []}}
+    assert missing_records(manifest) == ["no copy of t 1, 3-4"]
