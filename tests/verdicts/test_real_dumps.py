@@ -31,6 +31,8 @@ from tests.verdicts.truth import read_truth
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pyspark.sql import SparkSession
+
 DUMPS = Path(__file__).parents[1] / "data" / "dumps"
 FAILOVER = "kafka-4.3.1-failover"
 SMALL = "kafka-3.9.2-classic"
@@ -54,6 +56,14 @@ def test_the_whole_failover_is_told_right(failover_workspace: Path) -> None:
     _assert_nothing_is_wrong(helds)
     assert helds["timeline"].count(RIGHT) > 2 * len(truth.happenings)
     assert _count(helds, CANNOT_TELL) == 0
+
+
+@pytest.mark.usefixtures("one_session")
+def test_commands_of_these_tests_leave_the_session_open(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert call("decode", DUMPS / SMALL, "--out", tmp_path / "decoded").code == 0
+    assert spark.range(3).count() == 3
 
 
 @pytest.mark.long
