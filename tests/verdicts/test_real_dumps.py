@@ -7,6 +7,7 @@ all dumps, which are too large for the repository.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,16 @@ def test_commands_of_these_tests_leave_the_session_open(
 ) -> None:
     assert call("decode", DUMPS / SMALL, "--out", tmp_path / "decoded").code == 0
     assert spark.range(3).count() == 3
+
+
+@pytest.mark.usefixtures("one_session")
+def test_the_manifest_has_partitions_that_only_the_metadata_log_shows(tmp_path: Path) -> None:
+    dump = copied(DUMPS / SMALL, tmp_path / "dump")
+    assert call("decode", dump, "--out", tmp_path / "decoded").code == 0
+    absent = json.loads((tmp_path / "decoded" / "manifest.json").read_text())["absent_partitions"]
+    there = {int(each.name.rpartition("-")[2]) for each in partitions(dump, OFFSETS)}
+    # That topic has fifty.
+    assert absent[OFFSETS] == sorted(set(range(50)) - there)
 
 
 @pytest.mark.long

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.run.reconciliation import record_counts
+from analytics.dump.copies.plan import absent_partitions
 from analytics.dump.files.data_topics import data_offsets
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.dump.inspection.changes import has_changed
@@ -29,8 +31,18 @@ def decode_manifest(
     plan: Plan,
     decoding: Decoding,
     reconciliation: Sequence[Account],
+    registered: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Put the manifest of tables.md together, and the reconciliation of every record and byte."""
+    """Put the manifest of tables.md together, and the reconciliation of every record and byte.
+
+    Args:
+        created_from: INPUTs as given.
+        options: What a person asked for.
+        plan: What was read.
+        decoding: What came of it.
+        reconciliation: Of every record and byte.
+        registered: How many partitions topics have, as far as the metadata log tells.
+    """
     reports = [(plan.slices[each.number], each) for each in decoding.slices]
     surveys = surveys_of_slices(
         plan,
@@ -44,7 +56,7 @@ def decode_manifest(
     findings = Findings(
         copies=plan.copies,
         surveys=surveys,
-        absent_partitions=plan.absent_partitions,
+        absent_partitions=absent_partitions(plan.copies, registered),
         divergences=plan.divergences,
         leading=plan.leading,
         filled=plan.filled,

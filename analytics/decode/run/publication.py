@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.data_logs import data_log_parts
@@ -16,7 +15,6 @@ from analytics.decode.losses.undecoded_losses import with_undecoded_losses
 from analytics.decode.losses.unjudged_elections import with_unjudged_elections
 from analytics.decode.run.manifest import decode_manifest
 from analytics.decode.run.reconciliation import reconciliation_of
-from analytics.dump.copies.plan import absent_partitions
 from analytics.workspace import FOLDERS, LISTING
 
 if TYPE_CHECKING:
@@ -50,11 +48,7 @@ def published(
         listing: A digest of the files that were read.
     """
     registered = registered_partitions(decoding.parts, staging.location)
-    counts = partition_counts(registered)
-    planned = replace(
-        with_elections(planned, registered),
-        absent_partitions=absent_partitions(planned.copies, counts),
-    )
+    planned = with_elections(planned, registered)
     reconciliation = reconciliation_of(planned, decoding)
     said = {
         "topics": sorted(options.topics or ()),
@@ -70,13 +64,14 @@ def published(
     }
     manifest = with_unjudged_elections(
         with_undecoded_losses(
-            decode_manifest(found.given, said, planned, decoding, reconciliation),
+            decode_manifest(
+                found.given, said, planned, decoding, reconciliation, partition_counts(registered)
+            ),
             decoding.parts,
             staging.location,
         ),
         registered,
     )
-    manifest["registered_partitions"] = counts
     manifest["records_lost"] = sum(
         each.summary.records_lost for each in decoding.slices if each.summary
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from analytics.dump.batches.log_bounds import LogSense
@@ -100,7 +101,6 @@ def plan(inputs: Inputs | Sequence[str], options: PlanOptions | None = None) -> 
         leading={key: found.leading for key, found in plans.items()},
         divergences=tuple(each for found in plans.values() for each in found.divergences),
         filled=tuple(each for found in plans.values() for each in found.filled),
-        absent_partitions=absent_partitions(copies),
         notes=(*notes, *(each for found in plans.values() for each in found.notes)),
     )
 
@@ -150,7 +150,7 @@ def partitions_by_key(
 
 
 def absent_partitions(
-    copies: Iterable[Copy], registered: Mapping[str, int] | None = None
+    copies: Iterable[Copy], registered: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, tuple[int, ...]]:
     """Return, per internal topic, the partitions that no copy holds.
 
@@ -166,7 +166,7 @@ def absent_partitions(
         for each in copy.partitions:
             present[each.topic].add(each.partition)
     ends = {
-        topic: max(*present[topic], (registered or {}).get(topic, 0) - 1)
+        topic: max(*present[topic], registered.get(topic, 0) - 1)
         for topic in INTERNAL_TOPICS
         if present[topic]
     }

@@ -247,5 +247,4 @@ class Plan:
     leading: dict[tuple[str, int], str] = field(default_factory=dict)
     divergences: tuple[Divergence, ...] = ()
     filled: tuple[Filled, ...] = ()
-    absent_partitions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()

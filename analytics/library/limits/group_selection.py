@@ -85,9 +85,8 @@ def select_groups(
         for name in completeness.may_have_gaps(found)
         if name not in unknown and (reason := _gap(completeness, name, with_offsets=with_offsets))
     ]
-    patterns = [each for each in asked if not is_name(each)]
-    unmatched = [each for each in patterns if not names_wanted(there, (each,))]
-    unsure = pattern_limits(completeness, patterns, unmatched)
+    unmatched = [each for each in asked if not is_name(each) and not names_wanted(there, (each,))]
+    unsure = pattern_limits(completeness, unmatched)
     cannot_tell += unsure
     return GroupSelection(
         found,
@@ -101,20 +100,20 @@ def select_groups(
     )
 
 
-def pattern_limits(
-    completeness: GroupCompleteness, patterns: Iterable[str], unmatched: Container[str] = ()
-) -> list[str]:
-    """Return why groups that match a pattern may be missing, one sentence each.
+def pattern_limits(completeness: GroupCompleteness, unmatched: Container[str] = ()) -> list[str]:
+    """Return why groups that match a pattern of `--group` may be missing, one sentence each.
 
     Args:
         completeness: Of the replay that is asked.
-        patterns: Globs and regular expressions.
-        unmatched: Which of them match no group that is there.
+        unmatched: Patterns that match no group that is there.
     """
+    asked = completeness.replayed.tables.selection.groups
+    patterns = [each for each in asked if not is_name(each)]
+    reasons = completeness.of_all() if patterns else []
     return [
         f"whether {'a group matches' if each in unmatched else 'more groups match'} {each!r}: {why}"
         for each in patterns
-        for why in completeness.of_all()
+        for why in reasons
     ]
 
 

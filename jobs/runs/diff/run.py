@@ -135,12 +135,10 @@ def _names(state: Replayed) -> list[str]:
 def _limitations(state: Replayed) -> list[str]:
     """Return what a state does not tell of the groups asked for."""
     completeness = GroupCompleteness(state)
-    names = _names(state)
-    found = [reason for name in names if (reason := completeness.of_group(name))]
+    found = [reason for name in _names(state) if (reason := completeness.of_group(name))]
     if not state.tables.selection.groups:
         found += completeness.of_all()
-    patterns = [each for each in state.tables.selection.groups if not is_name(each)]
-    return found + pattern_limits(completeness, patterns)
+    return found + pattern_limits(completeness)
 
 
 def _missing(before: Replayed, after: Replayed) -> list[str]:

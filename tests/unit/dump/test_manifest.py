@@ -108,7 +108,9 @@ def test_what_is_read_gives_the_manifest_that_headers_give(failover_dump: Path) 
         (row["topic"], row["partition"], row["copy"]): row
         for row in manifest_of(failover_dump)["partitions"]
     }
-    findings = Findings(found.copies, surveys, found.absent_partitions, leading=found.leading)
+    findings = Findings(
+        found.copies, surveys, absent_partitions(found.copies), leading=found.leading
+    )
     by_reading = build_manifest("1.2.3", [], {}, findings)["partitions"]
     assert len(by_reading) == len(by_headers)
     for row in by_reading:

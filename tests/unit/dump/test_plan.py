@@ -17,7 +17,7 @@ from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir, written
 from tests.support.planned_records import read_plan
 
-OFFSETS, SHARE_GROUP_STATE = "__consumer_offsets", "__share_group_state"
+OFFSETS = "__consumer_offsets"
 SHARE = "__share_group_state"
 
 
@@ -119,14 +119,14 @@ def test_topics_and_partitions_are_chosen_before_anything_is_read(disk: LogDir) 
 def test_partitions_below_the_highest_that_no_copy_holds_are_absent(disk: LogDir) -> None:
     for number in (1, 4):
         disk.partition(f"{OFFSETS}-{number}", {0: [written(0)]})
-    assert plan([str(disk.path)]).absent_partitions == {OFFSETS: (0, 2, 3)}
+    assert absent_partitions(plan([str(disk.path)]).copies) == {OFFSETS: (0, 2, 3)}
 
 
 def test_the_metadata_log_tells_of_absent_partitions_above_the_highest(disk: LogDir) -> None:
     for number in (1, 4):
         disk.partition(f"{OFFSETS}-{number}", {0: [written(0)]})
     copies = plan([str(disk.path)]).copies
-    registered = {OFFSETS: 7, SHARE_GROUP_STATE: 2}
+    registered = {OFFSETS: 7, SHARE: 2}
     assert absent_partitions(copies, registered) == {OFFSETS: (0, 2, 3, 5, 6)}
     assert absent_partitions(copies, {OFFSETS: 3}) == {OFFSETS: (0, 2, 3)}
     assert len(absent_partitions(copies, {OFFSETS: 2**31})[OFFSETS]) == MOST_ABSENT
@@ -134,7 +134,7 @@ def test_the_metadata_log_tells_of_absent_partitions_above_the_highest(disk: Log
 
 def test_a_directory_with_an_absurd_number_costs_nothing(disk: LogDir) -> None:
     disk.partition(f"{OFFSETS}-2147483647", {0: [written(0)]})
-    absent = plan([str(disk.path)]).absent_partitions[OFFSETS]
+    absent = absent_partitions(plan([str(disk.path)]).copies)[OFFSETS]
     assert absent == tuple(range(10_000))
 
 
