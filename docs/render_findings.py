@@ -15,6 +15,15 @@ DOCS = Path(__file__).parent
 PAGE = DOCS / "audit.md"
 FOLDER = DOCS / "findings"
 MARK = "<!-- rules: written by docs/render_findings.py -->\n"
+_PLACEHOLDERS = {
+    "input": "DUMP",
+    "dump": "DUMP",
+    "groups": "--group {group_id}...",
+    "before": "TIME",
+    "folder": "DIR",
+}
+"""What the audit fills in: the dump, and of `restore` the groups of a loss and the last instant
+before it."""
 _OPERATORS = {
     "is_not": "is not",
     "begins_with": "begins with",
@@ -86,7 +95,7 @@ def _lines(rule: FindingRule) -> Iterator[str]:
     yield "To check or to mend:"
     yield ""
     yield "```sh"
-    yield rule.suggestion
+    yield _command(rule.suggestion)
     yield "```"
     yield ""
     yield "## Your own settings"
@@ -106,6 +115,16 @@ def _lines(rule: FindingRule) -> Iterator[str]:
     yield ""
     yield "[All rules](../audit.md#the-rules)"
     yield ""
+
+
+def _command(suggestion: str) -> str:
+    """Return a command with the placeholders that people know."""
+    return suggestion.format_map(_Placeholders())
+
+
+class _Placeholders(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return _PLACEHOLDERS.get(name, f"{{{name}}}")
 
 
 def _shown(message: str) -> str:

@@ -44,6 +44,30 @@ class Threshold:
 
 
 @dataclass(frozen=True)
+class RestoreColumns:
+    """Where the table of a rule has what `restore` can give back.
+
+    Attributes:
+        offset: The offset that was lost; null where none was.
+        committed_at: When it was committed.
+        lost_at: When it was lost.
+        otherwise: The suggestion for a finding none of whose offsets can be given back.
+        not_before: The instant before which it was not lost; null where `lost_at` is exact.
+    """
+
+    offset: str
+    committed_at: str
+    lost_at: str
+    otherwise: str
+    not_before: str | None = None
+
+    def columns(self) -> set[str]:
+        """Return the columns that are read."""
+        named = {self.offset, self.committed_at, self.lost_at, self.not_before}
+        return {"group_id", "topic", "partition", *(each for each in named if each is not None)}
+
+
+@dataclass(frozen=True)
 class FindingRule:
     """One rule.
 
@@ -60,7 +84,9 @@ class FindingRule:
         values: What the wording uses besides `per`: `take` (one of `TAKES`), `column`, and how it
             is said (`as`: number, bytes, duration or time).
         message: The wording, with names of `per`, `values` and `thresholds` in braces.
-        suggestion: What to do: a command, with names in braces.
+        suggestion: What to do: a command, with names in braces; `{dump}` is the INPUT.
+        restore: Where the suggestion gives lost offsets back, what it does so by: `{groups}`,
+            `{before}` and `{folder}` are of the command that serves a finding's groups.
         thresholds: By name.
         since: The column, and which of its values, that says since when; None where none does.
         record: Columns that find the record again: `topic`, `partition`, `offset`, or `said` (one
@@ -84,6 +110,7 @@ class FindingRule:
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
     since: Mapping[str, str] | None = None
     record: Mapping[str, str] = field(default_factory=dict)
+    restore: RestoreColumns | None = None
     is_on: bool = True
     headline: str = ""
 
@@ -95,7 +122,8 @@ class FindingRule:
         named |= {each["column"] for each in self.values.values() if "column" in each}
         named |= set() if self.since is None else {self.since["column"]}
         found_by = {each for each in self.record.values() if not each.startswith("__")}
-        return named | set(self.per) | found_by
+        given_back = set() if self.restore is None else self.restore.columns()
+        return named | set(self.per) | found_by | given_back
 
     def configured(self, said: Mapping[str, Any]) -> FindingRule:
         """Return the rule with a team's own severity and thresholds.
@@ -166,6 +194,7 @@ def rule_of(name: str, document: Mapping[str, Any]) -> FindingRule:
             },
             since=said.pop("since", None),
             record=said.pop("record", {}),
+            restore=_restore_columns(name, said.pop("restore", None)),
             headline=said.pop("headline", f"{name.replace('_', ' ')}: {{count}}"),
         )
     except KeyError as error:
@@ -176,9 +205,20 @@ def rule_of(name: str, document: Mapping[str, Any]) -> FindingRule:
     return rule
 
 
+def _restore_columns(name: str, document: Mapping[str, str] | None) -> RestoreColumns | None:
+    if document is None:
+        return None
+    try:
+        return RestoreColumns(**document)
+    except TypeError as error:
+        raise SchemaError(f"rule {name}: restore: {error}") from error
+
+
 def _check(rule: FindingRule) -> None:
     if rule.severity not in SEVERITIES:
         raise SchemaError(f"rule {rule.name}: severity {rule.severity!r} is none of {SEVERITIES}")
+    if rule.restore is not None and "group_id" not in rule.per:
+        raise SchemaError(f"rule {rule.name}: restore needs findings by group_id")
     for condition in rule.where:
         operators = set(condition) - {"column"}
         if "column" not in condition or len(operators) != 1 or not operators <= set(OPERATORS):

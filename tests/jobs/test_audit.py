@@ -89,7 +89,8 @@ def test_a_finding_says_what_to_do_and_where_its_records_are(lines: list[dict[st
         if (each["rule"], each["group_id"]) == ("offsets_lost_by_election", "parcel-router")
     )
     assert one["since"] == "2026-11-21T09:20:36.859Z"
-    assert "--as-of 2026-11-21T09:20:36.859Z" in one["suggestion"]
+    # The last instant before the first election of all that took offsets.
+    assert "--as-of 2026-11-21T09:20:36.058Z" in one["suggestion"]
     assert one["evidence"][0]["topic"] == "__consumer_offsets"
 
 

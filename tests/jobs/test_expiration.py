@@ -5,13 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.evaluate.findings.found import findings
+from analytics.tables.stored_tables import StoredTables
+from analytics.workspace import Workspace
+from schemas.finding_rules import finding_rules
 from tests.support.removed_by_brokers import read_removals
 
 if TYPE_CHECKING:
@@ -21,6 +27,7 @@ pytestmark = pytest.mark.long
 
 EXPIRY = Path(__file__).parents[1] / "data" / "expiry"
 DUMP = EXPIRY / "kafka-4.3.1-expiry"
+END = datetime(2026, 11, 22, tzinfo=UTC)
 PROPERTIES = DUMP / "broker-1.server.properties"
 
 
@@ -127,3 +134,36 @@ def test_without_settings_the_past_is_not_judged(
     assert {(row["group_id"], row["retention_source"]) for row in rows} == {
         ("slow-committer", "default_assumed")
     }
+
+
+def test_what_the_rules_advise_gives_back_what_expired(
+    groupscope: Groupscope, told: dict[str, Any], workspace: Path, tmp_path: Path
+) -> None:
+    assert told["removals"]
+    removals = StoredTables(Workspace(str(workspace))).read("offset_removals")
+    rules = [rule for rule in finding_rules() if rule.restore and rule.table == "offset_removals"]
+    dump = {"dump": shlex.quote(str(workspace))}
+    rows = findings(rules, {"offset_removals": removals}, END, {"duration": str}, dump).to_pylist()
+    commands = {each for row in rows for each in row["suggestion"].split("; ")}
+    back: dict[Any, set[Any]] = {}
+    for command in sorted(each for each in commands if " restore " in each):
+        run = groupscope(
+            *shlex.split(command)[1:], "--table", "offsets", "--format", "json", cwd=tmp_path
+        )
+        assert run.returncode == 0, run.stderr
+        for row in json.loads(run.stdout)["rows"]:
+            place = row["group_id"], row["topic"], row["partition"]
+            said = row["committed_offset"], row["verdict"], row["reason"]
+            back.setdefault(place, set()).add(said)
+    lost = {
+        (row["group_id"], row["topic"], row["partition"]): row["last_offset"]
+        for row in sorted(removals.to_pylist(), key=lambda row: row["removed_at"])
+        if row["cause"] in {"expiration", "group_deleted"} and row["last_offset"] is not None
+    }
+    ways = Counter(
+        next((word for value, word, _ in back[place] if value == offset), "refused")
+        for place, offset in lost.items()
+    )
+    assert ways == {"restore": 88, "refused": 11}
+    reasons = {why for place in lost for _, word, why in back[place] if word == "refused"}
+    assert reasons == {"moved_on", "pending_transaction"}

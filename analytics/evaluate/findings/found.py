@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.findings.conditions import rows_of
+from analytics.evaluate.findings.restore_commands import RestoreCommand, restore_commands
 from analytics.evaluate.findings.wording import Said, Says, worded, worded_command
 from schemas.finding_rules import SEVERITIES, FindingRule
 
@@ -53,6 +54,7 @@ def findings(
     tables: Mapping[str, pa.Table],
     as_of: datetime,
     says: Says,
+    asked_of: Mapping[str, str],
 ) -> pa.Table:
     """Apply rules to tables.
 
@@ -61,6 +63,8 @@ def findings(
         tables: By name; a rule whose table is not there is not applied.
         as_of: The instant asked about.
         says: How bytes and durations are said.
+        asked_of: `input` and `dump` of suggestions, as a shell takes them: INPUT with the options
+            without which it is not the same, and with what was assumed of it besides.
 
     Returns:
         `FINDINGS`, the most severe first.
@@ -69,7 +73,7 @@ def findings(
         row
         for rule in rules
         if rule.is_on and rule.table in tables
-        for row in _of_rule(rule, tables[rule.table], as_of, says)
+        for row in _of_rule(rule, tables[rule.table], as_of, says, asked_of)
     ]
     return in_order(pa.Table.from_pylist(found, schema=FINDINGS))
 
@@ -83,17 +87,42 @@ def in_order(found: pa.Table) -> pa.Table:
 
 
 def _of_rule(
-    rule: FindingRule, table: pa.Table, as_of: datetime, says: Says
+    rule: FindingRule, table: pa.Table, as_of: datetime, says: Says, asked_of: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    rows = rows_of(rule, table, as_of).select(sorted(rule.columns() & set(table.column_names)))
+    columns = sorted(rule.columns() & set(table.column_names))
+    rows = rows_of(rule, table, as_of).select(columns).to_pylist()
+    commands = {} if rule.restore is None else restore_commands(rule.restore, rows)
     together: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows.to_pylist():
+    for row in rows:
         together.setdefault(tuple(row[name] for name in rule.per), []).append(row)
     for key, mine in together.items():
-        yield _finding(rule, dict(zip(rule.per, key, strict=True)), mine, says)
+        found = dict(zip(rule.per, key, strict=True))
+        restoring = None if rule.restore is None else commands.get(found["group_id"])
+        advice = _Advice(asked_of, restoring)
+        yield _finding(rule, found, mine, says, advice)
 
 
-def _finding(rule: FindingRule, key: Row, rows: list[Row], says: Says) -> dict[str, Any]:
+class _Advice(NamedTuple):
+    """What a suggestion needs besides a finding's rows."""
+
+    asked_of: Mapping[str, str]
+    restoring: Sequence[RestoreCommand] | None
+
+    def worded(self, rule: FindingRule, said: Mapping[str, Said]) -> str:
+        """Return the command of a finding; where it takes several, one after the other."""
+        if rule.restore is None:
+            return worded_command(rule.suggestion, said, self.asked_of)
+        if not self.restoring:
+            return worded_command(rule.restore.otherwise, said, self.asked_of)
+        return "; ".join(
+            worded_command(rule.suggestion, said, {**self.asked_of, **each.values()})
+            for each in self.restoring
+        )
+
+
+def _finding(
+    rule: FindingRule, key: Row, rows: list[Row], says: Says, advice: _Advice
+) -> dict[str, Any]:
     said = {
         # The number of a partition is a name.
         **{name: Said(str(value)) for name, value in key.items()},
@@ -115,7 +144,7 @@ def _finding(rule: FindingRule, key: Row, rows: list[Row], says: Says) -> dict[s
         **{name: key.get(name) for name in _KEY},
         "since": None if since is None else taken(since["take"], rows, since["column"]),
         "message": worded(rule.message, said, says),
-        "suggestion": worded_command(rule.suggestion, said),
+        "suggestion": advice.worded(rule, said),
         "evidence": [_record(rule.record, row) for row in rows[:_MOST_RECORDS]]
         if rule.record
         else [],

@@ -46,14 +46,19 @@ class _Sentence(string.Formatter):
         return f"{value.value:,} {format_spec}{'' if value.value == 1 else 's'}"
 
 
-def worded_command(command: str, said: Mapping[str, Said]) -> str:
-    """Return a command in which no value can do more than be an argument."""
-    return command.format_map(
-        {
-            name: shlex.quote(each.value) if isinstance(each.value, str) else _plain(each.value)
-            for name, each in said.items()
-        }
-    )
+def worded_command(command: str, said: Mapping[str, Said], arguments: Mapping[str, str]) -> str:
+    """Return a command in which no value can do more than be an argument.
+
+    Args:
+        command: With names in braces.
+        said: Values by name.
+        arguments: By name what is quoted for a shell already.
+    """
+    quoted = {
+        name: shlex.quote(each.value) if isinstance(each.value, str) else _plain(each.value)
+        for name, each in said.items()
+    }
+    return command.format_map({**quoted, **arguments})
 
 
 def _text(said: Said, says: Says) -> str:

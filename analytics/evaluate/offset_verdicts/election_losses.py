@@ -89,6 +89,7 @@ class _Loss:
             at=line.elected_at,
             not_before=line.elected_after,
             was=was,
+            committed_at=None if was is None else self.last["timestamp"],
             became=became.offset,
             cost=None if line.lacks else became.cost,
             confidence=LOW if line.lacks or not self._is_committed() else HIGH,

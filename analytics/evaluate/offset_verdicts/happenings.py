@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,10 +49,21 @@ def _deletion(history: OffsetHistory, index: int) -> Verdict:
         history.place_of(index),
         row,
         verdict,
+        committed_at=_committed_at(history, index),
         became=None,
         cost=was - first if is_read_again and verdict not in _OTHER_RECORDS else None,
         reason=reason or None,
     )
+
+
+def _committed_at(history: OffsetHistory, index: int) -> datetime | None:
+    """Return when what a deletion removed took effect; None where the dump does not show it."""
+    row, place = history.at(index), history.place_of(index)
+    before = history.before(place, row["effective_offset"])
+    if before is None or before["committed_offset"] != row["previous_offset"]:
+        return None
+    at: datetime | None = before["effective_timestamp"]
+    return at
 
 
 def _step_back(history: OffsetHistory, index: int) -> Verdict:

@@ -52,7 +52,8 @@ GroupPlace = tuple[str, None, None]
 PLACE = ("group_id", "topic", "partition")
 COLUMNS = (
     *PLACE,
-    *("verdict", "at", "not_before", "was", "became", "cost", "confidence", "record", "reason"),
+    *("verdict", "at", "not_before", "was", "committed_at", "became", "cost"),
+    *("confidence", "record", "reason"),
 )
 
 

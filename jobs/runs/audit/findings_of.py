@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _SAYS = {"bytes": size_of, "duration": duration}
 _SUPPRESSIONS = "suppressions"
+_OF_INPUT = ("topic_partition", "prefer_copy", "value_encoding")
 
 
 class Found(NamedTuple):
@@ -39,13 +41,17 @@ class Found(NamedTuple):
 
 
 def findings_of(
-    state: Replayed, tables: Mapping[str, pa.Table], redactor: Redactor | None = None
+    state: Replayed,
+    tables: Mapping[str, pa.Table],
+    asked_of: Mapping[str, str],
+    redactor: Redactor | None = None,
 ) -> Found:
     """Apply the rules, as `--config` has them, to tables of an instant.
 
     Args:
         state: Says the instant and the settings.
         tables: By name; a rule whose table is not there is not applied.
+        asked_of: What suggestions name as INPUT, of `input_words`.
         redactor: What took the names out of the tables, if something did.
 
     Raises:
@@ -55,13 +61,28 @@ def findings_of(
     rules = configured_rules(given.findings)
     entries = suppressions_of(given.suppressions)
     originals = {} if redactor is None else redactor.originals
-    found = findings(rules, tables, as_of, _SAYS)
+    found = findings(rules, tables, as_of, _SAYS, asked_of)
     left, accepted = suppressed(found, entries, as_of, originals)
     if redactor is not None:
         accepted = _without_names(accepted, redactor)
     # An entry that has ended is a finding that nothing suppresses.
-    ended = findings(rules, {_SUPPRESSIONS: accepted}, as_of, _SAYS)
+    ended = findings(rules, {_SUPPRESSIONS: accepted}, as_of, _SAYS, asked_of)
     return Found(in_order(pa.concat_tables([left, ended])), accepted)
+
+
+def input_words(inputs: Iterable[str], options: Mapping[str, Any]) -> dict[str, str]:
+    """Return `input` and `dump` of suggestions: what a shell takes to ask the same dump.
+
+    Args:
+        inputs: As they were given.
+        options: Those of the command that was given them; `dump` has what was assumed besides.
+    """
+    words = list(inputs)
+    for name in _OF_INPUT:
+        if options.get(name):
+            words += [f"--{name.replace('_', '-')}", str(options[name])]
+    assumed = [word for each in options.get("assume", ()) for word in ("--assume", each)]
+    return {"input": shlex.join(words), "dump": shlex.join([*words, *assumed])}
 
 
 def _without_names(accepted: pa.Table, redactor: Redactor) -> pa.Table:
@@ -88,7 +109,9 @@ def failing(console: Console, state: Replayed, tables: Mapping[str, pa.Table]) -
     """
     if state.fail_on == NEVER:
         return DONE
-    found = _as_severe(findings_of(state, tables).findings, state.fail_on)
+    # Only messages are printed here, no suggestions.
+    findings = findings_of(state, tables, input_words(state.given, {})).findings
+    found = _as_severe(findings, state.fail_on)
     for message in found["message"].to_pylist():
         console.error(message)
     if found.num_rows:

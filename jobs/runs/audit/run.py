@@ -22,7 +22,7 @@ from jobs.cli.audit_config import configured_rules
 from jobs.cli.held_console import HeldConsole
 from jobs.runs.audit.data_quality import NAME as QUALITY
 from jobs.runs.audit.data_quality import data_quality_of, team_suites
-from jobs.runs.audit.findings_of import exit_code_of, findings_of
+from jobs.runs.audit.findings_of import exit_code_of, findings_of, input_words
 from jobs.runs.audit.hook import run_hook
 from jobs.runs.audit.kept import kept_tables
 from jobs.runs.audit.page import PAGE, SUMMARY, audit_summary, page_of_workspace
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 LINES = "findings.jsonl"
 ANSWERS = (SUMMARY, LINES, PAGE)
+_UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
+"""A path may hold names: a report without names has none."""
 NEEDS = (
     *("groups", "members", "topics", "partition_leaders", "assignments", "configs"),
     *("committed_offsets", "pending_offsets", "coordinator_epochs", "offset_history"),
@@ -98,8 +100,9 @@ def audit_of(
     team_suites(wanted.expectations)
     before = None if wanted.since is None else _earlier(wanted.since)
     if wanted.redact is None:
+        asked_of = input_words(options["inputs"], options)
         with _audited(console, wanted, options) as asked:
-            return _answered(console, wanted, asked, before, output_format)
+            return _answered(console, wanted, asked, before, output_format, asked_of)
     key = key_in(wanted.redact)
     # Names never reach the folder, nor what is said meanwhile.
     held = HeldConsole(console.quiet, console.verbose, console.progress)
@@ -108,7 +111,7 @@ def audit_of(
             unnamed = _redacted(wanted, asked, key, tuple(options["inputs"]))
         if unnamed.redactor is not None:
             held.tell(console, unnamed.redactor.text.replaced)
-    return _answered(console, wanted, unnamed, before, output_format)
+    return _answered(console, wanted, unnamed, before, output_format, _UNNAMED_DUMP)
 
 
 @dataclass(frozen=True)
@@ -168,10 +171,11 @@ def _answered(
     asked: _Audited,
     before: pa.Table | None,
     output_format: str,
+    asked_of: Mapping[str, str],
 ) -> tuple[str, int]:
     """Apply the rules, keep and write what they find, and tell others."""
     state = asked.state
-    left, accepted = found = findings_of(state, asked.tables, asked.redactor)
+    left, accepted = found = findings_of(state, asked.tables, asked_of, asked.redactor)
     code = state.exit_code or exit_code_of(left, wanted.fail_on)
     said = {**state.response_metadata, "could_not_be_asked": asked.failed}
     summary = summary_of(left, accepted, said, code, wanted.fail_on)

@@ -15,6 +15,7 @@ from schemas.finding_rules import FindingRule, rule_of
 from schemas.model import SchemaError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ASKED_OF = {"input": "/dumps/broker-1", "dump": "/dumps/broker-1"}
 DOCUMENT: dict[str, Any] = {
     "subject": "lag",
     "severity": "warning",
@@ -57,7 +58,9 @@ def row(
 
 def found(*rows: Any, of: FindingRule | None = None) -> list[dict[str, Any]]:
     table = pa.Table.from_pylist(list(rows), LAG)
-    told: list[dict[str, Any]] = findings([of or rule()], {"lag": table}, NOON, {}).to_pylist()
+    told: list[dict[str, Any]] = findings(
+        [of or rule()], {"lag": table}, NOON, {}, ASKED_OF
+    ).to_pylist()
     return told
 
 
@@ -121,7 +124,11 @@ def test_a_file_that_is_no_rule_is_refused(wrong: dict[str, Any]) -> None:
 
 def test_what_is_accepted_is_counted_until_it_ends() -> None:
     table = findings(
-        [rule()], {"lag": pa.Table.from_pylist([row("a-1"), row("a-2"), row("b")], LAG)}, NOON, {}
+        [rule()],
+        {"lag": pa.Table.from_pylist([row("a-1"), row("a-2"), row("b")], LAG)},
+        NOON,
+        {},
+        ASKED_OF,
     )
     mine = Suppression("beh*", "known", "me", NOON + timedelta(hours=1), group_id="a-*")
     left, counted = suppressed(table, [mine], NOON)
@@ -134,7 +141,7 @@ def test_what_is_accepted_is_counted_until_it_ends() -> None:
 def test_findings_of_two_audits_are_new_still_there_or_gone() -> None:
     def table(*groups: str) -> pa.Table:
         rows = pa.Table.from_pylist([row(each) for each in groups], LAG)
-        return findings([rule()], {"lag": rows}, NOON, {})
+        return findings([rule()], {"lag": rows}, NOON, {}, ASKED_OF)
 
     told = with_changes(table("a", "b"), table("b", "c"))
     pairs = zip(told["group_id"].to_pylist(), told["change"].to_pylist(), strict=True)

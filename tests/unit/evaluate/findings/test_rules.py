@@ -19,6 +19,7 @@ from tests.support import written_workspace
 
 CASES = json.loads((Path(__file__).parents[3] / "cases" / "findings.json").read_text("utf-8"))
 AS_OF = datetime.fromisoformat(CASES["as_of"])
+ASKED_OF = {"input": "/dumps/broker-1", "dump": "/dumps/broker-1"}
 SAYS = {"bytes": size_of, "duration": duration}
 RULES = {rule.name: rule for rule in finding_rules()}
 _OF_MANIFESTS = {
@@ -53,7 +54,9 @@ def found(rule: FindingRule, *rows: dict[str, Any]) -> list[dict[str, Any]]:
         for row in filled
     ]
     table = pa.Table.from_pylist(typed, schema)
-    result: list[dict[str, Any]] = findings([rule], {rule.table: table}, AS_OF, SAYS).to_pylist()
+    result: list[dict[str, Any]] = findings(
+        [rule], {rule.table: table}, AS_OF, SAYS, ASKED_OF
+    ).to_pylist()
     return result
 
 
@@ -87,6 +90,9 @@ def test_a_rule_reads_columns_that_its_table_has_and_words_what_it_knows(name: s
     rule = RULES[name]
     assert rule.columns() <= set(schema_of(rule.table).names)
     used = {field for _, field, _, _ in string.Formatter().parse(rule.message) if field}
-    used |= {field for _, field, _, _ in string.Formatter().parse(rule.suggestion) if field}
+    restoring = {"groups", "before", "folder"} if rule.restore else set()
+    otherwise = rule.restore.otherwise if rule.restore else ""
+    suggested = string.Formatter().parse(rule.suggestion + otherwise)
+    used |= {field for _, field, _, _ in suggested if field} - restoring - ASKED_OF.keys()
     assert used <= {*rule.per, *rule.values, *rule.thresholds}
     assert rule.question.endswith("?")

@@ -23,6 +23,7 @@ def line(offset: int | None, at: int = 15, copy: str = "broker-1") -> LostLine:
     last = dict(zip(("group_id", "topic", "partition"), PLACE, strict=True)) | {
         "committed_offset": offset,
         "record_offset": at,
+        "timestamp": minute(at),
     }
     return LostLine(copy, HOME, DIVERGES_AT, 4, ELECTION, (last,))
 
@@ -43,6 +44,7 @@ def test_a_loss_is_a_loss_though_the_group_has_caught_up() -> None:
     )
     assert told(row) == (180, 5, 175)
     assert row["record"] == f"__consumer_offsets-{HOME}@15"
+    assert row["committed_at"] == minute(15)
     assert row["reason"] == (
         "only copy broker-1 has it (--prefer-copy broker-1); the surviving log had 0, and the next "
         "commit was 5"
