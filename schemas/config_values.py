@@ -9,6 +9,9 @@ from importlib.resources import files
 from typing import Any
 
 _FILE = "rules/config_values.json"
+_DOT = re.escape(".")
+WITHHELD = "(withheld)"
+"""What stands for the value of a sensitive setting: null would mean that it was removed."""
 RESOURCE_TYPES = ("topic", "broker", "group")
 
 
@@ -24,8 +27,24 @@ def harmless_settings(resource_type: str) -> str:
     Raises:
         KeyError: There is no such type of resource.
     """
-    document: dict[str, Any] = json.loads(
+    patterns = [re.escape(each).replace(r"\*", ".*") for each in _document()[resource_type]]
+    return "^(" + "|".join(patterns) + ")$"
+
+
+@cache
+def sensitive_settings() -> str:
+    """Return a regular expression of the settings whose values are never kept, whatever the case.
+
+    Names are divided by dots, dashes and underscores: `auth.token` ends with `token`, and
+    `brokentoken` does not.
+    """
+    document = _document()
+    names = "|".join(map(re.escape, (*document["sensitive"], *document["sensitive_endings"])))
+    return f"(?i)(^|[._-])({names.replace(_DOT, '[._-]')})$"
+
+
+def _document() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
         files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
     )
-    patterns = [re.escape(each).replace(r"\*", ".*") for each in document[resource_type]]
-    return "^(" + "|".join(patterns) + ")$"
+    return found

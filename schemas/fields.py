@@ -68,7 +68,8 @@ class Field:
     not written: a number, bool, string or uuid is zero or empty unless it says otherwise; for an
     array, bytes or struct, None stands for null where null is allowed and for empty where it is
     not. `type_in` names, per layout, another wire type than `type`; the column has `type` in every
-    case. `layouts` is empty for a field that every layout has.
+    case. `layouts` is empty for a field that every layout has. `withheld_by` names the text beside
+    a text: where it is that of a sensitive setting, the field's value is not kept.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Field:
     layouts: tuple[str, ...] = ()
     type_in: Mapping[str, str] = field(default_factory=dict, hash=False)
     embedded: EmbeddedUse | None = None
+    withheld_by: str | None = None
     column: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,6 +98,7 @@ class Field:
             object.__setattr__(self, "default", ZERO_OF.get(self.type))
         try:
             self._check_shape()
+            self._check_withheld()
             self._check_default()
             self._check_layouts()
         except SchemaError as error:
@@ -135,6 +138,10 @@ class Field:
             raise SchemaError("only bytes can embed a message")
         if not self.about.strip():
             raise SchemaError("says nothing about itself")
+
+    def _check_withheld(self) -> None:
+        if self.withheld_by is not None and (self.type != "string" or self.is_array):
+            raise SchemaError("only a string can be withheld")
 
     def _check_default(self) -> None:
         value = self.default
@@ -179,6 +186,10 @@ class Struct:
         refuse_duplicates("field", (each.name for each in self.fields))
         refuse_duplicates("column", self.columns())
         refuse_duplicates("tag", (each.tag for each in self.fields if each.tag is not None))
+        texts = {each.name for each in self.fields if each.type == "string" and not each.is_array}
+        for each in self.fields:
+            if each.withheld_by is not None and each.withheld_by not in texts:
+                raise SchemaError(f'no string "{each.withheld_by}" beside it', field=each.name)
         for each in self.fields:
             if each.fields:
                 try:

@@ -128,6 +128,7 @@ def _field(document: object) -> Field:
             "layouts": list,
             "typeIn": dict,
             "embedded": dict,
+            "withheldBy": str,
         },
     )
     with _naming_field(item["name"]):
@@ -145,6 +146,7 @@ def _field(document: object) -> Field:
             "layouts": _list_of(item, "layouts", str),
             "type_in": dict(type_in),
             "embedded": _embedded_use(item),
+            "withheld_by": item.get("withheldBy"),
         }
     is_array = item["type"].startswith("[]")
     return Field(

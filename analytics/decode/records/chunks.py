@@ -12,6 +12,7 @@ import pyarrow as pa
 from analytics.decode.records.control_markers import decode_control
 from analytics.decode.records.failures import Failures
 from analytics.decode.records.frames import Frames, read_frames
+from analytics.decode.records.secrets import without_secrets
 from analytics.decode.records.tables import (
     Origin,
     decoded_schema,
@@ -287,5 +288,6 @@ def _struct_columns(kind: RecordType, key: Column | None, value: Column) -> dict
     if isinstance(key, Group):
         columns["key"] = struct_array(key, schema.field("key").type)
     if kind.value.fields and isinstance(value, Group):
-        columns["value"] = struct_array(value, schema.field("value").type)
+        values = struct_array(value, schema.field("value").type)
+        columns["value"] = without_secrets(kind, values)
     return columns

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from analytics.decode.records.secrets import may_hold_secrets, without_bytes
 from analytics.decode.records.tables import UNDECODED, Origin, label, labels, surroundings, table_of
 from analytics.wire.columns import Binary
 from analytics.wire.text import binary_array
@@ -32,13 +34,16 @@ def undecoded_records(
     number = np.repeat(np.arange(len(failures.rows)), [each.size for each in failures.rows])
     order = np.argsort(rows, kind="stable")
     rows, number = rows[order], number[order]
+    detail = pa.array(failures.details, pa.string()).take(pa.array(number))
+    value = binary_array(Binary(buffer, records.value.start[rows], records.value.length[rows]))
+    if may_hold_secrets(origin.topic):
+        detail = without_bytes(detail, pa.array(records.value.length[rows]))
+        value = pa.nulls(rows.size, pa.binary())
     columns = surroundings(records, rows, origin) | {
         "key": binary_array(Binary(buffer, records.key.start[rows], records.key.length[rows])),
-        "value": binary_array(
-            Binary(buffer, records.value.start[rows], records.value.length[rows])
-        ),
+        "value": value,
         "reason": labels(number, failures.reasons),
-        "detail": pa.array(failures.details, pa.string()).take(pa.array(number)),
+        "detail": detail,
     }
     return table_of(UNDECODED, columns, origin)
 
@@ -46,15 +51,20 @@ def undecoded_records(
 def undecoded_damages(damages: Sequence[Damage], origin: Origin) -> pa.RecordBatch:
     """Rows of ``undecoded`` for damaged batches and bytes between batches."""
     rows = len(damages)
+    detail = pa.array([each.detail for each in damages], pa.string())
+    value = pa.array([each.content for each in damages], pa.binary())
+    if may_hold_secrets(origin.topic):
+        detail = without_bytes(detail, pc.binary_length(value))
+        value = pa.nulls(rows, pa.binary())
     columns = {
         "topic": label(origin.topic, rows),
         "partition": pa.array(np.full(rows, origin.partition, np.int32)),
         "offset": pa.nulls(rows, pa.int64()),
         "timestamp": pa.nulls(rows, UNDECODED.field("timestamp").type),
         "key": pa.nulls(rows, pa.binary()),
-        "value": pa.array([each.content for each in damages], pa.binary()),
+        "value": value,
         "reason": labels(np.arange(rows), [str(each.reason) for each in damages]),
-        "detail": pa.array([each.detail for each in damages], pa.string()),
+        "detail": detail,
         "batch_offset": pa.array([each.offset for each in damages], pa.int64()),
         "batch_position": pa.array([each.position for each in damages], pa.int64()),
         "batch_bytes": pa.array([min(each.size, _INT32_MAX) for each in damages], pa.int32()),

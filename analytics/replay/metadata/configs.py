@@ -8,7 +8,7 @@ import polars as pl
 
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.log.meanings import word
-from schemas.config_values import RESOURCE_TYPES, harmless_settings
+from schemas.config_values import RESOURCE_TYPES, harmless_settings, sensitive_settings
 
 if TYPE_CHECKING:
     from analytics.replay.metadata.metadata_log import MetadataLog
@@ -66,7 +66,8 @@ def _removed_topics(log: MetadataLog) -> pl.DataFrame:
 
 def harmless_name() -> pl.Expr:
     """Return whether the setting that `resource_type` and `name` tell may be shown."""
-    return pl.any_horizontal(
+    is_kept = pl.any_horizontal(
         (pl.col("resource_type") == each) & pl.col("name").str.contains(harmless_settings(each))
         for each in RESOURCE_TYPES
     )
+    return is_kept & ~pl.col("name").str.contains(sensitive_settings())
