@@ -34,6 +34,8 @@ FOLDERS = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
 """All of them: what other records are decoded into takes the place of each."""
 
 _MARKER = ".groupscope"
+_PRIVATE = 0o700
+"""Names of groups and topics, clients' hosts and settings are in a workspace."""
 _STAGING = ".staging-"
 _MOVES_FOLDERS = ("local", "hdfs", "subtree", "mock")
 
@@ -77,7 +79,7 @@ class Workspace:
             )
             raise OutputRefusedError(message)
         try:
-            self.filesystem.create_dir(self.root, recursive=True)
+            self._create_folder()
             self.write(_MARKER, "A groupscope workspace; manifest.json says what is in it.\n")
         except OSError as error:
             message = f"{self.location} cannot be written: {why_of(error)}"
@@ -86,6 +88,18 @@ class Workspace:
             if name.startswith(_STAGING):
                 self.filesystem.delete_dir(self.path(name))
         return Staging(self, f"{_STAGING}{uuid.uuid4().hex[:12]}")
+
+    def _create_folder(self) -> None:
+        """Create the folder so that its owner alone can read it; one that is there stays as it is.
+
+        Raises:
+            OSError: It cannot be created.
+        """
+        if not isinstance(self.filesystem, fs.LocalFileSystem):
+            self.filesystem.create_dir(self.root, recursive=True)
+        elif not Path(self.root).is_dir():
+            Path(self.root).parent.mkdir(parents=True, exist_ok=True)
+            Path(self.root).mkdir(mode=_PRIVATE)
 
     def manifest(self) -> dict[str, Any]:
         """Read the manifest.

@@ -124,7 +124,7 @@ def _csv(sections: Sequence[Section]) -> str:
         writer.writerows(
             zip(
                 *(
-                    _inert(flat(each.rows[name])).to_pylist() if name in each.names else none
+                    inert(flat(each.rows[name])).to_pylist() if name in each.names else none
                     for name in names
                 ),
                 strict=True,
@@ -140,7 +140,7 @@ class _Lines(list[str]):
         self.append(row.removesuffix(_ENDS))
 
 
-def _inert(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def inert(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column whose texts no spreadsheet takes for a formula: an apostrophe goes before."""
     if not pa.types.is_string(column.type):
         return column

@@ -42,6 +42,16 @@ def pattern(text: str) -> re.Pattern[str]:
     return re.compile(re.escape(text), re.DOTALL)
 
 
+def as_regex(text: str) -> str:
+    """Return a glob or a regex as a ``/regex/`` that no name is equal to."""
+    if _is_regex(text):
+        return f"/(?:{text[1:-1]})/"
+    if "[" in text:
+        return f"/{fnmatch.translate(text)}/"
+    escaped = re.escape(text).replace(r"\*", ".*").replace(r"\?", ".")
+    return f"/{escaped}/"
+
+
 def is_name(text: str) -> bool:
     """Return whether a text names one thing exactly, rather than by a pattern."""
     return not (_is_regex(text) or _is_glob(text))

@@ -15,7 +15,7 @@ def report_groups(console: Console, asked: GroupSelection) -> None:
     """Say what the rows do not show."""
     for each in asked.errors:
         console.error(each)
-    for each in asked.refused:
+    for each in asked.remarks:
         console.warn(each)
 
 

@@ -12,7 +12,7 @@ from jobs.cli.options.asking import asking_options
 from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.retention_minutes import retention_minutes_option
 from jobs.cli.options.rows import table_option
-from jobs.cli.options.shared import end_offsets_option, inputs_argument
+from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_options
 
 EPILOG = """
 \b
@@ -35,7 +35,7 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
 
 @click.command(epilog=EPILOG)
 @inputs_argument
-@click.option("--out", metavar="DIR", required=True, help="Keep the workspace in this folder.")
+@out_options("Keep the workspace in this folder.", required=True)
 @fail_on_option("critical")
 @click.option(
     "--since",

@@ -11,7 +11,7 @@ from jobs.cli.console import Console, pass_console
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.instant import Instant
 from jobs.cli.options.rows import table_option
-from jobs.cli.options.shared import end_offsets_option, inputs_argument
+from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_options
 
 EPILOG = """
 \b
@@ -24,7 +24,7 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @inputs_argument
-@click.option("--out", metavar="DIR", required=True, help="Write the page and files here.")
+@out_options("Write the page and files into this folder.", required=True)
 @click.option(
     "--around", type=Instant(), metavar="TIME", required=True, help="When the incident was."
 )

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
+from reports.row_formats import inert
+
 REFUSED_COLUMNS = (
     *("group_id", "topic", "partition", "committed_offset", "present_offset", "reason", "detail"),
 )
@@ -26,8 +28,8 @@ def offsets_text(rows: pa.Table) -> str:
 
 
 def refused_text(rows: pa.Table) -> str:
-    """Return `refused.csv`, with a header."""
-    columns = (rows[name].to_pylist() for name in REFUSED_COLUMNS)
+    """Return `refused.csv`, with a header; no spreadsheet takes a name in it for a formula."""
+    columns = (inert(rows[name]).to_pylist() for name in REFUSED_COLUMNS)
     return _csv(REFUSED_COLUMNS, zip(*columns, strict=True))
 
 

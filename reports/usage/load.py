@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from reports.columns import printable
 from reports.quantities import count, duration, size_of
 from reports.row_formats import Section
 
@@ -89,7 +90,8 @@ def placement_text(found: Any) -> str:  # noqa: ANN401 - of another layer
     lines = []
     if found.misplaced:
         named = ", ".join(
-            f"{name} in {here}, belongs in {home}"
+            # A line's end in a name would begin a sentence of its own.
+            f"{printable(name)} in {here}, belongs in {home}"
             for name, here, home in found.misplaced[:_MOST_NAMED]
         )
         more = len(found.misplaced) - _MOST_NAMED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.selection import is_name, names_wanted
+from analytics.decode.selection import as_regex, is_name, names_wanted
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.refused_partitions import refused_partitions
 from analytics.tables.stored_tables import StoredTables
@@ -31,6 +32,7 @@ class GroupSelection:
         instant: The instant asked about, in words.
         refused: Which partitions of theirs a broker refuses to load.
         why_missing: By group, a sentence that says more than that it is not there.
+        names_like_patterns: What was asked for looks like a pattern, and a group is called so.
     """
 
     found: pa.Table
@@ -39,6 +41,7 @@ class GroupSelection:
     instant: str = ""
     refused: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
+    names_like_patterns: tuple[str, ...] = ()
 
     def without_missing(self, names: Iterable[str]) -> GroupSelection:
         """Return the same, with groups of these names not missing: something is known of them."""
@@ -51,6 +54,18 @@ class GroupSelection:
         """Why the answer is not whole, and what is not there, one sentence each."""
         absent = [self.why_missing.get(each) or self._not_there(each) for each in self.missing]
         return [*(f"cannot tell: {each}" for each in self.cannot_tell), *absent]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What else to know of the groups that were chosen, one sentence each."""
+        return [
+            *self.refused,
+            *(
+                f"--group {each!r} was taken for the group of that very name, which is there; as a "
+                f"pattern it is --group {shlex.quote(as_regex(each))}"
+                for each in self.names_like_patterns
+            ),
+        ]
 
     def _not_there(self, asked: str) -> str:
         if is_name(asked):
@@ -97,6 +112,7 @@ def select_groups(
         ),
         replayed.instant,
         _refused(replayed, found),
+        names_like_patterns=tuple(each for each in asked if not is_name(each) and each in there),
     )
 
 

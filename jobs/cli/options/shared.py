@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -216,12 +217,46 @@ end_offsets_option = click.option(
 
 # --- where results go --------------------------------------------------------------------------
 
-out_option = click.option(
-    "--out",
-    metavar="DIR",
-    help="Keep the workspace in this folder; by default a temporary one is used.",
-)
-"""`--out` as `out: str | None`."""
+_SHARED_OUT = "groupscope.shared_out"
+
+
+def _note_shared(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    ctx.meta[_SHARED_OUT] = value
+
+
+def _shared_folder(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Create the folder as others may read it; without `--shared-out` a workspace is private."""
+    if value is None or not ctx.meta.get(_SHARED_OUT) or "://" in value:
+        return value
+    try:
+        Path(value).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.BadParameter(f"{value}: {error.strerror}", param=parameter) from error
+    return value
+
+
+def out_options(text: str, *, required: bool = False) -> Callable[[Any], Any]:
+    """Return `--out` as `out`, and `--shared-out`, which says who may read a new folder.
+
+    Args:
+        text: The help of `--out`.
+        required: Whether the command needs a folder.
+    """
+    return in_order(
+        click.option("--out", metavar="DIR", required=required, callback=_shared_folder, help=text),
+        click.option(
+            "--shared-out",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_note_shared,
+            help="Let others read a new --out folder, as the umask has it; otherwise only you can.",
+        ),
+    )
+
+
+out_option = out_options("Keep the workspace in this folder; by default a temporary one is used.")
+"""`--out` as `out: str | None`, and `--shared-out`."""
 
 summary_format_option = click.option(
     "--format",

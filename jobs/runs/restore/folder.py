@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analytics.errors import OutputRefusedError
+from jobs.workspaces.written_text import staged_file, write_text
 
 ABOUT: Final = "restore.json"
 """Says what the folder is and which files in it are ours."""
@@ -27,12 +28,11 @@ def write_folder(out: str, files: Mapping[str, str], about: Mapping[str, Any]) -
     folder = Path(out)
     earlier = check_folder(out)
     folder.mkdir(parents=True, exist_ok=True)
-    staged = {name: folder / f"{name}.part" for name in files}
+    staged: dict[str, Path] = {}
     try:
-        for name, path in staged.items():
-            path.write_text(files[name], encoding="utf-8", newline="")
+        for name, text in files.items():
+            staged[name] = staged_file(folder / name, text.encode())
     except BaseException:
-        # Also where the person interrupts: nothing half-written may stay.
         for path in staged.values():
             path.unlink(missing_ok=True)
         raise
@@ -42,8 +42,9 @@ def write_folder(out: str, files: Mapping[str, str], about: Mapping[str, Any]) -
         (folder / name).unlink(missing_ok=True)
     for name, path in staged.items():
         path.replace(folder / name)
-    text = json.dumps({**about, "files": sorted(files)}, indent=1, ensure_ascii=False)
-    (folder / ABOUT).write_text(f"{text}\n", encoding="utf-8")
+    write_text(
+        folder / ABOUT, json.dumps({**about, "files": sorted(files)}, indent=1, ensure_ascii=False)
+    )
 
 
 def check_folder(out: str) -> list[str]:

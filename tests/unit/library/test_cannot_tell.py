@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
@@ -194,6 +195,21 @@ def test_an_incomplete_group_is_shown_and_said_to_be_so(tmp_path: Path) -> None:
     answer = asked(workspace, "my-group")
     assert answer.found["group_id"].to_pylist() == ["my-group"]
     assert answer.cannot_tell == (f"my-group: {lost}",)
+
+
+@pytest.mark.parametrize("name", ["*", "/.*/", "a?"])
+def test_a_group_whose_name_looks_like_a_pattern_is_said_to_have_been_meant(
+    tmp_path: Path, name: str
+) -> None:
+    rows = [group(each, home=home_of(each, 50)) for each in (name, "ab")]
+    workspace = write_workspace(tmp_path, {"groups": rows}, partitions=partitions(*range(50)))
+    answer = asked(workspace, name)
+    assert answer.found["group_id"].to_pylist() == [name]
+    (remark,) = answer.remarks
+    assert f"--group {name!r} was taken for the group of that very name" in remark
+    (regex,) = shlex.split(remark.rpartition("--group ")[2])
+    assert set(asked(workspace, regex).found["group_id"].to_pylist()) == {name, "ab"}
+    assert asked(workspace, "ab").remarks == []
 
 
 @pytest.mark.parametrize(("end", "is_told"), [(99, False), (100, True)])

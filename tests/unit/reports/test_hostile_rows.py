@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from reports.layout.paragraphs import paragraphs
 from reports.layout.section import Section
 from reports.row_formats import render
+from reports.usage.load import placement_text
 from tests.unit.reports.page.test_hostile_names import CORPUS
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
@@ -51,6 +54,19 @@ def test_a_terminal_shows_a_line_a_row_and_nothing_else(names: list[str]) -> Non
     text = answer(names, "text")
     assert {each for each in text if not each.isprintable()} <= {"\n"}
     assert len([line for line in text.split("\n") if line]) >= 1 + len(names)
+
+
+class Placed(NamedTuple):
+    partitions: int | None
+    misplaced: list[tuple[str, int, int]]
+    fits: int | None = None
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_a_sentence_beside_a_table_shows_a_name_and_nothing_else(name: str) -> None:
+    (line,) = placement_text(Placed(50, [(name, 3, 9)])).splitlines()
+    assert paragraphs([line]).replace("\n", "").isprintable()
+    assert paragraphs([f"group {name}"]).replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("name", CORPUS)

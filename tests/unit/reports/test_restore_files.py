@@ -60,6 +60,8 @@ def test_refused_offsets_keep_their_reasons() -> None:
         "group_id,topic,partition,committed_offset,present_offset,reason,detail",
         '"a,b",t,0,5,,moved_on,the log ends',
     ]
+    columns["group_id"] = ["=cmd|' /C calc'!A0"]
+    assert refused_text(pa.table(columns)).splitlines()[1].startswith("'=cmd|")
 
 
 @pytest.fixture

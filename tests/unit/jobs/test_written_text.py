@@ -1,0 +1,75 @@
+"""Files that commands write: whole or not at all, never through a link, a device as it is."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from analytics.workspace import Workspace
+from jobs.workspaces.written_text import write_text
+
+
+def test_a_file_is_replaced_and_nothing_stays_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "report" / "index.html"
+    assert write_text(path, "one") == path
+    write_text(path, "two\n\n")
+    assert path.read_text("utf-8") == "two\n"
+    assert [each.name for each in path.parent.iterdir()] == ["index.html"]
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_is_left_alone(tmp_path: Path) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "page.html"
+    victim.write_text("precious", "utf-8")
+    path.symlink_to(victim)
+    # What was written beside the file had this name.
+    (tmp_path / "page.html.part").symlink_to(victim)
+    write_text(path, "page")
+    assert victim.read_text("utf-8") == "precious"
+    assert (path.read_text("utf-8"), path.is_symlink()) == ("page\n", False)
+
+
+def test_a_device_stays_a_device() -> None:
+    write_text(Path(os.devnull), "nothing")
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+def test_a_pipe_gets_the_text(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text("utf-8")))
+    reader.start()
+    write_text(pipe, "page")
+    reader.join(timeout=30)
+    assert read == ["page\n"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_write_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_text(tmp_path / "page.html", "one")
+
+    def fail(_self: Path, _target: Path) -> Path:
+        raise OSError("no space")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="no space"):
+        write_text(path, "two")
+    assert path.read_text("utf-8") == "one\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_new_workspace_is_its_owners_alone_and_one_that_is_there_stays_as_it_is(
+    tmp_path: Path,
+) -> None:
+    Workspace(str(tmp_path / "made" / "new")).prepare()
+    assert stat.S_IMODE((tmp_path / "made" / "new").stat().st_mode) == 0o700
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    Workspace(str(shared)).prepare()
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o755
