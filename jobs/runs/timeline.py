@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ from analytics.library.limits.lost_share_state import share_losses
 from analytics.library.limits.unread_members import COLUMNS as UNREAD
 from analytics.library.limits.unread_members import with_unread
 from analytics.library.replayed.end_offsets import end_offsets_at
+from analytics.library.replayed.pending_at import pending_at
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
@@ -62,6 +64,8 @@ NEEDS = (
     *("groups", "members", "topics", "partition_leaders", "assignments"),
     *("committed_offsets", "pending_offsets", "coordinator_epochs"),
     *("offset_history", "group_events", "divergences", "load_faults"),
+    # What elections may have taken of share groups is told of each of their partitions.
+    "share_partitions",
 )
 _NOTHING = "Nothing happened in that time."
 
@@ -180,10 +184,10 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
     # What the directories say, they say of the end of the dump.
     ends = [] if until is not None else end_offsets_at(state, end_offsets).to_pylist()
     committed = tables.read("committed_offsets").to_pylist()
-    pending = tables.read("pending_offsets").to_pylist()
+    pending: Sequence[Mapping[str, Any]] = tables.read("pending_offsets").to_pylist()
     if until is not None:
         committed = history.last_in_force()
-        pending = [row for row in pending if (row["commit_timestamp"] or until) <= until]
+        pending = pending_at(state, until)
     are_clean = CLEAN_ELECTIONS in assumed_in(state.manifest)
     unjudged = {} if are_clean else {number: each.unjudged() for number, each in evidence.items()}
     unjudged |= {} if until is None else in_force_then(state, until)
