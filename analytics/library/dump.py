@@ -23,6 +23,7 @@ from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.errors import InputNotRecognizedError
+from analytics.library.framed_instant import framed
 from analytics.library.replay_work import ReplayWork, replay_workspace
 from analytics.library.state import State
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
@@ -113,8 +114,8 @@ class Dump:
         manifest = source.manifest()
         said = tuple(remarks(time_ms, ends or {}, manifest))
         release = kafka_version or manifest["kafka_version"].get("at_least") or NEWEST
-        instant = AsOf(ends or {}, time_ms)
         lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
+        instant = framed(AsOf(ends or {}, time_ms), source, lines)
         work = ReplayWork(instant, release, (), {}, tables, lines, assumed_of(manifest, assume))
         manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in work.assumed)
         folder = tempfile.mkdtemp(prefix="state-", dir=self._work)

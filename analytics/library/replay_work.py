@@ -19,6 +19,7 @@ from analytics.replay.dump.written_instants import as_of_metadata
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.frames import frame_rows
 from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
@@ -87,6 +88,7 @@ class ReplayWork:
         return {
             "as_of": as_of_metadata(self.instant.timestamp_ms, self.instant.offsets),
             "lines": lines_metadata(self.lines),
+            **({"frames": frame_rows(self.instant.frames)} if self.instant.frames else {}),
             "kafka_version": self.release,
             "assumed": list(self.assumed),
             "topic_ids": [list(each) for each in self.side_file],

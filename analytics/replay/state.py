@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from analytics.replay.between_cuts import between_cuts
 from analytics.replay.graph import TableStep
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.state import folded_groups, groups_gone
@@ -72,6 +73,9 @@ def _share_batches(states: Sequence[pl.DataFrame], topics: pl.DataFrame) -> pl.D
     return share_batches(pl.concat(states), topics)
 
 
+UNCERTAIN = TableStep("uncertain", between_cuts, ("cut", "rules", "coverage"))
+"""What lies between the two cuts of logs whose times go back."""
+
 _OF_OFFSETS = ("cut", "rules", "groups_gone", "coverage")
 
 STATE = (
@@ -85,8 +89,11 @@ STATE = (
     TableStep("epochs_here", last_epochs, ("cut", "rules")),
     TableStep("last_epochs", merged_epochs, ("epochs_here",), once=True),
     COMMITS,
+    UNCERTAIN,
     TableStep(
-        "pending_offsets", pending_offsets, (*_OF_OFFSETS, "owners", "last_epochs", "commits")
+        "pending_offsets",
+        pending_offsets,
+        (*_OF_OFFSETS, "owners", "last_epochs", "commits"),
     ),
     TableStep(
         "committed_offsets",
@@ -94,7 +101,9 @@ STATE = (
         (*_OF_OFFSETS, "pending_offsets", "last_epochs", "commits"),
     ),
     TableStep(
-        "groups", groups, ("group_state", "committed_offsets", "pending_offsets", "coverage")
+        "groups",
+        groups,
+        ("group_state", "committed_offsets", "pending_offsets", "coverage", "uncertain"),
     ),
     TableStep("assignments", assignments, ("group_state", "topics")),
     TableStep("members", members, ("group_state",)),

@@ -37,6 +37,7 @@ _TOPICS: Final = ("topic",)
 _WITH_GROUPS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 _OF_RECORDS: Final = ("unknown_tags", "record_bytes")
 """What only `decode` makes something of."""
+_TIMES: Final = ["topic", "partition", "offset", "timestamp", "segment"]
 _SEED: Final = 1
 _MANY: Final = 1 << 30
 
@@ -177,6 +178,14 @@ class RecordReader:
                 every = reduce(and_, [where, *conditions])
                 found.append(_frame(each.to_table(columns=list(columns), filter=every)))
         return pl.concat(found)
+
+    def times(self, name: str) -> Iterator[pl.DataFrame]:
+        """Yield where and when the records of a decoded table were written, wanted or not."""
+        for where, conditions in self._on_lines(name):
+            with reading(self.source.location):
+                for batch in batches_by_file(where, _TIMES, _all(conditions)):
+                    if batch.num_rows:
+                        yield _frame(pa.Table.from_batches([batch]))
 
     def counts(self, names: Iterable[str]) -> dict[int, int]:
         """Return how many records of decoded tables each partition has, wanted or not."""

@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.decode.selection import is_name, names_wanted
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.offset_verdicts.history import OffsetHistory
@@ -39,10 +40,11 @@ from analytics.library.limits.lost_share_state import share_losses
 from analytics.library.limits.unread_members import COLUMNS as UNREAD
 from analytics.library.limits.unread_members import with_unread
 from analytics.library.replayed.end_offsets import end_offsets_at
-from analytics.library.replayed.pending_at import pending_at
+from analytics.library.replayed.pending_at import frames_until, pending_at
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
+from analytics.replay.log.frames import disputed
 from analytics.tables.stored_tables import StoredTables
 from jobs.cli import exit_codes
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
@@ -57,6 +59,7 @@ from reports.timeline.verdicts import raw_verdicts, verdict_section
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
+    from analytics.replay.log.frames import Frames
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
 
@@ -174,7 +177,8 @@ def _check_window(
 def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> Known:
     """Read what verdicts are made of."""
     tables = state.tables
-    history = OffsetHistory(_history(state, until))
+    frames = {} if until is None else frames_until(state, until)
+    history = OffsetHistory(_history(state, until, frames))
     evidence = coordinator_evidence(state, until)
     # Share groups commit nothing, and what streams groups read is not in their tasks.
     commit = pc.field("group_type").isin(["classic", "consumer"])
@@ -191,6 +195,10 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
     are_clean = CLEAN_ELECTIONS in assumed_in(state.manifest)
     unjudged = {} if are_clean else {number: each.unjudged() for number, each in evidence.items()}
     unjudged |= {} if until is None else in_force_then(state, until)
+    unjudged |= {
+        number: Unjudged(None, each.why(CONSUMER_OFFSETS, number))
+        for number, each in disputed(frames, CONSUMER_OFFSETS).items()
+    }
     return Known(
         history=history,
         committed=committed,
@@ -211,9 +219,15 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
     )
 
 
-def _history(state: Replayed, until: datetime | None) -> pa.Table:
+def _history(state: Replayed, until: datetime | None, frames: Frames) -> pa.Table:
     at = pc.field("effective_timestamp")
     in_time = None if until is None else at.is_null() | (at <= pa.scalar(until))
+    for (topic, number), each in frames.items():
+        if topic == CONSUMER_OFFSETS:
+            # A log whose times go back is cut at an offset.
+            is_there = pc.field("coordinator_partition") == number
+            is_before = pc.field("effective_offset") < each.possible_end
+            in_time = (is_there & is_before) | (~is_there & in_time)
     return state.tables.read("offset_history", where=in_time)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
+from analytics.dump.batches.stretches import Stretch, in_order, stretches_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,6 +62,7 @@ class SegmentSurvey:
         tail: Bytes after the last batch.
         changed: The file changed while it was read.
         unreadable: Why the system refused to read it, None where it did not.
+        stretches: Of batches in which time goes on, in the order of the log.
     """
 
     segment: SegmentFile
@@ -87,6 +89,7 @@ class SegmentSurvey:
     tail: Tail | None = None
     changed: bool = False
     unreadable: str | None = None
+    stretches: tuple[Stretch, ...] = ()
 
 
 class SegmentStats:
@@ -129,6 +132,7 @@ class SegmentStats:
             codecs=before.codecs + _counted(headers.codec),
             leader_epochs=_extended(before.leader_epochs, headers),
             thinned_end=_last(headers.last_offset, thinned, before.thinned_end),
+            stretches=in_order((*before.stretches, *stretches_of(headers))),
         )
         self._note_holes(headers)
 
@@ -211,6 +215,7 @@ def joined(parts: Sequence[SegmentSurvey]) -> SegmentSurvey:
             damages=(*whole.damages, *part.damages),
             changed=whole.changed or part.changed,
             unreadable=whole.unreadable or part.unreadable,
+            stretches=in_order((*whole.stretches, *part.stretches)),
         )
     return whole
 

@@ -199,6 +199,7 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
         "end_offset": survey.end_offset,
         "first_timestamp": iso_time(survey.first_timestamp),
         "last_timestamp": iso_time(survey.last_timestamp),
+        **_stretches(survey),
         "batches": survey.batches,
         "records": survey.records,
         "uncounted_batches": sum(log.uncounted_batches for log in survey.logs),
@@ -301,6 +302,12 @@ def _damages(survey: PartitionSurvey) -> list[dict[str, Any]]:
         for damage in file.damages
     ]
     return rows[:MOST_DAMAGES]
+
+
+def _stretches(survey: PartitionSurvey) -> dict[str, Any]:
+    """Return `stretches`, where a clock was set back or jumped ahead."""
+    found = survey.stretches
+    return {"stretches": [each._asdict() for each in found]} if len(found) > 1 else {}
 
 
 def _codecs(survey: PartitionSurvey) -> dict[str, int]:

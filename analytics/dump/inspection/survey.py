@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from analytics.dump.batches.damage import DamageReason, TailKind
+from analytics.dump.batches.stretches import Stretch, in_order
 from analytics.dump.copies.slices import log_start
 from schemas import COMPACTED_TOPICS
 
@@ -74,6 +75,11 @@ class PartitionSurvey:
     def last_timestamp(self) -> int | None:
         """Latest time of a batch, milliseconds."""
         return max((t for log in self.logs if (t := log.last_timestamp) is not None), default=None)
+
+    @property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Stretches of batches in which time goes on, in the order of the log."""
+        return in_order(each for log in self.logs for each in log.stretches)
 
     @property
     def complete_from(self) -> int | None:

@@ -116,7 +116,7 @@ class _Records:
     def __init__(self, state: ReplayedWorkspace, cut_partitions: Collection[int]) -> None:
         self._state, self._cut_partitions = state, sorted(cut_partitions)
         self._source = CutRecords(state)
-        self.instant = replayed_instant(state.as_of)
+        self.instant = replayed_instant(state.as_of, state.frames)
         self._log_starts = log_starts(state.manifest) if self.instant.is_end else {}
         self._is_cut = bool(self._log_starts) or not self.instant.is_end
 

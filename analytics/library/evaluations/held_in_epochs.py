@@ -40,7 +40,10 @@ class HeldInEpochs:
     """What members held, of some whole groups after the others."""
 
     def __init__(self, state: ReplayedWorkspace) -> None:
-        instant, self._reader = replayed_instant(state.as_of), CutRecords(state).prepared()
+        instant, self._reader = (
+            replayed_instant(state.as_of, state.frames),
+            CutRecords(state).prepared(),
+        )
         starts = log_starts(state.manifest) if instant.is_end else {}
         self._cut = cut_of(self._reader, instant, starts)
         topics = StoredTables(state.tables.workspace).read("topics", ["topic_id", "topic"])

@@ -71,7 +71,7 @@ _PROGRESS: Final = ("group_id", "topic", "partition", "effective_timestamp")
 
 def made_tables(state: ReplayedWorkspace, asked: AskedTime) -> dict[str, pa.Table]:
     """Return every table, sorted by its key."""
-    instant = replayed_instant(state.as_of)
+    instant = replayed_instant(state.as_of, state.frames)
     coverage = coverage_of(
         state.manifest, instant, state.source, state.lines, assumed_in(state.manifest)
     )

@@ -18,6 +18,10 @@ import pyarrow.compute as pc
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.limitations import ranges
 from analytics.dump.inspection.losses import Loss, lacks
+from analytics.library.limits.groups_between_cuts import (
+    disputed_partitions,
+    groups_between_cuts,
+)
 from analytics.library.limits.internal_topics import (
     ends_of,
     losses_of,
@@ -76,12 +80,16 @@ class GroupCompleteness:
         if nothing is not None:
             return GroupGaps(nothing, nothing, nothing)
         membership = self.incomplete(group)
+        between = self._between_cuts.get(group)
         home = self.home(group)
         offsets, history = undecided_of(self.replayed, group, home)
         if home is not None and home in self.losses:
             lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
             offsets = [f"{group}: its offsets may be missing or replaced: {lost}", *offsets]
             history = [f"{group}: its history may have gaps: {lost}", *history]
+        if between is not None:
+            offsets = [f"{group}: which of its offsets count is not certain: {between}", *offsets]
+            history = [f"{group}: where its history ends is not certain: {between}", *history]
         return GroupGaps("; ".join(offsets) or None, membership, "; ".join(history) or None)
 
     def may_have_gaps(self, groups: pa.Table) -> list[str]:
@@ -96,6 +104,7 @@ class GroupCompleteness:
             return every
         is_unsure = pc.is_in(names, pa.array(list(self._incomplete), pa.string()))
         partly_told = archived(self.replayed.manifest, CONSUMER_OFFSETS) | self._lacking_partitions
+        partly_told |= {*disputed_partitions(self.replayed)}
         if partly_told:
             unsure = pa.array(sorted(partly_told), pa.int32())
             frame = pl.DataFrame(pl.from_arrow(groups.select(["group_id"])))
@@ -134,6 +143,8 @@ class GroupCompleteness:
                 f"{group}: how many partitions {CONSUMER_OFFSETS} has is not known, so neither is "
                 f"the one it belongs to"
             )
+        if group not in self._where and group in self._between_cuts:
+            return f"{group} may have been there: {self._between_cuts[group]}"
         if self._is_all_there:
             return None
         return self._of_home(group, home_of(group, self._partitions))
@@ -170,6 +181,10 @@ class GroupCompleteness:
                 f"groups of {CONSUMER_OFFSETS} {ranges(self.lost_before)} at "
                 f"{self.replayed.instant}: history before complete_from was compacted"
             )
+        gone = sorted({*self._between_cuts} - {*self._where})
+        reasons += [f"{each} may have been there: {self._between_cuts[each]}" for each in gone][
+            :_MOST_NAMED
+        ]
         lossy = sorted(set(self.losses) - set(self.lost_before))
         reasons += [
             f"groups may be missing: {lacks(CONSUMER_OFFSETS, number, self.losses[number])}"
@@ -200,6 +215,11 @@ class GroupCompleteness:
     def losses(self) -> Mapping[int, Sequence[Loss]]:
         """By partition of the offsets topic, the losses that matter at the instant."""
         return losses_of(self.replayed, CONSUMER_OFFSETS, self._ends)
+
+    @cached_property
+    def _between_cuts(self) -> Mapping[str, str]:
+        """Groups of which records lie between the two cuts of a log, and why."""
+        return groups_between_cuts(self.replayed)
 
     @cached_property
     def lost_before(self) -> Mapping[int, int]:

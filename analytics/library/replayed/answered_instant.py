@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from analytics.replay.dump.times import last_record_time
+from analytics.replay.dump.times import end_of, last_record_time
 from analytics.replay.dump.written_instants import EPOCH, iso_time
 from analytics.tables.stored_tables import reading
 
@@ -21,16 +21,19 @@ DECODED = "decoded"
 
 
 def answered_instant(state: ReplayedWorkspace) -> dict[str, Any]:
-    """Return `time`, `is_end` and `offsets`.
+    """Return `time`, `is_end` and `offsets`, and `notes` where a time is not believed.
 
     Where no time was asked for, it is that of the last record that counts. It is null only where no
     record has a time.
     """
     asked = state.as_of
+    end = end_of(state.manifest)
+    notes = [*end.notes, *([] if end.doubt is None else [f"cannot tell {end.doubt}"])]
     return {
         "time": asked["time"] or _last_time(state),
         "is_end": state.is_end,
         "offsets": asked["offsets"],
+        **({"notes": notes} if notes else {}),
     }
 
 
@@ -67,4 +70,6 @@ def _last_time_below(state: ReplayedWorkspace, place: str, end: int) -> str | No
             found = records.to_table(columns=["timestamp"], filter=wanted)["timestamp"]
         if (latest := pc.max(found).as_py()) is not None:
             times.append(latest)
-    return iso_time(max(times)) if times else None
+    end = end_of(state.manifest).time
+    believed = [each for each in times if end is None or each <= end]
+    return iso_time(max(believed)) if believed else None

@@ -24,7 +24,7 @@ class CountedRecords:
 
     def __init__(self, state: ReplayedWorkspace) -> None:
         self._source = CutRecords(state)
-        self._instant = replayed_instant(state.as_of)
+        self._instant = replayed_instant(state.as_of, state.frames)
         self._log_starts = log_starts(state.manifest) if self._instant.is_end else {}
 
     def rows(

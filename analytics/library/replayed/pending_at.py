@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from analytics.library.cut_tables import cut_of
+from analytics.library.framed_instant import framed
 from analytics.library.replay_tables import replay_here
 from analytics.library.replay_work import ReplayWork
 from analytics.library.replayed.replayed_instant import replayed_instant
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
+    from analytics.replay.log.frames import Frames
+    from analytics.replay.log.instants import AsOf
+    from analytics.replay.log.lines import FollowedLine
 
 _TABLE: Final = "pending_offsets"
 
@@ -43,17 +47,14 @@ def pending_at(state: ReplayedWorkspace, until: datetime) -> list[Mapping[str, A
         "exclude_groups": wanted.exclude_groups,
         "data_topics": wanted.topics,
     }
-    own = replayed_instant(state.as_of)
-    asked = milliseconds(until)
-    time_ms = asked if own.timestamp_ms is None else min(asked, own.timestamp_ms)
-    instant = replace(own, timestamp_ms=time_ms)
+    instant, lines = _instant_at(state, until)
     work = ReplayWork(
         instant=instant,
         release=state.release,
         side_file=(),
         filters={name: tuple(each) for name, each in filters.items()},
         needs=(_TABLE,),
-        lines=followed_lines(state.manifest, until),
+        lines=lines,
         assumed=assumed_in(state.manifest),
     )
     coverage = coverage_of(state.manifest, instant, state.source, work.lines, work.assumed)
@@ -66,3 +67,16 @@ def pending_at(state: ReplayedWorkspace, until: datetime) -> list[Mapping[str, A
 
     replay_here(work.steps, given, cut_of(work.reader(state.source), instant, {}), keep)
     return pl.concat(kept).to_dicts()
+
+
+def frames_until(state: ReplayedWorkspace, until: datetime) -> Frames:
+    """Return where the logs whose times go back are cut at a time, as a replay at it does."""
+    return _instant_at(state, until)[0].frames
+
+
+def _instant_at(state: ReplayedWorkspace, until: datetime) -> tuple[AsOf, tuple[FollowedLine, ...]]:
+    own = replayed_instant(state.as_of, state.frames)
+    asked = milliseconds(until)
+    time_ms = asked if own.timestamp_ms is None else min(asked, own.timestamp_ms)
+    lines = followed_lines(state.manifest, until)
+    return framed(replace(own, timestamp_ms=time_ms), state.source, lines), lines

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from analytics.replay.dump.written_instants import EPOCH
+from analytics.replay.log.frames import frames_of_rows
 from analytics.replay.log.instants import AsOf
 
 
-def replayed_instant(said: Mapping[str, Any]) -> AsOf:
-    """Return the instant that the manifest of a replay says."""
+def replayed_instant(said: Mapping[str, Any], frames: Iterable[Mapping[str, Any]] = ()) -> AsOf:
+    """Return the instant that the manifest of a replay says.
+
+    Args:
+        said: As answers have it.
+        frames: Of partitions whose times go back, as `frame_rows` returns them.
+    """
     time = said["time"] and datetime.fromisoformat(said["time"])
     offsets = {}
     for place, end in said["offsets"].items():
         topic, _, number = place.rpartition("-")
         offsets[topic, int(number)] = end
-    return AsOf(offsets, round((time - EPOCH).total_seconds() * 1000) if time else None)
+    time_ms = round((time - EPOCH).total_seconds() * 1000) if time else None
+    return AsOf(offsets, time_ms, frames_of_rows(frames))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,12 @@ class ReplayedWorkspace:
         """The instant: `time` (ISO 8601, or null for the end) and `offsets` by partition."""
         said: Mapping[str, Any] = self.manifest["replay"]["as_of"]
         return said
+
+    @property
+    def frames(self) -> Sequence[Mapping[str, Any]]:
+        """Where the logs whose times go back are cut, as `frame_rows` returns it."""
+        cut: Sequence[Mapping[str, Any]] = self.manifest["replay"].get("frames", ())
+        return cut
 
     @property
     def release(self) -> str:

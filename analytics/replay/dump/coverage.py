@@ -70,6 +70,7 @@ def coverage_of(
         cleaned_until=cleaned,
         data_topics=_topics_on_disk(manifest),
         losses=losses,
+        frames=instant.frames,
         is_of_running=not instant.offsets,
         undecided=frozenset()
         if NO_TRANSACTIONS in assumed

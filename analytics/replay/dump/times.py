@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from analytics.errors import CannotTellError
+from analytics.replay.dump.dump_end import DumpEnd, dump_end
 from analytics.replay.dump.written_instants import EPOCH, BeforeEnd, iso_time, moment
 
 Row = Mapping[str, Any]
@@ -43,8 +44,16 @@ def first_time(manifest: Row) -> datetime | None:
 
 
 def last_time(manifest: Row) -> datetime | None:
-    """Return when the last record of a dump was appended, None where none has a time."""
-    return max(_times(manifest, "last_timestamp"), default=None)
+    """Return when the last record of a dump was appended, None where none has a time.
+
+    Times that cannot be right are not believed (`dump_end`).
+    """
+    return end_of(manifest).time
+
+
+def end_of(manifest: Row) -> DumpEnd:
+    """Judge when a dump ends."""
+    return dump_end(_in_force(manifest))
 
 
 def remarks(instant: int | str | None, ends: Ends, manifest: Row) -> Iterator[str]:
@@ -90,12 +99,8 @@ def last_record_time(partitions: Iterable[Row]) -> str | None:
     Args:
         partitions: The section of a manifest; lines that did not survive do not count.
     """
-    times = [
-        each["last_timestamp"]
-        for each in partitions
-        if each.get("last_timestamp") and each.get("is_leading", True)
-    ]
-    return max(times, default=None)
+    end = dump_end(each for each in partitions if each.get("is_leading", True)).time
+    return None if end is None else iso_time(end)
 
 
 def milliseconds(when: datetime) -> int:

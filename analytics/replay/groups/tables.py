@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from analytics.replay.between_cuts import NOTHING, BetweenCuts
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.coded_log import NONE
 from analytics.replay.groups.group_records import GROUP_KEY
@@ -21,7 +22,11 @@ SIMPLE = "simple"
 
 
 def groups(
-    state: GroupState, committed: pl.DataFrame, pending: pl.DataFrame, coverage: Coverage = WHOLE
+    state: GroupState,
+    committed: pl.DataFrame,
+    pending: pl.DataFrame,
+    coverage: Coverage = WHOLE,
+    uncertain: BetweenCuts = NOTHING,
 ) -> pl.DataFrame:
     """Return every group the broker would list (``GroupMetadataManager.listGroups``).
 
@@ -31,6 +36,7 @@ def groups(
         pending: The table `pending_offsets`; a group that has one of these offsets and no record
             of its own is a simple group.
         coverage: What the dump holds.
+        uncertain: What lies between the two cuts of logs whose times go back.
     """
     told = state.kept["a_group"].with_columns(state_timestamp=instant(pl.col("state_ms")))
     sources = [committed, pending]
@@ -48,7 +54,15 @@ def groups(
             known_from=pl.lit(NONE, pl.Int64()),
         )
     )
-    rows = pl.concat([told, simple], how="diagonal")
+    # A group without records of its own is there by its offsets.
+    of_offsets = uncertain.offsets.select(uncertain.groups.columns).unique()
+    rows = pl.concat(
+        [
+            told.join(uncertain.groups, on=GROUP_KEY, how="left", maintain_order="left"),
+            simple.join(of_offsets, on=GROUP_KEY, how="left", maintain_order="left"),
+        ],
+        how="diagonal",
+    )
     return contract_frame(with_completeness(rows, coverage), "groups")
 
 

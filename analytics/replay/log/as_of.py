@@ -89,10 +89,25 @@ def _kept(records: pl.DataFrame, as_of: AsOf, timeless: Ends, prefix: str = "") 
     if as_of.timestamp_ms is not None:
         time = pl.col(f"{prefix}timestamp")
         is_in_time = time.dt.epoch("us") <= as_of.timestamp_ms * 1000
-        records = records.filter(
+        by_time = (
             pl.when(time.is_null()).then(_is_below(timeless, offset, prefix)).otherwise(is_in_time)
         )
+        records = records.filter(_is_before_frame_end(records, as_of, by_time, prefix))
     return records
+
+
+def _is_before_frame_end(
+    records: pl.DataFrame, as_of: AsOf, by_time: pl.Expr, prefix: str
+) -> pl.Expr:
+    """Return which records count: where times go back, those before an offset."""
+    if not as_of.frames:
+        return by_time
+    ends = {key: each.possible_end for key, each in as_of.frames.items()}
+    end = _looked_up(ends, prefix)
+    if "segment" in records.columns:
+        # A snapshot counts by its own time.
+        end = pl.when(snapshot_end().is_null()).then(end)
+    return pl.when(end.is_null()).then(by_time).otherwise(pl.col(f"{prefix}offset") < end)
 
 
 def _is_below(ends: Ends, place: pl.Expr, prefix: str) -> pl.Expr:

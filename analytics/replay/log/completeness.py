@@ -22,12 +22,14 @@ def with_completeness(rows: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     """Add `complete` and `missing` to groups.
 
     Args:
-        rows: Has `coordinator_partition`, `group_type`, `record_offset` and `known_from`.
+        rows: Has `coordinator_partition`, `group_type`, `record_offset`, `known_from` and
+            `between_cuts`: why records of the group may not count, null where they do.
         coverage: What the dump holds.
     """
     unnamed = pl.col("record_offset").is_null() & (pl.col("group_type") != "simple")
     without_record = pl.when(unnamed).then(pl.lit(NO_GROUP_RECORD))
     # The record at `known_from` is there; those behind it may not be.
     lost = may_be_superseded(coverage, pl.col("known_from") + 1)
-    missing = pl.concat_str(without_record, lost, separator="; ", ignore_nulls=True)
+    why = (without_record, lost, "between_cuts")
+    missing = pl.concat_str(why, separator="; ", ignore_nulls=True)
     return with_missing(rows, missing)

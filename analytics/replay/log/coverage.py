@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analytics.dump.inspection.losses import Loss
+from analytics.replay.log.frames import Frame
 
 _NO_BEGINNING = "its beginning is not in the dump"
 
@@ -29,6 +30,7 @@ class Coverage:
             `complete_from`. Where none are named, all before `complete_from` may be missing.
         undecided: Partitions of the offsets topic whose records are archived rows, which do not
             show transactions.
+        frames: By topic and partition, where logs whose times go back were cut.
         is_of_running: What is asked is what the coordinator that ran at the instant answered; else
             what one has that loads the log up to its end offsets.
     """
@@ -41,6 +43,7 @@ class Coverage:
     data_topics: frozenset[str] | None = None
     losses: Mapping[tuple[str, int], Sequence[Loss]] = field(default_factory=dict)
     undecided: frozenset[int] = frozenset()
+    frames: Mapping[tuple[str, int], Frame] = field(default_factory=dict)
     is_of_running: bool = False
 
     def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics.dump.inspection.losses import Loss, lacks
 from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.frames import disputed
 from analytics.replay.log.record_position import AFTER_ALL
 from schemas import CONSUMER_OFFSETS
 
@@ -61,6 +62,20 @@ def lost_between(coverage: Coverage, after: pl.Expr, before: pl.Expr) -> pl.Expr
     return pl.when(pl.any_horizontal(hits)).then(what_is_lost(coverage))
 
 
+def between_cuts(coverage: Coverage, record: pl.Expr, topic: str = CONSUMER_OFFSETS) -> pl.Expr:
+    """Return why a record may not count at the instant, null where it does.
+
+    Args:
+        coverage: Says where logs whose times go back were cut.
+        record: Offset of the record.
+        topic: The internal topic whose partition `coordinator_partition` is.
+    """
+    frames = disputed(coverage.frames, topic)
+    starts = {number: each.certain_end for number, each in frames.items()}
+    words = {number: each.why(topic, number) for number, each in frames.items()}
+    return pl.when(record >= of_partition(starts)).then(of_partition(words, pl.String()))
+
+
 def what_is_lost(coverage: Coverage) -> pl.Expr:
     """Return in words what a row's partition lacks; null where that is nothing."""
     lost = coverage.losses_of_topic(CONSUMER_OFFSETS)
@@ -106,7 +121,9 @@ def born_from(coverage: Coverage) -> pl.Expr:
     )
 
 
-def of_partition(told: Mapping[int, int], kind: pl.DataType | None = None) -> pl.Expr:
+def of_partition(
+    told: Mapping[int, int] | Mapping[int, str], kind: pl.DataType | None = None
+) -> pl.Expr:
     """Return the number of a row's `coordinator_partition`; null where it has none."""
     return _looked_up(told, None, kind or pl.Int64())
 
@@ -116,7 +133,9 @@ def _starts(offsets: Mapping[tuple[str, int], int], topic: str = CONSUMER_OFFSET
     return _looked_up(of_topic, 0, pl.Int64())
 
 
-def _looked_up(told: Mapping[int, int], default: int | None, kind: pl.DataType) -> pl.Expr:
+def _looked_up(
+    told: Mapping[int, int] | Mapping[int, str], default: int | None, kind: pl.DataType
+) -> pl.Expr:
     numbers = pl.Series(list(told), dtype=pl.Int32)
     found = pl.Series(list(told.values()), dtype=kind)
     return pl.col(HOME).replace_strict(numbers, found, default=default, return_dtype=kind)

@@ -20,7 +20,7 @@ from analytics.replay.log.archived_commits import (
     is_undecided,
 )
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import lost_between
+from analytics.replay.log.losses import between_cuts, lost_between
 from analytics.replay.log.meanings import instant, present, uuid
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.offset_causes import (
@@ -121,7 +121,8 @@ def _with_losses(changes: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     since = pl.min_horizontal(pl.col("known_since").fill_null(-1), "record_offset")
     lost = lost_between(coverage, since, pl.col("position"))
     words = pl.lit("the change before this one may be lost: ") + lost
-    missing = pl.concat_str("undecided", words, separator="; ", ignore_nulls=True)
+    uncertain = between_cuts(coverage, pl.col("position"))
+    missing = pl.concat_str("undecided", words, uncertain, separator="; ", ignore_nulls=True)
     told = changes.with_columns(pl.when(missing != "").then(missing).alias("missing"))
     complete = pl.col("missing").is_null()
     return told.with_columns(

@@ -13,6 +13,7 @@ from typing import Final
 
 import polars as pl
 
+from analytics.replay.between_cuts import WHY, between_cuts
 from analytics.replay.contract_frame import contract_frame, contract_schema
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.archived_commits import removed_for_now, with_range
@@ -72,8 +73,9 @@ def committed_offsets(
     found = _meaning(decoded, _of_groups_there(latest, gone), rules)
     told = with_range(found, decoded, rules, coverage)
     told = with_outlived_removal(told, decoded, rules, coverage, epochs)
-    told = _with_unsettled(told, pending)
-    said = _with_completeness(told, may_be_superseded(coverage, _OFFSET), pl.col("unsettled"))
+    told = _with_uncertain(_with_unsettled(told, pending), decoded, rules, coverage)
+    lost = may_be_superseded(coverage, _OFFSET)
+    said = _with_completeness(told, lost, pl.col("unsettled"), pl.col(WHY))
     return contract_frame(said, "committed_offsets")
 
 
@@ -108,9 +110,9 @@ def pending_offsets(
     found = with_outlived_removal(found, decoded, rules, coverage, epochs)
     if owners is None:
         owners = transaction_owners(decoded["transaction_log"])
-    found = with_owner(found, owners)
+    found = _with_uncertain(with_owner(found, owners), decoded, rules, coverage)
     lost = may_be_superseded(coverage, _OFFSET)
-    said = _with_completeness(found, lost, _may_have_ended(coverage))
+    said = _with_completeness(found, lost, _may_have_ended(coverage), pl.col(WHY))
     return contract_frame(said, "pending_offsets")
 
 
@@ -207,6 +209,14 @@ def _with_unsettled(offsets: pl.DataFrame, pending: pl.DataFrame | None) -> pl.D
     return offsets.join(may_count, on=KEY, how="left").with_columns(
         unsettled=pl.when(pl.col("later") > _OFFSET).then(text)
     )
+
+
+def _with_uncertain(
+    offsets: pl.DataFrame, decoded: Decoded, rules: ReplayRules, coverage: Coverage
+) -> pl.DataFrame:
+    """Add `WHY`: why another record than this one may have counted at the instant."""
+    uncertain = between_cuts(decoded, rules, coverage).offsets
+    return offsets.join(uncertain, on=KEY, how="left", maintain_order="left")
 
 
 def _with_completeness(offsets: pl.DataFrame, *lost: pl.Expr) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection
@@ -20,8 +20,8 @@ from analytics.library.replayed.answered_instant import answered_instant
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.assumptions import assumed_in, assumed_of
 from analytics.replay.dump.followed_lines import lines_metadata
-from analytics.replay.dump.times import remarks, resolved
-from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata
+from analytics.replay.dump.times import end_of, remarks, resolved
+from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
@@ -154,7 +154,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             console.say(each)
         for each in assumptions.sentences(assumed_in(manifest)):
             console.say(each)
-        yield result
+        yield _with_end(result, console)
         return
     # Spark is heavy: where tables are ready it is not even imported.
     from jobs.runs.replay.run import replay_into  # noqa: PLC0415
@@ -175,7 +175,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         )
         space = Workspace(folder)
         source = decoded_workspace(ready or space)
-        yield Replayed(
+        result = Replayed(
             StoredTables(space, selection),
             source,
             run.manifest,
@@ -185,8 +185,25 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             settings,
             fail_on,
         )
+        yield _with_end(result, console)
     if out is None and has_hint:
         console.say_at_end(HINT)
+
+
+def _with_end(state: Replayed, console: Console) -> Replayed:
+    """Say which instant is answered for, and what is not believed of the end of the dump.
+
+    Where the dump cannot tell when it ends, the exit code is 3.
+    """
+    end = end_of(state.manifest)
+    for each in end.notes:
+        console.warn(each)
+    if state.is_end and end.time is not None:
+        console.say(f"as of {iso_time(end.time)}, the end of the dump")
+    if end.doubt is None or not state.is_end:
+        return state
+    console.warn(f"cannot tell {end.doubt}")
+    return replace(state, exit_code=state.exit_code or CANNOT_TELL)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from analytics.decode.run.workload import is_small_workspace
 from analytics.dump.files.inputs import recognize
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.errors import InputNotRecognizedError
+from analytics.library.framed_instant import framed
 from analytics.library.replay_work import ReplayWork, replay_workspace
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
 from analytics.replay.dump.followed_lines import followed_lines
@@ -85,7 +86,8 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     for each in remarks(as_of, ends or {}, manifest):
         console.warn(each)
     time_ms = as_of if isinstance(as_of, int) else None
-    instant = AsOf(ends or {}, time_ms)
+    lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
+    instant = framed(AsOf(ends or {}, time_ms), source, lines)
     release = kafka_version or manifest["kafka_version"].get("at_least")
     if release is None:
         console.say(
@@ -100,7 +102,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
         # A dump was filtered while it was read.
         {} if result else {name: selection.get(name, ()) for name in _FILTERS},
         needs,
-        followed_lines(manifest, None if time_ms is None else moment(time_ms)),
+        lines,
         assumed_of(manifest, assume),
     )
     manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in wanted.assumed)

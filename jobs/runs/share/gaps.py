@@ -12,6 +12,7 @@ from analytics.dump.inspection.losses import lacks
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.internal_topics import ends_of, losses_of, partition_count
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
+from analytics.replay.log.frames import disputed, frames_of_rows
 from analytics.replay.log.losses_at import leading
 from schemas import SHARE_GROUP_STATE
 
@@ -28,6 +29,8 @@ def gaps_of_state(state: Replayed) -> Mapping[int, str]:
     }
     losses = losses_of(state, SHARE_GROUP_STATE, ends_of(state, SHARE_GROUP_STATE))
     found = {number: lacks(SHARE_GROUP_STATE, number, each) for number, each in losses.items()}
+    frames = disputed(frames_of_rows(state.frames), SHARE_GROUP_STATE)
+    found |= {number: each.why(SHARE_GROUP_STATE, number) for number, each in frames.items()}
     if COMPLETE_ARCHIVE in assumed_in(state.manifest):
         return found
     count = partition_count(state, SHARE_GROUP_STATE)
