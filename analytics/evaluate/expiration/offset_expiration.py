@@ -77,6 +77,8 @@ def offset_expiration(
     next_cleanup = pl.max_horizontal("expires_ms", in_force_since) + pl.col("check_interval_ms")
     judged = (
         known.with_columns(now.alias("now_ms"))
+        # No record was written after the instant: a time beyond it was that of a wrong clock.
+        .with_columns(_until_now("written_at"), _until_now("effective_at"))
         .with_columns(is_due(pl.col("now_ms")).alias("is_due"))
         .with_columns(
             (pl.col("is_due") & blocks).alias("is_blocked"),
@@ -154,6 +156,11 @@ def _with_missing(
         return placed
     of_group = _beside(placed, lacks, "group_id")
     return of_group.with_columns(pl.coalesce("missing", "lacks").alias("missing")).drop("lacks")
+
+
+def _until_now(name: str) -> pl.Expr:
+    now = as_time(pl.col("now_ms"))
+    return pl.when(pl.col(name) > now).then(now).otherwise(name).alias(name)
 
 
 def _producers() -> pl.Expr:

@@ -70,6 +70,6 @@ def _last_time_below(state: ReplayedWorkspace, place: str, end: int) -> str | No
             found = records.to_table(columns=["timestamp"], filter=wanted)["timestamp"]
         if (latest := pc.max(found).as_py()) is not None:
             times.append(latest)
-    end = end_of(state.manifest).time
-    believed = [each for each in times if end is None or each <= end]
+    whole = end_of(state.manifest).time
+    believed = [each for each in times if whole is None or each <= whole]
     return iso_time(max(believed)) if believed else None

@@ -91,7 +91,8 @@ def dump_end(partitions: Iterable[Row]) -> DumpEnd:
         logs = [each.stretch.last_ms for each in before if each.topic == CLUSTER_METADATA]
         where = "; ".join(each.place for each in beyond)
         said = _said(max(each.stretch.last_ms for each in beyond))
-        if logs and end - max(logs) <= FORWARD_MS:
+        is_in_log = any(each.topic == CLUSTER_METADATA for each in beyond)
+        if logs and not is_in_log and end - max(logs) <= FORWARD_MS:
             pieces = before
             notes.append(
                 f"{where}: the time {said} is not believed, everything else ends at {_said(end)}, "

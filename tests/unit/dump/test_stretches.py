@@ -1,0 +1,31 @@
+"""A log is told in stretches in which time goes on."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.dump.batches.stretches import BACK_MS, FORWARD_MS, MOST, Stretch, in_order
+
+
+def batches(times: list[int]) -> list[Stretch]:
+    return [Stretch(n, n + 1, time, time, 1) for n, time in enumerate(times)]
+
+
+def test_times_that_go_on_are_one_stretch() -> None:
+    times = [0, 10, 10, 5, 10 + FORWARD_MS]
+    assert in_order(batches(times)) == (Stretch(0, 5, 0, 10 + FORWARD_MS, 5),)
+
+
+def test_a_clock_that_is_set_back_or_jumps_by_a_day_begins_another() -> None:
+    times = [100_000, 100_000 + FORWARD_MS + 1, 99_000, 99_000 - BACK_MS - 1]
+    assert [each.first_ms for each in in_order(batches(times))] == times
+
+
+@given(st.lists(st.integers(0, 10 * FORWARD_MS), max_size=3 * MOST))
+def test_no_batch_and_no_time_is_lost(times: list[int]) -> None:
+    found = in_order(batches(times))
+    assert len(found) <= MOST
+    assert sum(each.batches for each in found) == len(times)
+    assert max((each.last_ms for each in found), default=None) == max(times, default=None)
+    assert min((each.first_ms for each in found), default=None) == min(times, default=None)
