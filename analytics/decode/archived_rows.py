@@ -18,6 +18,7 @@ from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
 from analytics.decode.records.failures import Failures
 from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import SliceReport
+from analytics.dump.batches.stretches import Stretch, in_order, stretches_in
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records
 from analytics.spark_worker import on_worker
@@ -55,6 +56,7 @@ class RowsReport:
     gaps: list[Gap] = field(default_factory=list)
     first_timestamp: int | None = None
     last_timestamp: int | None = None
+    stretches: tuple[Stretch, ...] = ()
     counts: SliceReport = field(default_factory=lambda: SliceReport(-1))
 
 
@@ -212,6 +214,8 @@ def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
     ]
     report.rows += rows.num_rows
     report.end_offset = int(offset[-1]) + 1
+    at_ms = rows["timestamp"].fill_null(-1).to_numpy(zero_copy_only=False)
+    report.stretches = in_order((*report.stretches, *stretches_in(offset, offset + 1, at_ms)))
     timed = rows["timestamp"].filter(pc.greater_equal(rows["timestamp"], 0))
     if len(timed):
         least, most = (value.as_py() for value in pc.min_max(timed).values())

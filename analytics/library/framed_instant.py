@@ -107,7 +107,8 @@ def _first(
     choose: Callable[..., Any], held: tuple[int, int] | None, found: dict[str, int] | None
 ) -> tuple[int, int] | None:
     told = [] if found is None or found["offset"] is None else [(found["offset"], found["ms"])]
-    return choose([*told, *([] if held is None else [held])], default=None)
+    first: tuple[int, int] | None = choose([*told, *([] if held is None else [held])], default=None)
+    return first
 
 
 def _frame(seen: _Seen, *, is_whole: bool) -> Frame | None:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.run.reconciliation import record_counts
+from analytics.dump.batches.stretches import stretch_rows
 from analytics.dump.copies.plan import absent_partitions
 from analytics.dump.files.data_topics import data_offsets
 from analytics.dump.inspection.archived_losses import with_archived_losses
@@ -107,6 +108,7 @@ def _archived(rows: RowsReport) -> dict[str, Any]:
         "end_offset": rows.end_offset,
         "first_timestamp": iso_time(rows.first_timestamp),
         "last_timestamp": iso_time(rows.last_timestamp),
+        **stretch_rows(rows.stretches),
         "records": rows.rows,
         "log_start_offset": None,
         "high_watermark": None,

@@ -5,19 +5,24 @@ What a clock said is judged later, against other partitions; here it is only cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from analytics.dump.batches.header_columns import Headers
+
+    Offsets = NDArray[np.int64]
 
 BACK_MS: Final = 60_000
 """Times that go back by less are of one stretch: so brokers take turns, and clients' clocks."""
 FORWARD_MS: Final = 86_400_000
 MOST: Final = 200
 """So many stretches of a file are kept apart; of more, those that follow each other are joined."""
+_SEVERAL: Final = 2
 
 
 class Stretch(NamedTuple):
@@ -40,18 +45,29 @@ class Stretch(NamedTuple):
 
 def stretches_of(headers: Headers) -> tuple[Stretch, ...]:
     """Return the stretches of batches in the order of the log, of those that have a time."""
-    timed = np.flatnonzero(headers.max_timestamp >= 0)
+    return stretches_in(headers.base_offset, headers.last_offset + 1, headers.max_timestamp)
+
+
+def stretches_in(first: Offsets, end: Offsets, at_ms: Offsets) -> tuple[Stretch, ...]:
+    """Return the stretches of batches, or of records, in the order of the log.
+
+    Args:
+        first: The first offset of each.
+        end: The offset after its last.
+        at_ms: Its time, epoch milliseconds; negative where it has none.
+    """
+    timed = np.flatnonzero(at_ms >= 0)
     if not timed.size:
         return ()
-    times = headers.max_timestamp[timed]
+    times = at_ms[timed]
     steps = np.diff(times)
     starts = np.concatenate([[0], np.flatnonzero((steps < -BACK_MS) | (steps > FORWARD_MS)) + 1])
     ends = np.append(starts[1:], len(times))
     return in_order(
         map(
             Stretch,
-            headers.base_offset[timed][starts].tolist(),
-            (headers.last_offset[timed][ends - 1] + 1).tolist(),
+            first[timed][starts].tolist(),
+            end[timed][ends - 1].tolist(),
             np.minimum.reduceat(times, starts).tolist(),
             np.maximum.reduceat(times, starts).tolist(),
             (ends - starts).tolist(),
@@ -73,6 +89,13 @@ def in_order(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
         at = next((n for n in pairs if found[n + 1].first_ms >= found[n].last_ms), 0)
         found[at : at + 2] = [_one(found[at], found[at + 1])]
     return tuple(found)
+
+
+def stretch_rows(stretches: Sequence[Stretch]) -> dict[str, Any]:
+    """Return `stretches` as manifests have it; nothing where no clock was set."""
+    if len(stretches) < _SEVERAL:
+        return {}
+    return {"stretches": [each._asdict() for each in stretches]}
 
 
 def _one(first: Stretch, second: Stretch) -> Stretch:

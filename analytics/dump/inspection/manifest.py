@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.dump.batches.damage import DamageReason
 from analytics.dump.batches.segment_stats import joined
+from analytics.dump.batches.stretches import stretch_rows
 from analytics.dump.files.data_topics import data_topics
 from analytics.dump.inspection.found_losses import complete_from, losses_of_line
 from analytics.dump.inspection.limitations import limitations
@@ -199,7 +200,7 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
         "end_offset": survey.end_offset,
         "first_timestamp": iso_time(survey.first_timestamp),
         "last_timestamp": iso_time(survey.last_timestamp),
-        **_stretches(survey),
+        **stretch_rows(survey.stretches),
         "batches": survey.batches,
         "records": survey.records,
         "uncounted_batches": sum(log.uncounted_batches for log in survey.logs),
@@ -302,12 +303,6 @@ def _damages(survey: PartitionSurvey) -> list[dict[str, Any]]:
         for damage in file.damages
     ]
     return rows[:MOST_DAMAGES]
-
-
-def _stretches(survey: PartitionSurvey) -> dict[str, Any]:
-    """Return `stretches`, where a clock was set back or jumped ahead."""
-    found = survey.stretches
-    return {"stretches": [each._asdict() for each in found]} if len(found) > 1 else {}
 
 
 def _codecs(survey: PartitionSurvey) -> dict[str, int]:

@@ -21,7 +21,7 @@ from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import replay_given
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.replay.log.frames import Frames
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _TABLE: Final = "pending_offsets"
 
 
-def pending_at(state: ReplayedWorkspace, until: datetime) -> list[Mapping[str, Any]]:
+def pending_at(state: ReplayedWorkspace, until: datetime) -> Sequence[Mapping[str, Any]]:
     """Return the rows of `pending_offsets` of the groups asked about, as they were at a time.
 
     Args:
