@@ -83,5 +83,6 @@ def test_an_epoch_that_a_group_never_had_is_one_sentence(
         *("describe", failover_workspace, "--group", "parcel-router", "--epoch", "99")
     )
     assert result.returncode == 1
-    (line,) = result.stderr.splitlines()
+    instant, line = result.stderr.splitlines()
+    assert instant == "as of 2026-11-21T09:23:34.172Z, the end of the dump"
     assert line.endswith("parcel-router has no epoch 99 at the end of the dump: its latest is 3")
