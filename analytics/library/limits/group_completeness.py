@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.limitations import ranges
 from analytics.dump.inspection.losses import Loss, lacks
+from analytics.library.key_places import homes_in
 from analytics.library.limits.internal_topics import (
     ends_of,
     losses_of,
@@ -34,6 +35,7 @@ from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
+    from analytics.replay.log.topic_homes import TopicHomes
 
 _ENOUGH_GROUPS = 1000
 _MOST_NAMED = 5
@@ -134,6 +136,14 @@ class GroupCompleteness:
                 f"{group}: how many partitions {CONSUMER_OFFSETS} has is not known, so neither is "
                 f"the one it belongs to"
             )
+        perhaps = self._homes_told.perhaps if self._homes_told else None
+        if perhaps is not None and group not in self._where:
+            one, other = (home_of(group, each) for each in (self._partitions, perhaps))
+            if one != other:
+                return (
+                    f"{group}: nothing shows whether clients were sent to {CONSUMER_OFFSETS}-{one} "
+                    f"or to {other}"
+                )
         if self._is_all_there:
             return None
         return self._of_home(group, home_of(group, self._partitions))
@@ -272,6 +282,11 @@ class GroupCompleteness:
         if self._named_partitions is not None:
             return self._named_partitions
         return partitions_that_fit(self._homes, max(self._present) + 1)
+
+    @cached_property
+    def _homes_told(self) -> TopicHomes | None:
+        """Where groups are looked for, if that is not simply where they lie."""
+        return homes_in(self.replayed.manifest).get(CONSUMER_OFFSETS)
 
     @cached_property
     def _named_partitions(self) -> int | None:

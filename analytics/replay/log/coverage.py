@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analytics.dump.inspection.losses import Loss
+from analytics.replay.log.topic_homes import TopicHomes
 
 _NO_BEGINNING = "its beginning is not in the dump"
 
@@ -29,6 +30,8 @@ class Coverage:
             `complete_from`. Where none are named, all before `complete_from` may be missing.
         undecided: Partitions of the offsets topic whose records are archived rows, which do not
             show transactions.
+        homes: By internal topic where keys are looked for, of topics where that is not simply the
+            partition that they lie in.
         is_of_running: What is asked is what the coordinator that ran at the instant answered; else
             what one has that loads the log up to its end offsets.
     """
@@ -41,6 +44,7 @@ class Coverage:
     data_topics: frozenset[str] | None = None
     losses: Mapping[tuple[str, int], Sequence[Loss]] = field(default_factory=dict)
     undecided: frozenset[int] = frozenset()
+    homes: Mapping[str, TopicHomes] = field(default_factory=dict)
     is_of_running: bool = False
 
     def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:

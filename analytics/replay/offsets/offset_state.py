@@ -18,7 +18,13 @@ from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.archived_commits import removed_for_now, with_range
 from analytics.replay.log.as_of import Decoded
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import HOME, may_be_superseded, uncompacted_from, with_missing
+from analytics.replay.log.losses import (
+    HOME,
+    may_be_elsewhere,
+    may_be_superseded,
+    uncompacted_from,
+    with_missing,
+)
 from analytics.replay.log.meanings import instant, present, uuid
 from analytics.replay.log.record_position import BEFORE_ALL
 from analytics.replay.log.rules import ReplayRules
@@ -73,7 +79,9 @@ def committed_offsets(
     told = with_range(found, decoded, rules, coverage)
     told = with_outlived_removal(told, decoded, rules, coverage, epochs)
     told = _with_unsettled(told, pending)
-    said = _with_completeness(told, may_be_superseded(coverage, _OFFSET), pl.col("unsettled"))
+    lost = may_be_superseded(coverage, _OFFSET)
+    elsewhere = may_be_elsewhere(coverage)
+    said = _with_completeness(told, lost, elsewhere, pl.col("unsettled"))
     return contract_frame(said, "committed_offsets")
 
 
@@ -109,8 +117,8 @@ def pending_offsets(
     if owners is None:
         owners = transaction_owners(decoded["transaction_log"])
     found = with_owner(found, owners)
-    lost = may_be_superseded(coverage, _OFFSET)
-    said = _with_completeness(found, lost, _may_have_ended(coverage))
+    lost, elsewhere = may_be_superseded(coverage, _OFFSET), may_be_elsewhere(coverage)
+    said = _with_completeness(found, lost, elsewhere, _may_have_ended(coverage))
     return contract_frame(said, "pending_offsets")
 
 

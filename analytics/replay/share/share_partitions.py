@@ -9,7 +9,7 @@ import polars as pl
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.internal_partitions import internal_partition, share_key
-from analytics.replay.log.losses import HOME, may_be_superseded, with_missing
+from analytics.replay.log.losses import HOME, may_be_elsewhere, may_be_superseded, with_missing
 from analytics.replay.share.share_claims import (
     DELETING,
     INITIALIZED,
@@ -117,7 +117,9 @@ def _missing(coverage: Coverage) -> list[pl.Expr]:
         (has_state & pl.col("claim").is_null(), _home_of_group(coverage)),
         (has_state & (pl.col("phase") == UNKNOWN), pl.col("lost_claims")),
     )
-    return [pl.when(is_lacking).then(words) for is_lacking, words in reasons]
+    key = share_key(*(pl.col(name) for name in KEY))
+    elsewhere = may_be_elsewhere(coverage, key, SHARE_GROUP_STATE)
+    return [*(pl.when(is_lacking).then(words) for is_lacking, words in reasons), elsewhere]
 
 
 def _complete_from(coverage: Coverage) -> pl.Expr:
