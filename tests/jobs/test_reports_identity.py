@@ -88,3 +88,32 @@ def test_groups_whose_hash_did_not_move_lost_nothing(eight: Path) -> None:
     rows = answered("timeline", eight, "--group", "*")["verdicts"]
     lost = {row["group_id"]: row["was"] for row in rows if row["verdict"].startswith("lost")}
     assert lost == dict.fromkeys(MOVED, 12)
+
+
+@pytest.fixture(scope="module")
+def recreated(
+    groupscope: Groupscope, reports: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    out = tmp_path_factory.mktemp("identity") / "recreated"
+    result = groupscope("replay", reports / "offsets-topic-recreated", "--out", out, timeout=900)
+    assert result.returncode == 0, result.stderr
+    return out
+
+
+def test_a_topic_that_was_made_again_took_its_offsets_and_no_election_did(recreated: Path) -> None:
+    rows = answered("timeline", recreated, "--group", "billing")["verdicts"]
+    (lost,) = [row for row in rows if row["verdict"].startswith("lost")]
+    assert lost["verdict"] == "lost with a deleted offsets topic"
+    assert (lost["was"], lost["became"]) == (129, 3)
+    assert "deleted and made again" in lost["reason"]
+
+
+def test_inspect_names_copies_of_different_topics_and_the_folder_that_was_being_deleted(
+    reports: Path,
+) -> None:
+    dump = reports / "offsets-topic-recreated"
+    told = CliRunner().invoke(cli, ["inspect", str(dump)], standalone_mode=False).stdout
+    assert "Copies of different topics of one name" in told
+    assert "id 9XXmj0iTTD2pFxGLePa3dw" in told
+    assert "Lines of history that did not survive an election" not in told
+    assert "-delete" in told

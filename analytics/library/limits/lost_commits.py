@@ -14,7 +14,7 @@ from pyarrow import fs
 
 from analytics.decode.losses.unjudged_elections import Evidence, Unjudged
 from analytics.decode.selection import names_wanted
-from analytics.dump.files.model import METADATA_LOG
+from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.evaluate.offset_verdicts.lost_lines import LostLine, last_on_line
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.written_instants import iso_time
@@ -130,6 +130,7 @@ def _line(state: ReplayedWorkspace, row: Row, evidence: Evidence) -> LostLine:
         last=last_on_line(ended, start),
         lacks=lacks_of_lines(state, row),
         types=_types(state, row),
+        other_topic=_other_topic(state, row),
     )
 
 
@@ -171,6 +172,19 @@ def lacks_of_lines(state: ReplayedWorkspace, line: Row) -> str | None:
         and (each.get("copy") == line["copy"] or each.get("is_leading", True))
     ]
     return "; ".join(sentences) or None
+
+
+def _other_topic(state: ReplayedWorkspace, line: Row) -> str | None:
+    """Return the id of the topic that a line is of; None where it is the present one."""
+    if _in_manifest(state, line).get("shown_by") != OTHER_TOPIC:
+        return None
+    names = ("topic", "partition", "copy")
+    ids = (
+        each.get("topic_id")
+        for each in state.manifest["partitions"]
+        if all(each[name] == line[name] for name in names)
+    )
+    return next((each for each in ids if each), None) or "unknown"
 
 
 def _types(state: ReplayedWorkspace, line: Row) -> dict[str, str]:

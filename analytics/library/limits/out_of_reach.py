@@ -157,6 +157,7 @@ def _verdict(last: Row, after: _Next, not_before: datetime | None) -> Verdict:
         at=after.since,
         not_before=not_before,
         was=was,
+        committed_at=last["timestamp"],
         cost=was - first if first is not None and first < was else None,
         confidence=HIGH,
         record=record_of(last),
