@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _WIDEST = 30
 """Of a list of copies."""
 
+OTHER_TOPIC = "topic_id"
+"""Shows a line to be of another topic of the same name."""
+
 
 def topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
     """Return a topic's partitions, one line each, and what copies that do not lead have to say."""
@@ -46,12 +49,16 @@ def topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
 def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ...]:
     copies = [each for each in rows if each["partition"] == row["partition"]]
     names = [row["copy"], *(each["copy"] for each in copies if not each["is_leading"])]
-    lost = sum(
-        each["lost_records"]
+    lines = [
+        each
         for each in manifest["divergences"]
         if (each["topic"], each["partition"]) == (row["topic"], row["partition"])
-    )
+    ]
+    of_others = [each for each in lines if each.get("shown_by") == OTHER_TOPIC]
+    lost = sum(each["lost_records"] for each in lines if each not in of_others)
     remarks = [*([f"DIVERGED, {count(lost, 'record')} lost"] if lost else []), *_remarks(row)]
+    if of_others:
+        remarks.insert(0, f"{count(len(of_others), 'COPY', 'COPIES')} OF ANOTHER TOPIC")
     if row["changed_while_read"]:
         remarks.insert(0, "CHANGED WHILE IT WAS READ")
     return (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from reports.columns import cell, columns, paragraph
-from reports.inspected_topic import lost_gaps, topic_lines
+from reports.inspected_topic import OTHER_TOPIC, lost_gaps, topic_lines
 from reports.quantities import count, size_of
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def _heading(manifest: Row) -> list[str]:
 def _alarms(manifest: Row) -> list[str]:
     """Return a line for each thing that should not be."""
     rows = _of_logs(manifest)
-    lost = sum(each["lost_records"] for each in manifest.get("divergences", []))
+    lines = manifest.get("divergences", [])
+    others = sum(each["lost_records"] for each in lines if each.get("shown_by") == OTHER_TOPIC)
+    lost = sum(each["lost_records"] for each in lines) - others
     gaps = sum(lost_gaps(row) for row in rows)
     damaged = sum(row["bytes_damaged"] for row in rows)
     unread = len(manifest.get("unreadable", []))
@@ -59,6 +62,7 @@ def _alarms(manifest: Row) -> list[str]:
     absent = sum(map(len, manifest.get("absent_partitions", {}).values()))
     alarms = [
         (lost, f"{count(lost, 'record')} only on lines of history that did not survive"),
+        (others, f"{count(others, 'record')} only in copies of another topic of the same name"),
         (gaps, f"{count(gaps, 'gap')} that compaction does not account for"),
         (damaged, f"{size_of(damaged)} damaged"),
         (unread, f"{count(unread, 'file')} could not be read"),
@@ -117,9 +121,11 @@ def _archived(manifest: Row) -> list[str]:
 
 
 def _divergences(manifest: Row) -> list[str]:
-    found = manifest.get("divergences", [])
+    every = manifest.get("divergences", [])
+    found = [each for each in every if each.get("shown_by") != OTHER_TOPIC]
+    others = _other_topics(manifest, [each for each in every if each not in found])
     if not found:
-        return []
+        return others
     heads = ("PARTITION", "LOST-ON", "DIVERGES-AT", "LOST", "LOST-FROM", "LOST-TO", "SURVIVES-ON")
     rows = [
         (
@@ -136,6 +142,37 @@ def _divergences(manifest: Row) -> list[str]:
     total = sum(each["lost_records"] for each in found)
     return [
         f"Lines of history that did not survive an election: {count(total, 'record')} lost",
+        *columns(heads, rows),
+        *([""] if others else []),
+        *others,
+    ]
+
+
+def _other_topics(manifest: Row, lines: Sequence[Row]) -> list[str]:
+    """Name copies of a topic that was deleted, and made again under another id."""
+    if not lines:
+        return []
+    ids = {
+        (row["topic"], row["partition"], row["copy"]): row.get("topic_id")
+        for row in manifest.get("partitions", [])
+    }
+    rows = []
+    for each in lines:
+        place = each["topic"], each["partition"]
+        rows.append(
+            (
+                f"{each['topic']}-{each['partition']}",
+                each["copy"],
+                ids.get((*place, each["copy"])) or "-",
+                each["lost_records"],
+                each["lost_from_timestamp"],
+                each["lost_to_timestamp"],
+                f"{each['surviving_copy']}, id {ids.get((*place, each['surviving_copy'])) or '-'}",
+            )
+        )
+    heads = ("PARTITION", "COPY", "TOPIC-ID", "RECORDS", "FROM", "TO", "PRESENT")
+    return [
+        "Copies of different topics of one name (made again, or of another cluster)",
         *columns(heads, rows),
     ]
 

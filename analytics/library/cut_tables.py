@@ -127,7 +127,11 @@ class CutTables(Mapping[str, pl.DataFrame]):
         return cut.kept(name, reader.table(name, bucket))
 
 
-def cut_of(reader: RecordReader, as_of: AsOf, log_starts: Mapping[tuple[str, int], int]) -> Cut:
+def cut_of(
+    reader: RecordReader,
+    as_of: AsOf,
+    log_starts: Mapping[tuple[str, int], int],
+) -> Cut:
     """Return what a replay at an instant reads."""
     ends: Mapping[tuple[str, int], int] = {}
     if as_of.timestamp_ms is not None and reader.count(_WITHOUT_TIME, _has_no_time()):

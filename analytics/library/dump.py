@@ -118,6 +118,7 @@ class Dump:
         instant = framed(AsOf(ends or {}, time_ms), source, lines)
         work = ReplayWork(instant, release, (), {}, tables, lines, assumed_of(manifest, assume))
         manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in work.assumed)
+        work = work.with_homes(source, manifest)
         folder = tempfile.mkdtemp(prefix="state-", dir=self._work)
         staging = Workspace(folder).prepare()
         on = None if is_small_workspace(manifest) else session

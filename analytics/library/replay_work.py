@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
 from analytics.decode.selection import Selection
 from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
+from analytics.library.key_places import homes_metadata, topic_homes
 from analytics.library.replay_tables import Keep, replay_here, sorted_rows, without_rows
 from analytics.library.replay_tasks import on_spark, replay_in_tasks
 from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.log.topic_homes import TopicHomes
     from analytics.workspace import Part, Staging, Workspace
 
 NamedTopic = tuple[str, str, int | None]
@@ -56,6 +58,8 @@ class ReplayWork:
         needs: The tables that are made; None is all.
         lines: Followed instead of those that survived.
         assumed: What archived rows do not tell and a person vouches for.
+        homes: Of `topic_homes`: where keys are looked for, of topics that were given more
+            partitions or hold a log that belongs to another partition.
     """
 
     instant: AsOf
@@ -65,6 +69,17 @@ class ReplayWork:
     needs: Sequence[str] | None = None
     lines: Sequence[FollowedLine] = ()
     assumed: Sequence[str] = ()
+    homes: Mapping[str, TopicHomes] = field(default_factory=dict)
+
+    def with_homes(self, source: Workspace, manifest: Mapping[str, Any]) -> Self:
+        """Return the same with `homes`, which all records of the workspace tell.
+
+        Args:
+            source: The workspace with the decoded tables.
+            manifest: Of the workspace.
+        """
+        everything = RecordReader(source, self.lines)
+        return replace(self, homes=topic_homes(everything, manifest, self.instant))
 
     @property
     def steps(self) -> list[TableStep]:
@@ -75,10 +90,10 @@ class ReplayWork:
     def reader(self, source: Workspace) -> RecordReader:
         """Return what reads the decoded tables of a workspace as far as they are wanted."""
         if not any(self.filters.values()):
-            return RecordReader(source, self.lines)
+            return RecordReader(source, self.lines, homes=self.homes)
         selection = Selection(*(tuple(self.filters[name]) for name in _OF_NAMES))
         within = self.filters["topics"], self.filters["partitions"]
-        return RecordReader(source, self.lines, selection, *within)
+        return RecordReader(source, self.lines, selection, *within, self.homes)
 
     def metadata(self, parts: Iterable[Part]) -> dict[str, Any]:
         """Return the section `replay` of the manifest."""
@@ -93,6 +108,7 @@ class ReplayWork:
             "assumed": list(self.assumed),
             "topic_ids": [list(each) for each in self.side_file],
             "filters": {name: list(each) for name, each in self.filters.items() if each},
+            "homes": homes_metadata(self.homes),
             "rows": dict(rows),
         }
 
@@ -118,7 +134,7 @@ def replay_workspace(
     cut = cut_of(reader, wanted.instant, starts)
     given = replay_given(
         replay_rules(wanted.release),
-        coverage_of(manifest, wanted.instant, source, wanted.lines, wanted.assumed),
+        coverage_of(manifest, wanted.instant, source, wanted.lines, wanted.assumed, wanted.homes),
         [topics_beside(manifest, wanted.side_file)],
         None if spark is None else timeless_partitions(reader),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -24,22 +24,18 @@ from analytics.decode.records.tables import table_schema
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.tables.decoded_records import from_offset
 from analytics.tables.file_scan import A_FEW_AHEAD, batches_by_file
+from analytics.tables.record_keys import GROUPS, TOPICS, AtHome, key_columns, key_hash
 from analytics.tables.stored_tables import EVERYTHING, reading
 from analytics.workspace import DECODED, DIVERGED, Workspace
-from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, record_types
 
 if TYPE_CHECKING:
     from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.log.topic_homes import TopicHomes
     from analytics.tables.buckets import Bucket
 
-_GROUPS: Final = ("group", "group_id")
-_TOPICS: Final = ("topic",)
-_WITH_GROUPS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 _OF_RECORDS: Final = ("unknown_tags", "record_bytes")
 """What only `decode` makes something of."""
 _TIMES: Final = ["topic", "partition", "offset", "timestamp", "segment"]
-_SEED: Final = 1
-_MANY: Final = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,7 @@ class RecordReader:
         selection: Of groups, and of topics that offsets are committed for.
         topics: Internal topics that are read; empty is all.
         partitions: Their partitions; empty is all.
+        homes: By internal topic where its keys are looked for: what lies elsewhere is not read.
     """
 
     source: Workspace
@@ -69,6 +66,7 @@ class RecordReader:
     selection: Selection = EVERYTHING
     topics: Sequence[str] = ()
     partitions: Sequence[int] = ()
+    homes: Mapping[str, TopicHomes] = field(default_factory=dict)
 
     def table(self, name: str, bucket: Bucket | None = None) -> pl.DataFrame:
         """Read a decoded table with all columns that are about what it says.
@@ -88,12 +86,13 @@ class RecordReader:
                 every = _all([*wanted, *conditions])
                 scanned = where.scanner(columns=names, filter=every, **A_FEW_AHEAD)
                 found += self._of_part(name, bucket, scanned)
-        return pl.concat(found)
+        at_home = AtHome.of(name, self.homes)
+        return pl.concat(found if at_home is None else map(at_home.only_records, found))
 
     @staticmethod
     def _of_part(name: str, bucket: Bucket | None, scanned: ds.Scanner) -> Iterator[pl.DataFrame]:
         """Yield the rows that are in the bucket's part of the keys; all where they have no key."""
-        if bucket is None or bucket.parts == 1 or name not in _keys(_GROUPS):
+        if bucket is None or bucket.parts == 1 or name not in key_columns(GROUPS):
             yield _frame(scanned.to_table())
             return
         is_in_it = key_hash(name, bucket.topic) % bucket.parts == bucket.part
@@ -114,7 +113,7 @@ class RecordReader:
         Raises:
             WorkspaceError: It is damaged.
         """
-        schema = table_schema(file.table)
+        schema, at_home = table_schema(file.table), AtHome.of(file.table, self.homes)
         with reading(file.path):
             whole = ds.dataset(
                 file.path, schema=schema, filesystem=self.source.filesystem, format="parquet"
@@ -122,7 +121,8 @@ class RecordReader:
             found = whole.scanner(columns=_read_of(schema), filter=file.wanted, **A_FEW_AHEAD)
             for each in found.to_batches():
                 if each.num_rows:
-                    yield pa.Table.from_batches([each])
+                    rows = pa.Table.from_batches([each])
+                    yield rows if at_home is None else at_home.only_of_arrow(rows)
 
     def prepared(self) -> Self:
         """Match patterns to the names there are now: once, and not wherever this is sent."""
@@ -148,12 +148,21 @@ class RecordReader:
         Raises:
             WorkspaceError: A file is damaged.
         """
+        at_home = AtHome.of(name, self.homes)
         with reading(self.source.location):
-            found = self._asked(name, fields, topic)
-            return pl.concat(_frame(at.to_table(columns, every)) for at, columns, every in found)
+            found = self._asked(name, _with(fields, at_home), topic)
+            rows = (_frame(at.to_table(columns, every)) for at, columns, every in found)
+            return pl.concat(rows if at_home is None else map(at_home.only, rows))
 
     def pieces(self, name: str, fields: Mapping[str, str], topic: str) -> Iterator[pl.DataFrame]:
         """Yield the same, some rows at a time; at least one frame."""
+        at_home = AtHome.of(name, self.homes)
+        rows = self._all_pieces(name, _with(fields, at_home), topic)
+        yield from rows if at_home is None else map(at_home.only, rows)
+
+    def _all_pieces(
+        self, name: str, fields: Mapping[str, str], topic: str
+    ) -> Iterator[pl.DataFrame]:
         with reading(self.source.location):
             for where, columns, every in self._asked(name, fields, topic):
                 yield _frame(where.scanner(columns=columns).projected_schema.empty_table())
@@ -251,19 +260,19 @@ class RecordReader:
             yield pc.field("topic").isin(pa.array(self.topics, pa.string()))
         if self.partitions:
             yield pc.field("partition").isin(pa.array(self.partitions, pa.int32()))
-        if self._groups is not None and name in _keys(_GROUPS):
-            yield pc.field("key", _keys(_GROUPS)[name]).isin(self._groups)
-        if self._topics is not None and name in _keys(_TOPICS):
-            yield pc.field("key", _keys(_TOPICS)[name]).isin(self._topics)
+        if self._groups is not None and name in key_columns(GROUPS):
+            yield pc.field("key", key_columns(GROUPS)[name]).isin(self._groups)
+        if self._topics is not None and name in key_columns(TOPICS):
+            yield pc.field("key", key_columns(TOPICS)[name]).isin(self._topics)
 
     @cached_property
     def _groups(self) -> pa.Array | None:
         selection = self.selection
-        return self._names(_GROUPS, selection.groups, selection.exclude_groups)
+        return self._names(GROUPS, selection.groups, selection.exclude_groups)
 
     @cached_property
     def _topics(self) -> pa.Array | None:
-        return self._names(_TOPICS, self.selection.topics, ())
+        return self._names(TOPICS, self.selection.topics, ())
 
     def _names(
         self, fields: Sequence[str], include: Sequence[str], exclude: Sequence[str]
@@ -275,7 +284,7 @@ class RecordReader:
             return pa.array([each for each in include if each not in exclude], pa.string())
         # Patterns are Python's: each distinct name is matched once.
         every: set[str] = set()
-        for name, column in _keys(fields).items():
+        for name, column in key_columns(fields).items():
             for where, _ in self._on_lines(name):
                 names = {"name": pc.field("key", column)}
                 for batch in batches_by_file(where, names):
@@ -283,15 +292,8 @@ class RecordReader:
         return pa.array(sorted(names_wanted(every, include, exclude, every)), pa.string())
 
 
-def _keys(fields: Sequence[str]) -> dict[str, str]:
-    """Return by decoded table the field of its key that is one of these."""
-    return {
-        kind.table: field.column
-        for topic in _WITH_GROUPS
-        for kind in record_types(topic).values()
-        for field in kind.key.fields
-        if field.column in fields and kind.read == "decode"
-    }
+def _with(fields: Mapping[str, str], at_home: AtHome | None) -> Mapping[str, str]:
+    return fields if at_home is None else {**fields, **at_home.fields}
 
 
 def _read_of(schema: pa.Schema) -> list[str]:
@@ -303,19 +305,6 @@ def _in_bucket(bucket: Bucket | None) -> Iterator[pc.Expression]:
     if bucket is not None:
         named = pc.field("partition").isin(pa.array(bucket.partitions, pa.int32()))
         yield (pc.field("topic") == bucket.topic) & (~named if bucket.is_rest else named)
-
-
-def key_hash(name: str, topic: str) -> pl.Expr:
-    """Return a number that is the same for all records of a group, or of a share partition.
-
-    Args:
-        name: The decoded table.
-        topic: The internal topic whose records are divided.
-    """
-    key = pl.col("key")
-    if topic != SHARE_GROUP_STATE:
-        key = key.struct.field(_keys(_GROUPS)[name])
-    return (key.hash(_SEED) % _MANY).cast(pl.Int64)
 
 
 def _all(conditions: Sequence[pc.Expression]) -> pc.Expression | None:

@@ -37,6 +37,7 @@ from analytics.library.limits.lost_commits import (
     lost_lines,
 )
 from analytics.library.limits.lost_share_state import share_losses
+from analytics.library.limits.out_of_reach import looked_for_elsewhere, offsets_out_of_reach
 from analytics.library.limits.unread_members import COLUMNS as UNREAD
 from analytics.library.limits.unread_members import with_unread
 from analytics.library.replayed.end_offsets import end_offsets_at
@@ -205,7 +206,7 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
         pending=pending,
         given=[place_of(row) for row in given],
         groups=homes,
-        gaps={each: why for each in homes if (why := completeness.gaps_of(each).history)},
+        gaps={each: why for each in homes if (why := _gap(state, completeness, each, until))},
         lines=lost_lines(state, evidence),
         unjudged={number: each for number, each in unjudged.items() if each is not None},
         uncompacted_from=_uncompacted_from(state),
@@ -215,8 +216,17 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
             if row["log_start_offset"] is not None
         },
         topics=_topics(state, until),
+        out_of_reach=offsets_out_of_reach(state, history),
         until=until,
     )
+
+
+def _gap(
+    state: Replayed, completeness: GroupCompleteness, group: str, until: datetime | None
+) -> str | None:
+    """Return why the history of a group has gaps."""
+    elsewhere = None if until is None else looked_for_elsewhere(state, group, until)
+    return completeness.gaps_of(group).history or elsewhere
 
 
 def _history(state: Replayed, until: datetime | None, frames: Frames) -> pa.Table:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.dump.files.model import METADATA_LOG, Divergence, Plan
+from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC, Divergence, Plan
 from analytics.workspace import open_location
 from schemas import INTERNAL_TOPICS
 
@@ -104,7 +104,8 @@ def with_election(
         node_id: The broker that holds the line.
     """
     last = lost.lost_leader_epoch
-    if last is None or not epochs or epochs[0].epoch > last:
+    # What befell another topic of that name no election of this one tells.
+    if lost.how == OTHER_TOPIC or last is None or not epochs or epochs[0].epoch > last:
         return lost
     leaderless: int | None = None
     for each in epochs:

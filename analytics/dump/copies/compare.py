@@ -16,6 +16,7 @@ import numpy as np
 
 from analytics.dump.copies.epochs import NO_EPOCH, truncation_offset
 from analytics.dump.copies.record_bytes import first_difference, records_between
+from analytics.dump.files.model import OTHER_TOPIC
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +54,7 @@ def parting(other: CopyLog, leader: CopyLog, max_bytes: int = MAX_COMPARED_BYTES
     """
     ids = {other.partition.topic_id, leader.partition.topic_id} - {None}
     if len(ids) > 1:
-        return Parting(0, "topic_id")
+        return Parting(0, OTHER_TOPIC)
     cut = _past_equals(other, leader, truncation_offset(other.epochs, leader.epochs))
     doubtful = _doubtful(other, leader, cut)
     by_batch = _first_other_epoch(other, leader, doubtful)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TypeVar
 
 from analytics.dump.files.checkpoints import (
@@ -86,6 +87,8 @@ def read_copies(
     disks = [_read_disk(source) for source in sources]
     for disk in disks:
         notes += disk.files.notes
+        notes += _dying(disk)
+    notes += _held_twice(disks)
     _check_one_cluster(disks)
     named = _named(_disks_of_each_broker(disks))
     return [_copy(name, group, next_offset, notes) for name, group in named.items()]
@@ -109,6 +112,28 @@ def _read_disk(source: DiskSource) -> _Disk:
             why = WHY_FOLDER[state] if state else "not a partition directory"
             ignored.append(Ignored(entry.name, why))
     return _Disk(source, files, tuple(partitions), tuple(ignored), frozenset(names))
+
+
+def _dying(disk: _Disk) -> Iterator[Note]:
+    """Yield the directories of internal topics that Kafka was deleting."""
+    for each in disk.ignored:
+        if each.why == WHY_FOLDER["delete"] and each.name.startswith(tuple(INTERNAL_TOPICS)):
+            yield Note(join(disk.source.path, each.name), f"not read: {each.why}")
+
+
+def _held_twice(disks: Sequence[_Disk]) -> Iterator[Note]:
+    """Yield the partitions that two disks of one broker hold (``LogManager.loadLogs``)."""
+    for one, other in combinations(disks, 2):
+        ids = one.files.directory_id, other.files.directory_id
+        is_same_broker = one.files.node_id is not None and one.files.node_id == other.files.node_id
+        if not is_same_broker or None in ids or ids[0] == ids[1]:
+            continue
+        for topic, number in sorted(one.keys & other.keys):
+            yield Note(
+                f"{one.source.path}, {other.source.path}",
+                f"two log directories of broker {one.files.node_id} hold {topic}-{number}: it does "
+                f"not start with both",
+            )
 
 
 def _check_one_cluster(disks: Sequence[_Disk]) -> None:

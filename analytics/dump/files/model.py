@@ -187,6 +187,8 @@ class Slice:
         return rule if first <= self.from_offset and end >= self.to_offset else None
 
 
+OTHER_TOPIC = "topic_id"
+"""Shows a line to be of another topic of the same name: no election took part."""
 METADATA_LOG, FIRST_RECORD = "metadata_log", "first_record"
 """What shows when a leader was elected."""
 

@@ -18,6 +18,7 @@ from analytics.evaluate.offset_verdicts.lost_lines import LostLine
 from analytics.evaluate.offset_verdicts.words import (
     HIGH,
     LOST,
+    LOST_WITH_TOPIC,
     LOW,
     Row,
     Verdict,
@@ -25,6 +26,7 @@ from analytics.evaluate.offset_verdicts.words import (
     record_of,
     verdict_row,
 )
+from schemas import CONSUMER_OFFSETS
 
 _UNANSWERED = "nothing shows that this commit was ever acknowledged"
 
@@ -85,7 +87,7 @@ class _Loss:
         became = self._deleted(base) if was is None else self._became(was, base, after)
         return verdict_row(
             place,
-            LOST,
+            LOST if line.other_topic is None else LOST_WITH_TOPIC,
             at=line.elected_at,
             not_before=line.elected_after,
             was=was,
@@ -107,7 +109,9 @@ class _Loss:
 
     def _remarks(self) -> list[str]:
         group_type = self.line.types.get(self.last["group_id"])
+        line_topic = self.line.other_topic
         return [
+            *([] if line_topic is None else [_other_topic(line_topic)]),
             *([] if group_type is None else [f"there it is a {group_type} group"]),
             *([] if self._is_committed() else [_UNANSWERED]),
             *([self.line.lacks] if self.line.lacks else []),
@@ -136,6 +140,10 @@ class _Loss:
             return _Became(answered, 0, f"{why}: the member kept its position")
         known = _is_other_member(base, after)
         return _Became(answered, _cost(was, answered) if known else None, why)
+
+
+def _other_topic(topic_id: str) -> str:
+    return f"{CONSUMER_OFFSETS} was deleted and made again: that copy is of topic id {topic_id}"
 
 
 def _commit(change: Row | None) -> Row | None:

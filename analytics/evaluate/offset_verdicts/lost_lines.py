@@ -27,6 +27,8 @@ class LostLine:
             where all of them were.
         last: What each place had at its end (`last_on_line`).
         lacks: Which records of either line the dump lacks, in a sentence; None where none.
+        other_topic: The id of the topic that the line is of, where that is another one of the same
+            name: it was deleted and made again.
         types: Of groups, where another one than the surviving line says: what they were there.
     """
 
@@ -40,6 +42,7 @@ class LostLine:
     elected_after: datetime | None = None
     committed_below: int | None = None
     types: Mapping[str, str] = field(default_factory=dict)
+    other_topic: str | None = None
 
 
 def last_on_line(ended: pl.DataFrame, diverges_at: int) -> tuple[Row, ...]:

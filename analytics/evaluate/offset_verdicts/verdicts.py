@@ -45,6 +45,7 @@ class Known:
         uncompacted_from: By internal partition, the offset before which compaction took records.
         log_starts: Log start offsets of data partitions, by topic and partition.
         topics: What became of topics.
+        out_of_reach: Verdicts on offsets that lie where no client is sent any more.
         until: The instant; None for the end of the dump.
     """
 
@@ -59,6 +60,7 @@ class Known:
     uncompacted_from: Mapping[int, int] = field(default_factory=dict)
     log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     topics: TopicLives = field(default_factory=TopicLives)
+    out_of_reach: Sequence[Verdict] = ()
     until: datetime | None = None
 
     @cached_property
@@ -79,6 +81,7 @@ def verdicts(known: Known) -> list[Verdict]:
     committed. Where a part of its history cannot be judged, that is a verdict too.
     """
     found = [
+        *known.out_of_reach,
         *happenings(known.history),
         *election_losses(known.lines, known.history, known.uncompacted_from),
         *_in_force(known),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 LOST = "lost by an election"
+LOST_BY_GROWTH = "lost by a new partition count"
+LOST_WITH_TOPIC = "lost with a deleted offsets topic"
 TOPIC_DELETED = "topic deleted"
 RECREATED = "topic re-created under another id"
 EXPIRED = "expired"
@@ -21,8 +23,9 @@ NO_LOSS_SINCE = "no loss found since"
 """The time follows: from then on the history of the offset has no gap, and nothing went back."""
 
 WORST_FIRST = (
-    *(LOST, TOPIC_DELETED, RECREATED, EXPIRED, GROUP_DELETED, OFFSET_DELETED, REWOUND),
-    *(RESET_WHILE_EMPTY, BELOW_LOG_START, CANNOT_TELL, PENDING, NEVER_COMMITTED, NO_LOSS_SINCE),
+    *(LOST, LOST_BY_GROWTH, LOST_WITH_TOPIC, TOPIC_DELETED, RECREATED, EXPIRED, GROUP_DELETED),
+    *(OFFSET_DELETED, REWOUND, RESET_WHILE_EMPTY, BELOW_LOG_START, CANNOT_TELL, PENDING),
+    *(NEVER_COMMITTED, NO_LOSS_SINCE),
 )
 
 OF_CAUSE = {

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.limitations import ranges
 from analytics.dump.inspection.losses import Loss, lacks
+from analytics.library.key_places import homes_in
 from analytics.library.limits.groups_between_cuts import (
     disputed_partitions,
     groups_between_cuts,
@@ -38,6 +39,7 @@ from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
+    from analytics.replay.log.topic_homes import TopicHomes
 
 _ENOUGH_GROUPS = 1000
 _MOST_NAMED = 5
@@ -145,9 +147,23 @@ class GroupCompleteness:
             )
         if group not in self._where and group in self._between_cuts:
             return f"{group} may have been there: {self._between_cuts[group]}"
-        if self._is_all_there:
-            return None
+        elsewhere = self._of_two_homes(group, self._partitions)
+        if elsewhere is not None or self._is_all_there:
+            return elsewhere
         return self._of_home(group, home_of(group, self._partitions))
+
+    def _of_two_homes(self, group: str, partitions: int) -> str | None:
+        """Return why it is not known in which of two partitions a group would be."""
+        perhaps = self._homes_told.perhaps if self._homes_told else None
+        if perhaps is None or group in self._where:
+            return None
+        one, other = (home_of(group, each) for each in (partitions, perhaps))
+        if one == other:
+            return None
+        return (
+            f"{group}: nothing shows whether clients were sent to {CONSUMER_OFFSETS}-{one} "
+            f"or to {other}"
+        )
 
     def _of_home(self, group: str, home: int) -> str | None:
         """Return why the partition of a group tells nothing of it."""
@@ -292,6 +308,11 @@ class GroupCompleteness:
         if self._named_partitions is not None:
             return self._named_partitions
         return partitions_that_fit(self._homes, max(self._present) + 1)
+
+    @cached_property
+    def _homes_told(self) -> TopicHomes | None:
+        """Where groups are looked for, if that is not simply where they lie."""
+        return homes_in(self.replayed.manifest).get(CONSUMER_OFFSETS)
 
     @cached_property
     def _named_partitions(self) -> int | None:

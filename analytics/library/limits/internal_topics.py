@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.losses import Loss
+from analytics.library.key_places import homes_in
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.written_instants import EPOCH
 from analytics.replay.log.key_homes import home_of
@@ -51,7 +52,13 @@ def losses_of(state: ReplayedWorkspace, topic: str, ends: Ends) -> Mapping[int, 
 
 
 def partition_count(state: ReplayedWorkspace, topic: str) -> int | None:
-    """Return how many partitions the metadata log gives a topic; None where it does not say."""
+    """Return how many partitions a topic has for clients; None where nothing says.
+
+    What the replay found counts (`analytics.library.key_places`), else what the metadata log says.
+    """
+    homes = homes_in(state.manifest).get(topic)
+    if homes is not None:
+        return homes.partitions
     everything = StoredTables(state.tables.workspace)
     named = everything.read("topics", ["partitions"], pc.field("topic") == topic)
     return max((each for each in named["partitions"].to_pylist() if each), default=None)

@@ -14,7 +14,7 @@ from pyarrow import fs
 
 from analytics.decode.losses.unjudged_elections import Evidence, Unjudged
 from analytics.decode.selection import names_wanted
-from analytics.dump.files.model import METADATA_LOG
+from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.evaluate.offset_verdicts.lost_lines import LostLine, last_on_line
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.written_instants import iso_time
@@ -114,8 +114,8 @@ def _line(state: ReplayedWorkspace, row: Row, evidence: Evidence) -> LostLine:
     start = row["diverges_at"]
     before, on_line = pc.field("offset") < start, pc.field("offset") >= start
     pending = before & (pc.field("producer_id") >= 0)
-    commits = [_commits(state, row, shared, pending), _commits(state, row, lost, on_line)]
-    markers = [_markers(state, row, shared, before), _markers(state, row, lost, on_line)]
+    commits = [commits_in(state, row, shared, pending), commits_in(state, row, lost, on_line)]
+    markers = [markers_in(state, row, shared, before), markers_in(state, row, lost, on_line)]
     ended = ended_commits(pl.concat(commits), pl.concat(markers), replay_rules(state.release))
     told_at = evidence.elected_at(row["surviving_leader_epoch"])
     is_exact = told_at is not None or row["election_shown_by"] == METADATA_LOG
@@ -130,6 +130,7 @@ def _line(state: ReplayedWorkspace, row: Row, evidence: Evidence) -> LostLine:
         last=last_on_line(ended, start),
         lacks=lacks_of_lines(state, row),
         types=_types(state, row),
+        other_topic=_other_topic(state, row),
     )
 
 
@@ -173,6 +174,19 @@ def lacks_of_lines(state: ReplayedWorkspace, line: Row) -> str | None:
     return "; ".join(sentences) or None
 
 
+def _other_topic(state: ReplayedWorkspace, line: Row) -> str | None:
+    """Return the id of the topic that a line is of; None where it is the present one."""
+    if _in_manifest(state, line).get("shown_by") != OTHER_TOPIC:
+        return None
+    names = ("topic", "partition", "copy")
+    ids = (
+        each.get("topic_id")
+        for each in state.manifest["partitions"]
+        if all(each[name] == line[name] for name in names)
+    )
+    return next((each for each in ids if each), None) or "unknown"
+
+
 def _types(state: ReplayedWorkspace, line: Row) -> dict[str, str]:
     """Return the types of groups at the end of a line where the surviving one has others."""
     folder, where = (
@@ -193,10 +207,17 @@ def _types(state: ReplayedWorkspace, line: Row) -> dict[str, str]:
     return {group: was for group, (_, was) in last.items() if was and now.get(group, was) != was}
 
 
-def _commits(
+def commits_in(
     state: ReplayedWorkspace, line: Row, folder: str, where: pc.Expression
 ) -> pl.DataFrame:
-    """Return commits of the groups and topics asked about."""
+    """Return commits of the groups and topics asked about.
+
+    Args:
+        state: A replayed workspace.
+        line: Has `topic` and `partition` of the internal partition.
+        folder: Of decoded tables.
+        where: Which records.
+    """
     rows = _rows(state, line, f"{folder}/offset_commit", where, _COMMIT_FIELDS, COMMITS)
     wanted = state.tables.selection
     groups, topics = (rows[name].unique().to_list() for name in ("group_id", "topic"))
@@ -206,9 +227,10 @@ def _commits(
     )
 
 
-def _markers(
+def markers_in(
     state: ReplayedWorkspace, line: Row, folder: str, where: pc.Expression
 ) -> pl.DataFrame:
+    """Return the markers of an internal partition; arguments as of `commits_in`."""
     return _rows(state, line, f"{folder}/control_markers", where, _MARKER_FIELDS, MARKERS)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from analytics.library.key_places import homes_in
 from analytics.tables.record_reader import RecordReader
 
 if TYPE_CHECKING:
@@ -15,5 +16,10 @@ class CutRecords(RecordReader):
     """A reader of the records that a replay is about."""
 
     def __init__(self, state: ReplayedWorkspace, partitions: Sequence[int] = ()) -> None:
-        selection = state.tables.selection
-        super().__init__(state.source, state.lines, selection, partitions=partitions)
+        super().__init__(
+            state.source,
+            state.lines,
+            state.tables.selection,
+            partitions=partitions,
+            homes=homes_in(state.manifest),
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from analytics.replay.log.instants import AsOf
     from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.log.topic_homes import TopicHomes
     from analytics.workspace import Workspace
 
 
@@ -29,6 +31,7 @@ def coverage_of(
     source: Workspace | None = None,
     lines: Iterable[FollowedLine] = (),
     assumed: Collection[str] = (),
+    homes: Mapping[str, TopicHomes] = MappingProxyType({}),
 ) -> Coverage:
     """Return where the dump's edges are, as far as they matter at an instant.
 
@@ -38,6 +41,7 @@ def coverage_of(
         source: That workspace, where the instant is a time: the records say what was later.
         lines: The lines that are followed instead of the surviving ones.
         assumed: What a person vouches for where archived rows cannot tell.
+        homes: Of `topic_homes`.
     """
     later = {}
     if source is not None:
@@ -59,12 +63,17 @@ def coverage_of(
             if key not in losses and _is_only_cleaned(each):
                 cleaned[key] = each["complete_from"]
     absent = {topic: frozenset(numbers) for topic, numbers in manifest["absent_partitions"].items()}
+    for topic, home in homes.items():
+        absent[topic] = frozenset(range(home.partitions)) - present.get(topic, set())
     return Coverage(
         complete_from={key: each[-1].end for key, each in losses.items()},
         partitions={
-            topic: max(numbers | absent.get(topic, frozenset())) + 1
+            topic: homes[topic].partitions
+            if topic in homes
+            else max(numbers | absent.get(topic, frozenset())) + 1
             for topic, numbers in present.items()
         },
+        homes=dict(homes),
         absent=absent,
         uncompacted_from=shown,
         cleaned_until=cleaned,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.replay.log.losses import may_be_superseded, with_missing
+from analytics.replay.log.losses import may_be_elsewhere, may_be_superseded, with_missing
 
 if TYPE_CHECKING:
     from analytics.replay.log.coverage import Coverage
@@ -30,6 +30,6 @@ def with_completeness(rows: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     without_record = pl.when(unnamed).then(pl.lit(NO_GROUP_RECORD))
     # The record at `known_from` is there; those behind it may not be.
     lost = may_be_superseded(coverage, pl.col("known_from") + 1)
-    why = (without_record, lost, "between_cuts")
+    why = (without_record, lost, may_be_elsewhere(coverage), "between_cuts")
     missing = pl.concat_str(why, separator="; ", ignore_nulls=True)
     return with_missing(rows, missing)

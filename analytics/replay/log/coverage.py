@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from analytics.dump.inspection.losses import Loss
 from analytics.replay.log.frames import Frame
+from analytics.replay.log.topic_homes import TopicHomes
 
 _NO_BEGINNING = "its beginning is not in the dump"
 
@@ -31,6 +32,8 @@ class Coverage:
         undecided: Partitions of the offsets topic whose records are archived rows, which do not
             show transactions.
         frames: By topic and partition, where logs whose times go back were cut.
+        homes: By internal topic where keys are looked for, of topics where that is not simply the
+            partition that they lie in.
         is_of_running: What is asked is what the coordinator that ran at the instant answered; else
             what one has that loads the log up to its end offsets.
     """
@@ -44,6 +47,7 @@ class Coverage:
     losses: Mapping[tuple[str, int], Sequence[Loss]] = field(default_factory=dict)
     undecided: frozenset[int] = frozenset()
     frames: Mapping[tuple[str, int], Frame] = field(default_factory=dict)
+    homes: Mapping[str, TopicHomes] = field(default_factory=dict)
     is_of_running: bool = False
 
     def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:

@@ -33,10 +33,15 @@ def share_key(group: pl.Expr, topic_id: pl.Expr, partition: pl.Expr) -> pl.Expr:
 
 def _homes(keys: pl.Series, partitions: int) -> pl.Series:
     distinct = keys.drop_nulls().unique()
-    unsigned = string_hashes(distinct).astype(np.int64)
-    positive = np.minimum(unsigned, ALL_HASHES - unsigned)
-    homes = pl.Series(np.where(positive == LEAST_HASH, 0, positive) % partitions, dtype=pl.Int32)
+    homes = pl.Series(hash_places(distinct) % partitions, dtype=pl.Int32)
     return keys.replace_strict(distinct, homes, default=None, return_dtype=pl.Int32)
+
+
+def hash_places(keys: pl.Series) -> NDArray[np.int64]:
+    """Return `Utils.abs(hashCode)` of each key: modulo a number of partitions it is a partition."""
+    unsigned = string_hashes(keys).astype(np.int64)
+    positive = np.minimum(unsigned, ALL_HASHES - unsigned)
+    return np.where(positive == LEAST_HASH, 0, positive)
 
 
 def string_hashes(texts: pl.Series) -> NDArray[np.uint32]:

@@ -13,6 +13,7 @@ import polars as pl
 from analytics.dump.inspection.losses import Loss, lacks
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.frames import disputed
+from analytics.replay.log.internal_partitions import internal_partition
 from analytics.replay.log.record_position import AFTER_ALL
 from schemas import CONSUMER_OFFSETS
 
@@ -42,6 +43,29 @@ def may_be_superseded(coverage: Coverage, record: pl.Expr) -> pl.Expr:
     last = {number: max(each.end for each in losses) for number, losses in lost.items()}
     text = pl.lit("a lost record may have changed it: ") + what_is_lost(coverage)
     return pl.when(record < of_partition(last)).then(text)
+
+
+def may_be_elsewhere(
+    coverage: Coverage, key: pl.Expr | None = None, topic: str = CONSUMER_OFFSETS
+) -> pl.Expr:
+    """Return why clients may have looked in another partition, null where they did not.
+
+    Args:
+        coverage: What the dump holds.
+        key: Of the coordinator; by default `group_id`.
+        topic: The internal topic.
+    """
+    homes = coverage.homes.get(topic)
+    if homes is None or homes.perhaps is None:
+        return pl.lit(None, pl.String)
+    key = pl.col("group_id") if key is None else key
+    one, other = (internal_partition(key, each) for each in (homes.partitions, homes.perhaps))
+    text = (
+        f"{topic} was given {homes.perhaps} partitions instead of {homes.partitions}, and nothing "
+        f"shows whether the brokers had been started again: clients were sent to partition {{}} "
+        f"or to {{}}"
+    )
+    return pl.when(one != other).then(pl.format(text, one, other))
 
 
 def lost_between(coverage: Coverage, after: pl.Expr, before: pl.Expr) -> pl.Expr:

@@ -25,6 +25,8 @@ STATES: Final = {
 }
 DECISIONS: Final = {"PrepareCommit": "commit", "PrepareAbort": "abort"}
 ONGOING: Final = "Ongoing"
+ENDED: Final = ("CompleteCommit", "CompleteAbort")
+_OF_OWNER: Final = ("transactional_id", "transaction_state", "decided")
 UNKNOWN_STATE: Final = "Unknown"
 _NAMED: Final = ("previous_producer_id", "next_producer_id", "producer_id")
 
@@ -39,9 +41,33 @@ def with_owner(pending: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         The commits with `transactional_id`, `transaction_state`, `decided` (string) and `is_open`
-        (boolean: the log has the transaction of this commit, and not its end).
+        (boolean: the log has the transaction of this commit, and not its end). Where transactions
+        of several ids had the producer, that of the commit counts: the one that fits. Where none
+        or more than one does, nothing is known of it.
     """
-    named = pending.join(owners, on="producer_id", how="left")
+    found = _fitting(pending.with_row_index("nth").join(owners, on="producer_id", how="left"))
+    several = pl.len().over("nth") > 1
+    fits = pl.col("is_open") | pl.col("may_have_ended")
+    left = found.with_columns(several.alias("several"), fits.alias("fits")).filter(
+        ~pl.col("several") | pl.col("fits")
+    )
+    is_one = pl.len().over("nth") == 1
+    told = left.with_columns(
+        *(pl.when(is_one).then(name).alias(name) for name in _OF_OWNER),
+        (pl.col("is_open") & is_one).alias("is_open"),
+    ).unique("nth", keep="first", maintain_order=True)
+    return (
+        pending.with_row_index("nth")
+        .join(
+            told.select("nth", *_OF_OWNER, "is_open"), on="nth", how="left", maintain_order="left"
+        )
+        .with_columns(pl.col("is_open").fill_null(value=False))
+        .drop("nth")
+    )
+
+
+def _fitting(named: pl.DataFrame) -> pl.DataFrame:
+    """Add `decided`, `is_open` and `may_have_ended` to commits beside a transaction each."""
     state, epoch = pl.col("transaction_state"), pl.col("producer_epoch")
     takes_part = pl.col("owner_homes").list.contains(pl.col("coordinator_partition"))
     # An epoch below the commit's is that of an earlier transaction.
@@ -51,17 +77,19 @@ def with_owner(pending: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     # With the same epoch an earlier transaction may have ended before this one began.
     began = pl.col("owner_began_ms") <= pl.col("commit_timestamp").dt.epoch("ms")
     is_ongoing = (state == ONGOING) & (pl.col("owner_epoch") == epoch) & takes_part & began
+    has_ended = state.is_in(ENDED) & (pl.col("owner_epoch") >= epoch)
     return named.with_columns(
         decided.alias("decided"),
         (decided.is_not_null() | is_ongoing.fill_null(value=False)).alias("is_open"),
+        has_ended.fill_null(value=False).alias("may_have_ended"),
     )
 
 
 def transaction_owners(transaction_log: pl.DataFrame) -> pl.DataFrame:
-    """Return the last word of the log on each producer id.
+    """Return the last word of the log on each producer id, of each transactional id that had it.
 
-    A producer id that was rotated away is named by the record that did it; where several ids are
-    named for one producer id, the one whose current producer it is counts, then the newest record.
+    A producer id that was rotated away is named by the record that did it; where one transactional
+    id names a producer id several times, that it is its current producer counts.
 
     Args:
         transaction_log: The decoded table, cut at an instant.
@@ -93,7 +121,7 @@ def transaction_owners(transaction_log: pl.DataFrame) -> pl.DataFrame:
     return (
         named.filter(pl.col("producer_id") >= 0)
         .sort("rank", "said_at", "transactional_id", nulls_last=False)
-        .unique("producer_id", keep="last", maintain_order=True)
+        .unique(["producer_id", "transactional_id"], keep="last", maintain_order=True)
         .drop("rank", "said_at")
     )
 

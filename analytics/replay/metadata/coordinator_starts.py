@@ -48,7 +48,7 @@ def coordinator_starts(log: MetadataLog, topics: pl.DataFrame) -> pl.DataFrame:
         topics: The state table `topics`.
     """
     led = _reigns(elections(log, topics).filter(pl.col("topic") == CONSUMER_OFFSETS))
-    brokers = _broker_starts(log)
+    brokers = broker_starts(log)
     listed = brokers.sort("at", "since").group_by("leader", maintain_order=True)
     told = led.join(
         listed.agg(pl.col("since").alias("broker_starts")),
@@ -90,7 +90,7 @@ def _reigns(elected: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.col("leader").is_not_null())
 
 
-def _broker_starts(log: MetadataLog) -> pl.DataFrame:
+def broker_starts(log: MetadataLog) -> pl.DataFrame:
     """Return `leader`, `at` and `since` where brokers registered with another incarnation.
 
     What a snapshot holds tells an incarnation, not when it began.

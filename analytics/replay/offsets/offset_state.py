@@ -19,7 +19,13 @@ from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.archived_commits import removed_for_now, with_range
 from analytics.replay.log.as_of import Decoded
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import HOME, may_be_superseded, uncompacted_from, with_missing
+from analytics.replay.log.losses import (
+    HOME,
+    may_be_elsewhere,
+    may_be_superseded,
+    uncompacted_from,
+    with_missing,
+)
 from analytics.replay.log.meanings import instant, present, uuid
 from analytics.replay.log.record_position import BEFORE_ALL
 from analytics.replay.log.rules import ReplayRules
@@ -74,8 +80,8 @@ def committed_offsets(
     told = with_range(found, decoded, rules, coverage)
     told = with_outlived_removal(told, decoded, rules, coverage, epochs)
     told = _with_uncertain(_with_unsettled(told, pending), decoded, rules, coverage)
-    lost = may_be_superseded(coverage, _OFFSET)
-    said = _with_completeness(told, lost, pl.col("unsettled"), pl.col(WHY))
+    lost, elsewhere = may_be_superseded(coverage, _OFFSET), may_be_elsewhere(coverage)
+    said = _with_completeness(told, lost, elsewhere, pl.col("unsettled"), pl.col(WHY))
     return contract_frame(said, "committed_offsets")
 
 
@@ -111,8 +117,8 @@ def pending_offsets(
     if owners is None:
         owners = transaction_owners(decoded["transaction_log"])
     found = _with_uncertain(with_owner(found, owners), decoded, rules, coverage)
-    lost = may_be_superseded(coverage, _OFFSET)
-    said = _with_completeness(found, lost, _may_have_ended(coverage), pl.col(WHY))
+    lost, elsewhere = may_be_superseded(coverage, _OFFSET), may_be_elsewhere(coverage)
+    said = _with_completeness(found, lost, elsewhere, _may_have_ended(coverage), pl.col(WHY))
     return contract_frame(said, "pending_offsets")
 
 

@@ -9,7 +9,13 @@ import polars as pl
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.internal_partitions import internal_partition, share_key
-from analytics.replay.log.losses import HOME, between_cuts, may_be_superseded, with_missing
+from analytics.replay.log.losses import (
+    HOME,
+    between_cuts,
+    may_be_elsewhere,
+    may_be_superseded,
+    with_missing,
+)
 from analytics.replay.share.share_claims import (
     DELETING,
     INITIALIZED,
@@ -117,8 +123,12 @@ def _missing(coverage: Coverage) -> list[pl.Expr]:
         (has_state & pl.col("claim").is_null(), _home_of_group(coverage)),
         (has_state & (pl.col("phase") == UNKNOWN), pl.col("lost_claims")),
     )
-    lacking = [pl.when(is_lacking).then(words) for is_lacking, words in reasons]
-    return [*lacking, between_cuts(coverage, pl.col("record_offset"), SHARE_GROUP_STATE)]
+    key = share_key(*(pl.col(name) for name in KEY))
+    return [
+        *(pl.when(is_lacking).then(words) for is_lacking, words in reasons),
+        may_be_elsewhere(coverage, key, SHARE_GROUP_STATE),
+        between_cuts(coverage, pl.col("record_offset"), SHARE_GROUP_STATE),
+    ]
 
 
 def _complete_from(coverage: Coverage) -> pl.Expr:

@@ -15,6 +15,7 @@ from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.errors import InputNotRecognizedError
 from analytics.library.given_settings import Settings
+from analytics.library.key_places import homes_in
 from analytics.library.limits.unread_partitions import is_unread
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
@@ -32,6 +33,7 @@ from jobs.cli.options.undecoded_limit import Limit, is_exceeded
 from jobs.cli.settings_files import read_settings
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.runs.replay.followed_lines import sentences
+from jobs.runs.replay.keys_elsewhere import sentences_of_homes
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_workspace import kept_workspace
 from jobs.workspaces.temporary_workspace import workspace_folder
@@ -150,9 +152,12 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             asked.as_of if isinstance(asked.as_of, int) else None, asked.ends, manifest
         ):
             console.warn(each)
-        for each in sentences(result.lines, result.instant):
-            console.say(each)
-        for each in assumptions.sentences(assumed_in(manifest)):
+        for each in sentences_of_homes(homes_in(manifest)):
+            console.warn(each)
+        for each in (
+            *sentences(result.lines, result.instant),
+            *assumptions.sentences(assumed_in(manifest)),
+        ):
             console.say(each)
         yield _with_end(result, console)
         return

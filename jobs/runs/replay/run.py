@@ -29,6 +29,7 @@ from jobs.cli.exit_codes import DONE
 from jobs.cli.options import assumptions
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.runs.replay.followed_lines import sentences
+from jobs.runs.replay.keys_elsewhere import sentences_of_homes
 from jobs.spark.session import one_session, spark_session
 
 if TYPE_CHECKING:
@@ -106,10 +107,13 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
         assumed_of(manifest, assume),
     )
     manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in wanted.assumed)
+    wanted = wanted.with_homes(source, manifest)
     for each in assumptions.sentences(wanted.assumed):
         console.say(each)
     for each in sentences(wanted.lines, "" if time_ms is None else iso_time(moment(time_ms))):
         console.say(each)
+    for each in sentences_of_homes(wanted.homes):
+        console.warn(each)
     staging = Workspace(out).prepare()
     try:
         if is_small_workspace(manifest):

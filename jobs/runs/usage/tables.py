@@ -43,6 +43,7 @@ from analytics.evaluate.usage.missing import limitations
 from analytics.evaluate.usage.partition_usage import identity, partition_usage, untabled_usage
 from analytics.evaluate.usage.record_growth import RecordGrowth
 from analytics.evaluate.usage.size_limits import size_limits
+from analytics.library.key_places import homes_in
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
 from schemas import CONSUMER_OFFSETS, INTERNAL_TOPICS, table
 
@@ -167,7 +168,8 @@ def usage_tables(
     instants = {
         each.place: each.now_ms for each in logs if each.is_leading and each.now_ms is not None
     }
-    found = placed(groups_placed(rows), known.offsets_partitions)
+    homes = homes_in(manifest).get(CONSUMER_OFFSETS)
+    found = placed(groups_placed(rows), homes.partitions if homes else known.offsets_partitions)
     clusters, deletions = one_shot_groups(rows, known.groups, settings.rules)
     growth = _growth(space, RecordGrowth(settings.rules.growing))
     tables = {

@@ -1,0 +1,164 @@
+"""In which partitions of an internal topic its keys lie, and where clients look for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from analytics.library.cut_tables import IN_BUCKETS, Cut, tables_of
+from analytics.replay.dump.written_instants import iso_time, moment
+from analytics.replay.log.instants import END
+from analytics.replay.log.internal_partitions import share_key
+from analytics.replay.log.lines import parsed_time
+from analytics.replay.log.losses_at import leading
+from analytics.replay.log.topic_homes import (
+    NOT_SEEN,
+    PLACES,
+    Era,
+    TopicHomes,
+    eras_of,
+    homes_at,
+    with_misplaced,
+)
+from analytics.replay.metadata.metadata_log import metadata_log
+from analytics.replay.metadata.partition_counts import partition_eras
+from analytics.tables.record_keys import GROUPS, key_columns
+from schemas import SHARE_GROUP_STATE
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from analytics.replay.log.instants import AsOf
+    from analytics.tables.record_reader import RecordReader
+
+_VALUES: Final = ("offset_commit", "share_snapshot", "share_update")
+"""Records that clients cause, which a coordinator does not write of itself."""
+
+
+def topic_homes(
+    reader: RecordReader, manifest: Mapping[str, Any], instant: AsOf
+) -> dict[str, TopicHomes]:
+    """Return where keys are looked for, of topics of which not all keys are at home for certain.
+
+    Args:
+        reader: Of all records, whatever is asked for: a filter changes no answer.
+        manifest: Of the decoded workspace.
+        instant: The instant.
+    """
+    found = {}
+    log = None
+    for topic in IN_BUCKETS:
+        places = key_places(reader, topic)
+        if places.is_empty():
+            continue
+        log = log or metadata_log(Cut(reader, END).whole())
+        eras = eras_of(places, partition_eras(log, topic), _least(manifest, topic))
+        if not eras:
+            continue
+        homes = with_misplaced(_homes_at(eras, instant), places)
+        if homes.misplaced or homes.perhaps is not None:
+            found[topic] = homes
+    return found
+
+
+def _homes_at(eras: tuple[Era, ...], instant: AsOf) -> TopicHomes:
+    at = None if instant.timestamp_ms is None else moment(instant.timestamp_ms)
+    if instant.offsets and len(eras) > 1:
+        # End offsets of partitions are no time: by which number clients went then nothing says.
+        eras = (*eras[:-1], Era(eras[-1].partitions, NOT_SEEN))
+    return homes_at(eras, at)
+
+
+def _least(manifest: Mapping[str, Any], topic: str) -> int:
+    """Return the fewest partitions that a topic has by its directories."""
+    absent = manifest["absent_partitions"].get(topic, ())
+    there = (each["partition"] for each in leading(manifest) if each["topic"] == topic)
+    return max((*there, *absent), default=0) + 1
+
+
+def key_places(reader: RecordReader, topic: str) -> pl.DataFrame:
+    """Return `PLACES` of all keys of an internal topic."""
+    found = [PLACES.to_frame(), *_pieces(reader, topic)]
+    return _summed_up(pl.concat(found))
+
+
+def _pieces(reader: RecordReader, topic: str) -> Iterator[pl.DataFrame]:
+    groups = key_columns(GROUPS)
+    for name in sorted(tables_of((topic,)) & groups.keys()):
+        fields = {
+            "key": f"key.{groups[name]}",
+            **{each: each for each in ("partition", "timestamp", "is_tombstone")},
+        }
+        key = pl.col("key")
+        if topic == SHARE_GROUP_STATE:
+            fields |= {"topic_id": "key.topic_id", "number": "key.partition"}
+            key = share_key(key, pl.col("topic_id"), pl.col("number"))
+        at = pl.col("timestamp").cast(PLACES["first_at"])
+        is_value = ~pl.col("is_tombstone") & pl.lit(name in _VALUES)
+        for rows in reader.pieces(name, fields, topic):
+            told = rows.select(
+                key.alias("key"),
+                "partition",
+                at.alias("first_at"),
+                at.alias("last_at"),
+                pl.when(is_value).then(at).alias("last_value_at"),
+            )
+            yield _summed_up(told)
+
+
+def _summed_up(places: pl.DataFrame) -> pl.DataFrame:
+    return (
+        places.group_by("key", "partition")
+        .agg(pl.col("first_at").min(), pl.col("last_at", "last_value_at").max())
+        .drop_nulls("key")
+        .select(PLACES.names())
+        .cast(PLACES)
+        .sort("key", "partition")
+    )
+
+
+def homes_metadata(homes: Mapping[str, TopicHomes]) -> dict[str, Any]:
+    """Return what the section `replay` of a manifest says of them."""
+    return {
+        topic: {
+            "partitions": each.partitions,
+            "perhaps": each.perhaps,
+            "misplaced": [list(pair) for pair in each.misplaced.items()],
+            "unreachable": each.unreachable,
+            "before": [
+                {
+                    "partitions": era.partitions,
+                    "first": _written(era.first),
+                    "last": _written(era.last),
+                }
+                for era in each.before
+            ],
+            "since": _written(each.since),
+        }
+        for topic, each in homes.items()
+    }
+
+
+def homes_in(manifest: Mapping[str, Any]) -> dict[str, TopicHomes]:
+    """Return the same of a manifest."""
+    said: Mapping[str, Any] = manifest.get("replay", {}).get("homes", {})
+    return {
+        topic: TopicHomes(
+            each["partitions"],
+            each["perhaps"],
+            dict(each["misplaced"]),
+            each["unreachable"],
+            tuple(
+                Era(era["partitions"], parsed_time(era["first"]), parsed_time(era["last"]))
+                for era in each["before"]
+            ),
+            parsed_time(each["since"]),
+        )
+        for topic, each in said.items()
+    }
+
+
+def _written(at: datetime | None) -> str | None:
+    return None if at is None or at == NOT_SEEN else iso_time(at)

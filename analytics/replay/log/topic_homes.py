@@ -1,0 +1,261 @@
+"""Where clients look for what an internal topic says of a key, and since when they look there.
+
+A coordinator is found by the hash of its key modulo the number of partitions that brokers knew when
+they were started. Where a topic was given more partitions, the new number counts from the restart
+of the brokers on; what then lies in another partition is out of reach, though it is still loaded.
+So a topic has eras. Between two of them the brokers may have gone by either number.
+
+The metadata log tells of eras (`analytics.replay.metadata.partition_counts`). Where it does not,
+the log of the topic shows them: a key whose records go on in another partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from analytics.replay.log.internal_partitions import hash_places
+from analytics.replay.log.meanings import TIME
+
+DEFAULT_PARTITIONS: Final = 50
+"""Of the internal topics of coordinators as Kafka makes them by default."""
+MOST_PARTITIONS: Final = 1000
+NOT_SEEN: Final = datetime.max.replace(tzinfo=UTC)
+"""When an era began whose beginning nothing shows."""
+_MOST_KEYS: Final = 1000
+
+PLACES: Final = pl.Schema(
+    {
+        "key": pl.String(),
+        "partition": pl.Int32(),
+        "first_at": TIME,
+        "last_at": TIME,
+        "last_value_at": TIME,
+    }
+)
+"""A row per key and partition: when its first and its last record there were written, and the last
+that is a commit or a state rather than a tombstone."""
+
+
+@dataclass(frozen=True)
+class Era:
+    """A time in which clients went by one number of partitions.
+
+    Attributes:
+        partitions: The number.
+        first: From when on they certainly did; None is from the beginning, `NOT_SEEN` unknown.
+        last: Until when they certainly did; None is to the end.
+    """
+
+    partitions: int
+    first: datetime | None = None
+    last: datetime | None = None
+
+
+@dataclass(frozen=True)
+class TopicHomes:
+    """Where keys of an internal topic are looked for at an instant.
+
+    Attributes:
+        partitions: By which number of partitions.
+        perhaps: The number that brokers may have gone by instead; None where it is certain.
+        misplaced: How many keys of other partitions lie in a partition, where there are any.
+        unreachable: How many keys lie in such partitions alone.
+        before: The eras that are over, the newest first.
+        since: From when on this number counts; None where it always did or nothing shows it.
+    """
+
+    partitions: int
+    perhaps: int | None = None
+    misplaced: Mapping[int, int] = field(default_factory=dict)
+    unreachable: int = 0
+    before: tuple[Era, ...] = ()
+    since: datetime | None = None
+
+
+def homes_at(eras: Sequence[Era], at: datetime | None) -> TopicHomes:
+    """Return by which number keys are looked for at an instant.
+
+    Args:
+        eras: In order, at least one.
+        at: The instant; None is the end of the dump.
+    """
+    number = 0
+    for place, each in enumerate(eras):
+        if each.first is None or (each.first != NOT_SEEN and (at is None or at >= each.first)):
+            number = place
+    era = eras[number]
+    later = eras[number + 1] if number + 1 < len(eras) else None
+    is_over = later is not None and (at is None or era.last is None or at > era.last)
+    return TopicHomes(
+        era.partitions,
+        later.partitions if later is not None and is_over else None,
+        before=tuple(reversed(eras[:number])),
+        since=era.first,
+    )
+
+
+def with_misplaced(homes: TopicHomes, places: pl.DataFrame) -> TopicHomes:
+    """Add which partitions hold keys of others.
+
+    Args:
+        homes: Of the topic.
+        places: `PLACES`.
+    """
+    home = pl.Series(hash_places(places["key"]) % homes.partitions)
+    is_wrong = home != places["partition"]
+    wrong, right = places.filter(is_wrong), places.filter(~is_wrong)
+    counts = wrong.group_by("partition").len().sort("partition")
+    return replace(
+        homes,
+        misplaced=dict(counts.iter_rows()),
+        unreachable=wrong.join(right, on="key", how="anti")["key"].n_unique(),
+    )
+
+
+def eras_of(places: pl.DataFrame, named: Sequence[Era], least: int) -> tuple[Era, ...]:
+    """Return the eras of a topic, none where nothing shows that a key is anywhere but at home.
+
+    Args:
+        places: `PLACES`, of all records in the dump.
+        named: Eras that the metadata log tells; none where there is no such log.
+        least: The fewest partitions that the topic can have now.
+    """
+    if places.is_empty():
+        return tuple(named)
+    if len(named) > 1:
+        return tuple(_with_moves(named, places))
+    several = places.filter(pl.len().over("key") > 1)
+    if several.is_empty():
+        return tuple(named)
+    told = _told(places)
+    now = named[0].partitions if named else _number_now(told, least)
+    if now is None:
+        return ()
+    return _with_earlier(told, now)
+
+
+def _told(places: pl.DataFrame) -> pl.DataFrame:
+    """Add `hash`, `is_newest` and `written_until`; keys in several partitions come first.
+
+    The newest place of a key is the one with the last commit. Tombstones do not count: a
+    coordinator that still has a group in memory goes on to expire it.
+    """
+    written = pl.coalesce("last_value_at", "first_at")
+    told = places.with_columns(
+        written.alias("written_until"),
+        pl.len().over("key").alias("number_of_places"),
+        pl.Series("hash", hash_places(places["key"])),
+    )
+    newest = pl.col("written_until").max().over("key")
+    return told.with_columns(
+        (pl.col("written_until").is_null() | (pl.col("written_until") == newest)).alias("is_newest")
+    ).sort("number_of_places", "key", descending=[True, False])
+
+
+def _sample(told: pl.DataFrame) -> pl.DataFrame:
+    keys = told["key"].unique(maintain_order=True).head(_MOST_KEYS)
+    return told.filter(pl.col("key").is_in(keys.implode()))
+
+
+def _number_now(told: pl.DataFrame, least: int) -> int | None:
+    """Return the number of partitions by which all keys that moved are where they went on.
+
+    Of several such numbers the one that puts most other keys where they are counts, then Kafka's
+    default, then the least. None where there is no such number.
+    """
+    few = _sample(told)
+    numbers = np.arange(max(least, 1), MOST_PARTITIONS + 1)
+    moved = few.filter(pl.col("number_of_places") > 1)
+    for among in (moved.filter("is_newest"), moved):
+        fits = _fits(among, numbers)
+        names = among["key"].rle_id().to_numpy()
+        is_home = np.zeros((int(names.max()) + 1, len(numbers)), bool)
+        np.logical_or.at(is_home, names, fits)
+        possible = numbers[is_home.all(axis=0)]
+        if len(possible):
+            others = _fits(few.filter(pl.col("number_of_places") == 1), possible).sum(axis=0)
+            best = possible[others == others.max()]
+            return DEFAULT_PARTITIONS if DEFAULT_PARTITIONS in best else int(best[0])
+    return None
+
+
+def _fits(places: pl.DataFrame, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return for each place and number whether the place is the home of its key."""
+    hashes, here = places["hash"].to_numpy(), places["partition"].to_numpy()
+    return np.asarray((hashes[:, None] % numbers[None, :]) == here[:, None])
+
+
+def _with_earlier(told: pl.DataFrame, now: int) -> tuple[Era, ...]:
+    """Return the eras before the present one that explain where other records of keys lie.
+
+    An earlier number explains a place whose last commit is older than the first record at the
+    key's next place. A copy of a log in another partition's directory is explained by none.
+    """
+    home = pl.col("hash") % now == pl.col("partition")
+    arrived = pl.col("first_at").filter(home).min().over("key")
+    is_earlier = ~home & (pl.col("written_until") < arrived)
+    left = told.with_columns(arrived.alias("arrived"), is_earlier.alias("is_earlier"))
+    unexplained = left.filter("is_earlier")
+    if unexplained.is_empty():
+        return (Era(now),)
+    singles = _sample(told.filter(pl.col("number_of_places") == 1))
+    numbers = [now]
+    fewer = np.arange(1, now)
+    while unexplained.height and len(fewer):
+        score = _fits(_sample(unexplained), fewer).sum(axis=0)
+        if not score.max():
+            break
+        best = fewer[score == score.max()]
+        others = _fits(singles, best).sum(axis=0)
+        best = best[others == others.max()]
+        number = DEFAULT_PARTITIONS if DEFAULT_PARTITIONS in best else int(best[-1])
+        unexplained = unexplained.filter(pl.col("hash") % number != pl.col("partition"))
+        fewer = fewer[fewer < number]
+        numbers.insert(0, number)
+    return tuple(_bounded(numbers, told))
+
+
+def _bounded(numbers: Sequence[int], told: pl.DataFrame) -> list[Era]:
+    """Return eras with the times that keys show whose home changed from one to the next."""
+    eras = [Era(each) for each in numbers]
+    is_home = [pl.col("hash") % each == pl.col("partition") for each in numbers]
+    # A place where a key was by several numbers tells of none of them.
+    by_one = told.filter(pl.sum_horizontal(is_home) == 1)
+    for place, (old, new) in enumerate(pairwise(is_home)):
+        last, first = (
+            by_one.filter(old)["written_until"].max(),
+            by_one.filter(new)["first_at"].min(),
+        )
+        if isinstance(last, datetime) and isinstance(first, datetime):
+            # Brokers are started again one after the other: in between both numbers count.
+            last, first = min(last, first), max(last, first)
+        eras[place] = replace(eras[place], last=last if isinstance(last, datetime) else None)
+        first = first if isinstance(first, datetime) else NOT_SEEN
+        eras[place + 1] = replace(eras[place + 1], first=first)
+    return eras
+
+
+def _with_moves(named: Sequence[Era], places: pl.DataFrame) -> list[Era]:
+    """Return eras of the metadata log, with beginnings that it does not show and records do.
+
+    That clients commit where only the new number sends them shows that brokers go by it.
+    """
+    found = list(named)
+    hashes = hash_places(places["key"])
+    for number in range(1, len(found)):
+        if found[number].first != NOT_SEEN:
+            continue
+        old, new = found[number - 1].partitions, found[number].partitions
+        here = places["partition"].to_numpy()
+        has_moved = (hashes % new == here) & (hashes % old != here)
+        first = places.filter(pl.Series(has_moved))["first_at"].min()
+        if isinstance(first, datetime):
+            found[number] = replace(found[number], first=first)
+    return found

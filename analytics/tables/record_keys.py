@@ -1,0 +1,117 @@
+"""What keys of decoded records name, and whether records lie where clients look for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+import polars as pl
+import pyarrow as pa
+
+from analytics.replay.log.internal_partitions import internal_partition, share_key
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, record_types
+
+if TYPE_CHECKING:
+    from analytics.replay.log.topic_homes import TopicHomes
+
+GROUPS: Final = ("group", "group_id")
+TOPICS: Final = ("topic",)
+_WITH_GROUPS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
+_SEED: Final = 1
+_MANY: Final = 1 << 30
+_OWN: Final = "_own_"
+
+
+def key_columns(fields: Sequence[str]) -> dict[str, str]:
+    """Return by decoded table the field of its key that is one of these."""
+    return {
+        kind.table: field.column
+        for topic in _WITH_GROUPS
+        for kind in record_types(topic).values()
+        for field in kind.key.fields
+        if field.column in fields and kind.read == "decode"
+    }
+
+
+def key_hash(name: str, topic: str) -> pl.Expr:
+    """Return a number that is the same for all records of a group, or of a share partition.
+
+    Args:
+        name: The decoded table.
+        topic: The internal topic whose records are divided.
+    """
+    key = pl.col("key")
+    if topic != SHARE_GROUP_STATE:
+        key = key.struct.field(key_columns(GROUPS)[name])
+    return (key.hash(_SEED) % _MANY).cast(pl.Int64)
+
+
+@dataclass(frozen=True)
+class AtHome:
+    """Tells which records of a decoded table lie where clients look for their key.
+
+    Attributes:
+        fields: What it takes of a record, by the column that it looks for.
+        is_at_home: Whether they do.
+    """
+
+    fields: Mapping[str, str]
+    is_at_home: pl.Expr
+
+    @classmethod
+    def of(cls, name: str, homes: Mapping[str, TopicHomes]) -> Self | None:
+        """Return what tells it of a table; None where all records of it are at home.
+
+        Args:
+            name: The decoded table.
+            homes: By internal topic where its keys are looked for.
+        """
+        for topic, each in homes.items():
+            tables = {kind.table for kind in record_types(topic).values()}
+            column = key_columns(GROUPS).get(name)
+            if each.misplaced and name in tables and column is not None:
+                return cls(*_looked_for(topic, column, each))
+        return None
+
+    def only(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows that are, without the columns that are looked at.
+
+        Args:
+            rows: Have the columns of `fields`.
+        """
+        return rows.filter(self.is_at_home).drop(list(self.fields))
+
+    def only_records(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the records that are, of a decoded table with its `partition` and `key`."""
+        return self.only(rows.with_columns(self._columns()))
+
+    def only_of_arrow(self, rows: pa.Table) -> pa.Table:
+        """Return the same of an Arrow table."""
+        looked_at = pl.DataFrame(pl.from_arrow(rows.select(["partition", "key"])))
+        mask = looked_at.with_columns(self._columns()).select(self.is_at_home).to_series()
+        return rows.filter(mask.to_arrow())
+
+    def _columns(self) -> list[pl.Expr]:
+        return [_field(field).alias(name) for name, field in self.fields.items()]
+
+
+def _looked_for(topic: str, column: str, homes: TopicHomes) -> tuple[dict[str, str], pl.Expr]:
+    fields = {f"{_OWN}partition": "partition", f"{_OWN}group": f"key.{column}"}
+    key = pl.col(f"{_OWN}group")
+    if topic == SHARE_GROUP_STATE:
+        fields |= {f"{_OWN}topic_id": "key.topic_id", f"{_OWN}number": "key.partition"}
+        key = share_key(key, pl.col(f"{_OWN}topic_id"), pl.col(f"{_OWN}number"))
+    here = pl.col(f"{_OWN}partition")
+    # Keys are looked at where some are known to be elsewhere.
+    may_be_elsewhere = here.is_in(list(homes.misplaced))
+    home = internal_partition(pl.when(may_be_elsewhere).then(key), homes.partitions)
+    return fields, (~may_be_elsewhere | (home == here)).fill_null(value=True)
+
+
+def _field(path: str) -> pl.Expr:
+    column, *inner = path.split(".")
+    found = pl.col(column)
+    for each in inner:
+        found = found.struct.field(each)
+    return found
