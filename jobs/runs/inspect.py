@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analytics.decode.kafka_version import KafkaVersion, Seen, infer_kafka_version
+from analytics.dump.copies.leadership import NOTHING_KNOWN, Leaders
 from analytics.dump.copies.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Note
+from analytics.dump.inspection.leaderless_ends import with_absent_leaders
 from analytics.dump.inspection.manifest import SCHEMA_VERSION, Findings, build_manifest
 from analytics.dump.inspection.study import study
 from analytics.dump.records.sample import TOMBSTONE
@@ -63,7 +65,8 @@ def inspect_inputs(
     for copy in copies:
         for item in copy.ignored:
             console.detail(f"{copy.name}: {item.name}: {item.why}; not read")
-    looked = _study(console, copies, options, check_crc=check_crc)
+    leaders = _leaders(copies)
+    looked = _study(console, copies, options, leaders, check_crc=check_crc)
     sample = looked.seen.sample
     version = _kafka_version(sample)
     findings = Findings(
@@ -85,20 +88,36 @@ def inspect_inputs(
         "topic_partition": topic_partition,
         "value_encoding": value_encoding,
     }
-    return _printed(build_manifest(VERSION, inputs, said, findings), inputs)
+    manifest = build_manifest(VERSION, inputs, said, findings)
+    return _printed(with_absent_leaders(manifest, leaders), inputs)
+
+
+def _leaders(copies: Sequence[Copy]) -> Leaders:
+    """Return who led, where there is a metadata log that says so."""
+    if not any(each.topic == CLUSTER_METADATA for copy in copies for each in copy.partitions):
+        return NOTHING_KNOWN
+    # Arrow is heavy: only where there is something to decode.
+    from analytics.decode.losses.known_leaders import known_leaders  # noqa: PLC0415
+
+    return known_leaders(copies)
 
 
 def _study(
-    console: Console, copies: Sequence[Copy], options: PlanOptions, *, check_crc: bool
+    console: Console,
+    copies: Sequence[Copy],
+    options: PlanOptions,
+    leaders: Leaders,
+    *,
+    check_crc: bool,
 ) -> Study:
     """Look at all headers, with a progress bar where that takes a while."""
     size = sum(each.size for copy in copies for each in copy.partitions)
     if not console.draws_progress or size < _TAKES_A_WHILE:
-        return study(copies, options, check_crc=check_crc)
+        return study(copies, options, check_crc=check_crc, leaders=leaders)
     with click.progressbar(
         length=size, label="reading headers", file=sys.stderr, show_eta=False
     ) as bar:
-        return study(copies, options, check_crc=check_crc, report=bar.update)
+        return study(copies, options, check_crc=check_crc, leaders=leaders, report=bar.update)
 
 
 def _printed(manifest: dict[str, Any], inputs: Sequence[str]) -> dict[str, Any]:

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from analytics.decode.losses.elections import Registered
+from analytics.dump.copies.leadership import NOBODY, Registered
 from analytics.dump.inspection.manifest import iso_time
 from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
-    from analytics.decode.losses.elections import Leadership
-
-NOBODY = -1
+    from analytics.dump.copies.leadership import Leadership
 
 Row = Mapping[str, Any]
 

@@ -2,7 +2,8 @@
 
 The copy with the newest leader epoch leads, then the one that goes furthest: an epoch is given
 once, and a broker that knows a newer one was there when it was given (KIP-101; for the metadata
-log, Raft's own rule). An epoch in which nothing was written counts.
+log, Raft's own rule). An epoch in which nothing was written counts; where the broker's own notes of
+epochs are missing, the metadata log says in which it led or was in sync.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from analytics.dump.batches.header_columns import Headers
     from analytics.dump.batches.walks import CopyLog
+    from analytics.dump.copies.leadership import Leaders
 
 
 @dataclass(frozen=True)
@@ -118,10 +120,11 @@ def ranked_copies(logs: Sequence[CopyLog], node_ids: Mapping[str, int | None]) -
     # A copy without an id may be of any: it is judged by its epochs.
     newest[None] = max(newest.values())
 
-    def rank(log: CopyLog) -> tuple[int, int, int, bool, int, str]:
+    def rank(log: CopyLog) -> tuple[int, int, int, int, bool, int, str]:
         is_voter = node_ids.get(log.name) in log.partition.voters
         return (
             -newest[log.partition.topic_id],
+            -log.epochs.newest,
             -log.epochs.latest,
             -log.end_offset,
             not is_voter,
@@ -130,6 +133,18 @@ def ranked_copies(logs: Sequence[CopyLog], node_ids: Mapping[str, int | None]) -
         )
 
     return sorted(logs, key=rank)
+
+
+def with_witnessed_epochs(logs: Sequence[CopyLog], leaders: Leaders) -> list[CopyLog]:
+    """Return the copies of a partition with the epochs in which their brokers led or were in sync.
+
+    Args:
+        logs: Walked.
+        leaders: What the metadata log knows.
+    """
+    latest = {log.name: log.epochs.latest for log in logs}
+    found = leaders.witnessed_epochs(logs[0].partition.key, latest)
+    return [replace(log, witnessed_epoch=found.get(log.name, NO_EPOCH)) for log in logs]
 
 
 def _leader_ranges(
@@ -169,7 +184,11 @@ def _divergences(ranked: Sequence[CopyLog], partings: _Partings) -> tuple[Diverg
 def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int) -> Divergence:
     lost = log.headers.take(_batches_from(log, own_from))
     after = survivor.headers.take(_batches_from(survivor, parted.offset))
+    last = int(lost.leader_epoch.max())
     epoch = int(after.leader_epoch[0]) if len(after) else survivor.epochs.at(parted.offset)
+    if not len(after) and epoch <= last < survivor.epochs.newest:
+        # Nothing was written since the election, and the broker's note of it is missing.
+        epoch = survivor.epochs.newest
     in_epoch = after.first_timestamp[after.leader_epoch == epoch] if len(after) else np.empty(0)
     elected = in_epoch[in_epoch >= 0]
     started, ended = lost.first_timestamp, lost.max_timestamp
@@ -182,7 +201,7 @@ def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int)
         lost_records=_records(log, lost, own_from),
         lost_from_timestamp=int(started[started >= 0].min()) if (started >= 0).any() else None,
         lost_to_timestamp=int(ended[ended >= 0].max()) if (ended >= 0).any() else None,
-        lost_leader_epoch=_known(int(lost.leader_epoch.max())),
+        lost_leader_epoch=_known(last),
         surviving_leader_epoch=_known(epoch),
         surviving_copy=survivor.name,
         elected_at=int(elected[0]) if elected.size else None,

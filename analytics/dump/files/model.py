@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.copies.leadership import NOTHING_KNOWN as NO_LEADERS
+from analytics.dump.copies.leadership import Leaders
 
 NOTHING_KNOWN = LogSense()
 """Of the log around a file."""
@@ -240,7 +242,11 @@ class Filled:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is read, and what is known before it is read."""
+    """What is read, and what is known before it is read.
+
+    Attributes:
+        leaders: What the metadata log knows of leaders.
+    """
 
     copies: tuple[Copy, ...]
     slices: tuple[Slice, ...]
@@ -248,3 +254,4 @@ class Plan:
     divergences: tuple[Divergence, ...] = ()
     filled: tuple[Filled, ...] = ()
     notes: tuple[Note, ...] = ()
+    leaders: Leaders = NO_LEADERS

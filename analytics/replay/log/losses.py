@@ -61,10 +61,15 @@ def lost_between(coverage: Coverage, after: pl.Expr, before: pl.Expr) -> pl.Expr
     return pl.when(pl.any_horizontal(hits)).then(what_is_lost(coverage))
 
 
-def what_is_lost(coverage: Coverage) -> pl.Expr:
-    """Return in words what a row's partition lacks; null where that is nothing."""
-    lost = coverage.losses_of_topic(CONSUMER_OFFSETS)
-    said = {number: lacks(CONSUMER_OFFSETS, number, losses) for number, losses in lost.items()}
+def what_is_lost(coverage: Coverage, topic: str = CONSUMER_OFFSETS) -> pl.Expr:
+    """Return in words what a row's partition lacks; null where that is nothing.
+
+    Args:
+        coverage: What the dump holds.
+        topic: The internal topic whose partition `coordinator_partition` is.
+    """
+    lost = coverage.losses_of_topic(topic)
+    said = {number: lacks(topic, number, losses) for number, losses in lost.items()}
     return pl.col(HOME).replace_strict(
         pl.Series(list(said), dtype=pl.Int32),
         pl.Series(list(said.values()), dtype=pl.String),

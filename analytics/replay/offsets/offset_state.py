@@ -107,7 +107,7 @@ def pending_offsets(
     found = found.with_columns(undecided=pl.lit(None, pl.String))
     found = with_outlived_removal(found, decoded, rules, coverage, epochs)
     if owners is None:
-        owners = transaction_owners(decoded["transaction_log"])
+        owners = transaction_owners(decoded["transaction_log"], coverage)
     found = with_owner(found, owners)
     lost = may_be_superseded(coverage, _OFFSET)
     said = _with_completeness(found, lost, _may_have_ended(coverage))

@@ -9,7 +9,7 @@ import polars as pl
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.internal_partitions import internal_partition, share_key
-from analytics.replay.log.losses import HOME, may_be_superseded, with_missing
+from analytics.replay.log.losses import HOME, may_be_superseded, what_is_lost, with_missing
 from analytics.replay.share.share_claims import (
     DELETING,
     INITIALIZED,
@@ -23,6 +23,10 @@ from analytics.replay.share.share_claims import (
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 KEY: Final = ("group_id", "topic_id", "partition")
+
+_LOST_BETWEEN: Final = pl.lit(
+    "records between its snapshot and its last update are not in the dump"
+)
 
 
 def share_partitions(
@@ -111,13 +115,24 @@ def _missing(coverage: Coverage) -> list[pl.Expr]:
         ),
         (
             pl.col("base_offset") < _complete_from(coverage),
-            pl.lit("records between its snapshot and its last update are not in the dump"),
+            pl.coalesce(_lost_end(coverage), _LOST_BETWEEN),
         ),
         (needs_state, pl.coalesce(_home_of_state(coverage), no_state)),
         (has_state & pl.col("claim").is_null(), _home_of_group(coverage)),
         (has_state & (pl.col("phase") == UNKNOWN), pl.col("lost_claims")),
     )
     return [pl.when(is_lacking).then(words) for is_lacking, words in reasons]
+
+
+def _lost_end(coverage: Coverage) -> pl.Expr:
+    """Return what the dump lacks where nothing tells how far that reaches; null elsewhere."""
+    open_ends = [
+        partition
+        for partition, losses in coverage.losses_of_topic(SHARE_GROUP_STATE).items()
+        if any(each.is_open for each in losses)
+    ]
+    said = pl.lit("a lost record may have changed it: ") + what_is_lost(coverage, SHARE_GROUP_STATE)
+    return pl.when(pl.col(HOME).is_in(open_ends)).then(said)
 
 
 def _complete_from(coverage: Coverage) -> pl.Expr:
