@@ -77,6 +77,7 @@ def with_election(
         else:
             return replace(
                 lost,
+                surviving_leader_epoch=each.epoch,
                 elected_at=each.since,
                 election_shown_by=METADATA_LOG,
                 leaderless_from=leaderless,

@@ -177,11 +177,24 @@ def _divergences(ranked: Sequence[CopyLog], partings: _Partings) -> tuple[Diverg
         own_from = partings.of(log, nearest).offset
         lost = _batches_from(log, own_from)
         if own_from < log.end_offset and lost.any():
-            rows.append(_divergence(log, survivor, partings.of(log, survivor), own_from))
+            parted = partings.of(log, survivor)
+            later = [each for each in others if each is not log and each is not survivor]
+            rows.append(_divergence(log, survivor, parted, own_from, later))
     return tuple(rows)
 
 
-def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int) -> Divergence:
+def _divergence(
+    log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int, others: Sequence[CopyLog]
+) -> Divergence:
+    """Return a lost line.
+
+    Args:
+        log: Whose line it is.
+        survivor: Whose line survived.
+        parted: Where the line leaves the surviving one.
+        own_from: Where it leaves the line that it shares longest.
+        others: Copies of lines that may have ended this one before the surviving one was there.
+    """
     lost = log.headers.take(_batches_from(log, own_from))
     after = survivor.headers.take(_batches_from(survivor, parted.offset))
     last = int(lost.leader_epoch.max())
@@ -189,6 +202,9 @@ def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int)
     if not len(after) and epoch <= last < survivor.epochs.newest:
         # Nothing was written since the election, and the broker's note of it is missing.
         epoch = survivor.epochs.newest
+    ended_by = _first_after(last, own_from, others)
+    if ended_by is not None and ended_by[0] < epoch:
+        epoch, after = ended_by
     in_epoch = after.first_timestamp[after.leader_epoch == epoch] if len(after) else np.empty(0)
     elected = in_epoch[in_epoch >= 0]
     started, ended = lost.first_timestamp, lost.max_timestamp
@@ -209,6 +225,20 @@ def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int)
         election_shown_by=FIRST_RECORD if elected.size else None,
         high_watermark=log.partition.high_watermark,
     )
+
+
+def _first_after(epoch: int, offset: int, others: Sequence[CopyLog]) -> tuple[int, Headers] | None:
+    """Return the first later leader epoch from an offset on that copies have batches of, and these.
+
+    None where no copy has any, or the epoch is not known.
+    """
+    found: tuple[int, Headers] | None = None
+    for log in others if epoch > NO_EPOCH else ():
+        headers = log.headers.take(_batches_from(log, offset))
+        epochs = headers.leader_epoch[headers.leader_epoch > epoch]
+        if epochs.size and (found is None or int(epochs.min()) < found[0]):
+            found = int(epochs.min()), headers
+    return found
 
 
 def _with_pieces(divergence: Divergence, leader_ranges: Sequence[LeaderRange]) -> Divergence:

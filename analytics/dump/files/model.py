@@ -200,7 +200,9 @@ class Divergence:
     Attributes:
         pieces: Which decoded lines its own records are in, as (line, first offset), ascending:
             two copies can share a part of what was lost.
-        elected_at: When a leader of the surviving line was elected.
+        surviving_leader_epoch: Of the leader whose election ended the line. Where several lines
+            were lost, that may be the leader of another one of them.
+        elected_at: When that leader was elected.
         election_shown_by: `metadata_log`; or `first_record` of the new leader, which is later.
         leaderless_from: When the last leader of the lost line stopped, by the metadata log.
         unclean: The new leader was not in sync; None where the dump does not say.

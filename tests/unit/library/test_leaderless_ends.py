@@ -89,8 +89,9 @@ def test_without_some_disks_every_answer_is_that_of_all_disks_or_cannot_be_told(
     whole: dict[int | None, Workspace],
     tmp_path: Path,
 ) -> None:
-    space = replayed_here(decoded(brokers), tmp_path / "replayed", instant)
-    completeness = GroupCompleteness(Replayed(StoredTables(space), space, space.manifest(), ()))
+    source = decoded(brokers)
+    space = replayed_here(source, tmp_path / "replayed", instant)
+    completeness = GroupCompleteness(Replayed(StoredTables(space), source, space.manifest(), ()))
     for name in KEYS:
         found, every = rows_of(space, name), rows_of(whole[instant], name)
         for key, row in complete(found).items():
