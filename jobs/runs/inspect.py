@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analytics.decode.kafka_version import KafkaVersion, Seen, infer_kafka_version
-from analytics.dump.copies.leadership import NOTHING_KNOWN, Leaders
+from analytics.decode.losses.known_leaders import known_leaders
 from analytics.dump.copies.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import Inputs, recognize
@@ -25,6 +25,7 @@ from schemas import CLUSTER_METADATA, record_types
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.dump.copies.leadership import Leaders
     from analytics.dump.files.model import Copy
     from analytics.dump.inspection.study import Study
     from analytics.dump.records.sample import Sample
@@ -65,7 +66,7 @@ def inspect_inputs(
     for copy in copies:
         for item in copy.ignored:
             console.detail(f"{copy.name}: {item.name}: {item.why}; not read")
-    leaders = _leaders(copies)
+    leaders = known_leaders(copies)
     looked = _study(console, copies, options, leaders, check_crc=check_crc)
     sample = looked.seen.sample
     version = _kafka_version(sample)
@@ -90,16 +91,6 @@ def inspect_inputs(
     }
     manifest = build_manifest(VERSION, inputs, said, findings)
     return _printed(with_absent_leaders(manifest, leaders), inputs)
-
-
-def _leaders(copies: Sequence[Copy]) -> Leaders:
-    """Return who led, where there is a metadata log that says so."""
-    if not any(each.topic == CLUSTER_METADATA for copy in copies for each in copy.partitions):
-        return NOTHING_KNOWN
-    # Arrow is heavy: only where there is something to decode.
-    from analytics.decode.losses.known_leaders import known_leaders  # noqa: PLC0415
-
-    return known_leaders(copies)
 
 
 def _study(

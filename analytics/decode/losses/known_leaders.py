@@ -9,23 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from analytics.decode.losses.elections import registered_partitions
-from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.batches.walks import walk_segment
 from analytics.dump.copies.leadership import NOTHING_KNOWN, Leaders, MadeAt
 from analytics.dump.copies.plan import PlanOptions, plan_partition
-from analytics.errors import InputUnreadableError
+from analytics.dump.records.leader_records import leader_records
 from schemas import CLUSTER_METADATA, COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
-    from analytics.dump.files.model import Copy, PartitionCopy, Slice
+    from analytics.dump.files.model import Copy, PartitionCopy
 
-_TABLES: Final = frozenset({"topic_record", "partition_record", "partition_change_record"})
-_COLUMNS: Final = ("offset", "timestamp", "segment", "value")
 _DAY_MS: Final = 86_400_000
 
 Row = Mapping[str, Any]
@@ -40,15 +34,11 @@ def known_leaders(copies: Sequence[Copy]) -> Leaders:
     logs = [each for copy in copies for each in copy.partitions if each.topic == CLUSTER_METADATA]
     if not logs:
         return NOTHING_KNOWN
-    tables = _decoded(plan_partition(logs, copies, PlanOptions()).slices)
+    tables = leader_records(plan_partition(logs, copies, PlanOptions()).slices)
 
     def records(name: str, column: str, wanted: Iterable[Any]) -> list[Row]:
-        rows: list[Row] = []
-        for batch in tables.get(name, ()):
-            field = pc.struct_field(batch["value"], column)
-            chosen = pc.is_in(field, pa.array(list(wanted), field.type))
-            rows += batch.filter(chosen).to_pylist()
-        return rows
+        chosen = set(wanted)
+        return [each for each in tables[name] if each["value"][column] in chosen]
 
     registered = registered_partitions(records)
     if not registered:
@@ -57,23 +47,6 @@ def known_leaders(copies: Sequence[Copy]) -> Leaders:
     last = max((time for _, time in ends.values() if time is not None), default=None)
     made_at = {copy.name: _made_at(copy, ends.get(copy.name), last) for copy in copies}
     return Leaders(registered, made_at, last)
-
-
-def _decoded(slices: Sequence[Slice]) -> dict[str, list[pa.RecordBatch]]:
-    """Return the records of the log by table; what cannot be read is told of elsewhere."""
-    found: dict[str, list[pa.RecordBatch]] = {}
-    settings = Settings("", digest=False)
-    for number, each in enumerate(slices):
-        if each.line:
-            continue
-        try:
-            for decoded in decode_slice(each, settings, SliceReport(number), _TABLES):
-                for name, batch in decoded.batches.items():
-                    if name in _TABLES:
-                        found.setdefault(name, []).append(batch.select(list(_COLUMNS)))
-        except InputUnreadableError:
-            continue
-    return found
 
 
 def _made_at(copy: Copy, end: tuple[int, int | None] | None, last: int | None) -> MadeAt:
