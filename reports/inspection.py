@@ -60,7 +60,9 @@ def _alarms(manifest: Row) -> list[str]:
     unread = len(manifest.get("unreadable", []))
     changed = sum(row["changed_while_read"] for row in rows)
     absent = sum(map(len, manifest.get("absent_partitions", {}).values()))
+    later = sum(bool(row.get("absent_leaders")) for row in rows)
     alarms = [
+        (later, f"{count(later, 'internal partition')} whose last leader's log is not in the dump"),
         (lost, f"{count(lost, 'record')} only on lines of history that did not survive"),
         (others, f"{count(others, 'record')} only in copies of another topic of the same name"),
         (gaps, f"{count(gaps, 'gap')} that compaction does not account for"),

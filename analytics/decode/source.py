@@ -27,6 +27,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from analytics.decode.losses.known_leaders import known_leaders
 from analytics.decode.records.tables import LABEL, schema_of_dump, table_schema
 from analytics.decode.tasks import Settings, SliceReport, decode_slice, packed
 from analytics.dump.copies.plan import PlanOptions, plan
@@ -73,7 +74,7 @@ class KafkaDump(DataSource):
             ),
         )
         line = self.options.get("line", "")
-        slices = [each for each in plan(paths, options).slices if each.line == line]
+        slices = [each for each in plan(paths, options, known_leaders).slices if each.line == line]
         return KafkaDumpReader(self._table, self._arrow_schema, slices)
 
     @property

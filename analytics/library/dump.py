@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
+from analytics.decode.losses.known_leaders import known_leaders
 from analytics.decode.run.decoding import decode_dump
 from analytics.decode.run.publication import published
 from analytics.decode.run.workload import is_small_workspace
@@ -142,7 +143,7 @@ class Dump:
             staging = Workspace(folder).prepare()
             options = PlanOptions(edges=Edges(keep_below_log_start=not is_end))
             settings = Settings(staging.location, Selection())
-            planned = plan(self._found, options)
+            planned = plan(self._found, options, known_leaders)
             rows = self._found.raw_rows
             decoding = decode_dump(spark, planned, rows, settings, options)
             published(staging, self._found, planned, decoding, settings, options)

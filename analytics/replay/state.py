@@ -52,8 +52,8 @@ def _topics(
     return topics(metadata, others, pl.concat(named).unique())
 
 
-def _owners(whole: Decoded) -> pl.DataFrame:
-    return transaction_owners(whole["transaction_log"])
+def _owners(whole: Decoded, coverage: Coverage) -> pl.DataFrame:
+    return transaction_owners(whole["transaction_log"], coverage)
 
 
 def _share_states(cut: Decoded, rules: ReplayRules) -> pl.DataFrame:
@@ -80,7 +80,7 @@ _OF_OFFSETS = ("cut", "rules", "groups_gone", "coverage")
 
 STATE = (
     TableStep("metadata", metadata_log, ("whole",), once=True),
-    TableStep("owners", _owners, ("whole",), once=True),
+    TableStep("owners", _owners, ("whole", "coverage"), once=True),
     COORDINATOR_LOG,
     TableStep("group_state", folded_groups, ("coordinator_log", "cut", "rules")),
     TableStep("groups_gone", groups_gone, ("group_state",)),

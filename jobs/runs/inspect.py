@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analytics.decode.kafka_version import KafkaVersion, Seen, infer_kafka_version
+from analytics.decode.losses.known_leaders import known_leaders
 from analytics.dump.copies.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Note
+from analytics.dump.inspection.leaderless_ends import with_absent_leaders
 from analytics.dump.inspection.manifest import SCHEMA_VERSION, Findings, build_manifest
 from analytics.dump.inspection.study import study
 from analytics.dump.records.sample import TOMBSTONE
@@ -23,6 +25,7 @@ from schemas import CLUSTER_METADATA, record_types
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.dump.copies.leadership import Leaders
     from analytics.dump.files.model import Copy
     from analytics.dump.inspection.study import Study
     from analytics.dump.records.sample import Sample
@@ -63,7 +66,8 @@ def inspect_inputs(
     for copy in copies:
         for item in copy.ignored:
             console.detail(f"{copy.name}: {item.name}: {item.why}; not read")
-    looked = _study(console, copies, options, check_crc=check_crc)
+    leaders = known_leaders(copies)
+    looked = _study(console, copies, options, leaders, check_crc=check_crc)
     sample = looked.seen.sample
     version = _kafka_version(sample)
     findings = Findings(
@@ -85,20 +89,26 @@ def inspect_inputs(
         "topic_partition": topic_partition,
         "value_encoding": value_encoding,
     }
-    return _printed(build_manifest(VERSION, inputs, said, findings), inputs)
+    manifest = build_manifest(VERSION, inputs, said, findings)
+    return _printed(with_absent_leaders(manifest, leaders), inputs)
 
 
 def _study(
-    console: Console, copies: Sequence[Copy], options: PlanOptions, *, check_crc: bool
+    console: Console,
+    copies: Sequence[Copy],
+    options: PlanOptions,
+    leaders: Leaders,
+    *,
+    check_crc: bool,
 ) -> Study:
     """Look at all headers, with a progress bar where that takes a while."""
     size = sum(each.size for copy in copies for each in copy.partitions)
     if not console.draws_progress or size < _TAKES_A_WHILE:
-        return study(copies, options, check_crc=check_crc)
+        return study(copies, options, check_crc=check_crc, leaders=leaders)
     with click.progressbar(
         length=size, label="reading headers", file=sys.stderr, show_eta=False
     ) as bar:
-        return study(copies, options, check_crc=check_crc, report=bar.update)
+        return study(copies, options, check_crc=check_crc, leaders=leaders, report=bar.update)
 
 
 def _printed(manifest: dict[str, Any], inputs: Sequence[str]) -> dict[str, Any]:

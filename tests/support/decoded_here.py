@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from analytics.decode.empty import empty_parts
-from analytics.decode.run.decoding import Decoding
-from analytics.decode.run.manifest import decode_manifest
-from analytics.decode.run.reconciliation import reconciliation_of
+from analytics.decode.losses.known_leaders import known_leaders
+from analytics.decode.run.decoding import Decoding, groups_only_there
+from analytics.decode.run.publication import published
 from analytics.decode.tasks import Settings, packed, run_task
-from analytics.dump.copies.plan import plan
-from analytics.workspace import DECODED, DIVERGED, Workspace
+from analytics.dump.copies.plan import PlanOptions, plan
+from analytics.dump.files.inputs import recognize
+from analytics.workspace import DECODED, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 
-def decoded_here(inputs: list[str], folder: Path) -> Workspace:
+def decoded_here(inputs: Sequence[str], folder: Path) -> Workspace:
     """Decode INPUTs into a workspace."""
-    planned = plan(inputs)
+    options = PlanOptions()
+    found = recognize(inputs)
+    planned = plan(found, options, known_leaders)
     space = Workspace(str(folder))
     staging = space.prepare()
     settings = Settings(staging.location)
@@ -25,9 +32,12 @@ def decoded_here(inputs: list[str], folder: Path) -> Workspace:
     ]
     parts = [part for task in tasks for part in task.parts]
     written = {part.table for part in parts}
-    empty = empty_parts(staging.location, DECODED, written)
-    decoding = Decoding([*parts, *empty], [each for task in tasks for each in task.slices], [])
-    accounts = reconciliation_of(planned, decoding)
-    manifest = decode_manifest(inputs, {}, planned, decoding, accounts)
-    staging.publish(decoding.parts, [DECODED, DIVERGED], manifest)
+    parts += empty_parts(staging.location, DECODED, written)
+    decoding = Decoding(
+        parts,
+        [each for task in tasks for each in task.slices],
+        [],
+        groups_only_there=groups_only_there(planned, parts, staging.location),
+    )
+    published(staging, found, planned, decoding, settings, options)
     return space

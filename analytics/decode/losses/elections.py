@@ -10,65 +10,23 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-
+from analytics.dump.copies.leadership import NOBODY, Leadership, Registered, Step
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC, Divergence, Plan
-from analytics.workspace import open_location
 from schemas import INTERNAL_TOPICS
-
-if TYPE_CHECKING:
-    from analytics.workspace import Part
 
 Row = Mapping[str, Any]
 
-_NOBODY = -1
 _UNCHANGED = -2
 _RECOVERING = 1
 """LeaderRecoveryState: the leader was elected from outside the ISR."""
 
 _SNAPSHOT = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Leadership:
-    """One leader epoch of a partition.
-
-    Attributes:
-        epoch: The leader epoch.
-        leader: Node id; -1 is nobody.
-        since: Epoch milliseconds; None where a snapshot of the metadata log swallowed the change.
-        is_unclean: The leader was elected from outside the ISR.
-    """
-
-    epoch: int
-    leader: int
-    since: int | None
-    is_unclean: bool = False
-
-
-@dataclass(frozen=True)
-class Registered:
-    """What the metadata log has of the leaders of a partition.
-
-    Attributes:
-        led: Its leader epochs, ascending.
-        replicas: How many it had at most.
-    """
-
-    led: Sequence[Leadership] = ()
-    replicas: int = 0
-
-    @property
-    def is_replicated(self) -> bool | None:
-        """Whether it ever had more than one replica; None where nothing says."""
-        return self.replicas > 1 if self.replicas else None
 
 
 def with_elections(plan: Plan, registered: Mapping[tuple[str, int], Registered]) -> Plan:
@@ -113,13 +71,14 @@ def with_election(
             continue
         if each.since is None:
             return lost
-        if each.leader == _NOBODY:
+        if each.leader == NOBODY:
             leaderless = each.since if leaderless is None else leaderless
         elif each.leader == node_id:
             leaderless = None
         else:
             return replace(
                 lost,
+                surviving_leader_epoch=each.epoch,
                 elected_at=each.since,
                 election_shown_by=METADATA_LOG,
                 leaderless_from=leaderless,
@@ -129,28 +88,16 @@ def with_election(
 
 
 def registered_partitions(
-    parts: Sequence[Part], staging: str, topics: Iterable[str] = INTERNAL_TOPICS
+    records: Callable[[str, str, Iterable[Any]], list[Row]],
+    topics: Iterable[str] = INTERNAL_TOPICS,
 ) -> dict[tuple[str, int], Registered]:
     """Return who led the partitions of topics, as the metadata log has it.
 
     Args:
-        parts: What was decoded.
-        staging: Where the parts are.
+        records: Returns the records of a table whose field has one of some values: `offset`,
+            `timestamp`, `segment` and `value` as decoded.
         topics: By name.
     """
-    filesystem = open_location(staging)[0]
-
-    def records(name: str, column: str, wanted: Iterable[Any]) -> list[Row]:
-        paths = [each.path for each in parts if each.table == f"decoded/{name}" and each.rows]
-        if not paths:
-            return []
-        found = ds.dataset(paths, filesystem=filesystem).to_table(
-            columns=["offset", "timestamp", "segment", "value"],
-            filter=pc.field("value", column).isin(list(wanted)),
-        )
-        rows: list[Row] = found.to_pylist()
-        return rows
-
     named = sorted(records("topic_record", "name", topics), key=_place)
     # A topic that was deleted and created again is known by its last id.
     ids = {each["value"]["name"]: each["value"]["topic_id"] for each in named}
@@ -179,7 +126,69 @@ def partition_counts(registered: Iterable[tuple[str, int]]) -> dict[str, int]:
 def registered_by(records: Sequence[Row]) -> Registered:
     """Return who led one partition, by its registrations and their changes, as decoded."""
     replicas = max(len(each["value"].get("replicas") or ()) for each in records)
-    return Registered(list(leaderships(records)), replicas)
+    return Registered(list(leaderships(records)), replicas, list(steps(records)))
+
+
+def steps(records: Iterable[Row]) -> Iterator[Step]:
+    """Yield who led one partition and who was in sync, in order.
+
+    Args:
+        records: As in `leaderships`; `isr`, `eligible_leader_replicas` and `replicas` of a change
+            are null where they stay.
+    """
+    last: Step | None = None
+    eligible: frozenset[int] = frozenset()
+    for each in sorted(records, key=_place):
+        value = each["value"]
+        step = _registration(each) if value.get("leader_epoch") is not None else None
+        if step is None and last is not None:
+            step = _change(each, last)
+        if step is None or (last is not None and step.epoch < last.epoch):
+            continue
+        if last is not None:
+            # Who was in sync, or eligible instead, has all that was committed.
+            safe = last.in_sync | eligible
+            is_new = step.epoch > last.epoch
+            is_lossy = is_new and step.leader not in {NOBODY, last.leader} | safe
+            step = replace(step, is_election=is_new, is_unclean=step.is_unclean or is_lossy)
+        if value.get("eligible_leader_replicas") is not None:
+            eligible = frozenset(value["eligible_leader_replicas"])
+        if last is None or _what(step) != _what(last):
+            yield step
+            last = step
+
+
+def _what(step: Step) -> tuple[Any, ...]:
+    return step.epoch, step.leader, step.in_sync, step.replicas
+
+
+def _registration(record: Row) -> Step:
+    value, snapshot = record["value"], _SNAPSHOT.search(record["segment"])
+    return Step(
+        seen_from=int(snapshot[1]) if snapshot else record["offset"] + 1,
+        since=None if snapshot else _milliseconds(record["timestamp"]),
+        epoch=value["leader_epoch"],
+        leader=value["leader"],
+        in_sync=frozenset(value.get("isr") or ()),
+        replicas=frozenset(value.get("replicas") or ()),
+        # What led to the state that a snapshot holds is not told.
+        is_unclean=snapshot is not None or value["leader_recovery_state"] == _RECOVERING,
+    )
+
+
+def _change(record: Row, last: Step) -> Step:
+    value = record["value"]
+    is_election = value["leader"] not in (None, _UNCHANGED)
+    in_sync, replicas = value.get("isr"), value.get("replicas")
+    return Step(
+        seen_from=record["offset"] + 1,
+        since=_milliseconds(record["timestamp"]),
+        epoch=last.epoch + is_election,
+        leader=value["leader"] if is_election else last.leader,
+        in_sync=last.in_sync if in_sync is None else frozenset(in_sync),
+        replicas=last.replicas if replicas is None else frozenset(replicas),
+        is_unclean=is_election and value["leader_recovery_state"] == _RECOVERING,
+    )
 
 
 def leaderships(records: Iterable[Row]) -> Iterator[Leadership]:

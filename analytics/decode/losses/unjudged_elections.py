@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from analytics.decode.losses.elections import Registered
+from analytics.dump.copies.leadership import NOBODY, Registered
 from analytics.dump.inspection.manifest import iso_time
 from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
-    from analytics.decode.losses.elections import Leadership
-
-NOBODY = -1
+    from analytics.dump.copies.leadership import Leadership
 
 Row = Mapping[str, Any]
 
@@ -34,12 +32,14 @@ class Election:
         at: When it was elected; None where not known.
         takes_over_from: The last leader before where that was another broker and the election was
             unclean, else None.
+        former_epoch: The last epoch of that leader.
     """
 
     leader_epoch: int
     leader: int | None
     at: datetime | None
     takes_over_from: int | None = None
+    former_epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Evidence:
             reason = f"{may}: in the log of broker {former}, the leader before, {lacking[0]}"
             return Unjudged(election.at, reason, election.leader_epoch)
         ended_before = any((each.last_epoch or 0) < election.leader_epoch for each in logs)
-        if ended_before or self._is_shown_by_a_line(election.leader_epoch):
+        if ended_before or self._is_shown_by_a_line(election.leader_epoch, election.former_epoch):
             return None
         what = "was cut back to the new leader's afterwards" if logs else "is not in the dump"
         reason = f"{may}: the log of broker {former}, the leader before, {what}"
@@ -148,9 +148,18 @@ class Evidence:
             and self.elections[0].leader_epoch < epoch <= self.elections[-1].leader_epoch
         )
 
-    def _is_shown_by_a_line(self, epoch: int) -> bool:
+    def _is_shown_by_a_line(self, epoch: int, former_epoch: int | None = None) -> bool:
+        """Return whether a lost line shows what an election lost.
+
+        Args:
+            epoch: Of the leader that was elected.
+            former_epoch: Of the leader before, where it is known: a line of an older leader shows
+                nothing of what that one wrote.
+        """
         return any(
-            (before is None or before < epoch) and (after is None or epoch <= after)
+            (before is None or before < epoch)
+            and (after is None or epoch <= after)
+            and (before is None or former_epoch is None or before >= former_epoch)
             for before, after in self.lost
         )
 
@@ -168,14 +177,20 @@ def elections_of(led: Iterable[Leadership], until: datetime | None) -> list[Elec
     """
     found: list[Election] = []
     before: int | None = None
+    former: int | None = None
     for each in led:
         at = None if each.since is None else datetime.fromtimestamp(each.since / 1000, UTC)
         if until is not None and at is not None and at > until:
             break
         leader = None if each.leader == NOBODY else each.leader
         is_loss = each.is_unclean and leader is not None and before not in (None, leader)
-        found.append(Election(each.epoch, leader, at, before if is_loss else None))
-        before = leader if leader is not None else before
+        found.append(
+            Election(
+                each.epoch, leader, at, before if is_loss else None, former if is_loss else None
+            )
+        )
+        if leader is not None:
+            before, former = leader, each.epoch
     return found
 
 

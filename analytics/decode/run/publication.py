@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.data_logs import data_log_parts
 from analytics.decode.losses.divergences import divergences_part
-from analytics.decode.losses.elections import (
-    partition_counts,
-    registered_partitions,
-    with_elections,
-)
+from analytics.decode.losses.elections import partition_counts, with_elections
 from analytics.decode.losses.undecoded_losses import with_undecoded_losses
 from analytics.decode.losses.unjudged_elections import with_unjudged_elections
 from analytics.decode.run.manifest import decode_manifest
 from analytics.decode.run.reconciliation import reconciliation_of
+from analytics.dump.inspection.leaderless_ends import with_absent_leaders
 from analytics.workspace import FOLDERS, LISTING
 
 if TYPE_CHECKING:
@@ -47,7 +44,7 @@ def published(
         options: What a person asked for.
         listing: A digest of the files that were read.
     """
-    registered = registered_partitions(decoding.parts, staging.location)
+    registered = planned.leaders.registered
     planned = with_elections(planned, registered)
     reconciliation = reconciliation_of(planned, decoding)
     said = {
@@ -62,16 +59,11 @@ def published(
         "keep_below_log_start": options.edges.keep_below_log_start,
         "value_encoding": options.value_encoding,
     }
-    manifest = with_unjudged_elections(
-        with_undecoded_losses(
-            decode_manifest(
-                found.given, said, planned, decoding, reconciliation, partition_counts(registered)
-            ),
-            decoding.parts,
-            staging.location,
-        ),
-        registered,
-    )
+    counts = partition_counts(registered)
+    manifest = decode_manifest(found.given, said, planned, decoding, reconciliation, counts)
+    manifest = with_undecoded_losses(manifest, decoding.parts, staging.location)
+    manifest = with_unjudged_elections(manifest, registered)
+    manifest = with_absent_leaders(manifest, planned.leaders)
     manifest["records_lost"] = sum(
         each.summary.records_lost for each in decoding.slices if each.summary
     )

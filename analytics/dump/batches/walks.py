@@ -15,7 +15,7 @@ from analytics.dump.batches.header_columns import HEADER_BYTES, UNKNOWN_COUNT, H
 from analytics.dump.batches.header_walk import walk_chain
 from analytics.dump.batches.layout import lay_out
 from analytics.dump.batches.log_bounds import LogSense
-from analytics.dump.copies.epochs import EpochLine, are_plausible, epoch_line
+from analytics.dump.copies.epochs import NO_EPOCH, EpochLine, are_plausible, epoch_line
 from analytics.dump.files.byte_source import ByteSource
 from analytics.dump.files.model import NOTHING_KNOWN
 from analytics.dump.files.storage import is_uri, storage_of
@@ -60,11 +60,20 @@ class SegmentWalk:
 
 @dataclass(frozen=True)
 class CopyLog:
-    """One copy of a partition, walked: its log, and its snapshots apart."""
+    """One copy of a partition, walked: its log, and its snapshots apart.
+
+    Attributes:
+        partition: The copy, as it was listed.
+        walks: Its log.
+        checkpoints: Its snapshots.
+        witnessed_epoch: The newest leader epoch in which its broker led or was in sync, by the
+            metadata log; -1 where that is not known.
+    """
 
     partition: PartitionCopy
     walks: tuple[SegmentWalk, ...]
     checkpoints: tuple[SegmentWalk, ...] = ()
+    witnessed_epoch: int = NO_EPOCH
 
     @cached_property
     def headers(self) -> Headers:
@@ -117,12 +126,13 @@ class CopyLog:
     def epochs(self) -> EpochLine:
         """Leader epochs, of the batches and of the checkpoint beside them."""
         batches = self.headers
-        return epoch_line(
+        known = epoch_line(
             self.partition.leader_epochs,
             batches.leader_epoch,
             batches.base_offset,
             self.end_offset,
         )
+        return replace(known, witnessed=self.witnessed_epoch)
 
     @property
     def name(self) -> str:

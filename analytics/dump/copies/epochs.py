@@ -22,15 +22,28 @@ _MOST_EPOCHS = 1000
 
 @dataclass(frozen=True)
 class EpochLine:
-    """The epochs of a copy, ascending, each with its first offset, and where the copy ends."""
+    """The epochs of a copy, ascending, each with its first offset, and where the copy ends.
+
+    Attributes:
+        entries: Epochs and their first offsets.
+        end_offset: Of the copy.
+        witnessed: The newest epoch in which its broker led or was in sync, by the metadata log; -1
+            where that is not known.
+    """
 
     entries: tuple[tuple[int, int], ...]
     end_offset: int
+    witnessed: int = NO_EPOCH
 
     @property
     def latest(self) -> int:
         """The newest epoch, one in which nothing was written included; -1 without any."""
         return self.entries[-1][0] if self.entries else NO_EPOCH
+
+    @property
+    def newest(self) -> int:
+        """The newest epoch that the copy, or the metadata log of its broker, knows."""
+        return max(self.latest, self.witnessed)
 
     def end_of(self, epoch: int) -> tuple[int, int]:
         """Return the largest epoch up to ``epoch`` and its end offset (OffsetsForLeaderEpoch).

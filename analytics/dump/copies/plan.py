@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.batches.walks import walk_copy, walk_segment
 from analytics.dump.copies.corrupt_batches import without_rot
+from analytics.dump.copies.leadership import NOTHING_KNOWN, Leaders
 from analytics.dump.copies.slices import ALL_THAT_COUNTS, Edges, slices_of_lines, slices_of_one
-from analytics.dump.copies.surviving_lines import find_lines, ranked_copies
+from analytics.dump.copies.surviving_lines import find_lines, ranked_copies, with_witnessed_epochs
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import (
@@ -30,7 +31,7 @@ from analytics.errors import InputNotRecognizedError
 from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SPLIT_BYTES = 128 << 20
 MOST_ABSENT = 10_000
@@ -72,7 +73,15 @@ class PartitionPlan:
     notes: tuple[Note, ...] = ()
 
 
-def plan(inputs: Inputs | Sequence[str], options: PlanOptions | None = None) -> Plan:
+def _nobody(copies: Sequence[Copy]) -> Leaders:  # noqa: ARG001 - nothing is read
+    return NOTHING_KNOWN
+
+
+def plan(
+    inputs: Inputs | Sequence[str],
+    options: PlanOptions | None = None,
+    leaders_of: Callable[[Sequence[Copy]], Leaders] = _nobody,
+) -> Plan:
     """Tell what to read, of which copy, on which line of history.
 
     Log directories only: archived rows and workspaces have their own doors.
@@ -80,6 +89,7 @@ def plan(inputs: Inputs | Sequence[str], options: PlanOptions | None = None) -> 
     Args:
         inputs: INPUTs as given, or already recognised.
         options: What a person asked for.
+        leaders_of: Returns what the metadata log of copies knows of leaders.
 
     Raises:
         InputNotRecognizedError: An INPUT is nothing known, or no copy has the preferred name.
@@ -91,8 +101,9 @@ def plan(inputs: Inputs | Sequence[str], options: PlanOptions | None = None) -> 
     notes: list[Note] = []
     copies = read_copies(inputs.disks, next_offset, notes)
     check_preferred(copies, options.prefer_copy)
+    leaders = leaders_of(copies)
     plans = {
-        key: plan_partition(group, copies, options)
+        key: plan_partition(group, copies, options, leaders)
         for key, group in partitions_by_key(copies, options).items()
     }
     return Plan(
@@ -102,11 +113,15 @@ def plan(inputs: Inputs | Sequence[str], options: PlanOptions | None = None) -> 
         divergences=tuple(each for found in plans.values() for each in found.divergences),
         filled=tuple(each for found in plans.values() for each in found.filled),
         notes=(*notes, *(each for found in plans.values() for each in found.notes)),
+        leaders=leaders,
     )
 
 
 def plan_partition(
-    group: Sequence[PartitionCopy], copies: Sequence[Copy], options: PlanOptions
+    group: Sequence[PartitionCopy],
+    copies: Sequence[Copy],
+    options: PlanOptions,
+    leaders: Leaders = NOTHING_KNOWN,
 ) -> PartitionPlan:
     """Tell what to read of one partition.
 
@@ -114,13 +129,14 @@ def plan_partition(
         group: Its copies; at least one.
         copies: All copies, for what their brokers are.
         options: What a person asked for.
+        leaders: What the metadata log knows of leaders.
     """
     if len(group) == 1:
         slices = slices_of_one(group[0], options.split_bytes, options.edges)
         snapshots, notes = choose_snapshots(group)
         return PartitionPlan((*slices, *snapshots), group[0].copy, (), (), tuple(notes))
     node_ids = {copy.name: copy.node_id for copy in copies}
-    logs = [walk_copy(each) for each in group]
+    logs = with_witnessed_epochs([walk_copy(each) for each in group], leaders)
     if options.compare_bytes:
         ranked = ranked_copies(logs, node_ids)
         logs = without_rot(sorted(ranked, key=lambda log: log.name != options.prefer_copy))

@@ -2,7 +2,8 @@
 
 The copy with the newest leader epoch leads, then the one that goes furthest: an epoch is given
 once, and a broker that knows a newer one was there when it was given (KIP-101; for the metadata
-log, Raft's own rule). An epoch in which nothing was written counts.
+log, Raft's own rule). An epoch in which nothing was written counts; where the broker's own notes of
+epochs are missing, the metadata log says in which it led or was in sync.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from analytics.dump.batches.header_columns import Headers
     from analytics.dump.batches.walks import CopyLog
+    from analytics.dump.copies.leadership import Leaders
 
 
 @dataclass(frozen=True)
@@ -118,10 +120,11 @@ def ranked_copies(logs: Sequence[CopyLog], node_ids: Mapping[str, int | None]) -
     # A copy without an id may be of any: it is judged by its epochs.
     newest[None] = max(newest.values())
 
-    def rank(log: CopyLog) -> tuple[int, int, int, bool, int, str]:
+    def rank(log: CopyLog) -> tuple[int, int, int, int, bool, int, str]:
         is_voter = node_ids.get(log.name) in log.partition.voters
         return (
             -newest[log.partition.topic_id],
+            -log.epochs.newest,
             -log.epochs.latest,
             -log.end_offset,
             not is_voter,
@@ -130,6 +133,18 @@ def ranked_copies(logs: Sequence[CopyLog], node_ids: Mapping[str, int | None]) -
         )
 
     return sorted(logs, key=rank)
+
+
+def with_witnessed_epochs(logs: Sequence[CopyLog], leaders: Leaders) -> list[CopyLog]:
+    """Return the copies of a partition with the epochs in which their brokers led or were in sync.
+
+    Args:
+        logs: Walked.
+        leaders: What the metadata log knows.
+    """
+    latest = {log.name: log.epochs.latest for log in logs}
+    found = leaders.witnessed_epochs(logs[0].partition.key, latest)
+    return [replace(log, witnessed_epoch=found.get(log.name, NO_EPOCH)) for log in logs]
 
 
 def _leader_ranges(
@@ -162,14 +177,34 @@ def _divergences(ranked: Sequence[CopyLog], partings: _Partings) -> tuple[Diverg
         own_from = partings.of(log, nearest).offset
         lost = _batches_from(log, own_from)
         if own_from < log.end_offset and lost.any():
-            rows.append(_divergence(log, survivor, partings.of(log, survivor), own_from))
+            parted = partings.of(log, survivor)
+            later = [each for each in others if each is not log and each is not survivor]
+            rows.append(_divergence(log, survivor, parted, own_from, later))
     return tuple(rows)
 
 
-def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int) -> Divergence:
+def _divergence(
+    log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int, others: Sequence[CopyLog]
+) -> Divergence:
+    """Return a lost line.
+
+    Args:
+        log: Whose line it is.
+        survivor: Whose line survived.
+        parted: Where the line leaves the surviving one.
+        own_from: Where it leaves the line that it shares longest.
+        others: Copies of lines that may have ended this one before the surviving one was there.
+    """
     lost = log.headers.take(_batches_from(log, own_from))
     after = survivor.headers.take(_batches_from(survivor, parted.offset))
+    last = int(lost.leader_epoch.max())
     epoch = int(after.leader_epoch[0]) if len(after) else survivor.epochs.at(parted.offset)
+    if not len(after) and epoch <= last < survivor.epochs.newest:
+        # Nothing was written since the election, and the broker's note of it is missing.
+        epoch = survivor.epochs.newest
+    ended_by = _first_after(last, own_from, others)
+    if ended_by is not None and ended_by[0] < epoch:
+        epoch, after = ended_by
     in_epoch = after.first_timestamp[after.leader_epoch == epoch] if len(after) else np.empty(0)
     elected = in_epoch[in_epoch >= 0]
     started, ended = lost.first_timestamp, lost.max_timestamp
@@ -182,7 +217,7 @@ def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int)
         lost_records=_records(log, lost, own_from),
         lost_from_timestamp=int(started[started >= 0].min()) if (started >= 0).any() else None,
         lost_to_timestamp=int(ended[ended >= 0].max()) if (ended >= 0).any() else None,
-        lost_leader_epoch=_known(int(lost.leader_epoch.max())),
+        lost_leader_epoch=_known(last),
         surviving_leader_epoch=_known(epoch),
         surviving_copy=survivor.name,
         elected_at=int(elected[0]) if elected.size else None,
@@ -190,6 +225,20 @@ def _divergence(log: CopyLog, survivor: CopyLog, parted: Parting, own_from: int)
         election_shown_by=FIRST_RECORD if elected.size else None,
         high_watermark=log.partition.high_watermark,
     )
+
+
+def _first_after(epoch: int, offset: int, others: Sequence[CopyLog]) -> tuple[int, Headers] | None:
+    """Return the first later leader epoch from an offset on that copies have batches of, and these.
+
+    None where no copy has any, or the epoch is not known.
+    """
+    found: tuple[int, Headers] | None = None
+    for log in others if epoch > NO_EPOCH else ():
+        headers = log.headers.take(_batches_from(log, offset))
+        epochs = headers.leader_epoch[headers.leader_epoch > epoch]
+        if epochs.size and (found is None or int(epochs.min()) < found[0]):
+            found = int(epochs.min()), headers
+    return found
 
 
 def _with_pieces(divergence: Divergence, leader_ranges: Sequence[LeaderRange]) -> Divergence:

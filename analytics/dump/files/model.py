@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.copies.leadership import NOTHING_KNOWN as NO_LEADERS
+from analytics.dump.copies.leadership import Leaders
 
 NOTHING_KNOWN = LogSense()
 """Of the log around a file."""
@@ -200,7 +202,9 @@ class Divergence:
     Attributes:
         pieces: Which decoded lines its own records are in, as (line, first offset), ascending:
             two copies can share a part of what was lost.
-        elected_at: When a leader of the surviving line was elected.
+        surviving_leader_epoch: Of the leader whose election ended the line. Where several lines
+            were lost, that may be the leader of another one of them.
+        elected_at: When that leader was elected.
         election_shown_by: `metadata_log`; or `first_record` of the new leader, which is later.
         leaderless_from: When the last leader of the lost line stopped, by the metadata log.
         unclean: The new leader was not in sync; None where the dump does not say.
@@ -242,7 +246,11 @@ class Filled:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is read, and what is known before it is read."""
+    """What is read, and what is known before it is read.
+
+    Attributes:
+        leaders: What the metadata log knows of leaders.
+    """
 
     copies: tuple[Copy, ...]
     slices: tuple[Slice, ...]
@@ -250,3 +258,4 @@ class Plan:
     divergences: tuple[Divergence, ...] = ()
     filled: tuple[Filled, ...] = ()
     notes: tuple[Note, ...] = ()
+    leaders: Leaders = NO_LEADERS

@@ -15,8 +15,10 @@ import numpy as np
 
 from analytics.dump.batches.segment_stats import SegmentStats, SegmentSurvey
 from analytics.dump.batches.walks import CopyLog, SegmentWalk, log_senses, walk_copy, walk_segment
+from analytics.dump.copies.leadership import NOTHING_KNOWN as NO_LEADERS
+from analytics.dump.copies.leadership import Leaders
 from analytics.dump.copies.plan import PlanOptions, partitions_by_key
-from analytics.dump.copies.surviving_lines import find_lines
+from analytics.dump.copies.surviving_lines import find_lines, with_witnessed_epochs
 from analytics.dump.files.model import (
     NOTHING_KNOWN,
     Copy,
@@ -63,6 +65,7 @@ class GroupTask(NamedTuple):
     prefer_copy: str | None
     node_ids: Mapping[str, int | None]
     check_crc: bool
+    leaders: Leaders = NO_LEADERS
     may_map: bool = False
 
     @property
@@ -120,6 +123,7 @@ def study(
     options: PlanOptions,
     *,
     check_crc: bool = False,
+    leaders: Leaders = NO_LEADERS,
     report: Callable[[int], object] = _silent,
 ) -> Study:
     """Look at every internal partition of every copy.
@@ -128,10 +132,11 @@ def study(
         copies: As listed.
         options: What a person asked for.
         check_crc: Sum over every batch.
+        leaders: What the metadata log knows of leaders.
         report: Is told how many bytes were just looked at.
     """
     groups = partitions_by_key(copies, options)
-    tasks = _tasks(groups.values(), copies, options, check_crc=check_crc)
+    tasks = _tasks(groups.values(), copies, options, leaders, check_crc=check_crc)
     seen = InspectionFindings()
     for task, found in zip(tasks, _results(tasks), strict=True):
         seen.add(found)
@@ -153,6 +158,7 @@ def _tasks(
     groups: Iterable[Sequence[PartitionCopy]],
     copies: Iterable[Copy],
     options: PlanOptions,
+    leaders: Leaders,
     *,
     check_crc: bool,
 ) -> list[FileTask | GroupTask]:
@@ -162,7 +168,7 @@ def _tasks(
     files: list[tuple[PartitionCopy, SegmentFile, LogSense, bool]] = []
     for group in groups:
         if len(group) > 1:
-            tasks.append(GroupTask(tuple(group), options.prefer_copy, node_ids, check_crc))
+            tasks.append(GroupTask(tuple(group), options.prefer_copy, node_ids, check_crc, leaders))
         else:
             files += _files(group[0])
     total = sum(segment.size for _, segment, _, _ in files)
@@ -240,6 +246,7 @@ def _do_files(task: FileTask) -> InspectionFindings:
 def _do_group(task: GroupTask) -> InspectionFindings:
     seen = InspectionFindings()
     logs = [walk_copy(each, check_crc=task.check_crc, may_map=task.may_map) for each in task.group]
+    logs = with_witnessed_epochs(logs, task.leaders)
     lines = find_lines(logs, task.prefer_copy, task.node_ids, _COMPARED_BYTES)
     seen.leading[logs[0].partition.key] = lines.leading
     seen.divergences += lines.divergences

@@ -41,9 +41,16 @@ def election_losses(
         history: Of the line that did.
         uncompacted_from: By internal partition, the offset before which compaction took records.
     """
+    longest = _longest(lines)
     found = (
-        _Loss(line, last, history, uncompacted_from.get(line.partition, 0)).verdict()
-        for line, last in _longest(lines)
+        _Loss(
+            line,
+            last,
+            history,
+            uncompacted_from.get(line.partition, 0),
+            is_followed=_is_followed(line, last, longest),
+        ).verdict()
+        for line, last in longest
     )
     return [each for each in found if each is not None]
 
@@ -57,6 +64,16 @@ def _longest(lines: Iterable[LostLine]) -> list[tuple[LostLine, Row]]:
             if key not in found or found[key][1]["record_offset"] < last["record_offset"]:
                 found[key] = (line, last)
     return list(found.values())
+
+
+def _is_followed(line: LostLine, last: Row, lines: Iterable[tuple[LostLine, Row]]) -> bool:
+    """Return whether what came after a line is on a line that was lost later, too."""
+    return any(
+        other.partition == line.partition
+        and place_of(row) == place_of(last)
+        and (other.leader_epoch or 0) > (line.leader_epoch or 0)
+        for other, row in lines
+    )
 
 
 @dataclass(frozen=True)
@@ -76,6 +93,7 @@ class _Loss:
     last: Row
     history: OffsetHistory
     uncompacted_from: int
+    is_followed: bool = False
 
     def verdict(self) -> Verdict | None:
         """Return the verdict; None where both lines have the same offset, or none."""
@@ -131,6 +149,8 @@ class _Loss:
         answered = None if base is None else base["committed_offset"]
         had = "no offset" if answered is None else str(answered)
         why = f"{only_there}; the surviving log had {had}"
+        if self.is_followed:
+            return _Became(answered, None, f"{why}, and what came next was lost, too")
         if first is None or first == answered:
             return _Became(answered, _cost(was, answered), why)
         why = f"{why}, and the next commit was {first}"

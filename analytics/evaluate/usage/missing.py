@@ -29,6 +29,7 @@ def limitations(manifest: Mapping[str, Any], found: Identity) -> list[str]:
         *_filtered(manifest),
         *_absent(manifest),
         *_lost(manifest),
+        *_later(manifest),
         *(f"what is in {_file(each)}: {each['why']}" for each in manifest.get("unreadable", ())),
         *_archived(manifest),
         *_uneven(found),
@@ -58,6 +59,16 @@ def _lost(manifest: Mapping[str, Any]) -> list[str]:
         f"whether records are the last of their key: {each['lacks']}"
         for each in manifest["partitions"]
         if each.get("lacks") and each.get("is_leading", True)
+    ]
+
+
+def _later(manifest: Mapping[str, Any]) -> list[str]:
+    """A later leader may have written the last record of any key."""
+    return [
+        f"whether records of {each['topic']}-{each['partition']} are the last of their key: "
+        f"{each['absent_leaders'][0]['why']}"
+        for each in manifest["partitions"]
+        if each.get("absent_leaders")
     ]
 
 

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from analytics.decode.losses.elections import Registered, registered_by
+from analytics.decode.losses.elections import registered_by
 from analytics.decode.losses.unjudged_elections import Evidence, copies_of, elections_of
+from analytics.dump.copies.leadership import Registered
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DECODED
 from schemas import CONSUMER_OFFSETS

@@ -92,7 +92,8 @@ def coordinator_epochs(found: pl.DataFrame, elected: pl.DataFrame) -> pl.DataFra
         elected: Of `elections`, up to the same instant.
 
     Returns:
-        The table's columns and `place` (struct of `IN_DUMP`).
+        The table's columns, `place` (struct of `IN_DUMP`) and `led_before`: the last broker that
+        led before, whether it wrote anything or not; null where nothing tells.
     """
     leaders = elected.select(*KEY, "leader", "unclean", pl.col("since").alias("elected_at"))
     over = pl.col("leader_epoch").shift(-1).over("topic", "partition").is_not_null()
@@ -103,4 +104,27 @@ def coordinator_epochs(found: pl.DataFrame, elected: pl.DataFrame) -> pl.DataFra
             pl.when(over).then("last_timestamp").alias("to_timestamp"),
         )
         .join(leaders, on=KEY, how="left", maintain_order="left")
+        .sort("leader_epoch")
+        .join_asof(
+            _leaders_before(elected),
+            left_on="leader_epoch",
+            right_on="until_epoch",
+            by=["topic", "partition"],
+            check_sortedness=False,
+        )
+        .drop("until_epoch", strict=False)
+        .sort(KEY)
+    )
+
+
+def _leaders_before(elected: pl.DataFrame) -> pl.DataFrame:
+    """Return the brokers that led, each with the leader epoch from which on it led before."""
+    return (
+        elected.filter(pl.col("leader") >= 0)
+        .select(
+            *("topic", "partition"),
+            (pl.col("leader_epoch") + 1).alias("until_epoch"),
+            pl.col("leader").alias("led_before"),
+        )
+        .sort("until_epoch")
     )

@@ -100,10 +100,15 @@ def between_cuts(coverage: Coverage, record: pl.Expr, topic: str = CONSUMER_OFFS
     return pl.when(record >= of_partition(starts)).then(of_partition(words, pl.String()))
 
 
-def what_is_lost(coverage: Coverage) -> pl.Expr:
-    """Return in words what a row's partition lacks; null where that is nothing."""
-    lost = coverage.losses_of_topic(CONSUMER_OFFSETS)
-    said = {number: lacks(CONSUMER_OFFSETS, number, losses) for number, losses in lost.items()}
+def what_is_lost(coverage: Coverage, topic: str = CONSUMER_OFFSETS) -> pl.Expr:
+    """Return in words what a row's partition lacks; null where that is nothing.
+
+    Args:
+        coverage: What the dump holds.
+        topic: The internal topic whose partition `coordinator_partition` is.
+    """
+    lost = coverage.losses_of_topic(topic)
+    said = {number: lacks(topic, number, losses) for number, losses in lost.items()}
     return pl.col(HOME).replace_strict(
         pl.Series(list(said), dtype=pl.Int32),
         pl.Series(list(said.values()), dtype=pl.String),

@@ -86,6 +86,8 @@ def losses_at(
         kept = inside(losses, 0, OPEN_END if end is None else end)
         if line is None and not are_elections_clean:
             kept = merged([*kept, *elections_since(row, ends)])
+        if line is None:
+            kept = merged([*kept, *absent_leaders_at(row, ends)])
         if kept:
             found[key] = kept
     return found
@@ -136,6 +138,23 @@ def elections_since(row: Row, ends: Ends) -> Iterator[Loss]:
             yield Loss(first, OPEN_END, f"{each['why']} (see --assume clean-elections)")
 
 
+def absent_leaders_at(row: Row, ends: Ends) -> Iterator[Loss]:
+    """Yield what the dump lacks of an instant since which another broker led, whose log is absent.
+
+    Args:
+        row: A partition of a manifest.
+        ends: Where the records end that count at the instant.
+    """
+    end = ends.of((row["topic"], row["partition"]))
+    for each in row.get("absent_leaders") or ():
+        since, first = parsed_time(each["since"]), each["first_offset"]
+        is_before = since is not None and ends.time is not None and ends.time < since
+        # A log that follows the leader is whole up to each of its records.
+        is_followed = end is not None and end <= first
+        if not is_before and not is_followed:
+            yield Loss(first, OPEN_END, each["why"])
+
+
 def losses_of_row(row: Row) -> list[Loss]:
     """Return the losses of a partition of a manifest."""
     if "losses" in row:
@@ -178,7 +197,12 @@ def first_later(
         (each["topic"], each["partition"])
         for each in leading(manifest)
         if each["topic"] in wanted
-        and (each.get("complete_from") or losses_of_row(each) or each.get("unjudged_elections"))
+        and (
+            each.get("complete_from")
+            or losses_of_row(each)
+            or each.get("unjudged_elections")
+            or each.get("absent_leaders")
+        )
     }
     if timestamp_ms is None or not asked:
         return {}

@@ -10,8 +10,9 @@ from typing import Final
 
 import polars as pl
 
+from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.meanings import word
-from schemas import CONSUMER_OFFSETS
+from schemas import CONSUMER_OFFSETS, TRANSACTION_STATE
 
 STATES: Final = {
     0: "Empty",
@@ -85,14 +86,17 @@ def _fitting(named: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def transaction_owners(transaction_log: pl.DataFrame) -> pl.DataFrame:
+def transaction_owners(transaction_log: pl.DataFrame, coverage: Coverage = WHOLE) -> pl.DataFrame:
     """Return the last word of the log on each producer id, of each transactional id that had it.
+
+    What a lost record may have changed since is left out.
 
     A producer id that was rotated away is named by the record that did it; where one transactional
     id names a producer id several times, that it is its current producer counts.
 
     Args:
         transaction_log: The decoded table, cut at an instant.
+        coverage: What the dump holds: a lost record may have said otherwise later.
 
     Returns:
         `producer_id`, `transactional_id`, `transaction_state`, `owner_epoch`, `owner_homes` (the
@@ -100,7 +104,8 @@ def transaction_owners(transaction_log: pl.DataFrame) -> pl.DataFrame:
     """
     value = pl.col("value").struct
     last = (
-        transaction_log.with_columns(pl.col("key").struct.field("transactional_id"))
+        _behind_losses(transaction_log, coverage)
+        .with_columns(pl.col("key").struct.field("transactional_id"))
         .sort("offset")
         .unique(["partition", "transactional_id"], keep="last", maintain_order=True)
         .filter(~pl.col("is_tombstone"))
@@ -124,6 +129,15 @@ def transaction_owners(transaction_log: pl.DataFrame) -> pl.DataFrame:
         .unique(["producer_id", "transactional_id"], keep="last", maintain_order=True)
         .drop("rank", "said_at")
     )
+
+
+def _behind_losses(transaction_log: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    losses = coverage.losses_of_topic(TRANSACTION_STATE)
+    if not losses:
+        return transaction_log
+    ends = {number: max(each.end for each in found) for number, found in losses.items()}
+    lost_until = pl.col("partition").replace_strict(ends, default=0, return_dtype=pl.Int64)
+    return transaction_log.filter(pl.col("offset") >= lost_until)
 
 
 def _homes(partitions: pl.Expr) -> pl.Expr:

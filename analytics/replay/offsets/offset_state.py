@@ -115,7 +115,7 @@ def pending_offsets(
     found = found.with_columns(undecided=pl.lit(None, pl.String))
     found = with_outlived_removal(found, decoded, rules, coverage, epochs)
     if owners is None:
-        owners = transaction_owners(decoded["transaction_log"])
+        owners = transaction_owners(decoded["transaction_log"], coverage)
     found = _with_uncertain(with_owner(found, owners), decoded, rules, coverage)
     lost, elsewhere = may_be_superseded(coverage, _OFFSET), may_be_elsewhere(coverage)
     said = _with_completeness(found, lost, elsewhere, _may_have_ended(coverage), pl.col(WHY))

@@ -14,6 +14,7 @@ from analytics.replay.log.losses import (
     between_cuts,
     may_be_elsewhere,
     may_be_superseded,
+    what_is_lost,
     with_missing,
 )
 from analytics.replay.share.share_claims import (
@@ -29,6 +30,10 @@ from analytics.replay.share.share_claims import (
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 KEY: Final = ("group_id", "topic_id", "partition")
+
+_LOST_BETWEEN: Final = pl.lit(
+    "records between its snapshot and its last update are not in the dump"
+)
 
 
 def share_partitions(
@@ -117,7 +122,7 @@ def _missing(coverage: Coverage) -> list[pl.Expr]:
         ),
         (
             pl.col("base_offset") < _complete_from(coverage),
-            pl.lit("records between its snapshot and its last update are not in the dump"),
+            pl.coalesce(_lost_end(coverage), _LOST_BETWEEN),
         ),
         (needs_state, pl.coalesce(_home_of_state(coverage), no_state)),
         (has_state & pl.col("claim").is_null(), _home_of_group(coverage)),
@@ -129,6 +134,17 @@ def _missing(coverage: Coverage) -> list[pl.Expr]:
         may_be_elsewhere(coverage, key, SHARE_GROUP_STATE),
         between_cuts(coverage, pl.col("record_offset"), SHARE_GROUP_STATE),
     ]
+
+
+def _lost_end(coverage: Coverage) -> pl.Expr:
+    """Return what the dump lacks where nothing tells how far that reaches; null elsewhere."""
+    open_ends = [
+        partition
+        for partition, losses in coverage.losses_of_topic(SHARE_GROUP_STATE).items()
+        if any(each.is_open for each in losses)
+    ]
+    said = pl.lit("a lost record may have changed it: ") + what_is_lost(coverage, SHARE_GROUP_STATE)
+    return pl.when(pl.col(HOME).is_in(open_ends)).then(said)
 
 
 def _complete_from(coverage: Coverage) -> pl.Expr:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from analytics.decode.losses.known_leaders import known_leaders
 from analytics.decode.run.decoding import decode_dump
 from analytics.decode.run.publication import published
 from analytics.decode.selection import Selection
@@ -91,7 +92,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     staging = Workspace(out).prepare()
     try:
         settings = Settings(staging.location, Selection(groups, exclude_groups, data_topics))
-        planned = plan(found, options)
+        planned = plan(found, options, known_leaders)
         # Of logs the JVM only hands out tasks, however large the dump is.
         small = not found.raw_rows
         with spark_session(console, master=master, conf=conf, small=small) as spark:

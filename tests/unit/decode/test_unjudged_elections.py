@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from analytics.decode.losses.elections import Leadership, Registered
 from analytics.decode.losses.unjudged_elections import (
     NOBODY,
     Copy,
@@ -16,6 +15,7 @@ from analytics.decode.losses.unjudged_elections import (
     elections_of,
     with_unjudged_elections,
 )
+from analytics.dump.copies.leadership import Leadership, Registered
 from tests.support.offset_changes import minute
 
 CLEAN = Election(0, 1, minute(0))

@@ -50,12 +50,11 @@ def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.Dat
 
     Args:
         seen: `GROUP_KEY` and `seen_at`: offsets at which there is something of the group.
-        coordinators: Of `coordinator_epochs`.
+        coordinators: Of `coordinator_epochs`, with `led_before`.
     """
     led = (
         coordinators.filter(pl.col("topic") == CONSUMER_OFFSETS)
         .sort("partition", "leader_epoch")
-        .with_columns(pl.col("leader").shift(1).over("partition").alias("led_before"))
         .filter(pl.int_range(pl.len()).over("partition") > 0)
         .rename({"partition": _HOME, "from_offset": "record_offset", "from_timestamp": "at"})
         .unnest("place")
@@ -67,7 +66,9 @@ def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.Dat
     rows = groups.join(led, on=_HOME).filter(pl.col("record_offset") > pl.col("seen_at"))
     detail = words(
         with_word("broker ", pl.col("leader")),
-        with_word("before it broker ", pl.col("led_before")),
+        pl.when(pl.col("led_before") == pl.col("leader"))
+        .then(pl.lit("it led before, too"))
+        .otherwise(with_word("before it broker ", pl.col("led_before"))),
         pl.when("unclean").then(pl.lit("unclean election")),
         between="; ",
     )

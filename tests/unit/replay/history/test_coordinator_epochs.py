@@ -72,6 +72,7 @@ def test_an_epoch_reaches_from_its_first_record_to_its_last_unless_it_goes_on() 
         (OFFSETS, 1, 0, None, None, None, 6, None, 1),
         (SHARE_STATE, 0, 0, None, None, None, 5, None, 1),
     ]
+    assert found["led_before"].to_list() == [None, 1, 2, None, None]
     assert found["from_timestamp"].to_list() == [at(each) for each in (0, 4, 11, 6, 5)]
     assert found["to_timestamp"].to_list() == [at(3), at(9), None, None, None]
     assert found["place"].to_list()[1] == {
@@ -79,6 +80,14 @@ def test_an_epoch_reaches_from_its_first_record_to_its_last_unless_it_goes_on() 
         "segment": f"{OFFSETS}-0/{SEGMENT}",
         "batch_position": 400,
     }
+
+
+def test_who_led_before_may_have_written_nothing() -> None:
+    rows = frames_of({"offset_commit": [row(OFFSETS, 0, *each) for each in COMMITS]}, TABLES)
+    led = [(0, 2), (1, 1), (2, 2)]
+    elected = [(OFFSETS, 0, epoch, leader, False, at(0)) for epoch, leader in led]
+    found = coordinator_epochs(epochs_seen(rows), pl.DataFrame(elected, ELECTED, orient="row"))
+    assert found.select("leader_epoch", "leader", "led_before").rows() == [(0, 2, None), (2, 2, 1)]
 
 
 def test_tables_that_are_not_there_tell_nothing() -> None:

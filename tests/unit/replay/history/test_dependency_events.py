@@ -123,12 +123,20 @@ def test_only_what_the_log_tells_of_concerns_anybody() -> None:
 
 
 def test_another_coordinator_is_told_to_groups_that_were_there_before() -> None:
-    def epoch(of: str, number: int, leader: int | None, first: int) -> dict[str, Any]:
+    def epoch(
+        of: str, number: int, leader: int | None, first: int, before: int | None = None
+    ) -> dict[str, Any]:
         about = {"topic": of, "partition": 0, "leader_epoch": number, "leader": leader}
+        about |= {"led_before": before}
         about |= {"unclean": number == 2, "from_offset": first, "from_timestamp": at(first)}
         return {**about, "place": PLACE}
 
-    epochs = [epoch(OFFSETS, 0, 1, 0), epoch(OFFSETS, 2, 2, 50), epoch(OFFSETS, 3, None, 90)]
+    epochs = [
+        epoch(OFFSETS, 0, 1, 0),
+        epoch(OFFSETS, 2, 2, 50, 1),
+        epoch(OFFSETS, 3, None, 90, 2),
+        epoch(OFFSETS, 6, 2, 95, 2),
+    ]
     others = [epoch("__share_group_state", 0, 1, 0), epoch("__share_group_state", 1, 2, 9)]
     seen = [
         {"coordinator_partition": 0, "group_id": "old", "seen_at": 20},
@@ -141,7 +149,7 @@ def test_another_coordinator_is_told_to_groups_that_were_there_before() -> None:
         pl.DataFrame(seen, schema),
         pl.DataFrame([*epochs, *others], schema_overrides={"partition": pl.Int32}),
     )
-    last = "before it broker 2"
+    last, again = "before it broker 2", "broker 2; it led before, too"
     assert told(found) == [
         (
             "old",
@@ -153,4 +161,6 @@ def test_another_coordinator_is_told_to_groups_that_were_there_before() -> None:
         ),
         ("old", "coordinator_changed", "leader epoch 3", last, at(90), 90),
         ("young", "coordinator_changed", "leader epoch 3", last, at(90), 90),
+        ("old", "coordinator_changed", "leader epoch 6", again, at(95), 95),
+        ("young", "coordinator_changed", "leader epoch 6", again, at(95), 95),
     ]
