@@ -86,7 +86,9 @@ STATE = (
     TableStep("last_epochs", merged_epochs, ("epochs_here",), once=True),
     COMMITS,
     TableStep(
-        "pending_offsets", pending_offsets, (*_OF_OFFSETS, "owners", "last_epochs", "commits")
+        "pending_offsets",
+        pending_offsets,
+        ("cut", "rules", "coverage", "owners", "last_epochs", "commits"),
     ),
     TableStep(
         "committed_offsets",

@@ -27,6 +27,7 @@ from analytics.evaluate.expiration.offset_log import (
 from analytics.evaluate.expiration.removal_verdicts import (
     CANNOT_TELL,
     is_unparsed_expire_time,
+    retention_may_differ,
     with_verdict,
 )
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
@@ -40,13 +41,12 @@ from analytics.replay.removals.removal_causes import (
     SHORTEST_RETENTION_MS,
     TOPIC_DELETED,
     UNKNOWN,
-    cleanups_may_be_lost,
+    swept_while_rebalancing,
     with_removal_cause,
     with_undecided_removal,
 )
 from analytics.replay.removals.removed_offsets import (
     removed_offsets,
-    with_common_time,
     with_topic_deletion,
 )
 from analytics.replay.removals.topic_absence import with_topic_absence
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
     from analytics.replay.metadata.log_beginning import Beginning
 
-OFFSET_DELETE_SINCE: Final = ("2.4-3.9", "current")
+OFFSET_DELETE_SINCE: Final = ("2.4-3.1", "3.2-3.9", "current")
 
 
 @dataclass(frozen=True)
@@ -142,28 +142,32 @@ def offset_removals(
     replay, era, before = rules
     coverage = cluster.coverage
     rows = removed.rows.with_columns(pl.col("not_after_ms").fill_null(as_of_ms))
-    rows = with_topic_deletion(with_common_time(rows), cluster.topics)
+    rows = with_topic_deletion(rows, cluster.topics)
     rows = with_topic_absence(rows, cluster.topics, cluster.metadata, cluster.present)
     told = _with_expiry(rows, removed.modern_ms, era, before, retention)
     told = with_undecided_removal(told, coverage).with_columns(
         is_unparsed_expire_time(era).alias("is_unparsed")
     )
-    told = told.with_columns(
-        _due_by_setting().alias("is_due"), _surely_due(era).alias("is_surely_due")
+    told = with_beginning(told, removed.begun).with_columns(
+        _due_by_setting().alias("is_due"),
+        _surely_due(era).alias("is_surely_due"),
+        retention_may_differ().alias("retention_may_differ"),
+        *swept_while_rebalancing(
+            pl.col("retention_ms"), rebalance_keeps=era.rebalance_keeps or era.per_offset
+        ),
     )
     judged = with_removal_cause(
         told,
         offsets_can_be_deleted=era.name in OFFSET_DELETE_SINCE,
         group_always_ends=replay.groups_end_by_tombstones,
         streams_groups_keep=replay.streams_readiness_is_recorded,
-        cleanups_may_be_lost=cleanups_may_be_lost(coverage),
     )
     # A deletion by hand of such offsets looks the same.
     may_be_bug = pl.col("is_unparsed") & (pl.col("cause") == EXPIRATION) & ~_at_some_time()
     judged = judged.with_columns(
         pl.when(may_be_bug).then(pl.lit(MEDIUM)).otherwise("confidence").alias("confidence")
     )
-    judged = with_verdict(with_beginning(judged, removed.begun), audit)
+    judged = with_verdict(judged, audit, rebalance_keeps=era.rebalance_keeps)
     is_decided = pl.col("undecided").is_null()
     last, commit = pl.col("removed_committed_offset"), as_time(pl.col("commit_ms"))
     return _with_losses(judged, coverage).with_columns(

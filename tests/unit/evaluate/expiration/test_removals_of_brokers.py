@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
+from analytics.evaluate.expiration.retention import ASSUMED, OPTION, Retention, Setting
 from analytics.replay.metadata.coordinator_starts import TABLES as OF_STARTS
 from analytics.replay.metadata.coordinator_starts import coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
@@ -44,11 +46,11 @@ class Dump:
 
 DUMPS = {
     "kafka-4.3.1-expiry": Dump("expiry/kafka-4.3.1-expiry", "4.3", "current", 10_000),
-    "kafka-3.9.2-classic": Dump("dumps/kafka-3.9.2-classic", "3.9", "2.4-3.9", 5_000),
+    "kafka-3.9.2-classic": Dump("dumps/kafka-3.9.2-classic", "3.9", "3.2-3.9", 5_000),
     "kafka-upgrade-2.0.1-to-3.9.2": Dump(
         "dumps/kafka-upgrade-2.0.1-to-3.9.2",
         "3.9",
-        "2.4-3.9",
+        "3.2-3.9",
         10_000,
         ("clicks", "ledger", "orders", "payments", "returns", "stock"),
     ),
@@ -97,7 +99,7 @@ def judged(dump: Dump) -> list[Row]:
     metadata = {name: pl.DataFrame(pl.from_arrow(rows)) for name, rows in told.items()}
     log, topics = metadata_log(metadata), topics_told(metadata)
     around = Around(topics, log.begins, coordinator_starts(log, topics), dump.topics_there)
-    before = "pre-2.1" if dump.era == "2.4-3.9" else None
+    before = "pre-2.1" if dump.era == "3.2-3.9" else None
     offsets = log_of(tables_of_dump(broker, OFFSETS, TABLES), dump.release, dump.era, before)
     return removals_in(offsets, retention(dump), AFTER_ALL_MS, around)
 
@@ -158,6 +160,46 @@ def test_causes_are_the_true_ones_and_lateness_is_what_the_broker_logged(
     assert (reasons, len(late)) == (LATE[name], sum(LATE[name].values()))
     for row in late:
         assert_logged(name, row)
+
+
+@pytest.mark.parametrize("topics", ["nothing tells of topics", "directories tell of topics"])
+def test_whoever_is_asked_about_and_whatever_is_known_no_cause_is_another_one(topics: str) -> None:
+    """Without settings and metadata log most are unknown; some groups alone fare alike."""
+    name = "kafka-4.3.1-expiry"
+    dump = DUMPS[name]
+    told = read_removals(DATA / "expiry" / f"removals-{name}.json")
+    decoded = tables_of_dump(DATA / dump.folder / "broker-1", OFFSETS, TABLES)
+    there = {true["topic"] for true in told.values()} - {
+        true["topic"] for true in told.values() if true["cause"] == "topic_deleted"
+    }
+    around = Around(present=None if topics.startswith("nothing") else sorted(there))
+    groups = sorted({true["group"] for true in told.values()})[::3]
+    assumed = Retention(Setting(7 * 1440 * MINUTE, ASSUMED, 10 * MINUTE))
+    every, alone = (
+        {
+            (row.coordinator_partition, row.record_offset): (row.cause, row.confidence)
+            for row in removals_in(
+                log_of(rows, dump.release, dump.era), assumed, AFTER_ALL_MS, around
+            )
+        }
+        for rows in (decoded, {**decoded, "offset_commit": commits_of(decoded, groups)})
+    )
+    assert len(alone) > len(every) / 5
+    assert alone == {place: every[place] for place in alone}
+    wrong = {
+        place: (cause, told[place]["cause"])
+        for place, (cause, _) in every.items()
+        if cause not in {"unknown", told[place]["cause"]}
+    }
+    assert wrong == {}
+    assert Counter(cause for cause, _ in every.values())["group_deleted"] == 4
+
+
+def commits_of(decoded: Mapping[str, pa.Table], groups: list[str]) -> pa.Table:
+    """Return the commits and tombstones of some groups."""
+    commits = decoded["offset_commit"]
+    named = pc.struct_field(commits["key"], "group")
+    return commits.filter(pc.is_in(named, pa.array(groups)))
 
 
 @cache
