@@ -26,13 +26,14 @@ from analytics.evaluate.expiration.offset_log import (
 )
 from analytics.evaluate.expiration.removal_verdicts import (
     CANNOT_TELL,
+    LATE,
     is_unparsed_expire_time,
     retention_may_differ,
     with_verdict,
 )
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import lost_between, what_is_lost
+from analytics.replay.log.losses import lost_between, uncompacted_from, what_is_lost
 from analytics.replay.offsets.commit_places import GROUP, PLACE, TOPIC
 from analytics.replay.removals.removal_causes import (
     EXPIRATION,
@@ -168,6 +169,8 @@ def offset_removals(
         pl.when(may_be_bug).then(pl.lit(MEDIUM)).otherwise("confidence").alias("confidence")
     )
     judged = with_verdict(judged, audit, rebalance_keeps=era.rebalance_keeps)
+    if era.heeds:
+        judged = _with_compacted(judged, coverage)
     is_decided = pl.col("undecided").is_null()
     last, commit = pl.col("removed_committed_offset"), as_time(pl.col("commit_ms"))
     return _with_losses(judged, coverage).with_columns(
@@ -175,6 +178,26 @@ def offset_removals(
         pl.when(is_decided).then(commit).alias("last_commit_timestamp"),
         pl.col("at").alias("removed_at"),
         pl.col("position").alias("record_offset"),
+    )
+
+
+def _with_compacted(judged: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Call nothing late where compaction may have taken the records of what kept it until later.
+
+    The commit that a tombstone removed is the last one of its key: that is there. Who subscribed to
+    its topic after it, and until when, is told by records that others have replaced.
+    """
+    is_taken = pl.col("removed_position") < uncompacted_from(coverage)
+    is_late = ((pl.col("verdict") == LATE) & is_taken).fill_null(value=False)
+    why = "it went later than one cleanup after it was due by what is left; compaction may have "
+    why += "taken the records of what kept it until later"
+    changed = {"verdict": pl.lit(CANNOT_TELL), "reason": pl.lit(why)}
+    return judged.with_columns(
+        *(
+            pl.when(is_late).then(said).otherwise(name).alias(name)
+            for name, said in changed.items()
+        ),
+        pl.when(~is_late).then("expected_at").alias("expected_at"),
     )
 
 

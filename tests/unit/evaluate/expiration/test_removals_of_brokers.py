@@ -15,11 +15,20 @@ import pyarrow.compute as pc
 import pytest
 
 from analytics.evaluate.expiration.retention import ASSUMED, OPTION, Retention, Setting
+from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.metadata.coordinator_starts import TABLES as OF_STARTS
 from analytics.replay.metadata.coordinator_starts import coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from tests.support.decoded_frames import tables_of_dump
-from tests.support.expiration_logs import TABLES, Around, Row, log_of, removals_in, state_of
+from tests.support.expiration_logs import (
+    TABLES,
+    Around,
+    Row,
+    log_of,
+    log_of_frames,
+    removals_in,
+    state_of,
+)
 from tests.support.removed_by_brokers import predictions, read_removals, sweeps_of
 
 if TYPE_CHECKING:
@@ -193,6 +202,55 @@ def test_whoever_is_asked_about_and_whatever_is_known_no_cause_is_another_one(to
     }
     assert wrong == {}
     assert Counter(cause for cause, _ in every.values())["group_deleted"] == 4
+
+
+def test_after_the_cleaner_no_removal_has_another_cause_or_verdict() -> None:
+    """Only the last record of each key is left of the first half of every partition."""
+    name = "kafka-4.3.1-expiry"
+    dump = DUMPS[name]
+    told = read_removals(DATA / "expiry" / f"removals-{name}.json")
+    frames = {
+        table: pl.DataFrame(pl.from_arrow(rows))
+        for table, rows in tables_of_dump(DATA / dump.folder / "broker-1", OFFSETS, TABLES).items()
+    }
+    places = pl.concat(rows.select("partition", "offset") for rows in frames.values())
+    halves = places.group_by("partition").agg((pl.col("offset").max() // 2).alias("half"))
+    of_partition = dict(halves.rows())
+    taken = Coverage(
+        uncompacted_from={(OFFSETS, number): half for number, half in of_partition.items() if half}
+    )
+
+    def causes(rows: Mapping[str, pl.DataFrame], coverage: Coverage) -> dict[Any, Row]:
+        log = log_of_frames(rows, dump.release, dump.era)
+        around = Around(coverage=coverage)
+        found = removals_in(log, retention(dump), AFTER_ALL_MS, around)
+        return {(row.coordinator_partition, row.record_offset): row for row in found}
+
+    cleaned = {
+        table: rows if table == "control_markers" else last_of_keys(rows, halves)
+        for table, rows in frames.items()
+    }
+    whole, left = causes(frames, WHOLE), causes(cleaned, taken)
+    judged = {place: row for place, row in left.items() if row.verdict != "cannot_tell"}
+    assert len(judged) > len(told) / 3
+    for place, row in judged.items():
+        assert row.cause == told[place]["cause"], row
+        assert (row.verdict, row.expected_at) == (
+            whole[place].verdict,
+            whole[place].expected_at,
+        ), row
+
+
+def last_of_keys(rows: pl.DataFrame, halves: pl.DataFrame) -> pl.DataFrame:
+    """Return what the log cleaner leaves of the first half of each partition, and the rest."""
+    if rows.is_empty():
+        return rows
+    placed = rows.join(halves, on="partition").with_columns(
+        pl.col("key").struct.json_encode().alias("text")
+    )
+    is_old = pl.col("offset") < pl.col("half")
+    old = placed.filter(is_old).sort("offset").unique(["partition", "text"], keep="last")
+    return pl.concat([old, placed.filter(~is_old)]).sort("partition", "offset")[rows.columns]
 
 
 def commits_of(decoded: Mapping[str, pa.Table], groups: list[str]) -> pa.Table:
