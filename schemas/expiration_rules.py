@@ -45,7 +45,7 @@ class ExpirationRules:
     """The rules of one era.
 
     Attributes:
-        name: pre-2.1, 2.1-2.3, 2.4-3.9, current, or kip-211 for the text of the KIP.
+        name: pre-2.1, 2.1-2.3, 2.4-3.1, 3.2-3.9, current, or kip-211 for the text of the KIP.
         since: The first release; None for the KIP's text, which no release went by.
         due: ``at``: an offset is due from its instant on; ``after``: a millisecond later.
         expire_timestamp: When a stored expire time counts: ``always`` or ``where_not_kept``.
@@ -54,6 +54,7 @@ class ExpirationRules:
         heeds: What keeps an offset that is due; of several the first is the rule.
         counts_from: By what the group is, what the retention counts from: one of `BASES`.
         per_offset: Whether each offset has an expire time of its own, given or not.
+        rebalance_keeps: Whether a group of consumers keeps all its offsets while it rebalances.
         requests: What a commit of each version of the request is given.
     """
 
@@ -66,6 +67,7 @@ class ExpirationRules:
     heeds: tuple[str, ...]
     counts_from: Mapping[str, str]
     per_offset: bool
+    rebalance_keeps: bool
     requests: Sequence[CommitRequest]
 
 
@@ -106,6 +108,7 @@ def expiration_eras() -> Mapping[str, ExpirationRules]:
             heeds=tuple(era["heeds"]),
             counts_from=era["counts_from"],
             per_offset=era["per_offset"],
+            rebalance_keeps=era["rebalance_keeps"],
             requests=[
                 CommitRequest(each["request"], each["stores"], each.get("retention"), each["about"])
                 for each in era["requests"]

@@ -93,7 +93,7 @@ STATE = (
     TableStep(
         "pending_offsets",
         pending_offsets,
-        (*_OF_OFFSETS, "owners", "last_epochs", "commits"),
+        ("cut", "rules", "coverage", "owners", "last_epochs", "commits"),
     ),
     TableStep(
         "committed_offsets",

@@ -45,7 +45,7 @@ def replayed_frames(
     """Return the state tables of groups and offsets; arguments as of `replayed_tables`."""
     state = folded_groups(coordinator_log(decoded), decoded, rules)
     committed = committed_offsets(decoded, rules, groups_gone(state))
-    pending = pending_offsets(decoded, rules, groups_gone(state))
+    pending = pending_offsets(decoded, rules)
     return {
         "committed_offsets": committed,
         "pending_offsets": pending,

@@ -95,18 +95,18 @@ class ObservedHistory:
 
         Returns:
             `GROUP_KEY`, `observed_from_ms` and `observed_to_ms` (bigint), and `bound` (what bounds
-            it: `COMPACTED` or `LOST`, null where the group began then).
+            it: `COMPACTED` or `LOST`, null where nothing was taken). A group that has its first
+            commit behind what was compacted may have had others before, and their tombstones.
         """
         began = pl.col("shown_ms").min().over("coordinator_partition")
         since = pl.when(self._whole_from > 0).then(pl.coalesce(began, self.now_ms))
         lacks = pl.when(self._whole >= self._shown).then(pl.lit(LOST)).otherwise(pl.lit(COMPACTED))
-        begins_later = pl.col("since_ms").is_null() | (pl.col("first_ms") >= pl.col("since_ms"))
         observed_from = pl.max_horizontal("first_ms", "since_ms")
         return times.with_columns(since.alias("since_ms")).select(
             *GROUP_KEY,
             pl.min_horizontal(observed_from, self.now_ms).alias("observed_from_ms"),
             self.now_ms.alias("observed_to_ms"),
-            pl.when(~begins_later).then(lacks).alias("bound"),
+            pl.when(pl.col("since_ms").is_not_null()).then(lacks).alias("bound"),
         )
 
     @property

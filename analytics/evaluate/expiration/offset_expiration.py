@@ -83,7 +83,10 @@ def offset_expiration(
         .with_columns(
             (pl.col("is_due") & blocks).alias("is_blocked"),
             pl.when(~pl.col("is_kept")).then(next_cleanup).alias("cleanup_ms"),
-            _note(streams_keep=log.replay.streams_readiness_is_recorded).alias("note"),
+            _note(
+                streams_keep=log.replay.streams_readiness_is_recorded,
+                rebalance_keeps=log.era.rebalance_keeps,
+            ).alias("note"),
         )
         .with_columns((~_is_untold()).alias("is_told"))
     )
@@ -186,13 +189,18 @@ def _is_untold() -> pl.Expr:
     return pl.col("note").str.starts_with(CANNOT_TELL).fill_null(value=False)
 
 
-def _note(*, streams_keep: bool) -> pl.Expr:
+def _note(*, streams_keep: bool, rebalance_keeps: bool) -> pl.Expr:
     """Return what a row cannot show by itself; null where there is nothing to add.
 
     Args:
         streams_keep: Whether a streams group with members surely keeps offsets of its topics.
+        rebalance_keeps: Whether a group of consumers keeps all while it rebalances.
     """
-    may_rebalance = pl.col("condition") == UNSUBSCRIBED
+    has_members = pl.col("condition") == UNSUBSCRIBED
+    may_rebalance = has_members & rebalance_keeps
+    # Kept by what its members subscribe to, and by nothing while they rebalance.
+    may_be_swept = has_members & pl.col("is_kept") & (not rebalance_keeps)
+    may_be_swept &= pl.col("commit_ms") + pl.col("retention_ms") <= pl.col("now_ms")
     is_over = pl.col("is_due") & ~pl.col("is_kept")
     due = as_time(pl.col("expires_ms"))
     own = pl.when(has_expire_time()).then("expire_ms")
@@ -207,6 +215,8 @@ def _note(*, streams_keep: bool) -> pl.Expr:
         .then(pl.lit(CANNOT_TELL + MAY_NOT_BE_KEPT))
         .when(is_over & may_rebalance)
         .then(pl.lit("kept while the group rebalances, which no record shows"))
+        .when(may_be_swept)
+        .then(pl.lit("KAFKA-13636: a cleanup while the group rebalances may take it"))
         .when(effective > due)
         .then(pl.lit("in force only since the COMMIT marker of its transaction, after it was due"))
         .when(effective.is_null() & (pl.col("written_at") > due))

@@ -26,12 +26,14 @@ from analytics.evaluate.expiration.offset_log import (
 )
 from analytics.evaluate.expiration.removal_verdicts import (
     CANNOT_TELL,
+    LATE,
     is_unparsed_expire_time,
+    retention_may_differ,
     with_verdict,
 )
 from analytics.evaluate.expiration.retention import ASSUMED, RECORD, Retention, with_retention
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import lost_between, what_is_lost
+from analytics.replay.log.losses import lost_between, uncompacted_from, what_is_lost
 from analytics.replay.offsets.commit_places import GROUP, PLACE, TOPIC
 from analytics.replay.removals.removal_causes import (
     EXPIRATION,
@@ -40,13 +42,12 @@ from analytics.replay.removals.removal_causes import (
     SHORTEST_RETENTION_MS,
     TOPIC_DELETED,
     UNKNOWN,
-    cleanups_may_be_lost,
+    swept_while_rebalancing,
     with_removal_cause,
     with_undecided_removal,
 )
 from analytics.replay.removals.removed_offsets import (
     removed_offsets,
-    with_common_time,
     with_topic_deletion,
 )
 from analytics.replay.removals.topic_absence import with_topic_absence
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
     from analytics.replay.metadata.log_beginning import Beginning
 
-OFFSET_DELETE_SINCE: Final = ("2.4-3.9", "current")
+OFFSET_DELETE_SINCE: Final = ("2.4-3.1", "3.2-3.9", "current")
 
 
 @dataclass(frozen=True)
@@ -142,28 +143,34 @@ def offset_removals(
     replay, era, before = rules
     coverage = cluster.coverage
     rows = removed.rows.with_columns(pl.col("not_after_ms").fill_null(as_of_ms))
-    rows = with_topic_deletion(with_common_time(rows), cluster.topics)
+    rows = with_topic_deletion(rows, cluster.topics)
     rows = with_topic_absence(rows, cluster.topics, cluster.metadata, cluster.present)
     told = _with_expiry(rows, removed.modern_ms, era, before, retention)
     told = with_undecided_removal(told, coverage).with_columns(
         is_unparsed_expire_time(era).alias("is_unparsed")
     )
-    told = told.with_columns(
-        _due_by_setting().alias("is_due"), _surely_due(era).alias("is_surely_due")
+    told = with_beginning(told, removed.begun).with_columns(
+        _due_by_setting().alias("is_due"),
+        _surely_due(era).alias("is_surely_due"),
+        retention_may_differ().alias("retention_may_differ"),
+        *swept_while_rebalancing(
+            pl.col("retention_ms"), rebalance_keeps=era.rebalance_keeps or era.per_offset
+        ),
     )
     judged = with_removal_cause(
         told,
         offsets_can_be_deleted=era.name in OFFSET_DELETE_SINCE,
         group_always_ends=replay.groups_end_by_tombstones,
         streams_groups_keep=replay.streams_readiness_is_recorded,
-        cleanups_may_be_lost=cleanups_may_be_lost(coverage),
     )
     # A deletion by hand of such offsets looks the same.
     may_be_bug = pl.col("is_unparsed") & (pl.col("cause") == EXPIRATION) & ~_at_some_time()
     judged = judged.with_columns(
         pl.when(may_be_bug).then(pl.lit(MEDIUM)).otherwise("confidence").alias("confidence")
     )
-    judged = with_verdict(with_beginning(judged, removed.begun), audit)
+    judged = with_verdict(judged, audit, rebalance_keeps=era.rebalance_keeps)
+    if era.heeds:
+        judged = _with_compacted(judged, coverage)
     is_decided = pl.col("undecided").is_null()
     last, commit = pl.col("removed_committed_offset"), as_time(pl.col("commit_ms"))
     return _with_losses(judged, coverage).with_columns(
@@ -171,6 +178,26 @@ def offset_removals(
         pl.when(is_decided).then(commit).alias("last_commit_timestamp"),
         pl.col("at").alias("removed_at"),
         pl.col("position").alias("record_offset"),
+    )
+
+
+def _with_compacted(judged: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Call nothing late where compaction may have taken the records of what kept it until later.
+
+    The commit that a tombstone removed is the last one of its key: that is there. Who subscribed to
+    its topic after it, and until when, is told by records that others have replaced.
+    """
+    is_taken = pl.col("removed_position") < uncompacted_from(coverage)
+    is_late = ((pl.col("verdict") == LATE) & is_taken).fill_null(value=False)
+    why = "it went later than one cleanup after it was due by what is left; compaction may have "
+    why += "taken the records of what kept it until later"
+    changed = {"verdict": pl.lit(CANNOT_TELL), "reason": pl.lit(why)}
+    return judged.with_columns(
+        *(
+            pl.when(is_late).then(said).otherwise(name).alias(name)
+            for name, said in changed.items()
+        ),
+        pl.when(~is_late).then("expected_at").alias("expected_at"),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from analytics.evaluate.expiration.expiry import as_ms, as_time
-from analytics.replay.removals.removal_causes import GROUP_DELETED, TOPIC_DELETED
+from analytics.replay.removals.removal_causes import GROUP_DELETED, LOW, TOPIC_DELETED
 from analytics.replay.spans.conditions import CONSUMER_GROUP, STREAMS_GROUP, UNSUBSCRIBED
 from schemas.expiration_rules import AuditRules, rule_name
 
@@ -34,36 +34,11 @@ def committed_ms() -> pl.Expr:
 
 
 def why_early() -> pl.Expr:
-    """Return why a removal came before the offset was due."""
-    sooner = "sooner than the retention given, and other groups with it: "
-    return (
-        pl.when("is_unparsed")
-        .then(
-            pl.lit(
-                "KAFKA-8069: stored with expire time -1, which the coordinator took as a time when "
-                "it loaded its partition"
-            )
-        )
-        .when(pl.col("restarted_since").is_not_null())
-        .then(
-            _timed(
-                f"{sooner}groups were deleted together, or the retention was shorter before the "
-                "broker started again at ",
-                pl.col("restarted_since"),
-            )
-        )
-        .when(pl.col("leader").is_not_null())
-        .then(
-            pl.lit(
-                f"{sooner}the broker has not started again since, so its settings were the same: "
-                "they are not those given, or groups were deleted together"
-            )
-        )
-        .otherwise(
-            pl.lit(
-                f"{sooner}the retention was shorter then, or groups were deleted together; no "
-                "metadata log tells whether the broker started again since, with other settings"
-            )
+    """Return why a removal came before the offset was due; null where nothing shows it."""
+    return pl.when("is_unparsed").then(
+        pl.lit(
+            "KAFKA-8069: stored with expire time -1, which the coordinator took as a time when "
+            "it loaded its partition"
         )
     )
 
@@ -100,8 +75,13 @@ def known_surprise() -> pl.Expr:
     )
 
 
-def why_late(audit: AuditRules) -> pl.Expr:
-    """Return why a removal came later than the next cleanup."""
+def why_late(audit: AuditRules, *, rebalance_keeps: bool) -> pl.Expr:
+    """Return why a removal came later than the next cleanup.
+
+    Args:
+        audit: What is on time.
+        rebalance_keeps: Whether the release keeps all offsets of a group that rebalances.
+    """
     began, anew = pl.col("began_at"), _began_anew(audit)
     marker_came_late = _in_transaction() & (pl.col("removed_at") > as_time(pl.col("expires_ms")))
     restarted = "the coordinator was restarted"
@@ -135,7 +115,7 @@ def why_late(audit: AuditRules) -> pl.Expr:
                 began,
             )
         )
-        .when(pl.col("condition") == UNSUBSCRIBED)
+        .when((pl.col("condition") == UNSUBSCRIBED) & rebalance_keeps)
         .then(pl.lit("late, or kept by a rebalance (PreparingRebalance), which no record shows"))
         .otherwise(_no_reason())
     )
@@ -189,6 +169,20 @@ def _no_reason() -> pl.Expr:
     )
 
 
+def why_swept() -> pl.Expr:
+    """Return what shows that a cleanup took it while its group rebalanced, and what does not."""
+    bug = (
+        "KAFKA-13636: before 3.2 a cleanup takes of a group that rebalances what its members of "
+        "that moment do not subscribe to, of which there is no record"
+    )
+    skipped = pl.when("skips_generation").then(pl.lit("; a generation left no record right then"))
+    return pl.concat_str(
+        pl.when("is_swept").then(pl.lit("best explained by ")).otherwise(pl.lit("perhaps ")),
+        pl.lit(bug),
+        skipped.otherwise(pl.lit("; or its topic was deleted")),
+    )
+
+
 def why_unknown() -> pl.Expr:
     """Return why nobody knows what removed an offset."""
     is_bare = pl.col("removed_position").is_null()
@@ -197,12 +191,38 @@ def why_unknown() -> pl.Expr:
         .then(pl.lit("the commit it removed is not in the dump"))
         .when(pl.col("at").is_null())
         .then(pl.lit(_AROUND_THE_INSTANT))
+        .when(~pl.col("is_due") & ~pl.col("retention_may_differ"))
+        .then(
+            pl.lit(
+                "not due, so a deletion: nothing shows whether of the group, of its topic or of "
+                "offsets alone"
+            )
+        )
         .otherwise(pl.lit("a cleanup under another retention, or a deletion: nothing shows which"))
     )
 
 
 def why_deleted() -> pl.Expr:
-    """Return what shows that an offset was deleted, and did not expire."""
+    """Return what shows that an offset was deleted, and how it may have expired after all."""
+    rests_on_retention = (pl.col("confidence") == LOW) & pl.col("retention_may_differ")
+    before = pl.when(pl.col("restarted_since").is_not_null()).then(
+        _timed(
+            "; unless the retention was shorter before the broker started again at ",
+            pl.col("restarted_since"),
+        )
+    )
+    doubt = before.otherwise(
+        pl.lit(
+            "; unless the retention was shorter then: no metadata log tells whether the broker "
+            "started again since, with other settings"
+        )
+    )
+    return pl.concat_str(
+        _why_deleted(), pl.when(rests_on_retention).then(doubt).otherwise(pl.lit(""))
+    )
+
+
+def _why_deleted() -> pl.Expr:
     cause = pl.col("cause")
     return (
         pl.when((cause == TOPIC_DELETED) & pl.col("topic_deleted_at").is_not_null())

@@ -15,9 +15,10 @@ from analytics.evaluate.expiration.removal_reasons import (
     why_deleted,
     why_early,
     why_late,
+    why_swept,
     why_unknown,
 )
-from analytics.evaluate.expiration.retention import ASSUMED
+from analytics.evaluate.expiration.retention import ASSUMED, OPTION, RECORD
 from analytics.replay.removals.removal_causes import EXPIRATION, UNKNOWN
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
@@ -53,7 +54,20 @@ def is_unparsed_expire_time(era: ExpirationRules) -> pl.Expr:
     return found.fill_null(value=False)
 
 
-def with_verdict(removed: pl.DataFrame, audit: AuditRules) -> pl.DataFrame:
+def retention_may_differ() -> pl.Expr:
+    """Return whether another retention than the one given may have been in force.
+
+    What a person names for the question is taken at their word. A broker reads its file when it
+    starts: what was in force before its last start nobody knows, and without the metadata log not
+    even when that was. Takes what `with_beginning` and `with_expiry` add.
+    """
+    is_named = pl.col("retention_source").is_in([OPTION, RECORD])
+    return ~is_named & ~_same_settings()
+
+
+def with_verdict(
+    removed: pl.DataFrame, audit: AuditRules, *, rebalance_keeps: bool = True
+) -> pl.DataFrame:
     """Add `verdict`, `reason`, `rule` and `expected_at`.
 
     Args:
@@ -61,6 +75,7 @@ def with_verdict(removed: pl.DataFrame, audit: AuditRules) -> pl.DataFrame:
             `with_removal_cause` takes and adds, `is_unparsed` (boolean: `is_unparsed_expire_time`)
             and what `with_beginning` adds.
         audit: How much later than one check interval is on time.
+        rebalance_keeps: Whether the release keeps all offsets of a group that rebalances.
     """
     is_expired = pl.col("cause") == EXPIRATION
     is_unknown = pl.col("cause") == UNKNOWN
@@ -69,12 +84,16 @@ def with_verdict(removed: pl.DataFrame, audit: AuditRules) -> pl.DataFrame:
     cases: list[_Case] = [
         (pl.col("undecided").is_not_null() & is_unknown, CANNOT_TELL, pl.col("undecided")),
         (pl.col("may_not_be_kept"), CANNOT_TELL, pl.lit(MAY_NOT_BE_KEPT)),
+        (pl.col("may_be_swept") & (is_expired | is_unknown), CANNOT_TELL, why_swept()),
         (
             is_guess & pl.col("removed_position").is_not_null(),
             CANNOT_TELL,
             pl.lit(_NO_RETENTION),
         ),
-        *((is_expired & holds, word, why) for holds, word, why in _of_expiration(audit)),
+        *(
+            (is_expired & holds, word, why)
+            for holds, word, why in _of_expiration(audit, rebalance_keeps=rebalance_keeps)
+        ),
         (is_unknown, CANNOT_TELL, why_unknown()),
     ]
     # Each reason is worked out where its case is the one: the first that holds.
@@ -98,7 +117,7 @@ def with_verdict(removed: pl.DataFrame, audit: AuditRules) -> pl.DataFrame:
     )
 
 
-def _of_expiration(audit: AuditRules) -> list[_Case]:
+def _of_expiration(audit: AuditRules, *, rebalance_keeps: bool) -> list[_Case]:
     expected, at = pl.col("expires_ms"), as_ms("at")
     within = one_cleanup(audit)
     # What was committed after the instant was not there to be removed before.
@@ -114,15 +133,14 @@ def _of_expiration(audit: AuditRules) -> list[_Case]:
         (at < expected, CANNOT_TELL, why_early()),
         (is_guess, CANNOT_TELL, pl.lit(_NO_INTERVAL)),
         (at <= latest, ON_TIME, known_surprise()),
-        (pl.lit(value=True), LATE, why_late(audit)),
+        (pl.lit(value=True), LATE, why_late(audit, rebalance_keeps=rebalance_keeps)),
     ]
 
 
 def _is_surely_early() -> pl.Expr:
-    """Return whether the settings given were those in force, or did not matter.
+    """Return whether the settings given were those in force, or did not matter."""
+    return pl.col("is_unparsed") | _same_settings()
 
-    A broker reads its file when it starts: what was in force before the last start nobody knows,
-    and without the metadata log not even when that was.
-    """
-    same_settings = pl.col("leader").is_not_null() & pl.col("restarted_since").is_null()
-    return pl.col("is_unparsed") | same_settings
+
+def _same_settings() -> pl.Expr:
+    return pl.col("leader").is_not_null() & pl.col("restarted_since").is_null()

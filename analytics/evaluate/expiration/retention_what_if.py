@@ -179,7 +179,7 @@ def _with_verdict(rows: pl.DataFrame, replay: ReplayRules) -> pl.DataFrame:
     """Add `verdict` and `reason`.
 
     A retention is called safe only where an idle stretch as long could have been seen, none was,
-    and members keep all offsets at the instant.
+    no history was taken, and members keep all offsets at the instant.
     """
     period = pl.col("observed_to_ms") - pl.col("observed_from_ms")
     is_short = period < pl.col(_TRIED) * MINUTE_MS
@@ -202,6 +202,8 @@ def _with_verdict(rows: pl.DataFrame, replay: ReplayRules) -> pl.DataFrame:
         pl.when(is_short).then(short),
         pl.when(is_exposed).then(pl.lit(_NOTHING_KEEPS)),
         pl.when(pl.col("offsets") == 0).then(pl.lit(_NO_OFFSETS)),
+        # What compaction or a loss took may have been a stretch as long.
+        pl.col("bound"),
     )
     verdict = (
         pl.when(pl.col("lost_now") > 0)

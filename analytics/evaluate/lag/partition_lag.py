@@ -61,7 +61,11 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
     columns = {
         "lag": pc.subtract(end, position),
         "lost_offsets": _at_least_0(pc.subtract(start, position)),
-        "records_to_read": _at_least_0(pc.subtract(end, readable_from)),
+        "records_to_read": pc.if_else(
+            pc.and_(pc.is_null(start), pc.greater(end, readable_from)),
+            _NONE,
+            _at_least_0(pc.subtract(end, readable_from)),
+        ),
         "offsets_beyond_end": _at_least_0(pc.subtract(position, pc.max_element_wise(end, start))),
         "is_other_log": is_other,
         "reason": pc.case_when(

@@ -20,7 +20,7 @@ from analytics.evaluate.lag.read_partitions import GroupTables, read_partitions
 from analytics.evaluate.lag.stable_lag import STABLE, held_back, stable_lags
 from analytics.evaluate.lag.time_lag import time_lags
 from analytics.evaluate.lag.trend import trends
-from analytics.evaluate.lag.verdicts import verdicts
+from analytics.evaluate.lag.verdicts import NO_LOG_START, loss_is_unknown, verdicts
 from schemas import table
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
         for name, column in _columns(found):
             rows = rows.append_column(name, column)
     place = rows.column_names.index("reason")
-    rows = rows.set_column(place, "reason", pc.coalesce(rows["reason"], held_back(rows)))
+    unknown = pc.if_else(loss_is_unknown(rows), NO_LOG_START, pa.scalar(None, pa.string()))
+    reason = pc.coalesce(rows["reason"], unknown, held_back(rows))
+    rows = rows.set_column(place, "reason", reason)
     rows = rows.append_column("verdict", verdicts(rows, asked.rules, asked.as_of))
     rows = _worst_first(rows, asked.rules)
     return Lag(rows.select([each.name for each in table("lag").columns]), statuses, moved.moves())

@@ -57,7 +57,8 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
         the offset in force is not known for a time before the instant. `trend_since`: that time.
         `lag_per_second`: how the lag changed since. `drain_ms`: until nothing is left to read;
         `drain_bound`: exact where nothing is, estimated where the trend goes on, at_least where the
-        log's growth is not known, never where the lag does not shrink, else unknown.
+        log's growth is not known, never where the lag does not shrink, else unknown: a single
+        commit shows neither.
     """
     lag = _floats(rows["lag"])
     since = _floats(rows["since_at"]) / _SECOND_MS
@@ -76,9 +77,12 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     span = (_floats(rows["last_commit_at"]) - _floats(rows["first_commit_at"])) / 1e6
     commits = _floats(rows["commits"])
     read = _over(_floats(rows["advanced"]), span)
-    stuck_us = rules.stuck_minutes * 60e6
-    is_moving = as_of_ms * _SECOND_MS - _floats(rows["last_advance_at"]) <= stuck_us
-    drain, bound = _drained(lag, trend, a_second, np.where(is_moving, read, 0.0))
+    stuck_us, now_us = rules.stuck_minutes * 60e6, as_of_ms * _SECOND_MS
+    is_moving = now_us - _floats(rows["last_advance_at"]) <= stuck_us
+    # A single commit of lately may have advanced: what was before it is not known.
+    may_move = (commits <= 1) & (now_us - _floats(rows["last_commit_at"]) <= stuck_us)
+    reads = np.where(is_moving, read, np.where(may_move, np.nan, 0.0))
+    drain, bound = _drained(lag, trend, a_second, reads)
     return pa.table(
         [
             _known(_over(_floats(rows["unchanged_commits"]), commits)),

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.offset_verdicts.words import PLACE, Place
 
-COMMITS = ("commit", "transaction_commit")
+TRANSACTION_COMMIT = "transaction_commit"
+COMMITS = ("commit", TRANSACTION_COMMIT)
 ABORT, DELETE = "transaction_abort", "delete"
 
 Change = dict[str, Any]

@@ -10,7 +10,7 @@ from functools import cached_property
 from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.evaluate.offset_verdicts.election_losses import election_losses
 from analytics.evaluate.offset_verdicts.happenings import happenings, incomplete
-from analytics.evaluate.offset_verdicts.history import OffsetHistory
+from analytics.evaluate.offset_verdicts.history import TRANSACTION_COMMIT, OffsetHistory
 from analytics.evaluate.offset_verdicts.lost_lines import LostLine
 from analytics.evaluate.offset_verdicts.topic_lives import TopicLives
 from analytics.evaluate.offset_verdicts.words import (
@@ -19,6 +19,7 @@ from analytics.evaluate.offset_verdicts.words import (
     NEVER_COMMITTED,
     NO_LOSS_SINCE,
     PENDING,
+    WITHOUT_GROUP,
     Place,
     Row,
     Verdict,
@@ -85,6 +86,7 @@ def verdicts(known: Known) -> list[Verdict]:
         *happenings(known.history),
         *election_losses(known.lines, known.history, known.uncompacted_from),
         *_in_force(known),
+        *_without_group(known),
     ]
     found = [each for each in found if not _is_later(each["at"], known.until)]
     found = _with_compacted(known, found)
@@ -150,6 +152,28 @@ def _in_force(known: Known) -> Iterator[Verdict]:
                 was=offset,
                 cost=offset - start,
                 reason=f"the log begins at {start}: a consumer goes where auto.offset.reset says",
+            )
+
+
+def _without_group(known: Known) -> Iterator[Verdict]:
+    """Yield commits of transactions that outlived their group (since 4.0).
+
+    No tombstone of a group takes what is pending. Its marker puts the offset in force, and makes no
+    group: a fetch finds none, until a member or a commit makes it again (KAFKA-19163, -19164).
+    """
+    told = {place_of(row) for row in known.committed}
+    for row in known.history.last_in_force():
+        if place_of(row) not in told and row["event"] == TRANSACTION_COMMIT:
+            offset = row["committed_offset"]
+            yield verdict_row(
+                place_of(row),
+                WITHOUT_GROUP,
+                at=row["effective_timestamp"],
+                was=row["previous_offset"],
+                became=offset,
+                record=record_of(row, row["effective_offset"]),
+                reason=f"the group was removed while {offset} was pending, then the transaction "
+                f"committed: {offset} is in force once a group of this name is there again",
             )
 
 

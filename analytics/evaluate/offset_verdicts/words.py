@@ -16,6 +16,9 @@ OFFSET_DELETED = "offset deleted"
 REWOUND = "rewound by a member"
 RESET_WHILE_EMPTY = "committed while the group was Empty"
 BELOW_LOG_START = "below the log start"
+WITHOUT_GROUP = "kept without its group"
+"""Its transaction committed after the group was removed: nobody is told of it until a group of that
+name is there again."""
 CANNOT_TELL = "cannot tell"
 PENDING = "pending in a transaction"
 NEVER_COMMITTED = "never committed"
@@ -24,8 +27,8 @@ NO_LOSS_SINCE = "no loss found since"
 
 WORST_FIRST = (
     *(LOST, LOST_BY_GROWTH, LOST_WITH_TOPIC, TOPIC_DELETED, RECREATED, EXPIRED, GROUP_DELETED),
-    *(OFFSET_DELETED, REWOUND, RESET_WHILE_EMPTY, BELOW_LOG_START, CANNOT_TELL, PENDING),
-    *(NEVER_COMMITTED, NO_LOSS_SINCE),
+    *(OFFSET_DELETED, REWOUND, RESET_WHILE_EMPTY, BELOW_LOG_START, WITHOUT_GROUP, CANNOT_TELL),
+    *(PENDING, NEVER_COMMITTED, NO_LOSS_SINCE),
 )
 
 OF_CAUSE = {

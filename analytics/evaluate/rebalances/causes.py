@@ -14,6 +14,8 @@ import polars as pl
 
 from analytics.evaluate.rebalances.epochs import in_life_before
 from analytics.evaluate.rebalances.grown_topics import grown_topics
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import uncompacted_from
 from schemas.rebalance_causes import coordinator_failures, rebalance_causes
 
 (
@@ -50,22 +52,31 @@ class _Cause(NamedTuple):
     is_told: pl.Expr
 
 
-def causes(rebalances: pl.DataFrame, epochs: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+def causes(
+    rebalances: pl.DataFrame,
+    epochs: pl.DataFrame,
+    held: pl.DataFrame,
+    coverage: Coverage = WHOLE,
+) -> pl.DataFrame:
     """Return the table, in the order of `rebalances`.
 
     Args:
         rebalances: The table `rebalances`: of these epochs.
         epochs: The table `group_epochs`, of all times.
         held: The table `assignment_history`, of all times.
+        coverage: What the dump holds: that nothing is recorded is told only where compaction took
+            nothing since the epoch before.
     """
+    since = pl.coalesce(pl.min_horizontal("last_from_offset", "from_offset"), "from_offset")
     rows = (
         rebalances.with_row_index("row")
         .join(_before(epochs), on=_PLACE, how="left", maintain_order="left")
         .join(grown_topics(held), on=[*_LIFE, "epoch"], how="left", maintain_order="left")
+        .with_columns((since < uncompacted_from(coverage)).alias("is_compacted"))
     )
     found = pl.concat(_of(rows, rank, cause) for rank, cause in enumerate(_causes()))
     unexplained = rows.join(found, on="row", how="anti")
-    rest = _Cause(NONE_RECORDED, pl.lit(value=True), pl.lit(None, pl.String), pl.col("complete"))
+    rest = _Cause(NONE_RECORDED, pl.lit(value=True), pl.lit(None, pl.String), _is_whole())
     return pl.concat([found, _of(unexplained, 0, rest)]).sort("row", "rank")
 
 
@@ -87,14 +98,21 @@ def _before(epochs: pl.DataFrame) -> pl.DataFrame:
         *_PLACE,
         *(pl.col(name).alias(f"now_{name}") for name in named),
         *(in_life_before(pl.col(name)).alias(f"last_{name}") for name in _OF_EPOCH),
+        in_life_before(pl.col("from_offset")).alias("last_from_offset"),
         in_life_before(pl.col("from_offset")).is_not_null().alias("has_last"),
     )
+
+
+def _is_whole() -> pl.Expr:
+    """Return whether no record since the epoch before was lost, and none may have been cleaned."""
+    is_taken = pl.col("missing_is_compacted") | pl.col("is_compacted")
+    return (pl.col("complete") & ~is_taken).fill_null(value=False)
 
 
 def _causes() -> list[_Cause]:
     """Return all causes but that none is recorded, in the order in which they are told."""
     always, never = pl.lit(value=True), pl.lit(value=False)
-    is_whole = (pl.col("complete") & ~pl.col("missing_is_compacted")).fill_null(value=False)
+    is_whole = _is_whole()
     missing = pl.col("missing_before").fill_null(0)
     is_between = is_whole & (missing == 0)
     failures = coordinator_failures()

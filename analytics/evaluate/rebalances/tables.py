@@ -82,7 +82,7 @@ def rebalance_tables(
     return {
         "rebalances": epochs,
         **{name: in_key_order(name, frame) for name, frame in made.items()},
-        "rebalance_causes": causes(epochs, tables["group_epochs"], held),
+        "rebalance_causes": causes(epochs, tables["group_epochs"], held, coverage),
     }
 
 

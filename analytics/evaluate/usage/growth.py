@@ -37,6 +37,9 @@ class DiskOutlook:
 def usage_growth(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> pa.Table:
     """Return how every copy that both dumps have grew, the fastest first.
 
+    A partition that the earlier dump lacks is new only where all its records are of later; of the
+    others `not_in_both` tells.
+
     Args:
         earlier: The manifest of the earlier decode run.
         now: That of this one.
@@ -51,6 +54,8 @@ def usage_growth(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> pa.Table
         if copy not in names or start is None or end is None or end <= start:
             continue
         old = before.get(key)
+        if old is None and not _began_after(row, start):
+            continue
         days = (end - start) / DAY_MS
         size, was = _size(row), _size(old) if old else 0
         ended = (old["end_offset"] or 0) if old else 0
@@ -72,6 +77,20 @@ def usage_growth(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> pa.Table
         )
     keys = [(name, "ascending") for name in ("topic", "partition", "copy")]
     return table_of("usage_growth", found).sort_by([("bytes_per_day", "descending"), *keys])
+
+
+def not_in_both(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the partitions of which nobody can tell how they grew, by their names.
+
+    The earlier dump has their broker and lacks them, and they have records from before its end.
+    """
+    before, ends = _copies(earlier), _end(earlier)
+    return sorted(
+        f"{topic}-{partition}"
+        for key, row in _copies(now).items()
+        for copy, topic, partition in [key]
+        if key not in before and copy in ends and not _began_after(row, ends[copy])
+    )
 
 
 def outlooks(growth: pa.Table, room_bytes: int) -> list[DiskOutlook]:
@@ -100,6 +119,13 @@ def _copies(manifest: Mapping[str, Any]) -> dict[tuple[str, str, int], Mapping[s
         for each in manifest["partitions"]
         if each["copy"] is not None
     }
+
+
+def _began_after(row: Mapping[str, Any], time_ms: int) -> bool:
+    """Return whether a log is whole from its start and has no record from before a time."""
+    first = milliseconds(row.get("first_timestamp"))
+    is_whole = not row.get("complete_from") and not row.get("log_start_offset")
+    return is_whole and (row["end_offset"] == 0 or (first is not None and first > time_ms))
 
 
 def _size(row: Mapping[str, Any]) -> int:

@@ -13,7 +13,7 @@ OLDEST, NEWEST = "pre-2.1", "current"
 _SHOWN_BY_EVERY_3_X = "2.3"
 """Without a metadata log, records of this and of all releases up to 3.9 look alike."""
 
-_LATER = "2.4-3.9"
+_LATER = "3.2-3.9"
 
 
 @dataclass(frozen=True)

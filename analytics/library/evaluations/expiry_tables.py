@@ -70,7 +70,7 @@ _WITH_VALUES: Final = (
     "consumer_group_regular_expression",
     "streams_group_topology",
 )
-_OF_CLASSIC: Final = ("protocol_type", "protocol", "current_state_timestamp")
+_OF_CLASSIC: Final = ("protocol_type", "protocol", "current_state_timestamp", "generation")
 _OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
 
 

@@ -34,13 +34,14 @@ def groups(
         state: The groups at the instant.
         committed: The table `committed_offsets` at the same instant, of the same groups.
         pending: The table `pending_offsets`; a group that has one of these offsets and no record
-            of its own is a simple group.
+            of its own is a simple group, but where a tombstone removed it (since 4.0).
         coverage: What the dump holds.
         uncertain: What lies between the two cuts of logs whose times go back.
     """
     told = state.kept["a_group"].with_columns(state_timestamp=instant(pl.col("state_ms")))
     sources = [committed, pending]
     if state.committed is not None:
+        sources[1] = pending.join(state.gone, on=GROUP_KEY, how="anti")
         # That a commit was deleted since, or aborted, does not remove the group it made.
         sources.append(state.committed)
     simple = (

@@ -28,6 +28,7 @@ class ReplayRules:
         share_epoch_without_snapshot: State epoch where only updates of a share partition are left.
         default_consumer_assignor: Where members name none.
         share_assignor: Of all share groups.
+        rebalancing_groups_keep: ``all`` offsets or those of ``subscribed`` topics.
     """
 
     pending_by: str
@@ -42,6 +43,12 @@ class ReplayRules:
     share_epoch_without_snapshot: int
     default_consumer_assignor: str
     share_assignor: str
+    rebalancing_groups_keep: str
+
+    @property
+    def rebalancing_groups_keep_all(self) -> bool:
+        """Whether the cleanup leaves a classic group with members alone while it rebalances."""
+        return self.rebalancing_groups_keep == "all"
 
     @property
     def tombstones_remove_everything(self) -> bool:

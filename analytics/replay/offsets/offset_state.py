@@ -88,7 +88,6 @@ def committed_offsets(
 def pending_offsets(
     decoded: Decoded,
     rules: ReplayRules,
-    gone: pl.DataFrame | None = None,
     coverage: Coverage = WHOLE,
     owners: pl.DataFrame | None = None,
     epochs: pl.DataFrame | None = None,
@@ -96,10 +95,12 @@ def pending_offsets(
 ) -> pl.DataFrame:
     """Return the table `pending_offsets`; arguments as of `committed_offsets`.
 
+    What is pending outlives its group: no tombstone of a group takes it, and a fetch that asks for
+    stable offsets is refused before the coordinator looks for the group.
+
     Args:
         decoded: The decoded tables.
         rules: Of the release.
-        gone: Groups without an answer.
         coverage: What the dump holds.
         owners: Of `transaction_owners`; None where `decoded` has the transaction log.
         epochs: Last leader epochs.
@@ -111,7 +112,7 @@ def pending_offsets(
         return pl.DataFrame(schema=contract_schema("pending_offsets"))
     if rules.tombstones_remove_everything:
         entries = _outliving_tombstones(entries, commits, rules, _OFFSET)
-    found = _meaning(decoded, _of_groups_there(entries, gone), rules)
+    found = _meaning(decoded, entries, rules)
     found = found.with_columns(undecided=pl.lit(None, pl.String))
     found = with_outlived_removal(found, decoded, rules, coverage, epochs)
     if owners is None:

@@ -15,7 +15,7 @@ from analytics.replay.offsets.effective_commits import EVENTS, offset_events, pe
 from analytics.replay.removals.removal_causes import (
     DEFAULT_RETENTION_MS,
     SHORTEST_RETENTION_MS,
-    cleanups_may_be_lost,
+    swept_while_rebalancing,
     with_removal_cause,
     with_undecided_removal,
 )
@@ -24,7 +24,6 @@ from analytics.replay.removals.removed_offsets import (
     said_times,
     timeless_partitions,
     with_bounds,
-    with_common_time,
     with_topic_deletion,
 )
 from analytics.replay.removals.topic_absence import with_topic_absence
@@ -45,6 +44,7 @@ REMOVED: Final = pl.Schema(
         "repeats": pl.Boolean(),
         "offsets_left": pl.Int64(),
         "condition": pl.String(),
+        "skips_generation": pl.Boolean(),
         "state_ms": pl.Int64(),
         "kept_by": pl.String(),
         "removed_pending": pl.Boolean(),
@@ -118,15 +118,19 @@ def causes_in_history(
         present: The topics of the data directories in the dump; None where others may be there too.
         coverage: What the dump holds.
     """
-    rows = with_topic_deletion(with_common_time(with_bounds(removed, said)), topics)
+    rows = with_topic_deletion(with_bounds(removed, said), topics)
     rows = with_undecided_removal(with_topic_absence(rows, topics, log, present), coverage)
     judged = with_removal_cause(
         rows.with_columns(
-            _surely_due().alias("is_surely_due"), pl.lit(None, pl.Boolean).alias("is_due")
+            _surely_due().alias("is_surely_due"),
+            pl.lit(None, pl.Boolean).alias("is_due"),
+            pl.lit(value=True).alias("retention_may_differ"),
+            *swept_while_rebalancing(
+                DEFAULT_RETENTION_MS, rebalance_keeps=rules.rebalancing_groups_keep_all
+            ),
         ),
         group_always_ends=rules.groups_end_by_tombstones,
         streams_groups_keep=rules.streams_readiness_is_recorded,
-        cleanups_may_be_lost=cleanups_may_be_lost(coverage),
     )
     return judged.with_columns(pl.col("position").alias("record_offset")).select(CAUSES.names())
 

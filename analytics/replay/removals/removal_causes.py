@@ -17,8 +17,8 @@ import polars as pl
 from analytics.replay.log.archived_commits import MAY_HAVE_BEEN_ABORTED, is_undecided
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.removals.removed_offsets import ACT
-from analytics.replay.spans.conditions import EMPTY, SIMPLE, STREAMS_GROUP
-from schemas import CONSUMER_OFFSETS
+from analytics.replay.spans.conditions import EMPTY, SIMPLE, STREAMS_GROUP, UNSUBSCRIBED
+from analytics.replay.spans.group_spans import SUBSCRIBED, UNPARSEABLE
 
 EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
     "expiration",
@@ -46,16 +46,17 @@ def with_removal_cause(
     offsets_can_be_deleted: bool = True,
     group_always_ends: bool = True,
     streams_groups_keep: bool = True,
-    cleanups_may_be_lost: bool = False,
 ) -> pl.DataFrame:
     """Add `cause` and `confidence` to removed offsets.
 
     Args:
-        removed: Rows of `removed_offsets` with what `with_common_time`, `with_topic_deletion` and
+        removed: Rows of `removed_offsets` with what `with_topic_deletion` and
             `with_topic_absence` add,
             `is_surely_due` (boolean: it was due, or was not, under any retention there can be; null
             where that depends on the retention), `is_due` (boolean: by the retention that is known;
-            null where none is), and what `with_undecided_removal` adds.
+            null where none is), `retention_may_differ` (boolean: whether another retention than the
+            known one may have been in force), and what `swept_while_rebalancing` and
+            `with_undecided_removal` add.
         offsets_can_be_deleted: Whether the release knows OffsetDelete (2.4, KIP-496).
         group_always_ends: Whether the deletion of any group leaves a tombstone of the group (4.0);
             before, a group that never had a generation leaves none.
@@ -63,16 +64,13 @@ def with_removal_cause(
             topics; not in 4.1 (``StreamsGroup.isSubscribedToTopic``), where it does once its
             topology is configured: after a load of its partition with the next heartbeat, which
             leaves no record.
-        cleanups_may_be_lost: Whether records of other groups are missing, which a cleanup may have
-            taken in the same second.
 
     Returns:
         The rows with `cause` (expiration, group_deleted, offsets_deleted, topic_deleted, unknown),
         `confidence` (high, medium, low) and `may_not_be_kept` (boolean: whether the group kept the
-        offset is not known, then neither of the due ones is). Several groups that lose offsets in
-        one second are a cleanup by all appearance, whatever retention was given: it may have been
-        another then. In a dump that shows such a cleanup nothing is concluded from the retention
-        given.
+        offset is not known, then neither of the due ones is). A cause rests on what one act took of
+        one group, never on what other groups lost at about that time: groups are deleted one right
+        after the other, too, and who asks for one group alone gets the same answer.
     """
     deletion = _deletion(
         offsets_can_be_deleted=offsets_can_be_deleted, group_always_ends=group_always_ends
@@ -92,23 +90,50 @@ def with_removal_cause(
         .then(_said(TOPIC_DELETED, MEDIUM))
         .when("some_not_due")
         .then(deletion)
+        .when(pl.col("sweep_likely") & pl.col("some_absence_unknown"))
+        .then(_said(EXPIRATION, LOW))
+        .when("sweep_likely")
+        .then(_said(EXPIRATION, MEDIUM))
         .when("all_due")
         .then(_said(EXPIRATION, HIGH))
-        .when("at_once")
-        .then(_said(EXPIRATION, LOW))
-        .when(pl.col("cleanup_shown") | pl.col("at").is_null())
+        .when(pl.col("at").is_null())
         .then(undecided)
-        .when("some_kept_by_setting")
+        .when(pl.col("some_kept_by_setting") & ~pl.col("retention_may_differ"))
         .then(deletion)
-        .when(pl.lit(cleanups_may_be_lost))
-        .then(undecided)
-        .otherwise(_weaker(deletion))
+        .when("some_kept_by_setting")
+        .then(_weaker(deletion))
+        # Without a retention a cleanup looks the same as a deletion.
+        .otherwise(undecided)
     )
     return (
         _with_act_facts(_with_doubt(removed, streams_groups_keep=streams_groups_keep))
         .with_columns(judged.alias("judged"))
         .drop(_FACTS)
         .unnest("judged")
+    )
+
+
+def swept_while_rebalancing(
+    retention_ms: pl.Expr | int, *, rebalance_keeps: bool
+) -> tuple[pl.Expr, pl.Expr]:
+    """Return `may_be_swept` and `is_swept`, of removed offsets that the group's records keep.
+
+    From 2.4 to 3.1 the cleanup did not ask whether a group is Stable (KAFKA-13636): of one that
+    rebalanced it took what its members of that moment did not subscribe to, of which there is no
+    record. A generation that left none shows such a rebalance.
+
+    Args:
+        retention_ms: How long offsets are kept, as far as that is known.
+        rebalance_keeps: Whether the release keeps all offsets of a group that rebalances.
+    """
+    idle = pl.col("not_after_ms") - pl.col("removed_commit_ms")
+    is_kept = pl.col("kept_by").is_in([SUBSCRIBED, UNPARSEABLE])
+    is_kept &= pl.col("condition") == UNSUBSCRIBED
+    may_be = is_kept & (idle >= SHORTEST_RETENTION_MS) & (not rebalance_keeps)
+    is_swept = may_be & pl.col("skips_generation") & (idle >= retention_ms)
+    return (
+        may_be.fill_null(value=False).alias("may_be_swept"),
+        is_swept.fill_null(value=False).alias("is_swept"),
     )
 
 
@@ -125,11 +150,6 @@ def with_undecided_removal(removed: pl.DataFrame, coverage: Coverage) -> pl.Data
     )
 
 
-def cleanups_may_be_lost(coverage: Coverage) -> bool:
-    """Return whether a dump lacks records of the offsets topic that may tell of a cleanup."""
-    return bool(coverage.losses_of_topic(CONSUMER_OFFSETS) or coverage.absent.get(CONSUMER_OFFSETS))
-
-
 _FACTS: Final = (
     "is_known",
     "row_due",
@@ -140,10 +160,8 @@ _FACTS: Final = (
     "some_known",
     "all_absent",
     "some_absence_unknown",
-    "one_topic_of_many",
     "is_of_one_topic",
-    "at_once",
-    "cleanup_shown",
+    "sweep_likely",
 )
 
 
@@ -152,7 +170,7 @@ def _with_doubt(removed: pl.DataFrame, *, streams_groups_keep: bool) -> pl.DataF
     if not streams_groups_keep:
         doubt = (pl.col("condition") == STREAMS_GROUP) & pl.col("kept_by").is_not_null()
     return removed.with_columns(doubt.alias("may_not_be_kept")).with_columns(
-        pl.when(~pl.col("may_not_be_kept")).then(name).alias(name)
+        pl.when(~pl.col("may_not_be_kept") & ~pl.col("may_be_swept")).then(name).alias(name)
         for name in ("is_due", "is_surely_due")
     )
 
@@ -170,23 +188,16 @@ def _with_act_facts(removed: pl.DataFrame) -> pl.DataFrame:
     known = pl.col("is_known")
     # What was pending the cleanup would have left alone.
     not_due = (known & ~pl.col("is_surely_due")) | pl.col("removed_pending")
-    several = pl.col("groups_at_once") > 1
-    facts = facts.with_columns(
+    return facts.with_columns(
         _any(not_due).alias("some_not_due"),
         _any(known & ~pl.col("is_due")).alias("some_kept_by_setting"),
         (_any(known) & ~_any(known & ~pl.col("row_due"))).alias("all_due"),
         _any(known | pl.col("removed_pending")).alias("some_known"),
+        (_any(pl.col("is_swept")) & ~_any(~pl.col("is_swept"))).alias("sweep_likely"),
         (~_any(~pl.col("topic_absent").fill_null(value=False))).alias("all_absent"),
         _any(pl.col("topic_absent").is_null()).alias("some_absence_unknown"),
-        (several & (pl.col("topics_at_once") == 1)).alias("one_topic_of_many"),
         (pl.col("topic").n_unique().over(list(ACT)) == 1).alias("is_of_one_topic"),
-    ).with_columns(
-        # Nobody but the cleanup takes offsets of several groups at once, if no topic goes.
-        (several & ~pl.col("topic_gone") & ~pl.col("all_absent")).alias("at_once")
     )
-    undecided = known & pl.col("at_once") & ~pl.col("some_not_due") & ~pl.col("all_due")
-    undecided &= ~pl.col("may_not_be_kept")
-    return facts.with_columns(undecided.any().alias("cleanup_shown"))
 
 
 def _deletion(*, offsets_can_be_deleted: bool, group_always_ends: bool) -> pl.Expr:
@@ -198,15 +209,18 @@ def _deletion(*, offsets_can_be_deleted: bool, group_always_ends: bool) -> pl.Ex
 
     # A topic that is gone in the end may have gone later than its offsets.
     may_be_topic = pl.col("all_absent") | (unknown & pl.col("is_of_one_topic"))
-    # An operator takes offsets of one group at a time.
-    is_topic = may_be_topic & pl.col("one_topic_of_many")
-    if not offsets_can_be_deleted:
-        is_topic |= pl.col("all_absent")
 
     def chosen_as(cause: str) -> pl.Expr:
         return pl.when(unknown).then(_said(cause, MEDIUM)).otherwise(_said(cause, HIGH))
 
-    cases = [(is_topic, _said(TOPIC_DELETED, MEDIUM))]
+    cases = []
+    if not offsets_can_be_deleted:
+        # The deletion of a topic ends a group that has nothing else, as its own deletion does.
+        is_end = pl.col("group_ended") | is_whole
+        cases = [
+            (may_be_topic & is_end, _said(UNKNOWN, LOW)),
+            (pl.col("all_absent"), _said(TOPIC_DELETED, MEDIUM)),
+        ]
     ended = (pl.col("group_ended"), chosen_as(GROUP_DELETED))
     if group_always_ends:
         cases.append(ended)

@@ -3,8 +3,7 @@
 What one act of the coordinator wrote about one group carries one time; records of message format 0
 carry none, so there every tombstone stands for itself, between the times that commits near it name.
 
-Takes frames of polars of whole groups. What the tombstones of one second have in common, over all
-partitions, `with_common_time` tells of all of them together.
+Takes frames of polars of whole groups.
 """
 
 from __future__ import annotations
@@ -121,25 +120,6 @@ def with_bounds(gone: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
             pl.coalesce(own, "before").alias("not_after_ms"),
         )
         .drop("after", "before")
-    )
-
-
-def with_common_time(removed: pl.DataFrame) -> pl.DataFrame:
-    """Add what the tombstones of one second have in common.
-
-    Args:
-        removed: Of `removed_offsets`, of all partitions: cleanups of all of them begin together
-            until coordinators move (one timer before 4.0).
-
-    Returns:
-        The rows with `groups_at_once` and `topics_at_once`: groups that lost offsets in the same
-        second, and of how many topics.
-    """
-    second = pl.col("at").dt.epoch("s")
-    groups = pl.col("group_id").n_unique().over(second)
-    return removed.with_columns(
-        pl.col("topic").n_unique().over(second).alias("topics_at_once"),
-        pl.when(pl.col("at").is_null()).then(1).otherwise(groups).alias("groups_at_once"),
     )
 
 

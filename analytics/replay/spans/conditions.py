@@ -57,7 +57,8 @@ def with_condition(
         share_group), `state_ms` (bigint: when a classic group took its state; null where not
         known), `member_count` (of classic groups), `group_since` (timestamp: since when the group
         was what it was), `group_from` (bigint: offset of the record that made it so; null where
-        none did), `kept_by` (what keeps the offset, null where nothing does) and `kept_until`
+        none did), `skips_generation` (boolean: whether a generation without a record followed),
+        `kept_by` (what keeps the offset, null where nothing does) and `kept_until`
         (timestamp: when what kept it before ended, null where nothing did).
     """
     is_group = pl.col("family").is_not_null()
@@ -73,6 +74,7 @@ def with_condition(
                 "member_count": "member_count",
                 "from_at": "group_since",
                 "from_offset": "group_from",
+                "skips_generation": "skips_generation",
             }.items()
         ),
     )

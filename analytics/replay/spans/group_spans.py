@@ -57,11 +57,14 @@ GROUP_SPANS: Final = pl.Schema(
         "member_count": pl.Int32(),
         "state_ms": pl.Int64(),
         "topics": pl.List(pl.String()),
+        "generation": pl.Int32(),
+        "skips_generation": pl.Boolean(),
     }
 )
 """`family` is null where there is no group of its own; of classic groups `protocol_type` (null
 where it has none), `member_count`, `state_ms` (null where not stored), `topics` (null where the
-subscription cannot be parsed)."""
+subscription cannot be parsed), `generation`, and `skips_generation`: whether a generation without a
+record came before the next one: the group rebalanced, and its members did not get that far."""
 
 PROTECTIONS: Final = pl.Schema({**_NAMES, "topic": pl.String(), "why": pl.String(), **SPAN_TYPES})
 """From where to where something may keep offsets of a group, of all topics where `topic` is null.
@@ -97,7 +100,11 @@ def group_spans(
     family = pl.col("family")
     goes_on = pl.all_horizontal(pl.col(each) == pl.col(each).shift(1) for each in GROUP_KEY)
     repeats = (family != CLASSIC) & (family == family.shift(1)) & goes_on
-    changes = rows.filter(~repeats.fill_null(value=False))
+    follows = (family == CLASSIC) & (family.shift(-1) == CLASSIC) & goes_on.shift(-1)
+    is_skipped = follows & (pl.col("generation").shift(-1) > pl.col("generation") + 1)
+    changes = rows.with_columns(is_skipped.fill_null(value=False).alias("skips_generation")).filter(
+        ~repeats.fill_null(value=False)
+    )
     return with_next(changes, GROUP_KEY).select(GROUP_SPANS.names())
 
 
@@ -137,6 +144,7 @@ def _classic_steps(records: pl.DataFrame) -> pl.DataFrame:
         members.list.len().cast(pl.Int32).alias("member_count"),
         pl.when(state >= 0).then(state).alias("state_ms"),
         _classic_topics(value, members).alias("topics"),
+        value.struct.field("generation").alias("generation"),
     )
 
 

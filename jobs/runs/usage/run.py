@@ -13,7 +13,7 @@ from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError, InputNotRecognizedError
 from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 from analytics.evaluate.usage.groups.offset_deletions import OFFSETS_COLUMNS
-from analytics.evaluate.usage.growth import DiskOutlook, outlooks, usage_growth
+from analytics.evaluate.usage.growth import DiskOutlook, not_in_both, outlooks, usage_growth
 from analytics.evaluate.usage.keys.summaries import summed
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.written_instants import END
@@ -82,15 +82,16 @@ def usage_of(
                 "--as-of end asks of the whole dump"
             )
         found = _found(state, wanted)
-        growth, disks = _growth(wanted, state.manifest)
+        growth, disks, unknown = _growth(wanted, state.manifest)
+        limitations = [*found.limitations, *unknown]
         tables = {**found.tables, **({} if growth is None else {"usage_growth": growth})}
         if out is not None:
             keep_evaluations(Workspace(out), tables, state)
-        for each in found.limitations:
+        for each in limitations:
             console.error(f"cannot tell: {each}")
         said = {
             **state.response_metadata,
-            "cannot_tell": found.limitations,
+            "cannot_tell": limitations,
             "file_bytes": found.even.file_bytes,
             "comes_out_even": found.even.holds,
             "offsets_partitions": found.placed.partitions,
@@ -99,7 +100,7 @@ def usage_of(
             **({} if wanted.disk is None else {"disk": [asdict(each) for each in disks]}),
         }
         chosen = _of_groups(tables, Selection(groups, exclude_groups))
-        code = state.exit_code or (CANNOT_TELL if found.limitations else DONE)
+        code = state.exit_code or (CANNOT_TELL if limitations else DONE)
         code = code or failing(console, state, chosen)
     answer = UsageAnswer(
         chosen, summed(chosen["topic_usage"], wanted.by), wanted.by, found.even, found.placed
@@ -147,15 +148,17 @@ def _settings(state: Replayed) -> LogSettings:
 
 def _growth(
     wanted: Wanted, manifest: Mapping[str, Any]
-) -> tuple[pa.Table | None, list[DiskOutlook]]:
+) -> tuple[pa.Table | None, list[DiskOutlook], list[str]]:
     """Return how partitions grew since an earlier dump, and when they take all their room.
+
+    The last are sentences about what cannot be told of that.
 
     Raises:
         InputNotRecognizedError: The earlier dump has no broker of this one, or is not earlier.
         WorkspaceError: It is no workspace.
     """
     if wanted.since is None:
-        return None, []
+        return None, [], []
     earlier = Workspace(wanted.since).manifest()
     clusters = [
         {each["cluster_id"] for each in one["copies"] if each["cluster_id"]}
@@ -170,7 +173,11 @@ def _growth(
             f"--since {wanted.since} has no copy by a name of this dump's that ends earlier "
             f"(it has {names or 'none'}); NAME=PATH names a copy"
         )
-    return growth, [] if wanted.disk is None else outlooks(growth, wanted.disk)
+    lacking = not_in_both(earlier, manifest)
+    unknown = []
+    if lacking:
+        unknown = [f"how {', '.join(lacking)} grew: --since {wanted.since} has no copy of them"]
+    return growth, [] if wanted.disk is None else outlooks(growth, wanted.disk), unknown
 
 
 def _of_groups(tables: Mapping[str, pa.Table], selection: Selection) -> dict[str, pa.Table]:

@@ -20,8 +20,9 @@ ERA_OF = {
     "2.0.1": "pre-2.1",
     "2.1": "2.1-2.3",
     "2.3.1": "2.1-2.3",
-    "2.4": "2.4-3.9",
-    "3.9.2": "2.4-3.9",
+    "2.4": "2.4-3.1",
+    "3.1.2": "2.4-3.1",
+    "3.9.2": "3.2-3.9",
     "4.0": "current",
     "4.3.1": "current",
 }
@@ -38,7 +39,14 @@ def test_a_release_before_all_eras_is_refused() -> None:
 
 
 def test_there_are_four_eras_and_the_text_of_the_kip() -> None:
-    assert [*expiration_eras()] == ["pre-2.1", "2.1-2.3", "2.4-3.9", "current", "kip-211"]
+    assert [*expiration_eras()] == [
+        "pre-2.1",
+        "2.1-2.3",
+        "2.4-3.1",
+        "3.2-3.9",
+        "current",
+        "kip-211",
+    ]
 
 
 def test_offsets_were_kept_for_a_day_before_2_0_and_for_a_week_since() -> None:
@@ -54,7 +62,7 @@ def test_whatever_a_group_is_its_rule_has_a_name(era: ExpirationRules) -> None:
 
 
 def test_what_kip_211_says_otherwise_is_what_differs() -> None:
-    kip, shipped = (expiration_eras()[name] for name in ("kip-211", "2.4-3.9"))
+    kip, shipped = (expiration_eras()[name] for name in ("kip-211", "3.2-3.9"))
     assert (kip.expire_timestamp, shipped.expire_timestamp) == ("always", "where_not_kept")
     assert kip.heeds == shipped.heeds
     differing = {

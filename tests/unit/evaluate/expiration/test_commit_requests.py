@@ -80,7 +80,7 @@ def test_where_the_retention_is_assumed_nobody_can_tell_whose_it_is() -> None:
     assert (found["1"]["may_be"], found["2-3 with a retention"]["may_be"]) == (None, 1)
 
 
-@pytest.mark.parametrize("era", ["2.1-2.3", "2.4-3.9", "current"])
+@pytest.mark.parametrize("era", ["2.1-2.3", "3.2-3.9", "current"])
 def test_since_2_1_only_who_asks_for_a_retention_gets_an_expire_time(era: str) -> None:
     plain, asked = rows(era, None), rows(era, NOON + HOUR)
     assert {name for name, row in plain.items() if row["stores"] == "expire_time"} == {

@@ -15,13 +15,18 @@ import pytest
 
 from analytics.evaluate.expiration.retention import BROKER_CONFIG, DYNAMIC, Retention, Setting
 from analytics.replay.metadata.coordinator_starts import STARTS
-from tests.support.expiration_logs import Around, Row, log_of, removals_in
+from analytics.replay.metadata.log_beginning import Beginning
+from tests.support.expiration_logs import Around, Row, log_of, removals_in, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 HOUR, INTERVAL = 3_600_000, 600_000
+
+
+EXPIRED, UNDECIDED = ("expiration", "high"), ("unknown", "low")
+DELETED, PERHAPS_DELETED = ("group_deleted", "medium"), ("group_deleted", "low")
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Case:
         epoch: The tombstone's leader epoch; the commit's is 0.
         is_told: Whether there is a metadata log.
         set_at: When the retention was set in the metadata log; None where a file has it.
+        cause: What is told as its cause, and with which confidence.
     """
 
     removed: int
@@ -53,6 +59,7 @@ class Case:
     epoch: int = 0
     is_told: bool = True
     set_at: int | None = None
+    cause: tuple[str, str] = EXPIRED
 
 
 RESTARTED = "the coordinator was restarted, and its cleanups began anew: the broker kept its leader"
@@ -101,21 +108,20 @@ CASES: Mapping[str, Case] = {
     ),
     "set in the metadata log before": Case(70, "on_time", None, set_at=65),
     "set in the metadata log since": Case(
-        70, "cannot_tell", "the retention is assumed", set_at=71
+        70, "cannot_tell", "the retention is assumed", set_at=71, cause=UNDECIDED
     ),
-    "early, with the settings that it still has": Case(
-        30, "early", "sooner than the retention given, and other groups with it: the broker has "
-        "not started again since",
+    "before it was due, with the settings that it still has": Case(
+        30, "not_applicable", "not due, and nothing of the group was left", cause=DELETED
     ),
     "before it was due, and started again since": Case(
-        30, "cannot_tell", "sooner than the retention given, and other groups with it: groups were "
-        "deleted together, or the retention was shorter before the broker started again at "
-        "2024-01-01T00:50", restarts=(50,),
+        30, "not_applicable", "not due, and nothing of the group was left; unless the retention "
+        "was shorter before the broker started again at 2024-01-01T00:50", restarts=(50,),
+        cause=PERHAPS_DELETED,
     ),
     "before it was due, and nothing tells of starts": Case(
-        30, "cannot_tell", "sooner than the retention given, and other groups with it: the "
-        "retention was shorter then, or groups were deleted together; no metadata log",
-        is_told=False,
+        30, "not_applicable", "not due, and nothing of the group was left; unless the retention "
+        "was shorter then: no metadata log tells whether the broker started again",
+        is_told=False, cause=PERHAPS_DELETED,
     ),
 }  # fmt: skip
 
@@ -175,10 +181,14 @@ def found() -> Mapping[str, Row]:
         commits += records_of(number, case)
         starts += starts_of(number, case)
     rows = removals_in(
-        log_of({"offset_commit": commits}, "4.3", "current"),
+        log_of({"offset_commit": commits}, "3.9", "3.2-3.9"),
         Retention(Setting(HOUR, BROKER_CONFIG, INTERVAL), of_groups=set_in_metadata()),
         round(at(1000).timestamp() * 1000),
-        Around(starts=pl.DataFrame(starts, STARTS, orient="row")),
+        Around(
+            state_of("topics", [{"topic": "orders", "source": "metadata_log"}]),
+            Beginning(tells=True, is_cut=False, oldest=None, first_at=None),
+            pl.DataFrame(starts, STARTS, orient="row"),
+        ),
     )
     names = list(CASES)
     return {names[row.coordinator_partition]: row for row in rows}
@@ -187,7 +197,8 @@ def found() -> Mapping[str, Row]:
 @pytest.mark.parametrize("name", CASES)
 def test_the_reason_is_what_the_logs_show(found: Mapping[str, Row], name: str) -> None:
     case, row = CASES[name], found[name]
-    assert (row.cause, row.verdict) == ("expiration", case.verdict), row
+    assert (row.cause, row.confidence) == case.cause, row
+    assert row.verdict == case.verdict, row
     if case.reason is None:
         assert row.reason is None
     else:

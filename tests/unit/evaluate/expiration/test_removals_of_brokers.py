@@ -10,14 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from analytics.evaluate.expiration.retention import OPTION, Retention, Setting
+from analytics.evaluate.expiration.retention import ASSUMED, OPTION, Retention, Setting
+from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.metadata.coordinator_starts import TABLES as OF_STARTS
 from analytics.replay.metadata.coordinator_starts import coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from tests.support.decoded_frames import tables_of_dump
-from tests.support.expiration_logs import TABLES, Around, Row, log_of, removals_in, state_of
+from tests.support.expiration_logs import (
+    TABLES,
+    Around,
+    Row,
+    log_of,
+    log_of_frames,
+    removals_in,
+    state_of,
+)
 from tests.support.removed_by_brokers import predictions, read_removals, sweeps_of
 
 if TYPE_CHECKING:
@@ -44,11 +55,11 @@ class Dump:
 
 DUMPS = {
     "kafka-4.3.1-expiry": Dump("expiry/kafka-4.3.1-expiry", "4.3", "current", 10_000),
-    "kafka-3.9.2-classic": Dump("dumps/kafka-3.9.2-classic", "3.9", "2.4-3.9", 5_000),
+    "kafka-3.9.2-classic": Dump("dumps/kafka-3.9.2-classic", "3.9", "3.2-3.9", 5_000),
     "kafka-upgrade-2.0.1-to-3.9.2": Dump(
         "dumps/kafka-upgrade-2.0.1-to-3.9.2",
         "3.9",
-        "2.4-3.9",
+        "3.2-3.9",
         10_000,
         ("clicks", "ledger", "orders", "payments", "returns", "stock"),
     ),
@@ -97,7 +108,7 @@ def judged(dump: Dump) -> list[Row]:
     metadata = {name: pl.DataFrame(pl.from_arrow(rows)) for name, rows in told.items()}
     log, topics = metadata_log(metadata), topics_told(metadata)
     around = Around(topics, log.begins, coordinator_starts(log, topics), dump.topics_there)
-    before = "pre-2.1" if dump.era == "2.4-3.9" else None
+    before = "pre-2.1" if dump.era == "3.2-3.9" else None
     offsets = log_of(tables_of_dump(broker, OFFSETS, TABLES), dump.release, dump.era, before)
     return removals_in(offsets, retention(dump), AFTER_ALL_MS, around)
 
@@ -158,6 +169,95 @@ def test_causes_are_the_true_ones_and_lateness_is_what_the_broker_logged(
     assert (reasons, len(late)) == (LATE[name], sum(LATE[name].values()))
     for row in late:
         assert_logged(name, row)
+
+
+@pytest.mark.parametrize("topics", ["nothing tells of topics", "directories tell of topics"])
+def test_whoever_is_asked_about_and_whatever_is_known_no_cause_is_another_one(topics: str) -> None:
+    """Without settings and metadata log most are unknown; some groups alone fare alike."""
+    name = "kafka-4.3.1-expiry"
+    dump = DUMPS[name]
+    told = read_removals(DATA / "expiry" / f"removals-{name}.json")
+    decoded = tables_of_dump(DATA / dump.folder / "broker-1", OFFSETS, TABLES)
+    there = {true["topic"] for true in told.values()} - {
+        true["topic"] for true in told.values() if true["cause"] == "topic_deleted"
+    }
+    around = Around(present=None if topics.startswith("nothing") else sorted(there))
+    groups = sorted({true["group"] for true in told.values()})[::3]
+    assumed = Retention(Setting(7 * 1440 * MINUTE, ASSUMED, 10 * MINUTE))
+    every, alone = (
+        {
+            (row.coordinator_partition, row.record_offset): (row.cause, row.confidence)
+            for row in removals_in(
+                log_of(rows, dump.release, dump.era), assumed, AFTER_ALL_MS, around
+            )
+        }
+        for rows in (decoded, {**decoded, "offset_commit": commits_of(decoded, groups)})
+    )
+    assert len(alone) > len(every) / 5
+    assert alone == {place: every[place] for place in alone}
+    wrong = {
+        place: (cause, told[place]["cause"])
+        for place, (cause, _) in every.items()
+        if cause not in {"unknown", told[place]["cause"]}
+    }
+    assert wrong == {}
+    assert Counter(cause for cause, _ in every.values())["group_deleted"] == 4
+
+
+def test_after_the_cleaner_no_removal_has_another_cause_or_verdict() -> None:
+    """Only the last record of each key is left of the first half of every partition."""
+    name = "kafka-4.3.1-expiry"
+    dump = DUMPS[name]
+    told = read_removals(DATA / "expiry" / f"removals-{name}.json")
+    frames = {
+        table: pl.DataFrame(pl.from_arrow(rows))
+        for table, rows in tables_of_dump(DATA / dump.folder / "broker-1", OFFSETS, TABLES).items()
+    }
+    places = pl.concat(rows.select("partition", "offset") for rows in frames.values())
+    halves = places.group_by("partition").agg((pl.col("offset").max() // 2).alias("half"))
+    of_partition = dict(halves.rows())
+    taken = Coverage(
+        uncompacted_from={(OFFSETS, number): half for number, half in of_partition.items() if half}
+    )
+
+    def causes(rows: Mapping[str, pl.DataFrame], coverage: Coverage) -> dict[Any, Row]:
+        log = log_of_frames(rows, dump.release, dump.era)
+        around = Around(coverage=coverage)
+        found = removals_in(log, retention(dump), AFTER_ALL_MS, around)
+        return {(row.coordinator_partition, row.record_offset): row for row in found}
+
+    cleaned = {
+        table: rows if table == "control_markers" else last_of_keys(rows, halves)
+        for table, rows in frames.items()
+    }
+    whole, left = causes(frames, WHOLE), causes(cleaned, taken)
+    judged = {place: row for place, row in left.items() if row.verdict != "cannot_tell"}
+    assert len(judged) > len(told) / 3
+    for place, row in judged.items():
+        assert row.cause == told[place]["cause"], row
+        assert (row.verdict, row.expected_at) == (
+            whole[place].verdict,
+            whole[place].expected_at,
+        ), row
+
+
+def last_of_keys(rows: pl.DataFrame, halves: pl.DataFrame) -> pl.DataFrame:
+    """Return what the log cleaner leaves of the first half of each partition, and the rest."""
+    if rows.is_empty():
+        return rows
+    placed = rows.join(halves, on="partition").with_columns(
+        pl.col("key").struct.json_encode().alias("text")
+    )
+    is_old = pl.col("offset") < pl.col("half")
+    old = placed.filter(is_old).sort("offset").unique(["partition", "text"], keep="last")
+    return pl.concat([old, placed.filter(~is_old)]).sort("partition", "offset")[rows.columns]
+
+
+def commits_of(decoded: Mapping[str, pa.Table], groups: list[str]) -> pa.Table:
+    """Return the commits and tombstones of some groups."""
+    commits = decoded["offset_commit"]
+    named = pc.struct_field(commits["key"], "group")
+    return commits.filter(pc.is_in(named, pa.array(groups)))
 
 
 @cache

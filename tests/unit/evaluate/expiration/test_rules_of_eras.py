@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[4]
 ORACLE = ROOT / "tests" / "cases" / "expiration" / "oracle-expiration.json"
 TOPIC = "__consumer_offsets"
-RULES = ("pre-2.1", "2.1-2.3", "2.4-3.9", "current", "kip-211")
+RULES = ("pre-2.1", "2.1-2.3", "3.2-3.9", "current", "kip-211")
 DAY = 86_400_000
 WEEK = 7 * DAY
 
@@ -195,7 +195,7 @@ DIFFERENCES: dict[str, list[Any]] = {
             "unparseable_subscription",
         ),
     ],
-    "2.4-3.9": [
+    "3.2-3.9": [
         told(
             "pending does not keep it",
             classic("Empty", ""),
@@ -242,7 +242,7 @@ DIFFERENCES: dict[str, list[Any]] = {
 
 def cases(rules: str) -> list[Case]:
     rows = list(DIFFERENCES[rules])
-    if rules in {"current", "2.4-3.9", "kip-211"}:
+    if rules in {"current", "3.2-3.9", "kip-211"}:
         rows += KIP_TABLE
     made = [
         Case(name, rules, group, offsets, now, WEEK, gone, rule)

@@ -112,7 +112,7 @@ VERDICTS = {
     (5, "nightly"): ("would_have_lost", None),
     (15, "nightly"): ("safe", None),
     (5, "simple"): ("not_lost_in_period", NOTHING_KEEPS),
-    (15, "compacted"): ("safe", None),
+    (15, "compacted"): ("not_lost_in_period", "history before that was compacted"),
     (60, "compacted"): (
         "not_lost_in_period",
         f"{TOO_SHORT}: history before that was compacted",

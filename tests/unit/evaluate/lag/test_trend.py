@@ -77,6 +77,17 @@ def test_a_lag_that_grows_is_never_gone() -> None:
     assert (row["drain_ms"], row["drain_bound"]) == (None, "never")
 
 
+def test_a_single_commit_of_lately_does_not_show_that_nothing_is_read() -> None:
+    """The cleaner leaves the last commit of a key: that the group read on is not known."""
+    alone = {"commits": 1, "unchanged_commits": 0, "advanced": 0, "last_advance_at": None}
+    alone |= {"since_at": None, "since_offset": None}
+    bounds = [
+        told([], lag=40, first_commit_at=at, last_commit_at=at, **alone)["drain_bound"]
+        for at in (NOW, ago(60 * 24))
+    ]
+    assert bounds == ["unknown", "never"]
+
+
 def test_a_lag_that_shrinks_is_gone_when_the_line_reaches_zero() -> None:
     # From 900 to 300 in ten minutes: the other 300 are gone in five.
     row = told(samples((20, 1800), (0, 2000)), lag=300)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from analytics.evaluate.rebalances.causes import causes
+from analytics.replay.log.coverage import Coverage
 from schemas.evaluation_rules import rebalance_rules
 from schemas.rebalance_causes import coordinator_failures, rebalance_causes
 from tests.support.contract_rows import rows_of
@@ -211,3 +212,20 @@ class TestHandlingCoordinatorFailures:
 def test_an_epoch_without_any_trace_of_a_cause_says_so() -> None:
     assert told(epoch(1), epoch(2)) == [("none_recorded", None, True)]
     assert told(epoch(1), epoch(2, complete=False)) == [("none_recorded", None, False)]
+
+
+def test_after_the_cleaner_that_nothing_is_recorded_is_not_told() -> None:
+    """What compaction took since the epoch before may have been the cause."""
+    epochs = rows_of("group_epochs", [epoch(1), epoch(2), epoch(3)])
+    rebalances = rows_of("rebalances", [epoch(1), epoch(2), epoch(3)])
+    held = rows_of("assignment_history", ())
+
+    def found(compacted: int) -> list[tuple[int, bool]]:
+        coverage = Coverage(uncompacted_from={("__consumer_offsets", 4): compacted})
+        rows = causes(rebalances, epochs, held, coverage)
+        assert set(rows["cause"]) == {"none_recorded"}
+        return rows.select("epoch", "is_told").rows()
+
+    assert found(0) == [(1, True), (2, True), (3, True)]
+    assert found(15) == [(1, False), (2, False), (3, True)]
+    assert found(40) == [(1, False), (2, False), (3, False)]

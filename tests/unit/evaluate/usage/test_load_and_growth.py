@@ -9,7 +9,7 @@ import pytest
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 from analytics.evaluate.usage.coordinator_load import coordinator_load, placed
-from analytics.evaluate.usage.growth import outlooks, usage_growth
+from analytics.evaluate.usage.growth import not_in_both, outlooks, usage_growth
 from analytics.replay.log.key_homes import home_of
 from schemas import table
 from schemas.usage_rules import usage_rules
@@ -61,7 +61,9 @@ def test_a_partition_is_hot_above_three_times_the_mean_and_ten_megabytes() -> No
     assert not any(rows["is_hot"].to_pylist())
 
 
-def manifest(time: str, sizes: dict[int, int], ends: dict[int, int]) -> dict[str, Any]:
+def manifest(
+    time: str, sizes: dict[int, int], ends: dict[int, int], began: dict[int, str] | None = None
+) -> dict[str, Any]:
     return {
         "copies": [{"name": "b", "node_id": 1, "cluster_id": "c"}],
         "partitions": [
@@ -70,7 +72,10 @@ def manifest(time: str, sizes: dict[int, int], ends: dict[int, int]) -> dict[str
                 "topic": TOPIC,
                 "partition": number,
                 "files": [{"name": f"{number}/0.log", "size": size, "kind": "log"}],
+                "first_timestamp": (began or {}).get(number, "2026-11-01T00:00:00.000Z"),
                 "last_timestamp": time,
+                "log_start_offset": 0,
+                "complete_from": 0,
                 "end_offset": ends[number],
             }
             for number, size in sizes.items()
@@ -79,7 +84,8 @@ def manifest(time: str, sizes: dict[int, int], ends: dict[int, int]) -> dict[str
 
 
 EARLIER = manifest("2026-11-20T00:00:00.000Z", {0: 1000, 1: 5000}, {0: 10, 1: 70})
-NOW = manifest("2026-11-22T00:00:00.000Z", {0: 3000, 1: 4000, 2: 600}, {0: 50, 1: 90, 2: 6})
+BEGAN = {2: "2026-11-21T00:00:00.000Z"}
+NOW = manifest("2026-11-22T00:00:00.000Z", {0: 3000, 1: 4000, 2: 600}, {0: 50, 1: 90, 2: 6}, BEGAN)
 
 
 def test_growth_is_bytes_and_records_a_day() -> None:
@@ -169,3 +175,11 @@ def test_the_topic_goes_before_all_brokers_and_a_person_before_what_brokers_say(
     ]
     settings = LogSettings.of(RULES, rows, brokers, given)
     assert tuple(settings.in_force("min.cleanable.dirty.ratio", TOPIC, 1)) == value
+
+
+def test_a_partition_that_the_earlier_dump_lacks_is_new_only_where_its_records_are() -> None:
+    """Else that dump was taken without it, and nobody can tell how it grew."""
+    lacking = {**EARLIER, "partitions": EARLIER["partitions"][:1]}
+    assert {row["partition"] for row in usage_growth(lacking, NOW).to_pylist()} == {0, 2}
+    assert not_in_both(lacking, NOW) == ["__consumer_offsets-1"]
+    assert not_in_both(EARLIER, NOW) == []

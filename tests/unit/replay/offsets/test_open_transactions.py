@@ -84,7 +84,7 @@ def replayed(
         ]
     decoded = frames_of(rows, ("offset_commit", "control_markers", "transaction_log"))
     rules = replay_rules("4.3")
-    pending = pending_offsets(decoded, rules, None, coverage)
+    pending = pending_offsets(decoded, rules, coverage)
     return by_home(committed_offsets(decoded, rules, None, coverage, pending)), by_home(pending)
 
 

@@ -83,7 +83,7 @@ def test_it_depends_on_who_has_loaded_the_log_since(case: str) -> None:
     records, later, is_of_running, why = CASES[case]
     tables, rules = decoded(*records, later=later), replay_rules("3.9")
     coverage = Coverage(is_of_running=is_of_running)
-    pending = pending_offsets(tables, rules, None, coverage)
+    pending = pending_offsets(tables, rules, coverage)
     committed = committed_offsets(tables, rules, None, coverage, pending)
     has_it, has_none = (committed, pending) if records == ENDED else (pending, committed)
     assert told(has_it) == [(5, why)]
@@ -92,7 +92,7 @@ def test_it_depends_on_who_has_loaded_the_log_since(case: str) -> None:
 
 def test_since_4_0_the_tombstone_removed_it() -> None:
     tables, rules = decoded(*REMOVED), replay_rules("4.0")
-    assert pending_offsets(tables, rules, None, Coverage(is_of_running=True)).is_empty()
+    assert pending_offsets(tables, rules, Coverage(is_of_running=True)).is_empty()
 
 
 def test_the_last_epoch_is_that_of_all_buckets() -> None:
@@ -105,6 +105,6 @@ def test_the_last_epoch_is_that_of_all_buckets() -> None:
     assert sorted(merged.rows()) == [(0, 6), (1, 3)]
     (one, other) = buckets
     coverage = Coverage(is_of_running=True)
-    apart = pending_offsets(one, rules, None, coverage, epochs=merged)
+    apart = pending_offsets(one, rules, coverage, epochs=merged)
     assert told(apart) == [(5, None)]
     assert other["offset_commit"].height == 1

@@ -102,7 +102,7 @@ def test_a_complete_offset_is_in_force_and_one_that_is_not_shown_may_be_lost(
 ) -> None:
     decoded, rules = frames_of(damaged.rows, TABLES), replay_rules(release)
     committed = named_rows(committed_offsets(decoded, rules, None, damaged.coverage))
-    pending = named_rows(pending_offsets(decoded, rules, None, damaged.coverage))
+    pending = named_rows(pending_offsets(decoded, rules, damaged.coverage))
     assert {row.complete for row in committed} == {True, False}
     for row in committed:
         said = damaged.by_group[row.group_id].in_force.get(row.partition)
