@@ -122,7 +122,5 @@ def _row(place: Place, change: Row, verdict: str, **said: object) -> Verdict:
 
 def incomplete(history: OffsetHistory) -> dict[Place, Row]:
     """Return the last change of each place before which records are lost."""
-    if "complete" not in history.rows.column_names:
-        return {}
     gaps: Iterable[int] = history.where(pc.invert(pc.fill_null(history.rows["complete"], True)))  # noqa: FBT003
     return {history.place_of(index): history.at(index) for index in gaps}

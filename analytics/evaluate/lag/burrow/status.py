@@ -184,14 +184,14 @@ def status_history(changes: Iterable[pa.Table], fold: StatusFold) -> pa.Table:
 
 
 def _changes(changes: NDArray[np.int64]) -> pa.Table:
-    names = np.array([NAMES.get(number, "") for number in range(max(NAMES) + 1)], object)
+    places = pc.index_in(pa.array(changes[:, CHANGED_TO]), pa.array(list(NAMES), pa.int64()))
     offsets = changes[:, CHANGED_OFFSET]
     micros = pa.array(changes[:, CHANGED_AT] * 1000)
     return pa.table(
         [
             pa.array(changes[:, CHANGED_KEY]),
             pc.cast(micros, CHANGES.field("from_timestamp").type),
-            pa.array(names[changes[:, CHANGED_TO]], pa.string()),
+            pa.array(NAMES.values(), pa.string()).take(places),
             pa.array(offsets, mask=offsets == DELETED),
         ],
         schema=CHANGES,
