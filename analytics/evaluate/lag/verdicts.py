@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.read_partitions import NEVER_COMMITTED, STALE
+from analytics.evaluate.lag.read_partitions import NEVER_COMMITTED, STALE, is_owned
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,7 +26,7 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
     """Return a verdict for each row; what each means is in `rules/lag.json`.
 
     Args:
-        rows: `kind`, `member_id`, `complete`, `is_other_log`, `lag`, `lost_offsets`,
+        rows: `kind`, `owners`, `complete`, `is_other_log`, `lag`, `lost_offsets`,
             `offsets_beyond_end`, `last_commit_at`, `last_advance_at`.
         rules: After how long without progress a partition is stuck.
         as_of: The instant.
@@ -41,7 +41,6 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
     def lately(name: str) -> pa.ChunkedArray:
         return pc.fill_null(pc.greater_equal(rows[name], since), fill_value=False)
 
-    is_owned = pc.is_valid(rows["member_id"])
     is_stuck = pc.invert(lately("last_advance_at"))
     conditions = {
         CANNOT_TELL: pc.invert(pc.fill_null(rows["complete"], fill_value=True)),
@@ -53,7 +52,7 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
         "moving": pc.is_null(lag),
         "caught_up": pc.equal(lag, zero),
         "never_committed": pc.equal(rows["kind"], NEVER_COMMITTED),
-        "unread": pc.invert(is_owned),
+        "unread": pc.invert(is_owned(rows)),
         "commits_without_progress": pc.and_(is_stuck, lately("last_commit_at")),
         "silent": is_stuck,
     }
