@@ -13,6 +13,7 @@ GROUP_DELETED = "group deleted"
 OFFSET_DELETED = "offset deleted"
 REWOUND = "rewound by a member"
 RESET_WHILE_EMPTY = "committed while the group was Empty"
+BELOW_ZERO = "an offset below 0 was committed"
 BELOW_LOG_START = "below the log start"
 CANNOT_TELL = "cannot tell"
 PENDING = "pending in a transaction"
@@ -22,7 +23,15 @@ NO_LOSS_SINCE = "no loss found since"
 
 WORST_FIRST = (
     *(LOST, TOPIC_DELETED, RECREATED, EXPIRED, GROUP_DELETED, OFFSET_DELETED, REWOUND),
-    *(RESET_WHILE_EMPTY, BELOW_LOG_START, CANNOT_TELL, PENDING, NEVER_COMMITTED, NO_LOSS_SINCE),
+    *(
+        RESET_WHILE_EMPTY,
+        BELOW_ZERO,
+        BELOW_LOG_START,
+        CANNOT_TELL,
+        PENDING,
+        NEVER_COMMITTED,
+        NO_LOSS_SINCE,
+    ),
 )
 
 OF_CAUSE = {
