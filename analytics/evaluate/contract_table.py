@@ -20,6 +20,11 @@ ARROW_TYPES: Final = {
     "binary": pa.binary(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "array<string>": pa.list_(pa.string()),
+    "array<struct<member_id:string,client_id:string,client_host:string>>": pa.list_(
+        pa.struct(
+            [("member_id", pa.string()), ("client_id", pa.string()), ("client_host", pa.string())]
+        )
+    ),
 }
 """Arrow's types by the names that contracts have, which are Spark's."""
 

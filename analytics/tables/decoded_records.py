@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from analytics.errors import WorkspaceError
 from analytics.tables.stored_tables import reading
 from analytics.workspace import DECODED
 from schemas import record_types
@@ -43,7 +44,7 @@ def record_batches(
         columns: Those that are read, and the key; fields of a struct as ``value.offset``.
 
     Raises:
-        WorkspaceError: A file is damaged.
+        WorkspaceError: A file is damaged, or lacks one of the columns.
     """
     kind = next(each for each in record_types(topic).values() if each.table == table)
     texts = [f"key.{each.column}" for each in kind.key.fields if str(each.type) == _TEXT]
@@ -51,7 +52,7 @@ def record_batches(
     wanted = [*columns, *(["key"] if kind.key.fields else [])]
     for path in _files(workspace, table):
         with reading(path):
-            yield from _batches_of(_Source(path, workspace.filesystem, texts), wanted)
+            yield from _batches_of(_Source(path, workspace.filesystem, wanted, texts), wanted)
 
 
 def rows_where(
@@ -96,18 +97,37 @@ class _Source:
     a field of a struct.
     """
 
-    def __init__(self, path: str, filesystem: fs.FileSystem, texts: Sequence[str]) -> None:
+    def __init__(
+        self, path: str, filesystem: fs.FileSystem, columns: Sequence[str], texts: Sequence[str]
+    ) -> None:
         self._open = partial(pq.ParquetFile, path, filesystem=filesystem)
         self._file = self._open(read_dictionary=list(texts))
+        _check_columns(path, self._file, columns)
         self.row_groups = self._file.num_row_groups
 
     def rows(self, row_group: int, columns: Sequence[str]) -> pa.Table:
         """Read one row group."""
         try:
-            return self._file.read_row_group(row_group, columns=columns)
+            rows = self._file.read_row_group(row_group, columns=columns)
         except pa.ArrowNotImplementedError:
             self._file = self._open()
-            return self._file.read_row_group(row_group, columns=columns)
+            rows = self._file.read_row_group(row_group, columns=columns)
+        return rows
+
+
+def _check_columns(path: str, file: pq.ParquetFile, columns: Sequence[str]) -> None:
+    """Raise where a column is not there: Arrow leaves it out without a word."""
+    there = [file.schema.column(number).path for number in range(len(file.schema))]
+    lacking = [
+        name
+        for name in columns
+        if not any(each == name or each.startswith(f"{name}.") for each in there)
+    ]
+    if lacking:
+        raise WorkspaceError(
+            f"{path} lacks {', '.join(lacking)}: another version of groupscope wrote it "
+            "(make the workspace again)"
+        )
 
 
 def _batches_of(source: _Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

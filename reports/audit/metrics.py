@@ -105,11 +105,10 @@ def _lag(rows: pa.Table) -> Metric:
         labels=["group", "topic", "partition"],
     )
     place = ["group_id", "topic", "partition"]
-    # Several owners of a partition have the same lag.
-    known = rows.filter(rows["lag"].is_valid()).group_by(place).aggregate([("lag", "max")])
+    known = rows.filter(rows["lag"].is_valid())
     for row in known.sort_by([(name, "ascending") for name in place]).to_pylist():
         labels = [row["group_id"], row["topic"], str(row["partition"])]
-        family.add_metric([_text(each) for each in labels], row["lag_max"])
+        family.add_metric([_text(each) for each in labels], row["lag"])
     return family
 
 

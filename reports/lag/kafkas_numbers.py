@@ -43,12 +43,12 @@ def _as_printed(lag: pa.Table, *, is_streams: bool) -> pa.Table:
     It has no row for what is neither committed nor owned. Of what was never committed
     kafka-consumer-groups prints no lag, kafka-streams-groups what the log holds.
     """
-    is_there = pc.or_(pc.not_equal(lag["kind"], NEVER_COMMITTED), pc.is_valid(lag["member_id"]))
+    is_there = pc.or_(pc.not_equal(lag["kind"], NEVER_COMMITTED), pc.is_valid(lag["owners"]))
     there = lag.filter(is_there)
     number = there["lag"]
     if not is_streams:
         number = pc.if_else(pc.is_valid(there["committed_offset"]), number, None)
-    named = pa.table(
+    return pa.table(
         {
             "group": there["group_id"],
             "topic": there["topic"],
@@ -58,5 +58,3 @@ def _as_printed(lag: pa.Table, *, is_streams: bool) -> pa.Table:
             "offset_lag" if is_streams else "lag": number,
         }
     )
-    # Two members may own the same partition for a moment: its numbers are there once.
-    return named.group_by(named.column_names).aggregate([])

@@ -24,6 +24,9 @@ _TYPES = {
     "double": pa.float64(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "array<string>": pa.list_(pa.string()),
+    "array<struct<member_id:string,client_id:string,client_host:string>>": pa.list_(
+        pa.struct(dict.fromkeys(("member_id", "client_id", "client_host"), pa.string()))
+    ),
     "array<int>": pa.list_(pa.int32()),
 }
 MANIFEST: Mapping[str, Any] = {

@@ -21,6 +21,9 @@ _TYPES = {
     "timestamp": pa.timestamp("us", "UTC"),
     "array<int>": pa.list_(pa.int32()),
     "array<string>": pa.list_(pa.string()),
+    "array<struct<member_id:string,client_id:string,client_host:string>>": pa.list_(
+        pa.struct(dict.fromkeys(("member_id", "client_id", "client_host"), pa.string()))
+    ),
     "tinyint": pa.int8(),
     "smallint": pa.int16(),
     "double": pa.float64(),

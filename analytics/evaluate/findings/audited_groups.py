@@ -43,7 +43,8 @@ def audited_groups(tables: Tables) -> pa.Table:
     ]
     known = [each for each in parts if each is not None]
     joined = reduce(_joined, known)
-    for name in (*SEVERITIES, "lag_not_told"):
+    # Where lag was not asked about, no partition is known to have one: that is not 0.
+    for name in (*SEVERITIES, *(["lag_not_told"] if "lag" in tables else [])):
         joined = _filled(joined, name)
     return in_order(_as_contract(joined))
 

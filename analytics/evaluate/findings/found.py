@@ -89,8 +89,7 @@ def in_order(found: pa.Table) -> pa.Table:
 def _of_rule(
     rule: FindingRule, table: pa.Table, as_of: datetime, says: Says, asked_of: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    columns = sorted(rule.columns() & set(table.column_names))
-    rows = rows_of(rule, table, as_of).select(columns).to_pylist()
+    rows = rows_of(rule, table, as_of).select(sorted(rule.columns())).to_pylist()
     commands = {} if rule.restore is None else restore_commands(rule.restore, rows)
     together: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.read_partitions import STALE
+from analytics.evaluate.lag.read_partitions import STALE, by_owner, is_owned
 from analytics.evaluate.lag.trend import GROWING
 
 if TYPE_CHECKING:
@@ -64,11 +64,8 @@ def group_capacity(rows: pa.Table, members: pa.Table) -> pa.Table:
     """
     live = rows.filter(pc.not_equal(rows["kind"], STALE))
     there = _counted(members["group_id"])
-    owners = _counted(
-        live.filter(pc.is_valid(live["member_id"]))
-        .group_by(["group_id", "member_id"])
-        .aggregate([])["group_id"]
-    )
+    owned = by_owner(live.filter(is_owned(live)).select(["group_id", "owners"]))
+    owners = _counted(owned.group_by(["group_id", "member_id"]).aggregate([])["group_id"])
     of_groups = _of_groups(live)
     moving = _moving(live)
     found = [

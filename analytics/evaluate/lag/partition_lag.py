@@ -18,6 +18,7 @@ from analytics.evaluate.lag.read_partitions import NEVER_COMMITTED
 
 NO_END: Final = "where the log ends at that instant is not known"
 FROM_START: Final = "never committed: counted from the log start"
+BELOW_ZERO: Final = "an offset below 0 was committed, which is none: counted from the log start"
 REMOVED: Final = "its offset was removed: counted from the log start"
 NO_START: Final = "never committed, and where the log starts is not known"
 NOT_TOLD: Final = "a record that is missing from the dump may have changed it"
@@ -51,11 +52,8 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
     is_never = pc.and_(pc.equal(rows["kind"], NEVER_COMMITTED), pc.invert(is_untold))
     told = pc.if_else(is_untold, _NONE, rows["committed_offset"])
     rows = rows.set_column(rows.column_names.index("committed_offset"), "committed_offset", told)
-    committed = pc.if_else(pc.less(told, _ZERO), _NONE, told)
-    is_unsure = _may_be_at_end(rows, committed)
-    position = pc.if_else(
-        pc.or_(is_other, is_unsure), _NONE, pc.if_else(is_never, start, committed)
-    )
+    is_unsure = _may_be_at_end(rows, told)
+    position = pc.if_else(pc.or_(is_other, is_unsure), _NONE, pc.if_else(is_never, start, told))
     readable_from = pc.max_element_wise(position, start, skip_nulls=True)
     readable_from = pc.if_else(pc.is_valid(position), readable_from, _NONE)
     columns = {
@@ -75,6 +73,7 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
                 is_unsure,
                 pc.is_null(end),
                 pc.and_(is_never, pc.is_null(start)),
+                pc.and_(is_never, pc.is_valid(rows["commit_timestamp"])),
                 is_never,
                 pc.is_valid(rows["log_end_least"]),
             ),
@@ -85,6 +84,7 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
             ),
             NO_END,
             NO_START,
+            BELOW_ZERO,
             FROM_START,
             pc.binary_join_element_wise(
                 INTERPOLATED, _text(rows["log_end_least"]), "and", _text(rows["log_end_most"]), " "

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,6 +34,10 @@ _OWNED: Final = pa.schema(
         ("member_id", pa.string()),
     ]
 )
+OWNER: Final = pa.struct(
+    [("member_id", pa.string()), ("client_id", pa.string()), ("client_host", pa.string())]
+)
+_OWNER: Final = tuple(OWNER.names)
 _OF_COMMIT: Final = ("committed_offset", "topic_id", "commit_timestamp", "complete", "missing")
 _LAGGING_TYPES: Final = ("classic", "simple", "consumer", "streams")
 """Share groups commit nothing: their backlog is another question."""
@@ -61,20 +66,20 @@ class GroupTables:
     lost: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_partitions(tables: GroupTables) -> pa.Table:
+def read_partitions(tables: GroupTables) -> tuple[pa.Table, pa.ListArray]:
     """Return a row for each partition that a group owns, has committed or subscribes to.
 
     Returns:
         `group_id`, `topic`, `partition`; `kind` (`assigned`, `unassigned`, `never_committed` or
-        `stale`); `member_id`, `client_id`, `client_host` of the owner (null when nobody owns it);
-        `committed_offset`, `topic_id`, `commit_timestamp`, `complete` and `missing` of the commit
-        in force (null where there is none).
+        `stale`); `place` (null when nobody owns it: see `with_owners`); `committed_offset`,
+        `topic_id`, `commit_timestamp`, `complete` and `missing` of the commit in force (null where
+        there is none). And the lists of owners.
     """
     groups = tables.groups.filter(pc.is_in(tables.groups["group_type"], pa.array(_LAGGING_TYPES)))
     names = groups["group_id"].combine_chunks()
-    owned = _owned(tables, names)
     committed = tables.committed.filter(pc.is_in(tables.committed["group_id"], names))
     committed = committed.select([*KEY, *_OF_COMMIT])
+    owned, owners = _by_partition(_owned(tables, names), tables.members)
     rows = owned.join(committed, list(KEY), join_type="full outer")
     subscribed = _subscribed(tables.members, names)
     awaited = _partitions_of(subscribed, tables.topics).join(
@@ -84,9 +89,65 @@ def read_partitions(tables: GroupTables) -> pa.Table:
     rows = rows.join(subscribed, ["group_id", "topic"])
     rows = rows.append_column("kind", _kinds(rows, tables.members)).drop_columns(["is_subscribed"])
     rows = _with_lost(rows, tables.lost)
-    owners = tables.members.select(["group_id", "member_id", "client_id", "client_host"])
-    rows = rows.join(owners, ["group_id", "member_id"])
-    return rows.sort_by([(name, "ascending") for name in (*KEY, "member_id")])
+    return rows.sort_by([(name, "ascending") for name in KEY]), owners
+
+
+def with_owners(rows: pa.Table, owners: pa.ListArray) -> pa.Table:
+    """Put lists of owners in place of where they stand; joins do not take lists.
+
+    Args:
+        rows: `place`, null where nobody owns the partition.
+        owners: Lists of `OWNER`.
+
+    Returns:
+        Without `place`; `owners`, and beside them `member_id`, `client_id`, `client_host` of the
+        owner where there is just one.
+    """
+    lists = owners.take(rows["place"].combine_chunks())
+    is_one = pc.equal(pc.list_value_length(lists), 1)
+    only = lists.values.take(pc.if_else(is_one, lists.offsets.slice(0, len(lists)), None))
+    rows = rows.drop_columns(["place"]).append_column("owners", lists)
+    for number, name in enumerate(_OWNER):
+        rows = rows.append_column(name, pc.struct_field(only, number))
+    return rows
+
+
+def is_owned(rows: pa.Table) -> pa.ChunkedArray:
+    """Return whether a member owns each partition, by `owners`."""
+    return pc.is_valid(rows["owners"])
+
+
+def by_owner(rows: pa.Table) -> pa.Table:
+    """Return a row for each owner of each partition: those of the owner in place of `owners`.
+
+    Where nobody owns a partition it has one row, without an owner.
+    """
+    lists = pc.coalesce(rows["owners"], pa.scalar([None], rows["owners"].type)).combine_chunks()
+    found = rows.take(pc.list_parent_indices(lists))
+    found = found.drop_columns([name for name in ("owners", *_OWNER) if name in found.schema.names])
+    for number, name in enumerate(_OWNER):
+        found = found.append_column(name, pc.struct_field(lists.flatten(), number))
+    return found
+
+
+def _by_partition(owned: pa.Table, members: pa.Table) -> tuple[pa.Table, pa.ListArray]:
+    """Return each owned partition once.
+
+    Returns:
+        `group_id`, `topic`, `partition`, and `place`: where in the lists that are returned beside
+        it (of `OWNER`) its owners stand.
+    """
+    rows = owned.group_by(_OWNED.names).aggregate([])
+    rows = rows.join(members.select(["group_id", *_OWNER]), ["group_id", "member_id"])
+    rows = rows.sort_by([(name, "ascending") for name in (*KEY, "member_id")])
+    sizes = rows.group_by(list(KEY), use_threads=False).aggregate([("member_id", "count")])
+    ends = np.cumsum(sizes["member_id_count"].to_numpy())
+    offsets = pa.array(np.append(0, ends), pa.int32())
+    columns = [rows[name].combine_chunks() for name in _OWNER]
+    lists = pa.ListArray.from_arrays(
+        offsets, pa.StructArray.from_arrays(columns, fields=list(OWNER))
+    )
+    return sizes.select(list(KEY)).append_column("place", pa.array(np.arange(len(ends)))), lists
 
 
 def _with_lost(rows: pa.Table, lost: Mapping[str, str]) -> pa.Table:
@@ -172,7 +233,7 @@ def _kinds(rows: pa.Table, members: pa.Table) -> pa.ChunkedArray:
     )
     is_stale = pc.and_(is_clear, pc.is_null(rows["is_subscribed"]))
     return pc.case_when(
-        pc.make_struct(pc.invert(is_committed), pc.is_valid(rows["member_id"]), is_stale),
+        pc.make_struct(pc.invert(is_committed), pc.is_valid(rows["place"]), is_stale),
         NEVER_COMMITTED,
         ASSIGNED,
         STALE,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.read_partitions import STALE
+from analytics.evaluate.lag.read_partitions import STALE, by_owner
 from analytics.evaluate.lag.topic_readers import READING
 
 if TYPE_CHECKING:
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
     from schemas.evaluation_rules import LagRules
 
+MEMBER: Final = "member"
 BY: Final = {
     "group": ("group_id",),
     "topic": ("topic",),
-    "member": ("group_id", "member_id", "client_id", "client_host"),
+    MEMBER: ("group_id", "member_id", "client_id", "client_host"),
 }
 """What lag is added up by, and the columns that tell the sums apart."""
 
@@ -45,6 +46,8 @@ def summed(rows: pa.Table, by: str, rules: LagRules) -> pa.Table:
         known and one is not evaluable), `verdict` (the worst).
     """
     keys = list(BY[by])
+    if by == MEMBER:
+        rows = by_owner(rows)
     zero = pa.scalar(0, pa.int64())
     positive = pc.max_element_wise(rows["lag"], zero, skip_nulls=False)
     is_stale = pc.equal(rows["kind"], STALE)

@@ -16,7 +16,7 @@ from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.lag.commits.progress import COLUMNS, ProgressFold
 from analytics.evaluate.lag.loss import losses
 from analytics.evaluate.lag.partition_lag import FROM_START, REMOVED, partition_lag
-from analytics.evaluate.lag.read_partitions import GroupTables, read_partitions
+from analytics.evaluate.lag.read_partitions import GroupTables, read_partitions, with_owners
 from analytics.evaluate.lag.stable_lag import STABLE, held_back, stable_lags
 from analytics.evaluate.lag.time_lag import time_lags
 from analytics.evaluate.lag.trend import trends
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 NO_COMMIT: Final = "no commit is in force"
 NO_SAMPLES: Final = "Burrow's rules need end offsets at the times of the commits (--end-offsets)"
 FORGOTTEN: Final = "Burrow forgets a group without a commit for {} s"
+SEVERAL_OWNERS: Final = "members own it"
 HISTORY: Final = tuple(dict.fromkeys([*COMMITS, *COLUMNS]))
 """The columns of `offset_history` that are read."""
 
@@ -102,9 +103,10 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
         changes.append(fold.add(each, numbers))
     changes.append(fold.finish(as_of_ms))
     statuses = status_history(changes, fold)
-    rows = partition_lag(read_partitions(asked.tables), asked.ends, asked.tables.topics)
+    rows, owners = read_partitions(asked.tables)
+    rows = partition_lag(rows, asked.ends, asked.tables.topics)
     rows = rows.join(moved.progress(), list(KEY)).join(_last(statuses), list(KEY))
-    rows = _judged(rows, asked)
+    rows = _judged(with_owners(rows, owners), asked)
     for found in (
         stable_lags(rows, asked.stable),
         time_lags(rows, asked.samples, asked.written, as_of_ms),
@@ -120,6 +122,13 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     rows = rows.append_column("verdict", verdicts(rows, asked.rules, asked.as_of))
     rows = _worst_first(rows, asked.rules)
     return Lag(rows.select([each.name for each in table("lag").columns]), statuses, moved.moves())
+
+
+def _several_owners(rows: pa.Table) -> pa.ChunkedArray:
+    """Say of a partition that several members own how many: none of them is `member_id`."""
+    count = pc.list_value_length(rows["owners"])
+    text = pc.binary_join_element_wise(pc.cast(count, pa.string()), SEVERAL_OWNERS, " ")
+    return pc.if_else(pc.greater(count, 1), text, pa.scalar(None, pa.string()))
 
 
 def _columns(rows: pa.Table) -> Iterable[tuple[str, pa.ChunkedArray]]:
@@ -166,7 +175,7 @@ def _judged(rows: pa.Table, asked: LagQuestion) -> pa.Table:
     for name, column in (
         ("status", status),
         ("status_since", since),
-        ("reason", _told_of_removed(pc.coalesce(rows["reason"], why), rows)),
+        ("reason", _told_of_removed(pc.coalesce(rows["reason"], _several_owners(rows), why), rows)),
     ):
         rows = rows.set_column(rows.column_names.index(name), name, column)
     return rows

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.read_partitions import STALE
+from analytics.evaluate.lag.read_partitions import STALE, is_owned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -98,8 +98,8 @@ def _of_members(tables: GroupTables) -> Iterator[tuple[str | None, str, str]]:
 
 def _of_commits(rows: pa.Table) -> Iterator[tuple[str, str, str]]:
     """Yield what the table `lag` knows: tasks of streams own what it says that members own."""
-    kinds = rows.select(["topic", "group_id", "kind", "member_id"])
-    kinds = kinds.set_column(3, "is_owned", pc.is_valid(rows["member_id"]))
+    kinds = rows.select(["topic", "group_id", "kind"])
+    kinds = kinds.append_column("is_owned", is_owned(rows))
     for each in kinds.group_by(kinds.column_names).aggregate([]).to_pylist():
         how = OWNS if each["is_owned"] else LEFT if each["kind"] == STALE else COMMITTED
         if each["is_owned"] or each["kind"] != "never_committed":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.read_partitions import NEVER_COMMITTED, STALE
+from analytics.evaluate.lag.read_partitions import NEVER_COMMITTED, STALE, is_owned
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,7 +27,7 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
     """Return a verdict for each row; what each means is in `rules/lag.json`.
 
     Args:
-        rows: `kind`, `member_id`, `complete`, `is_other_log`, `lag`, `log_start_offset`,
+        rows: `kind`, `owners`, `complete`, `is_other_log`, `lag`, `log_start_offset`,
             `lost_offsets`, `offsets_beyond_end`, `commits`, `last_commit_at`, `last_advance_at`.
         rules: After how long without progress a partition is stuck.
         as_of: The instant.
@@ -42,7 +42,6 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
     def lately(name: str) -> pa.ChunkedArray:
         return pc.fill_null(pc.greater_equal(rows[name], since), fill_value=False)
 
-    is_owned = pc.is_valid(rows["member_id"])
     is_stuck = pc.invert(lately("last_advance_at"))
     # One commit may have advanced from anywhere: only a second one shows that nothing moves.
     commits_again = pc.fill_null(pc.greater(rows["commits"], 1), fill_value=False)
@@ -58,7 +57,7 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
         "moving": pc.is_null(lag),
         "caught_up": pc.equal(lag, zero),
         "never_committed": pc.equal(rows["kind"], NEVER_COMMITTED),
-        "unread": pc.invert(is_owned),
+        "unread": pc.invert(is_owned(rows)),
         "commits_without_progress": pc.and_(
             pc.and_(is_stuck, commits_again), lately("last_commit_at")
         ),

@@ -8,8 +8,9 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.offset_verdicts.history import DELETE, OffsetHistory
+from analytics.evaluate.offset_verdicts.history import COMMITS, DELETE, OffsetHistory
 from analytics.evaluate.offset_verdicts.words import (
+    BELOW_ZERO,
     CANNOT_TELL,
     HIGH,
     OF_CAUSE,
@@ -28,13 +29,31 @@ _OTHER_RECORDS = (TOPIC_DELETED, RECREATED)
 
 
 def happenings(history: OffsetHistory) -> list[Verdict]:
-    """Return a verdict for each deletion, step back, and commit for a topic created again."""
+    """Return a verdict for each deletion, step back, commit below 0, and for a topic born again."""
     rows = history.rows
     deleted = pc.equal(rows["event"], DELETE)
     found = [_deletion(history, index) for index in history.where(deleted)]
     went_back = pc.and_(pc.invert(deleted), pc.less(rows["advance"], 0))
     found += [_step_back(history, index) for index in history.where(went_back)]
+    is_none = pc.and_(
+        pc.is_in(rows["event"], pa.array(COMMITS)), pc.is_null(rows["committed_offset"])
+    )
+    found += [_below_zero(history, index) for index in history.where(is_none)]
     return found + list(_born_again(history))
+
+
+def _below_zero(history: OffsetHistory, index: int) -> Verdict:
+    """Say of a commit of an offset below 0 that since then there is none."""
+    row = history.at(index)
+    return _row(
+        history.place_of(index),
+        row,
+        BELOW_ZERO,
+        became=None,
+        confidence=HIGH,
+        reason=f"{row['stored_offset']} is no offset to Kafka's clients and tools: a consumer goes "
+        "where auto.offset.reset says",
+    )
 
 
 def _deletion(history: OffsetHistory, index: int) -> Verdict:
@@ -122,7 +141,5 @@ def _row(place: Place, change: Row, verdict: str, **said: object) -> Verdict:
 
 def incomplete(history: OffsetHistory) -> dict[Place, Row]:
     """Return the last change of each place before which records are lost."""
-    if "complete" not in history.rows.column_names:
-        return {}
     gaps: Iterable[int] = history.where(pc.invert(pc.fill_null(history.rows["complete"], True)))  # noqa: FBT003
     return {history.place_of(index): history.at(index) for index in gaps}

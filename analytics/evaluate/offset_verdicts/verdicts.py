@@ -145,7 +145,7 @@ def _in_force(known: Known) -> Iterator[Verdict]:
             yield verdict_row(place, **{"was": offset, "reason": None, **topic})
             continue
         start = known.log_starts.get((row["topic"], row["partition"]))
-        if start is not None and offset < start:
+        if start is not None and offset is not None and offset < start:
             yield verdict_row(
                 place,
                 BELOW_LOG_START,

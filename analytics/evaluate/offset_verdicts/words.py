@@ -15,6 +15,7 @@ GROUP_DELETED = "group deleted"
 OFFSET_DELETED = "offset deleted"
 REWOUND = "rewound by a member"
 RESET_WHILE_EMPTY = "committed while the group was Empty"
+BELOW_ZERO = "an offset below 0 was committed"
 BELOW_LOG_START = "below the log start"
 WITHOUT_GROUP = "kept without its group"
 """Its transaction committed after the group was removed: nobody is told of it until a group of that
@@ -27,8 +28,8 @@ NO_LOSS_SINCE = "no loss found since"
 
 WORST_FIRST = (
     *(LOST, LOST_BY_GROWTH, LOST_WITH_TOPIC, TOPIC_DELETED, RECREATED, EXPIRED, GROUP_DELETED),
-    *(OFFSET_DELETED, REWOUND, RESET_WHILE_EMPTY, BELOW_LOG_START, WITHOUT_GROUP, CANNOT_TELL),
-    *(PENDING, NEVER_COMMITTED, NO_LOSS_SINCE),
+    *(OFFSET_DELETED, REWOUND, RESET_WHILE_EMPTY, BELOW_ZERO, BELOW_LOG_START, WITHOUT_GROUP),
+    *(CANNOT_TELL, PENDING, NEVER_COMMITTED, NO_LOSS_SINCE),
 )
 
 OF_CAUSE = {

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.usage.cleaning.log_settings import DEFAULT
+from analytics.evaluate.usage.keys.key_states import COMMITS
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 
-_COMMITS: Final = "offset_commit"
 _MESSAGE: Final = "max.message.bytes"
 _METADATA: Final = "offset.metadata.max.bytes"
 _HEADER: Final = 61
@@ -34,7 +34,7 @@ def size_limits(usage: pa.Table, settings: LogSettings) -> pa.Table:
         [("max_record_bytes", "max"), ("max_metadata_bytes", "max")]
     )
     batch = pc.add(sums["max_record_bytes_max"], _HEADER)
-    is_commit = pc.equal(sums["record_type"], _COMMITS)
+    is_commit = pc.equal(sums["record_type"], COMMITS)
     metadata = pc.if_else(is_commit, sums["max_metadata_bytes_max"], None)
     found = pa.concat_tables(
         [

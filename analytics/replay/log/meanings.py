@@ -25,6 +25,15 @@ def present(number: pl.Expr, absent: int = -1) -> pl.Expr:
     return pl.when(number != absent).then(number)
 
 
+def offset_in_force(stored: pl.Expr) -> pl.Expr:
+    """Return a committed offset, null where it is below 0.
+
+    Brokers store whatever is committed; consumers, the admin client and the tools take what is
+    below 0 for none (``OffsetFetchResponse.INVALID_OFFSET`` is -1).
+    """
+    return pl.when(stored >= 0).then(stored)
+
+
 def uuid(value: pl.Expr) -> pl.Expr:
     """Return an id of 22 characters, null where it is zero."""
     return pl.when(value != ZERO_UUID).then(value)

@@ -11,6 +11,7 @@ from typing import Final
 
 import polars as pl
 
+from analytics.replay.log.meanings import offset_in_force
 from schemas import CONSUMER_OFFSETS
 
 KEY: Final = ("coordinator_partition", "group_id", "topic", "partition")
@@ -26,6 +27,7 @@ _COMMITS: Final[dict[str, tuple[str, pl.DataType]]] = {
     "committed_at": ("timestamp", _TIME),
     "is_tombstone": ("is_tombstone", pl.Boolean()),
     "committed_offset": ("value.offset", _LONG),
+    "stored_offset": ("value.offset", _LONG),
     "commit_ms": ("value.commit_timestamp", _LONG),
     "expire_ms": ("value.expire_timestamp", _LONG),
     "value_version": ("value_version", pl.Int16()),
@@ -52,7 +54,8 @@ _MARKERS: Final[dict[str, tuple[str, pl.DataType]]] = {
 }
 COMMITS: Final = pl.Schema({name: kind for name, (_, kind) in _COMMITS.items()})
 """A row per commit or tombstone. `commit_ms` and `expire_ms` are Kafka's longs, -1 where absent;
-`committed_at` is the record's time."""
+`committed_at` is the record's time; `committed_offset` is null where the `stored_offset` is below
+0, which is none."""
 MARKERS: Final = pl.Schema({name: kind for name, (_, kind) in _MARKERS.items()})
 """A row per marker; `outcome` is its type (COMMIT, ABORT)."""
 
@@ -77,4 +80,5 @@ def _column(name: str, field: str, kind: pl.DataType) -> pl.Expr:
     value = pl.col(column)
     for each in inner:
         value = value.struct.field(each)
-    return value.cast(kind).alias(name)
+    meant = offset_in_force(value) if name == "committed_offset" else value
+    return meant.cast(kind).alias(name)

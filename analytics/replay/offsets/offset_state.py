@@ -26,7 +26,7 @@ from analytics.replay.log.losses import (
     uncompacted_from,
     with_missing,
 )
-from analytics.replay.log.meanings import instant, present, uuid
+from analytics.replay.log.meanings import instant, offset_in_force, present, uuid
 from analytics.replay.log.record_position import BEFORE_ALL
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.log.transaction_owners import transaction_owners, with_owner
@@ -246,7 +246,7 @@ def _meaning(decoded: Decoded, places: pl.DataFrame, rules: ReplayRules) -> pl.D
         pl.col("key").struct.field("group").alias("group_id"),
         pl.col("key").struct.field("topic", "partition"),
         uuid(value.field("topic_id")),
-        value.field("offset").alias("committed_offset"),
+        offset_in_force(value.field("offset")).alias("committed_offset"),
         present(value.field("leader_epoch")).alias("committed_leader_epoch"),
         value.field("metadata"),
         instant(value.field("commit_timestamp")).alias("commit_timestamp"),

@@ -94,9 +94,13 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
         incomplete_groups(before, old, new), incomplete_groups(after, new, old), ("from", "to")
     )
 
-    def both(name: str, columns: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
-        return before.tables.read(name, columns), after.tables.read(name, columns)
+    def both(
+        name: str, columns: tuple[str, ...], where: pc.Expression | None = None
+    ) -> tuple[pa.Table, pa.Table]:
+        return before.tables.read(name, columns, where), after.tables.read(name, columns, where)
 
+    # A commit below 0 is none: where there was one, the offset vanished.
+    is_in_force = pc.is_valid(pc.field("committed_offset"))
     shares = both("share_partitions", of_shares.COLUMNS)
     homes = pc.unique(
         pa.chunked_array([c for each in shares for c in each["coordinator_partition"].chunks])
@@ -105,7 +109,7 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
     return Difference(
         [
             changed_offsets(
-                *both("committed_offsets", of_offsets.COLUMNS),
+                *both("committed_offsets", of_offsets.COLUMNS, is_in_force),
                 incomplete,
                 topics_born_again(_topics(before), _topics(after)),
                 lost,

@@ -51,7 +51,10 @@ def restore_state(state: Replayed, incomplete_groups: pa.Table, logs: Logs) -> S
         "topics", ["topic", "topic_id", "partitions", "deleted_at", "source"]
     )
     return State(
-        committed=state.tables.read("committed_offsets", COMMITTED),
+        # A commit below 0 is none: there is nothing to bring back, and nothing that is there.
+        committed=state.tables.read(
+            "committed_offsets", COMMITTED, pc.is_valid(pc.field("committed_offset"))
+        ),
         pending=state.tables.read("pending_offsets", [*KEY, "transactional_id", "missing"]),
         topics=topics_there(topics),
         incomplete_groups=incomplete_groups,

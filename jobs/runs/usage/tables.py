@@ -36,8 +36,13 @@ from analytics.evaluate.usage.coordinator_load import (
 from analytics.evaluate.usage.groups.expired import with_expired
 from analytics.evaluate.usage.groups.offset_deletions import offset_deletions
 from analytics.evaluate.usage.groups.one_shot_groups import one_shot_groups
-from analytics.evaluate.usage.keys.committers import COMMITS, committers
-from analytics.evaluate.usage.keys.key_states import COLUMNS, COMMIT_COLUMNS, KeyStates
+from analytics.evaluate.usage.keys.committers import committers
+from analytics.evaluate.usage.keys.key_states import (
+    COLUMNS,
+    COMMIT_COLUMNS,
+    COMMITS,
+    KeyStates,
+)
 from analytics.evaluate.usage.keys.topic_usage import topic_usage
 from analytics.evaluate.usage.missing import limitations
 from analytics.evaluate.usage.partition_usage import identity, partition_usage, untabled_usage

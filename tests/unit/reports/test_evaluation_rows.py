@@ -23,6 +23,9 @@ TYPES = {
     "boolean": pa.bool_(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "array<string>": pa.list_(pa.string()),
+    "array<struct<member_id:string,client_id:string,client_host:string>>": pa.list_(
+        pa.struct(dict.fromkeys(("member_id", "client_id", "client_host"), pa.string()))
+    ),
 }
 
 

@@ -166,6 +166,7 @@ def status_history(changes: Iterable[pa.Table], fold: StatusFold) -> pa.Table:
     rows = pa.concat_tables([CHANGES.empty_table(), *changes]).sort_by(
         [("key", "ascending"), ("from_timestamp", "ascending")]
     )
+    rows = _lasting(rows)
     key, since = rows["key"].combine_chunks(), rows["from_timestamp"].combine_chunks()
     following = pa.array(
         np.arange(1, rows.num_rows + 1), mask=np.arange(rows.num_rows) + 1 == rows.num_rows
@@ -183,15 +184,34 @@ def status_history(changes: Iterable[pa.Table], fold: StatusFold) -> pa.Table:
     )
 
 
+def _lasting(rows: pa.Table) -> pa.Table:
+    """Leave out statuses that held for no time, and changes that thereby are none.
+
+    A commit and a sample of the end may have the same time: the status after both counts.
+    """
+    same_key = _equals_next(rows["key"])
+    rows = rows.filter(pa.array(~(same_key & _equals_next(rows["from_timestamp"]))))
+    again = _equals_next(rows["key"]) & _equals_next(rows["status"])
+    return rows.filter(pa.array(~np.append(False, again[:-1])[: rows.num_rows]))
+
+
+def _equals_next(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Return whether each value is the one after it; the last is not."""
+    values = column.combine_chunks()
+    found = np.zeros(len(values), np.bool_)
+    found[:-1] = pc.equal(values[:-1], values[1:]).to_numpy(zero_copy_only=False)
+    return found
+
+
 def _changes(changes: NDArray[np.int64]) -> pa.Table:
-    names = np.array([NAMES.get(number, "") for number in range(max(NAMES) + 1)], object)
+    places = pc.index_in(pa.array(changes[:, CHANGED_TO]), pa.array(list(NAMES), pa.int64()))
     offsets = changes[:, CHANGED_OFFSET]
     micros = pa.array(changes[:, CHANGED_AT] * 1000)
     return pa.table(
         [
             pa.array(changes[:, CHANGED_KEY]),
             pc.cast(micros, CHANGES.field("from_timestamp").type),
-            pa.array(names[changes[:, CHANGED_TO]], pa.string()),
+            pa.array(NAMES.values(), pa.string()).take(places),
             pa.array(offsets, mask=offsets == DELETED),
         ],
         schema=CHANGES,

@@ -128,7 +128,10 @@ class ProgressFold:
         self._grow()
         told = np.empty((commits.num_rows, TOLD), np.int64)
         told[:, KEY] = numbers
-        is_made = pc.is_in(commits["event"], _COMMITTED)
+        # A commit of an offset below 0 commits none.
+        is_made = pc.and_(
+            pc.is_in(commits["event"], _COMMITTED), pc.is_valid(commits["committed_offset"])
+        )
         if commits["effective_timestamp"].null_count:
             is_made = pc.and_(is_made, pc.is_valid(commits["effective_timestamp"]))
         told[:, EVENT] = np.where(is_made.to_numpy(), COMMIT, OTHER)

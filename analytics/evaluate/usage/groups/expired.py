@@ -7,11 +7,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.usage.keys.key_states import COMMITS
 from schemas import CONSUMER_OFFSETS
 
 EXPIRED: Final = ("due", "overdue", "blocked")
 """Words of the column `status` of `offset_expiration`."""
-_COMMITS: Final = "offset_commit"
 _KEY: Final = ("topic", "partition", "group_id", "record_type")
 
 
@@ -29,12 +29,12 @@ def with_expired(usage: pa.Table, expiration: pa.Table | None) -> pa.Table:
     counts = counts.rename_columns(["partition", "group_id", "expired_records"])
     rows = counts.num_rows
     counts = counts.append_column("topic", pa.repeat(CONSUMER_OFFSETS, rows)).append_column(
-        "record_type", pa.repeat(_COMMITS, rows)
+        "record_type", pa.repeat(COMMITS, rows)
     )
     joined = usage.append_column("order", pa.array(range(usage.num_rows))).join(counts, list(_KEY))
     joined = joined.sort_by("order").drop_columns(["order"])
     place = joined.column_names.index("expired_records")
-    none = pc.and_(pc.is_null(joined["expired_records"]), pc.equal(joined["record_type"], _COMMITS))
+    none = pc.and_(pc.is_null(joined["expired_records"]), pc.equal(joined["record_type"], COMMITS))
     return joined.set_column(
         place, "expired_records", pc.if_else(none, 0, joined["expired_records"])
     )

@@ -17,6 +17,7 @@ from analytics.evaluate.usage.keys.key_fold import (
     TOMBSTONES,
     UNCHANGED,
 )
+from analytics.evaluate.usage.keys.key_states import COMMITS
 from analytics.evaluate.usage.keys.topic_usage import TIMESTAMP
 from schemas import table as contract
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from analytics.evaluate.usage.keys.key_states import KeyStates, Kind, Place
     from schemas.usage_rules import UsageRules
 
-COMMITS: Final = "offset_commit"
 DAY_MS: Final = 86_400_000
 _NO_TIME: Final = np.iinfo(np.int64).max
 

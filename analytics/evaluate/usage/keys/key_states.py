@@ -32,6 +32,7 @@ from analytics.evaluate.usage.keys.key_fold import (
     find_again,
     fold_records,
 )
+from schemas import record_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +43,8 @@ COLUMNS: Final = (
 )
 """The columns of every decoded table that are read."""
 KEY: Final = "key"
+VALUE_FIELDS: Final = "value"
+COMMITS: Final = "offset_commit"
 COMMIT_COLUMNS: Final = ("value.offset", "value.metadata")
 """Those of commits, besides."""
 
@@ -137,7 +140,12 @@ class KeyStates:
         return self._kept[: self._known * KEPT].reshape(-1, KEPT)
 
     def add(self, topic: str, table: str, records: pa.RecordBatch) -> None:
-        """Take records of a decoded table: `COLUMNS`, `key`, and of commits `COMMIT_COLUMNS`."""
+        """Take records of a decoded table: `COLUMNS`, `key`, and of commits `COMMIT_COLUMNS`.
+
+        Raises:
+            KeyError: A column is not there.
+        """
+        _check_columns(topic, table, records)
         if not records.num_rows:
             return
         told = np.empty((records.num_rows, TOLD), np.int64)
@@ -149,7 +157,7 @@ class KeyStates:
         told[:, TIME] = _milliseconds(records["timestamp"])
         told[:, BATCH] = _numbers(records["batch_offset"], _NO_BATCH)
         told[:, FLAGS] = self._flags_of(topic, records)
-        told[:, VALUE], told[:, METADATA] = _committed(records)
+        told[:, VALUE], told[:, METADATA] = _committed(table, records)
         self._make_room(len(told))
         self._known = fold_records(
             told.size * _FIELDS_A_RECORD // TOLD,
@@ -191,11 +199,16 @@ class KeyStates:
     def _rest_of(self, records: pa.RecordBatch) -> NDArray[np.int64]:
         """Return what of the key is neither type nor group: at most a name and a number."""
         rest = np.zeros(records.num_rows, np.int64)
+        taken = set()
         for name in _fields(records):
             if name in _GROUP_FIELDS:
                 continue
             column = pc.struct_field(records[KEY], name)
-            if pa.types.is_integer(column.type):
+            is_number = pa.types.is_integer(column.type)
+            if is_number in taken:
+                raise KeyError(f"{name}: a key has one name and one number beside its group")
+            taken.add(is_number)
+            if is_number:
                 rest |= column.to_numpy().astype(np.int64) & 0xFFFFFFFF
             else:
                 rest |= self._names.of_column(column) << 32
@@ -241,9 +254,8 @@ class KeyStates:
 
 
 def _fields(records: pa.RecordBatch) -> Sequence[str]:
-    if KEY not in records.schema.names:
-        return ()
-    return [each.name for each in records.schema.field(KEY).type]
+    """Return the fields of the key: none where records of the table have no key."""
+    return [each.name for each in _struct(records, KEY)]
 
 
 def _each(values: NDArray[np.int64], number_of: object) -> NDArray[np.int64]:
@@ -272,14 +284,33 @@ def _milliseconds(column: pa.Array) -> NDArray[np.int64]:
     return found
 
 
-def _committed(records: pa.RecordBatch) -> tuple[NDArray[np.int64] | int, NDArray[np.int64] | int]:
+def _check_columns(topic: str, table: str, records: pa.RecordBatch) -> None:
+    """Raise where a column is not there: what is not read would count as nothing."""
+    expected = {*COLUMNS, *([KEY] if _has_key(topic, table) else [])}
+    lacking = sorted(expected - set(records.schema.names))
+    if table == COMMITS:
+        wanted = {name.removeprefix(f"{VALUE_FIELDS}.") for name in COMMIT_COLUMNS}
+        present = {each.name for each in _struct(records, VALUE_FIELDS)}
+        lacking += sorted(f"{VALUE_FIELDS}.{name}" for name in wanted - present)
+    if lacking:
+        raise KeyError(f"{table} lacks {', '.join(lacking)}")
+
+
+def _has_key(topic: str, table: str) -> bool:
+    return any(each.table == table and each.key.fields for each in record_types(topic).values())
+
+
+def _struct(records: pa.RecordBatch, name: str) -> Sequence[pa.Field]:
+    return list(records.schema.field(name).type) if name in records.schema.names else []
+
+
+def _committed(
+    table: str, records: pa.RecordBatch
+) -> tuple[NDArray[np.int64] | int, NDArray[np.int64] | int]:
     """Return the committed offset, and the bytes of the metadata."""
-    if "value" not in records.schema.names:
+    if table != COMMITS:
         return NO_VALUE, 0
-    value = records["value"]
-    names = [each.name for each in value.type]
-    if names != ["offset", "metadata"]:
-        return NO_VALUE, 0
+    value = records[VALUE_FIELDS]
     metadata = pc.struct_field(value, "metadata")
     if not pa.types.is_dictionary(metadata.type):
         metadata = pc.dictionary_encode(metadata)

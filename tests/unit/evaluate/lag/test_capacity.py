@@ -17,11 +17,13 @@ from analytics.evaluate.lag.capacity import (
     group_capacity,
     useful_members,
 )
+from analytics.evaluate.lag.read_partitions import OWNER
 
 TEXT = pa.string()
 ROWS = pa.schema(
     [
-        *((name, TEXT) for name in ("group_id", "topic", "kind", "member_id", "trend")),
+        *((name, TEXT) for name in ("group_id", "topic", "kind", "trend")),
+        ("owners", pa.list_(OWNER)),
         ("partition", pa.int32()),
         ("advanced", pa.int64()),
         *((name, pa.float64()) for name in ("records_per_second", "lag_per_second")),
@@ -32,7 +34,7 @@ ROWS = pa.schema(
 def capacity(*partitions: dict[str, Any], members: int = 2) -> dict[str, Any]:
     rows = [
         {"group_id": "g", "topic": "t", "kind": "assigned", "partition": number, "advanced": 100}
-        | {"member_id": f"m{number % members}" if members else None}
+        | {"owners": [{"member_id": f"m{number % members}"}] if members else None}
         | each
         for number, each in enumerate(partitions)
     ]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.evaluate.lag.capacity import group_capacity
 from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.evaluate.lag.partition_lag import (
     BETWEEN,
@@ -200,6 +201,47 @@ def test_partitions_that_are_subscribed_and_nobodys_are_there_too() -> None:
         *((0, "m"), (1, None)),
         (2, None),
     ]
+
+
+def test_a_partition_that_two_members_own_is_one_row_and_has_its_lag_once() -> None:
+    question = asked(
+        committed=[commit(7), commit(1, partition=1)],
+        owned=[("g", "t", 0, "m"), ("g", "t", 0, "n"), ("g", "t", 1, "m")],
+        subscribed={"m": ["t"], "n": ["t"]},
+        ends={("t", 0): (0, 10), ("t", 1): (0, 10)},
+    )
+    rows = evaluate_lag(question, ()).rows
+    shared, single = sorted(rows.to_pylist(), key=lambda row: row["partition"])
+
+    m, n = ({"member_id": each, "client_id": f"c-{each}", "client_host": None} for each in "mn")
+    assert (shared["owners"], single["owners"]) == ([m, n], [m])
+    assert (shared["member_id"], shared["client_id"]) == (None, None)
+    assert (single["member_id"], single["client_id"]) == ("m", "c-m")
+    assert (shared["kind"], shared["lag"], shared["reason"]) == ("assigned", 3, "2 members own it")
+    sums = {by: summed(rows, by, lag_rules()).to_pylist() for by in ("group", "member")}
+    assert [row["lag"] for row in sums["group"]] == [12]
+    # Either of them has it to read.
+    assert {row["member_id"]: row["lag"] for row in sums["member"]} == {"m": 12, "n": 3}
+    (capacity,) = group_capacity(rows, question.tables.members).to_pylist()
+    assert (capacity["partitions"], capacity["members"], capacity["idle_members"]) == (2, 2, 0)
+
+
+def test_a_commit_and_a_sample_of_one_instant_are_one_status() -> None:
+    earlier = NOW - timedelta(seconds=7)
+    question = asked(
+        committed=[commit(30)],
+        ends={("t", 0): (0, 100)},
+        samples=[("t", 0, NOW, 100)],
+    )
+    commits = history(
+        [
+            {"committed_offset": offset, "commit_timestamp": at, "effective_timestamp": at}
+            for offset, at in ((10, earlier), (30, NOW))
+        ]
+    )
+    statuses = evaluate_lag(question, [commits]).statuses.to_pylist()
+
+    assert [(row["from_timestamp"], row["status"]) for row in statuses] == [(NOW, "NOT_EVALUABLE")]
 
 
 def test_a_topic_that_the_group_no_longer_subscribes_to_is_stale() -> None:

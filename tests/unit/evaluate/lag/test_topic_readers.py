@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.evaluate.lag.read_partitions import GroupTables
+from analytics.evaluate.lag.read_partitions import OWNER, GroupTables
 from analytics.evaluate.lag.summaries import with_readers
 from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
 
@@ -47,12 +47,16 @@ TABLES = GroupTables(
     inputs={"flow": {"0": ["words", "repartitioned"]}},
 )
 LAG = rows(
-    {**dict.fromkeys(("topic", "group_id", "kind", "member_id"), TEXT), "last_commit_at": TIME},
-    ("orders", "classic", "assigned", "m", NOON),
+    {
+        **dict.fromkeys(("topic", "group_id", "kind"), TEXT),
+        "owners": pa.list_(OWNER),
+        "last_commit_at": TIME,
+    },
+    ("orders", "classic", "assigned", [{"member_id": "m"}], NOON),
     ("orders", "plain", "unassigned", None, NOON),
     ("old", "classic", "stale", None, None),
     ("awaited", "classic", "never_committed", None, None),
-    ("words", "flow", "assigned", "s", None),
+    ("words", "flow", "assigned", [{"member_id": "s"}], None),
 )
 SHARES = rows({"group_id": TEXT, "topic": TEXT}, ("sharing", "jobs"), ("sharing", "shared"))
 

@@ -24,11 +24,17 @@ def commits(log: Sequence[Entry], batch_records: int = 1) -> pa.RecordBatch:
     data = [each for each in log if not each.marker]
     key = [{"group": GROUP, "topic": each.key, "partition": 0} for each in data]
     value = [
-        None if each.value is None else {"offset": each.value, "metadata": "m" * each.value}
+        None
+        if each.value is None
+        else {"offset": each.value, "metadata": "m" * each.value, "commit_timestamp": None}
         for each in data
     ]
     key_type = [("group", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
-    value_type = [("offset", pa.int64()), ("metadata", pa.string())]
+    value_type = [
+        ("offset", pa.int64()),
+        ("metadata", pa.string()),
+        ("commit_timestamp", pa.timestamp("us", "UTC")),
+    ]
     return pa.record_batch(
         {
             "partition": pa.array([PLACE.partition] * len(data), pa.int32()),

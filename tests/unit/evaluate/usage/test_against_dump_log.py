@@ -14,6 +14,8 @@ from jobs.runs.usage.tables import Usage, usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.decoded_here import decoded_here
 from tests.support.dump_folder import dumps_in
+from tests.support.dump_log_records import TABLES
+from tests.support.plain_usage import plain_usage
 
 if TYPE_CHECKING:
     from tests.support.dump_folder import DumpFolder, PrintedSegment
@@ -131,6 +133,34 @@ def test_live_records_are_the_last_of_the_keys_that_kafka_printed(
         found = {fate: row[f"{name}_sum"] for fate, name in FATES.items()}
         assert found == {name: len(offsets) for name, offsets in expected.items()}, place
         compared += sum(map(len, expected.values()))
+    assert compared
+
+
+@pytest.mark.parametrize(
+    ("dump", "copy"), [each for each in COPIES if "controller" not in str(each.id)]
+)
+def test_every_number_is_that_of_a_plain_loop_over_what_kafka_printed(
+    dump: DumpFolder, copy: str, tmp_path: Path
+) -> None:
+    found = {
+        tuple(each[name] for name in ("topic", "partition", "group_id", "record_type")): each
+        for each in usage_of(dump, [copy], tmp_path).rows.to_pylist()
+    }
+    starts = dump.log_starts(copy)
+    by_place = defaultdict(list)
+    for each in dump.segments(copy):
+        if each.topic in TABLES and not starts.get((each.topic, each.partition)):
+            by_place[each.topic, each.partition].append(each)
+
+    compared = 0
+    for segments in by_place.values():
+        for place, expected in plain_usage(segments).items():
+            wanted = expected.row()
+            row = {name: found[place][name] for name in wanted}
+            for name in ("first_timestamp", "last_timestamp"):
+                row[name] = row[name] and round(row[name].timestamp() * 1000)
+            assert row == wanted, place
+            compared += 1
     assert compared
 
 

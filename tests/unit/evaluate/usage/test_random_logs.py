@@ -51,6 +51,8 @@ def test_every_record_is_one_of_six(log: list[Entry], cut: int) -> None:
     standing = (row["standing_tombstones"], row["standing_tombstone_bytes"])
     assert standing == (counts["standing"], weights["standing"])
     assert row["unchanged_commits"] == unchanged(log)
+    values = [each.value or 0 for each in log if not each.marker]
+    assert row["max_metadata_bytes"] == max(values)
 
 
 @given(logs(), st.integers(0, 80), st.integers(0, 80), st.integers(0, 80))

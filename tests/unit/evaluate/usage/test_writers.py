@@ -189,3 +189,22 @@ def test_archived_rows_have_no_bytes() -> None:
     (row,) = committers(states, {PLACE: 600 * SECOND}, RULES).to_pylist()
     assert row["commits"] == 5
     assert row["bytes"] is row["bytes_per_day"] is None
+
+
+@pytest.mark.parametrize("column", ["record_bytes", "key", "value"])
+def test_a_column_that_is_not_there_is_an_error_and_no_zero(column: str) -> None:
+    rows = commits([Entry(0, "a", 1)])
+    states = KeyStates({}, TransactionEnds.of(markers([])), {PLACE: 0})
+
+    with pytest.raises(KeyError, match=column):
+        states.add(TOPIC, "offset_commit", rows.drop_columns([column]))
+
+
+def test_a_field_that_commits_lack_is_an_error_and_no_zero() -> None:
+    rows = commits([Entry(0, "a", 1)])
+    value = pa.array([{"offset": 1}], pa.struct([("offset", pa.int64())]))
+    rows = rows.set_column(rows.schema.get_field_index("value"), "value", value)
+    states = KeyStates({}, TransactionEnds.of(markers([])), {PLACE: 0})
+
+    with pytest.raises(KeyError, match=r"offset_commit lacks value\.metadata"):
+        states.add(TOPIC, "offset_commit", rows)
