@@ -128,6 +128,8 @@ def verdict(case: Case, facts: Facts, rules: BalanceRules) -> str:
         return UNSETTLED
     if facts.unassigned:
         return "unread"
+    if case.unwanted():
+        return UNSETTLED
     if evenly:
         return "even"
     return {True: "forced", False: "avoidable", None: CANNOT_TELL}[facts.forced]
