@@ -130,9 +130,8 @@ def verdict(case: Case, facts: Facts, rules: BalanceRules) -> str:
         return "unread"
     if case.unwanted():
         return UNSETTLED
-    if evenly:
-        return "even"
-    return {True: "forced", False: "avoidable", None: CANNOT_TELL}[facts.forced]
+    uneven = {True: "forced", False: "avoidable", None: CANNOT_TELL}[facts.forced]
+    return "even" if evenly else uneven
 
 
 def _is_unsettled(case: Case, facts: Facts, *, evenly: bool) -> bool:
