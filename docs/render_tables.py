@@ -12,7 +12,11 @@ from pathlib import Path
 
 import schemas
 from schemas import Column, Field, RecordType
-from schemas.replay_rules import RuleDifference, replay_rule_differences
+from schemas.replay_rules import (
+    RuleDifference,
+    loading_rule_differences,
+    replay_rule_differences,
+)
 
 DOCS = Path(__file__).parent
 
@@ -59,7 +63,8 @@ def replayed_page() -> str:
                 parts.append(f"### `{name}`\n\n{table.about} Rows differ in {key}.\n")
                 parts.append(_columns(table.columns))
     parts.append("## What releases do differently\n\n| rule | since | |\n|---|---|---|")
-    parts.extend(_rule(*each) for each in replay_rule_differences().items())
+    rules = {**replay_rule_differences(), **loading_rule_differences()}
+    parts.extend(_rule(*each) for each in rules.items())
     return "\n".join(parts).rstrip() + "\n"
 
 

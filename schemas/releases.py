@@ -9,11 +9,35 @@ from importlib.resources import files
 from typing import Any
 
 _FILE = "rules/kafka_versions.json"
+OLDEST = "0.9"
+"""The oldest release whose rules are known."""
 
 
 def release_key(release: str) -> tuple[int, ...]:
     """Return what orders releases: "3.9" before "4.0", "0.10.1" after "0.9"."""
     return tuple(int(part) for part in release.split("."))
+
+
+def is_line(release: str) -> bool:
+    """Whether a release is named without its patch ("4.1", "0.10.2"): it may be any of its line."""
+    parts = release_key(release)
+    return len(parts) <= _parts_of_a_line(parts)
+
+
+def line_of(release: str) -> tuple[int, ...]:
+    """Return the line of a release: (4, 1) of "4.1.2", (0, 10, 2) of "0.10.2.1"."""
+    parts = release_key(release)
+    return parts[: _parts_of_a_line(parts)]
+
+
+def patch_before(release: str) -> str:
+    """Return the patch release before one that is not the first of its line: 4.1.1 of "4.1.2"."""
+    *line, patch = release_key(release)
+    return ".".join(str(part) for part in (*line, patch - 1))
+
+
+def _parts_of_a_line(parts: tuple[int, ...]) -> int:
+    return 3 if parts[:1] == (0,) else 2
 
 
 @dataclass(frozen=True)

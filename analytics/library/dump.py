@@ -28,6 +28,7 @@ from analytics.library.framed_instant import framed
 from analytics.library.replay_work import ReplayWork, replay_workspace
 from analytics.library.state import State
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
+from analytics.replay.dump.chosen_release import named_release, shown_release
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import remarks
 from analytics.replay.dump.written_instants import EPOCH, moment
@@ -100,7 +101,8 @@ class Dump:
             as_of: The instant: a datetime with a zone, ISO 8601, or epoch milliseconds. None is the
                 end of the dump.
             ends: End offsets by topic and partition of internal topics, instead of a time.
-            kafka_version: Whose rules apply; by default the release that the dump shows.
+            kafka_version: Whose rules apply; by default the release that a workspace was replayed
+                by, or that a dump shows.
             assume: What you vouch for where the dump cannot tell (``--assume``).
             tables: The state and history tables that are wanted; None is all of them.
 
@@ -114,7 +116,8 @@ class Dump:
         source = self._decode(session, is_end=time_ms is None and not ends)
         manifest = source.manifest()
         said = tuple(remarks(time_ms, ends or {}, manifest))
-        release = kafka_version or manifest["kafka_version"].get("at_least") or NEWEST
+        kafka_version = kafka_version or self._named_release()
+        release = kafka_version or shown_release(manifest) or NEWEST
         lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
         instant = framed(AsOf(ends or {}, time_ms), source, lines)
         work = ReplayWork(instant, release, (), {}, tables, lines, assumed_of(manifest, assume))
@@ -128,6 +131,11 @@ class Dump:
         manifest.pop(EVALUATIONS, None)
         staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
         return State(spark, Workspace(folder), said, kafka_version)
+
+    def _named_release(self) -> str | None:
+        """Return the release that was named for the replay of a workspace."""
+        given = self._found.workspaces
+        return named_release(Workspace(given[0]).manifest()) if given else None
 
     def _decode(self, spark: SparkSession, *, is_end: bool) -> Workspace:
         """Return a workspace with decoded tables; a dump is decoded once for each kind of instant.

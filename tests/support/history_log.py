@@ -63,6 +63,7 @@ LOG = pl.Schema(
         **dict.fromkeys(("epoch", "member_state"), pl.Int32()),
         **dict.fromkeys(("protocol", "leader", "protocol_type"), pl.String()),
         **dict.fromkeys(("unread", "validated_epoch"), pl.Int32()),
+        "process_id": pl.String(),
         "about": ABOUT,
         "items": pl.List(ITEM),
     }
@@ -148,6 +149,7 @@ def _said(value: Mapping[str, Any], kind: Kind) -> Row:
         said["validated_epoch"] = value.get("validated_topology_epoch")
     elif kind.role == MEMBER:
         said["about"] = _about(value, value.get("instance_id"))
+        said["process_id"] = value.get("process_id")
         said["items"] = _member_items(value, kind)
     elif kind.role == CURRENT:
         said["member_state"] = value.get("state")

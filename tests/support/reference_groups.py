@@ -70,12 +70,19 @@ class ModernGroup:
     record: GroupRecord | None = None
     members: dict[str, Member] = field(default_factory=dict)
     targets: dict[str, Value] = field(default_factory=dict)
-    validated_topology: int = -1
+    validated_topology: int = 0
     topology: int | None = None
+    owners: dict[Any, Any] = field(default_factory=dict)
+    """Of partitions and tasks, as loading keeps them (`tests.support.reference_owners`)."""
 
     def member(self, name: str) -> Member:
-        """Get a member, or have it join: stable, in epoch 0."""
-        return self.members.setdefault(name, Member())
+        """Get a member, or have it join: stable, in epoch 0 and -1 before that.
+
+        One of a streams group has no state that is known, and no epoch before.
+        """
+        is_task = self.family == "streams"
+        joined = Member(state="UNKNOWN") if is_task else Member(previous_epoch=-1)
+        return self.members.setdefault(name, joined)
 
 
 Group = SimpleGroup | ClassicGroup | ModernGroup

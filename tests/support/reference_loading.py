@@ -7,7 +7,7 @@ against the replay: a record is looked at beside the groups that the records bef
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from tests.support.reference_group_coordinator import READ_BY_FAMILY, ReferenceGroupCoordinator
 from tests.support.reference_groups import (
@@ -18,6 +18,9 @@ from tests.support.reference_groups import (
     SimpleGroup,
 )
 from tests.support.reference_offsets import GroupRecord
+from tests.support.reference_owners import Change, change_of, fault_of
+
+_OF_MEMBERS = ("member_metadata", "current_member_assignment")
 
 
 @dataclass(frozen=True)
@@ -29,29 +32,65 @@ class Fault:
     fault: str
 
 
-def faults_of(records: Iterable[GroupRecord], release: str) -> Iterable[Fault]:
-    """Load a partition; after a group of another type was met nothing more can be said.
+@dataclass
+class Loading:
+    """What loading a partition found; after ``ended_at`` nothing more can be said of it."""
+
+    faults: list[Fault] = field(default_factory=list)
+    ended_at: int | None = None
+
+
+def loading_of(records: Iterable[GroupRecord], release: str) -> Loading:
+    """Load a partition.
+
+    It ends where a group of another type is met, or tasks that their processes do not have.
 
     Args:
         records: Of one partition in the order of its log.
-        release: Such as ``4.3``.
+        release: With its patch, such as ``4.3.1``.
     """
-    coordinator = ReferenceGroupCoordinator(release)
+    patch, release = release, ".".join(release.split(".")[:2])
+    coordinator, found = ReferenceGroupCoordinator(release), Loading()
+    groups = coordinator.groups.groups
     for record in records:
-        fault = _fault(coordinator.groups.groups, record, release)
+        fault = _fault(groups, record, patch)
+        change = _change(groups, record, release)
         if fault is not None:
-            yield Fault(record.partition, record.offset, fault)
+            found.faults.append(Fault(record.partition, record.offset, fault))
         if fault == "other_type":
-            return
+            return replace(found, ended_at=record.offset)
         try:
             coordinator.replay(record)
         except RefusedByBrokerError:
             # 4.0 has a word of its own for it, or the type is one that it skips.
             assert release == "4.0"
-            return
+            return replace(found, ended_at=record.offset)
+        owner = groups.get(record.key.get("group_id", ""))
+        if change is None or not isinstance(owner, ModernGroup):
+            continue
+        misfit = fault_of(owner, change, patch)
+        if misfit is not None and fault is None:
+            found.faults.append(Fault(record.partition, record.offset, misfit))
+        if misfit == "task_not_owned":
+            return replace(found, ended_at=record.offset)
+    return found
 
 
-def _fault(groups: dict[str, Group], record: GroupRecord, release: str) -> str | None:
+def _change(groups: dict[str, Group], record: GroupRecord, release: str) -> Change | None:
+    """Return what a record of a member changes in what its group has on record."""
+    family, _, kind = record.table.partition("_group_")
+    if record.control_type is not None or kind not in _OF_MEMBERS:
+        return None
+    if family == "streams" and release == "4.0":
+        return None
+    there = groups.get(record.key["group_id"])
+    own = there if isinstance(there, ModernGroup) and there.family == family else None
+    nobody = ModernGroup(family, assignment_epoch=0, epoch=0)
+    return change_of(own or nobody, kind, record.key["member_id"], record.value)
+
+
+def _fault(groups: dict[str, Group], record: GroupRecord, patch: str) -> str | None:
+    release = ".".join(patch.split(".")[:2])
     if record.control_type is not None or record.table == "offset_commit":
         return None
     if record.table == "group_metadata":
@@ -65,7 +104,7 @@ def _fault(groups: dict[str, Group], record: GroupRecord, release: str) -> str |
     there = groups.get(record.key["group_id"])
     if there is None:
         return _without_group(family, kind, record, release)
-    own = _own_group(there, family, release)
+    own = _own_group(there, family, patch)
     return "other_type" if own is None else _in_group(own, kind, record, release)
 
 
@@ -74,7 +113,7 @@ def _own_group(there: Group, family: str, release: str) -> ModernGroup | None:
     if isinstance(there, ModernGroup):
         return there if there.family == family else None
     is_simple = isinstance(there, SimpleGroup) or there.is_simple
-    gives_way = family == "consumer" or (family == "streams" and release >= "4.2")
+    gives_way = family == "consumer" or (family == "streams" and release >= "4.2.1")
     return ModernGroup(family, assignment_epoch=0, epoch=0) if is_simple and gives_way else None
 
 

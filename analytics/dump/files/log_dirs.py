@@ -251,9 +251,14 @@ def _partition(
     kept = [entry for entry in listed if entry.name in files] if files else listed
     listing = list_segments(source.directory, source.topic, source.partition, kept)
     listing = settle_swaps(listing, next_offset)
+    cleaned_until = listing.cleaned_until
     if source.topic in INTERNAL_TOPICS:
         listing = settle_doubles(listing)
     key = (source.topic, source.partition)
+    first_dirty = disk.files.first_dirty.get(key, disk.never_cleaned)
+    if first_dirty is not None:
+        # The cleaner notes how far it came when all its files are in place.
+        first_dirty = max(first_dirty, cleaned_until)
 
     def beside(name: str, read: Callable[[str, list[Note]], T], otherwise: T) -> T:
         return read(join(source.directory, name), notes) if name in names else otherwise
@@ -266,7 +271,7 @@ def _partition(
         segments=listing.segments,
         log_start_offset=disk.files.log_starts.get(key),
         high_watermark=disk.files.high_watermarks.get(key),
-        first_dirty_offset=disk.files.first_dirty.get(key, disk.never_cleaned),
+        first_dirty_offset=first_dirty,
         leader_epochs=beside(LEADER_EPOCHS, read_leader_epochs, ()),
         topic_id=beside(PARTITION_METADATA, read_topic_id, None),
         ignored=listing.ignored,

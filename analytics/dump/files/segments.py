@@ -48,10 +48,18 @@ UNFINISHED_SPLIT = "part of a cleaning that was not complete"
 
 @dataclass(frozen=True)
 class Listing:
-    """A partition directory's files of records, and what else lies in it."""
+    """A partition directory's files of records, and what else lies in it.
+
+    Attributes:
+        segments: What is read.
+        ignored: What is not, and why.
+        cleaned_until: Where the last swap file ends that takes the place of originals: all below
+            was cleaned, whatever the cleaner had noted before. 0 without such a file.
+    """
 
     segments: tuple[SegmentFile, ...]
     ignored: tuple[Ignored, ...]
+    cleaned_until: int = 0
 
 
 def partition_of(folder: str) -> tuple[str, int] | None:
@@ -151,7 +159,8 @@ def settle_swaps(listing: Listing, next_offset: Callable[[SegmentFile], int]) ->
             ignored.append(Ignored(_file_name(segment), REPLACED))
         else:
             kept.append(segment)
-    return Listing(tuple(kept), tuple(ignored))
+    cleaned_until = max((end for _, end in covered), default=0)
+    return Listing(tuple(kept), tuple(ignored), cleaned_until)
 
 
 def _classify(folder: str, label: str, entry: Entry, topic: str) -> SegmentFile | Ignored | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analytics.replay.dump.chosen_release import named_release
 from schemas.expiration_rules import ExpirationRules, era_of_release, expiration_eras
 from schemas.releases import release_key
 
@@ -39,9 +40,13 @@ def chosen_era(
     if asked is not None:
         return ChosenEra(eras[asked], None, f"rules: {asked}, as asked for")
     before = eras[OLDEST]
+    named = named_release(manifest)
     if kafka_version is not None:
         era = era_of_release(kafka_version)
         why = f"of Kafka {kafka_version}, as asked for"
+    elif named is not None:
+        era = era_of_release(named)
+        why = f"of Kafka {named}, as it was replayed"
     else:
         at_least = (manifest.get("kafka_version") or {}).get("at_least")
         if at_least is None:

@@ -21,9 +21,10 @@ _FAILS = {
     "refused": "answers for none of the groups",
     "empty": "answers as if there were none of the groups and offsets",
 }
+_STOPS, _PATCHES = "stops_loading", "patch_releases"
 _COLUMNS = (
     *("topic", "coordinator_partition", "record_offset"),
-    *("group_id", "record_type", "fault", "detail"),
+    *("group_id", "record_type", "fault", "detail", _STOPS),
 )
 
 
@@ -32,6 +33,8 @@ def refused_partitions(
 ) -> list[str]:
     """Return a sentence for each partition that is refused, about the first record that is why.
 
+    Where it cannot be told whether a record before that stops loading, a sentence says so.
+
     Args:
         tables: Of a workspace, of all groups; nothing is said of one without the table.
         release: The release by whose rules it was replayed.
@@ -39,22 +42,43 @@ def refused_partitions(
     """
     if not tables.has(TABLE):
         return []
-    found = tables.read(TABLE, _COLUMNS, pc.field("stops_loading"))
-    firsts: dict[tuple[str, int], dict[str, Any]] = {}
+    # A workspace of an older groupscope knows no patch releases.
+    columns = [*_COLUMNS, *({_PATCHES} & set(tables.schema(TABLE).names))]
+    may_stop = pc.field(_STOPS) | pc.field(_STOPS).is_null()
+    found = tables.read(TABLE, columns, may_stop)
+    firsts: dict[tuple[str, int, bool], dict[str, Any]] = {}
     for each in found.sort_by("record_offset").to_pylist():
-        place = each["topic"], each["coordinator_partition"]
-        if partitions is None or (place[0] == CONSUMER_OFFSETS and place[1] in partitions):
-            firsts.setdefault(place, each)
-    return [_sentence(firsts[place], release) for place in sorted(firsts)]
+        topic, partition = each["topic"], each["coordinator_partition"]
+        if partitions is not None and (topic != CONSUMER_OFFSETS or partition not in partitions):
+            continue
+        if (topic, partition, True) not in firsts:
+            firsts.setdefault((topic, partition, each[_STOPS] is not None), each)
+    in_order = sorted(firsts, key=lambda each: (*each[:2], firsts[each]["record_offset"]))
+    return [_sentence(firsts[each], release) for each in in_order]
 
 
 def _sentence(first: dict[str, Any], release: str) -> str:
     partition = f"{first['topic']}-{first['coordinator_partition']}"
     of_group = "" if first["group_id"] is None else f" of group {first['group_id']}"
+    fails = _FAILS[replay_rules(release).failed_load]
+    where = (
+        f"at offset {first['record_offset']}, {_record(first)}{of_group}: "
+        f"{first['detail'] or first['fault']} ({first['fault']})"
+    )
+    if first[_STOPS] is not None:
+        return (
+            f"by the rules of Kafka {release} a broker {fails} of {partition}: it fails to load "
+            f"it {where}"
+        )
+    patches = first.get(_PATCHES)
+    if patches is None:
+        return (
+            f"cannot tell whether a broker {fails} of {partition}: one of Kafka {release} fails "
+            f"to load it, a newer one may not, {where}"
+        )
     return (
-        f"by the rules of Kafka {release} a broker {_FAILS[replay_rules(release).failed_load]} "
-        f"of {partition}: it fails to load it at offset {first['record_offset']}, "
-        f"{_record(first)}{of_group}: {first['detail'] or first['fault']} ({first['fault']})"
+        f"cannot tell from Kafka {release} alone whether a broker {fails} of {partition}: "
+        f"{patches} fails to load it {where}; name the patch release with --kafka-version"
     )
 
 

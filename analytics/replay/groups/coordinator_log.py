@@ -50,6 +50,7 @@ SAID: Final = {
     "state_ms": pl.Int64(),
     "unread": pl.Int32(),
     "validated_epoch": pl.Int32(),
+    "process_id": pl.String(),
     "members": pl.List(DETAILS),
     "about": ABOUT,
     "items": pl.List(ITEM),
@@ -142,6 +143,8 @@ def _said(kind: Kind) -> dict[str, pl.Expr]:
         said["member_state"] = value.field("state")
     elif kind.role == MEMBER:
         said["about"] = about_member(kind)
+        if kind.family == STREAMS:
+            said["process_id"] = value.field("process_id")
     return said
 
 

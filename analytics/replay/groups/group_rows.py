@@ -116,7 +116,8 @@ def _has_topology(kept: InForce, rules: ReplayRules) -> Flags:
         kept.values_in("epoch", np.where(value > tombstone, value, NONE)), _NO_TOPOLOGY
     )
     own = kept.of_groups(GROUP)[0]
-    validated = numbers(kept.values_in("validated_epoch", own), _NO_TOPOLOGY)
+    stored = numbers(kept.values_in("validated_epoch", own), _NO_TOPOLOGY)
+    validated = np.where(own == NONE, rules.initial_topology_epoch, stored)
     ready: Flags = (topology == validated) & (topology != _NO_TOPOLOGY)
     return ready
 

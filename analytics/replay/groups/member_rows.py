@@ -2,8 +2,10 @@
 
 A member of a consumer, share or streams group exists from its first metadata or current
 assignment until the tombstone of its metadata. A tombstone of its current assignment alone leaves
-it there with epoch -1 and nothing assigned. A member without a current assignment is at epoch 0 and
-stable. All members of a classic group are in its last value.
+it there with epoch -1 and nothing assigned. A member without a current assignment is at epoch 0,
+its epoch before is -1, and it is stable; but one of a streams group is in a state that is not known
+then, so that its group is not stable (``StreamsGroupMember.isReconciledTo``). All members of a
+classic group are in its last value.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 JOINING_EPOCH = 0
 LEFT_EPOCH = -1
+NO_EPOCH_BEFORE = -1
 STABLE = "STABLE"
 UNKNOWN_STATE = "UNKNOWN"
 _PARTITION_STATES = {0: STABLE, 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTITIONS"}
@@ -130,7 +133,9 @@ def _of_others(
     stored = numbers(kept.values_in("epoch", current), JOINING_EPOCH)
     epoch = np.where(has_left, LEFT_EPOCH, stored)
     previous = kept.values_in("previous_epoch", current)
-    before = np.where(has_left, LEFT_EPOCH, numbers(previous))
+    # Only a member of a streams group begins without an epoch before.
+    begins = (current == NONE) & (family != STREAMS)
+    before = np.where(begins, NO_EPOCH_BEFORE, np.where(has_left, LEFT_EPOCH, numbers(previous)))
     state = _states(family, numbers(kept.values_in("member_state", current), _NO_STATE))
     details = _details(kept, records.metadata[there])
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
@@ -140,7 +145,7 @@ def _of_others(
         "is_classic": pc.fill_null(told["is_classic"], fill_value=False),
         "member_epoch": optional(epoch, np.zeros(len(there), bool)),
         "previous_member_epoch": optional(
-            before, ~has_left & pc.is_null(previous).to_numpy(zero_copy_only=False)
+            before, ~has_left & ~begins & pc.is_null(previous).to_numpy(zero_copy_only=False)
         ),
         "state": _words(state),
     }
@@ -171,7 +176,7 @@ def _of_classic_groups(kept: InForce) -> tuple[pa.StructArray, Numbers]:
 
 
 def _states(family: Numbers, stored: Numbers) -> np.ndarray:
-    """Return states in Kafka's words; a member that has no record of one is stable."""
+    """Return states in Kafka's words; a member without a record of one is stable or unknown."""
     words = np.full(len(stored), UNKNOWN_STATE, object)
     for states, are in (
         (_PARTITION_STATES, family != STREAMS),
@@ -180,6 +185,7 @@ def _states(family: Numbers, stored: Numbers) -> np.ndarray:
         for code, word in states.items():
             words[are & (stored == code)] = word
     words[stored == _NO_STATE] = STABLE
+    words[(stored == _NO_STATE) & (family == STREAMS)] = UNKNOWN_STATE
     return words
 
 

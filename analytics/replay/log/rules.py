@@ -5,10 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.replay_rules import replay_rule_values
+from schemas.releases import line_of, release_key
+from schemas.replay_rules import PatchReleases, loading_rule_values, replay_rule_values
 
 NEWEST = "4.4"
 """The release whose rules apply where nothing shows which one it was."""
+
+
+@dataclass(frozen=True)
+class LoadingRules:
+    """What stops loading; `schemas/rules/loading_rules.json` says what each value means.
+
+    Attributes:
+        since: The first patch release that has these rules, where several are possible; else None.
+        group_records: ``skipped`` or ``checked``.
+        unknown_record_types: ``refused`` or ``skipped``.
+        newest_offset_version: Of the values of committed offsets that the release reads.
+        newest_group_version: Of the values of classic groups that it reads.
+        unmatched_share_records: ``ignored`` or ``refused``.
+        streams_over_simple: ``skipped``, ``refused`` or ``replaced``.
+        owned_partitions: ``none``, ``any`` or ``not_newer``.
+        owned_tasks: ``unchecked`` or ``checked``.
+    """
+
+    since: str | None
+    group_records: str
+    unknown_record_types: str
+    newest_offset_version: int
+    newest_group_version: int
+    unmatched_share_records: str
+    streams_over_simple: str
+    owned_partitions: str
+    owned_tasks: str
 
 
 @dataclass(frozen=True)
@@ -20,30 +48,31 @@ class ReplayRules:
         tombstone_removes: ``own_kind`` or ``everything``.
         simple_groups_last: How long: ``offsets`` or ``removal``.
         initial_epoch: Group and assignment epoch of consumer, share and streams groups.
+        initial_topology_epoch: Validated topology epoch of a streams group.
         streams_ready_by: ``configuration`` or ``validated_epoch``.
-        group_records: ``skipped`` or ``checked``, when a partition is loaded.
         failed_load: ``empty`` or ``refused``: what becomes of the partition.
-        unmatched_share_records: ``ignored`` or ``refused``.
-        streams_over_simple: ``skipped``, ``refused`` or ``replaced``.
         share_epoch_without_snapshot: State epoch where only updates of a share partition are left.
         default_consumer_assignor: Where members name none.
         share_assignor: Of all share groups.
         rebalancing_groups_keep: ``all`` offsets or those of ``subscribed`` topics.
+        loading: What stops loading: of each of the patch releases that this one may be, oldest
+            first.
+        is_newest: No release is known that is newer: it may read more than is known here.
     """
 
     pending_by: str
     tombstone_removes: str
     simple_groups_last: str
     initial_epoch: int
+    initial_topology_epoch: int
     streams_ready_by: str
-    group_records: str
     failed_load: str
-    unmatched_share_records: str
-    streams_over_simple: str
     share_epoch_without_snapshot: int
     default_consumer_assignor: str
     share_assignor: str
     rebalancing_groups_keep: str
+    loading: tuple[LoadingRules, ...]
+    is_newest: bool
 
     @property
     def rebalancing_groups_keep_all(self) -> bool:
@@ -72,5 +101,13 @@ class ReplayRules:
 
 def replay_rules(release: str | None) -> ReplayRules:
     """Return the rules of a release ("3.9", "4.3.1"), of the newest where it is None."""
-    values: dict[str, Any] = replay_rule_values(release or NEWEST)
-    return ReplayRules(**values)
+    release = release or NEWEST
+    values: dict[str, Any] = replay_rule_values(release)
+    loading = tuple(_loading(each) for each in loading_rule_values(release))
+    is_newest = line_of(release) >= release_key(NEWEST)
+    return ReplayRules(**values, loading=loading, is_newest=is_newest)
+
+
+def _loading(of: PatchReleases) -> LoadingRules:
+    values: dict[str, Any] = dict(of.values)
+    return LoadingRules(since=of.since, **values)

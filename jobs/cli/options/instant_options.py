@@ -9,6 +9,9 @@ from analytics.replay.dump.written_instants import END, BeforeEnd
 from jobs.cli.options.instant import Instant
 from jobs.cli.options.shared import in_order
 from schemas import INTERNAL_TOPICS
+from schemas.releases import OLDEST, release_key
+
+_PARTS_OF_A_LINE = 2
 
 
 def asked_instant(
@@ -44,11 +47,23 @@ def _ends(
 
 
 def _release(_ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not all(part.isdecimal() for part in value.split(".")):
+    if value is None:
+        return None
+    parts = value.split(".")
+    if len(parts) < _PARTS_OF_A_LINE or not all(_is_number(part) for part in parts):
         raise click.BadParameter(
             f"invalid release {value!r}: write it as 3.9 or 4.3.1", param=parameter
         )
+    if release_key(value) < release_key(OLDEST):
+        raise click.BadParameter(
+            f"release {value} is older than any whose rules are known; the oldest is {OLDEST}",
+            param=parameter,
+        )
     return value
+
+
+def _is_number(part: str) -> bool:
+    return part.isascii() and part.isdecimal()
 
 
 instant_options = in_order(
@@ -70,9 +85,10 @@ instant_options = in_order(
     ),
     click.option(
         "--kafka-version",
-        metavar="X.Y",
+        metavar="X.Y[.Z]",
         callback=_release,
-        help="The Kafka release whose rules apply.  [default: inferred, and stated]",
+        help="The Kafka release whose rules apply; with Z where a patch release changed them.  "
+        "[default: inferred, and stated]",
     ),
 )
 """`as_of: int | "end" | None`, `ends: dict[tuple[str, int], int]`, `kafka_version: str | None`."""

@@ -20,9 +20,11 @@ from analytics.library.limits.unread_partitions import is_unread
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.assumptions import assumed_in, assumed_of
+from analytics.replay.dump.chosen_release import shown_release
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
+from analytics.replay.log.rules import NEWEST
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
@@ -130,6 +132,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             console.say(f"{out} was made of the same files: they are not decoded again")
             # A dump is asked about its end where no instant is named.
             as_of = as_of if as_of is not None or ends else END
+            kafka_version = kafka_version or shown_release(ready.manifest()) or NEWEST
             inputs = (out,)
     if ready is not None:
         as_of = resolved(as_of, ready.manifest())
@@ -229,13 +232,10 @@ class _Asked:
         """Return whether the workspace's tables are those that a replay would give."""
         manifest = workspace.manifest()
         done = manifest.get("replay")
-        release = self.kafka_version
-        if self.is_of_dump:
-            release = release or manifest["kafka_version"].get("at_least") or ""
         return (
             done is not None
             and self._is_instant_of(done)
-            and release in (None, done["kafka_version"])
+            and self.kafka_version in (None, done["kafka_version"])
             and self._are_names_of(done)
             and assumed_in(manifest) == assumed_of(manifest, self.assume)
             and self._are_filters_of(done)

@@ -13,6 +13,7 @@ from analytics.errors import InputNotRecognizedError
 from analytics.library.framed_instant import framed
 from analytics.library.replay_work import ReplayWork, replay_workspace
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
+from analytics.replay.dump.chosen_release import named_release, shown_release
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
@@ -74,7 +75,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     """
     is_end = as_of in (None, END) and not ends
     # What lies below the log start was the broker's at instants before it was deleted.
-    source, result = _decoded(
+    source, result, given = _decoded(
         out,
         console,
         inputs,
@@ -89,8 +90,11 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     time_ms = as_of if isinstance(as_of, int) else None
     lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
     instant = framed(AsOf(ends or {}, time_ms), source, lines)
-    release = kafka_version or manifest["kafka_version"].get("at_least")
-    if release is None:
+    named = None if given is None else named_release(given.manifest())
+    release = kafka_version or named or shown_release(manifest)
+    if given is not None and kafka_version is None and named is not None:
+        console.say(f"{given.location}: by the rules of Kafka {named}, as it was replayed")
+    elif release is None:
         console.say(
             f"nothing shows which release wrote this dump: the rules of Kafka {NEWEST} apply"
         )
@@ -158,8 +162,11 @@ def _decoded(
     selection: Mapping[str, Any],
     master: str | None,
     conf: Mapping[str, str] | None,
-) -> tuple[Workspace, DecodeResult | None]:
-    """Return a workspace with decoded tables; a dump is decoded into `out`, with that result."""
+) -> tuple[Workspace, DecodeResult | None, Workspace | None]:
+    """Return a workspace with decoded tables; a dump is decoded into `out`, with that result.
+
+    Where a workspace was given, it comes third.
+    """
     found = recognize(inputs, selection.get("topic_partition"))
     if found.workspaces:
         if len(inputs) > 1:
@@ -168,9 +175,9 @@ def _decoded(
             )
         given = Workspace(found.workspaces[0])
         refuse_without_records(given)
-        return decoded_workspace(given), None
+        return decoded_workspace(given), None, given
     # Heavy, as Spark is: what is decoded already is replayed without.
     from jobs.runs.decode.run import decode_into  # noqa: PLC0415
 
     result = decode_into(out, console, inputs=inputs, master=master, conf=conf, **selection)
-    return Workspace(out), result
+    return Workspace(out), result, None

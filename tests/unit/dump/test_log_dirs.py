@@ -146,6 +146,20 @@ def test_a_finished_cleaning_is_read_in_place_of_what_it_replaces(tmp_path: Path
     assert len(partition.ignored) == 2
 
 
+@pytest.mark.parametrize(("noted", "first_dirty"), [(0, 20), (10, 20), (21, 21), (None, None)])
+def test_a_swap_file_proves_that_all_below_its_end_was_cleaned(
+    tmp_path: Path, noted: int | None, first_dirty: int | None
+) -> None:
+    disk = LogDir.create(tmp_path / "broker")
+    folder = disk.partition(f"{OFFSETS}-0", {0: [written(0, 10)], 10: [written(10, 10)]})
+    (folder / f"{0:020d}.log.swap").write_bytes(written(0, 20, kept=[4, 19]))
+    if noted is not None:
+        text = f"0\n1\n{OFFSETS} 0 {noted}\n"
+        (disk.path / "cleaner-offset-checkpoint").write_text(text)
+    (partition,) = copies_of(disk.path)[0].partitions
+    assert partition.first_dirty_offset == first_dirty
+
+
 def test_one_copy_that_holds_a_partition_twice_is_noted(tmp_path: Path) -> None:
     for number in (0, 1):
         disk = LogDir.create(tmp_path / f"d{number}")

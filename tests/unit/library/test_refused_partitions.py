@@ -59,6 +59,20 @@ def test_the_first_record_that_stops_loading_is_told_for_each_partition(tmp_path
     )
 
 
+def test_where_only_some_patch_releases_refuse_a_partition_that_is_said(tmp_path: Path) -> None:
+    some = {"stops_loading": None, "patch_releases": "4.1.0 to 4.1.1"}
+    rows = [fault(12, 7, "partition_still_owned", **some), fault(12, 9), fault(12, 11)]
+    workspace = Workspace(str(write_workspace(tmp_path, {"load_faults": rows})))
+    may_stop, stops = refused_partitions(StoredTables(workspace), "4.1")
+    assert may_stop == (
+        "cannot tell from Kafka 4.1 alone whether a broker answers for none of the groups of "
+        "__consumer_offsets-12: 4.1.0 to 4.1.1 fails to load it at offset 7, "
+        "ShareGroupCurrentMemberAssignment of group share: there is no group "
+        "(partition_still_owned); name the patch release with --kafka-version"
+    )
+    assert "fails to load it at offset 9" in stops
+
+
 @pytest.mark.parametrize(("home", "told"), [(12, 1), (13, 0)])
 def test_who_asks_about_groups_is_told_of_their_partitions(
     tmp_path: Path, home: int, told: int

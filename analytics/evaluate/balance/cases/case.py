@@ -88,6 +88,17 @@ class Case:
         )
         return sum(self._assigned().values()) - alive
 
+    def unwanted(self) -> list[TopicPartition]:
+        """Return what members of a consumer group have of topics that nobody subscribes to.
+
+        A broker may give up a regular expression without a new epoch (KAFKA-19891, before 4.2.0),
+        and then what it matched stays with its owners.
+        """
+        if self.group_type != CONSUMER:
+            return []
+        wanted = frozenset[str]().union(*(member.subscription for member in self.group.members))
+        return sorted(each for each in self.owners() if each[0] not in wanted)
+
     def to_assign(self) -> list[TopicPartition]:
         """Return the partitions that may be given to somebody, topic by topic."""
         allowed = self.group.assignable

@@ -37,6 +37,8 @@ def _causes(case: Case, facts: Facts) -> Iterator[str]:
         yield case.unsettled
     if facts.unassigned:
         yield from _unread(case, facts.unassigned)
+    if unwanted := case.unwanted():
+        yield f"members still have {named(unwanted)}, which nobody subscribes to"
     if gone := case.gone():
         yield f"{counted(gone, _unit(case))} assigned to members do not exist"
     if waiting := case.uninitialized():

@@ -128,9 +128,10 @@ def verdict(case: Case, facts: Facts, rules: BalanceRules) -> str:
         return UNSETTLED
     if facts.unassigned:
         return "unread"
-    if evenly:
-        return "even"
-    return {True: "forced", False: "avoidable", None: CANNOT_TELL}[facts.forced]
+    if case.unwanted():
+        return UNSETTLED
+    uneven = {True: "forced", False: "avoidable", None: CANNOT_TELL}[facts.forced]
+    return "even" if evenly else uneven
 
 
 def _is_unsettled(case: Case, facts: Facts, *, evenly: bool) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 import polars as pl
 
@@ -13,7 +12,7 @@ from analytics.replay.history.groups.assignment_history import assignment_histor
 from analytics.replay.history.groups.group_epochs import group_epochs
 from analytics.replay.history.groups.group_incarnations import group_incarnations
 from analytics.replay.history.groups.held_items import held_items
-from analytics.replay.history.groups.load_faults import TOPICS, load_faults
+from analytics.replay.history.groups.load_faults import load_faults
 from analytics.replay.history.groups.membership_changes import membership_changes
 from analytics.replay.history.groups.ownership import (
     MOMENTS,
@@ -22,12 +21,11 @@ from analytics.replay.history.groups.ownership import (
     owners,
     source_topics,
 )
+from analytics.replay.history.groups.unread_records import UnreadRecords
 from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.record_position import IN_DUMP
 from analytics.replay.log.rules import ReplayRules
 
 Frames = Mapping[str, pl.DataFrame]
-_OF_UNDECODED: Final = ("topic", "offset", "timestamp", "reason", "detail", *IN_DUMP)
 
 OF_GROUPS: Mapping[str, pl.Schema] = {
     **{
@@ -91,16 +89,8 @@ def faults_of(
     Args:
         steps: Of `group_steps`.
         rows: What they are made of.
-        decoded: Has `undecoded`.
+        decoded: The decoded tables, `undecoded` among them.
         rules: Of the release.
     """
-    undecoded = (
-        decoded["undecoded"]
-        .filter(pl.col("topic").is_in(TOPICS))
-        .select(
-            pl.col("partition").alias("coordinator_partition"),
-            pl.lit(None, pl.String).alias("group_id"),
-            *_OF_UNDECODED,
-        )
-    )
-    return load_faults(steps, rows["commits"], undecoded, rules)
+    unread = UnreadRecords(decoded["undecoded"], decoded)
+    return load_faults(steps, rows["commits"], unread, rules)

@@ -8,6 +8,8 @@ one by one, each when a later one has its key.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from analytics.replay.contract_frame import contract_frame
@@ -26,61 +28,122 @@ from analytics.replay.groups.group_records import (
 )
 from analytics.replay.history.events.event_frames import with_word
 from analytics.replay.history.groups.group_conversions import is_simple
+from analytics.replay.history.groups.owners_on_record import (
+    ANY,
+    NOT_NEWER,
+    TASKS,
+    owners_on_record,
+)
 from analytics.replay.history.neighbours import FIRST, ROW, at, last_before
-from analytics.replay.log.rules import ReplayRules
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.load_faults import load_faults as known_faults
+from schemas.releases import patch_before
+
+if TYPE_CHECKING:
+    from analytics.replay.history.groups.unread_records import UnreadRecords
+    from analytics.replay.log.rules import LoadingRules, ReplayRules
 
 TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 GONE = -1
 """Epoch of a member whose current assignment was removed (``LEAVE_GROUP_MEMBER_EPOCH``)."""
 _LIFE = (FIRST, "life")
 _MEMBER = (*_LIFE, "member_id")
+_OF_FAULTS = (
+    *("topic", "coordinator_partition", "group_id", "record_type", "offset", "timestamp"),
+    *("leader_epoch", "copy", "segment", "batch_position", "fault", "detail", "stops_loading"),
+)
 _Fault = tuple[str, pl.Expr, pl.Expr]
 """Word, condition, detail."""
 
 
 def load_faults(
-    steps: pl.DataFrame, commits: pl.DataFrame, undecoded: pl.DataFrame, rules: ReplayRules
+    steps: pl.DataFrame, commits: pl.DataFrame, unread: UnreadRecords, rules: ReplayRules
 ) -> pl.DataFrame:
     """Return the table `load_faults`.
 
     Args:
         steps: Of `group_incarnations`.
         commits: `GROUP_KEY` and `offset` of commits that are no tombstones.
-        undecoded: What of the internal topics did not decode.
+        unread: Records that the release cannot read, or that did not decode.
         rules: Of the release that loads them.
     """
-    refused = pl.col("topic").is_in(TOPICS) & pl.col("reason").is_in(known_faults().undecoded)
-    unread = undecoded.filter(refused & pl.col("offset").is_not_null()).with_columns(
-        pl.lit(None, pl.String).alias("group_id"),
-        pl.lit(None).alias("record_type"),
-        pl.lit(None).alias("leader_epoch"),
-        pl.col("reason").alias("fault"),
-        pl.lit(value=True).alias("stops_loading"),
+    checks = {each.group_records == "checked" for each in rules.loading}
+    told = _told(steps) if True in checks else None
+    found = []
+    for loading in rules.loading:
+        parts = [unread.faults(loading, is_newest=rules.is_newest)]
+        if told is not None and loading.group_records == "checked":
+            parts.append(_misfits(told, commits, loading))
+        found.append(pl.concat([each.select(_OF_FAULTS) for each in parts]))
+    faults = _by_patch(found, rules.loading)
+    return contract_frame(
+        faults.rename({"timestamp": "at", "offset": "record_offset"}), "load_faults"
     )
-    found = [_rows(unread)]
-    if rules.group_records == "checked":
-        found.append(_rows(_misfits(steps, commits, rules)))
-    return pl.concat(found)
 
 
-def _rows(faults: pl.DataFrame) -> pl.DataFrame:
-    told = faults.rename({"timestamp": "at", "offset": "record_offset"})
-    return contract_frame(told, "load_faults")
+def _by_patch(found: list[pl.DataFrame], loading: tuple[LoadingRules, ...]) -> pl.DataFrame:
+    """Bring together what each of the patch releases that it may be finds.
+
+    A record that stops only some of them may stop the release, as may any that is met only where
+    another one did not stop it before.
+    """
+    if len(found) == 1:
+        return found[0].with_columns(patch_releases=pl.lit(None, pl.String))
+    place = ("topic", "coordinator_partition", "offset")
+    marked = [each.with_columns(number=pl.lit(one)) for one, each in enumerate(found)]
+    stops = pl.col("stops_loading")
+    spans = [_patches(loading, number) for number in range(len(loading))]
+    numbers = pl.col("number").filter(stops.fill_null(value=False))
+    words = numbers.replace_strict(list(range(len(spans))), spans, return_dtype=pl.String).str.join(
+        ", "
+    )
+    others = pl.exclude(*place, "stops_loading", "number")
+    every = pl.len() == len(found)
+    return (
+        pl.concat(marked)
+        .group_by(place, maintain_order=True)
+        .agg(
+            others.first(),
+            pl.when(every & stops.all(ignore_nulls=False))
+            .then(pl.lit(value=True))
+            .when(every & ~stops.any(ignore_nulls=False))
+            .then(pl.lit(value=False))
+            .alias("stops_loading"),
+            words.alias("patch_releases"),
+        )
+        .with_columns(
+            patch_releases=pl.when(
+                pl.col("stops_loading").is_null() & (pl.col("patch_releases") != "")
+            ).then("patch_releases")
+        )
+    )
 
 
-def _misfits(steps: pl.DataFrame, commits: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
-    """Return the records that do not fit what their group is when they come."""
-    met = _with_commits_met(_with_group_met(steps), commits, rules)
+def _patches(loading: tuple[LoadingRules, ...], number: int) -> str:
+    since = loading[number].since
+    if number + 1 == len(loading):
+        return f"{since} and newer"
+    last = patch_before(str(loading[number + 1].since))
+    return str(since) if since == last else f"{since} to {last}"
+
+
+def _told(steps: pl.DataFrame) -> pl.DataFrame:
+    """Return the records with what they meet, by whatever release they are loaded."""
+    met = _with_group_met(steps)
     is_classic = pl.col("family") == CLASSIC
-    number, word, detail = _first_of(_faults(rules))
     # What remains of groups of other types does not matter to classic ones, which most are.
     told = pl.concat(
         [met.filter(is_classic), _with_what_remains(met.filter(~is_classic))], how="diagonal"
     )
+    return told.join(owners_on_record(steps), on=ROW, how="left", maintain_order="left")
+
+
+def _misfits(told: pl.DataFrame, commits: pl.DataFrame, rules: LoadingRules) -> pl.DataFrame:
+    """Return the records that do not fit what their group is when they come."""
+    number, word, detail = _first_of(_faults(rules))
     return (
-        told.filter(~_is_skipped(rules))
+        _with_commits_met(told, commits, rules)
+        .filter(~_is_skipped(rules))
         .with_columns(number.alias("number"))
         .filter(pl.col("number").is_not_null())
         .with_columns(word.alias("fault"), detail.alias("detail"))
@@ -128,7 +191,9 @@ def _with_group_met(steps: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _with_commits_met(met: pl.DataFrame, commits: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
+def _with_commits_met(
+    met: pl.DataFrame, commits: pl.DataFrame, rules: LoadingRules
+) -> pl.DataFrame:
     """Say where a record meets a group that commits made, and that does not give way to it.
 
     Returns:
@@ -188,7 +253,7 @@ def _with_what_remains(met: pl.DataFrame) -> pl.DataFrame:
 # --- what does not fit ---------------------------------------------------------------------------
 
 
-def _faults(rules: ReplayRules) -> list[_Fault]:
+def _faults(rules: LoadingRules) -> list[_Fault]:
     """Return the faults in the order in which a broker finds them."""
     family, role, own = pl.col("family"), pl.col("role"), pl.col("own")
     gone = pl.col("is_tombstone")
@@ -237,11 +302,20 @@ def _faults(rules: ReplayRules) -> list[_Fault]:
             member_goes & pl.col("has_target"),
             with_word("", member, " still has a target assignment"),
         ),
+        *_owned(rules),
         ("replaces_other_type", (family == CLASSIC) & ~gone & meets_other, is_of),
     ]
 
 
-def _unmatched(rules: ReplayRules, member: pl.Expr) -> list[_Fault]:
+def _owned(rules: LoadingRules) -> list[_Fault]:
+    column = {"any": ANY, "not_newer": NOT_NEWER}.get(rules.owned_partitions)
+    found = [] if column is None else [("partition_still_owned", column)]
+    if rules.owned_tasks == "checked":
+        found.append(("task_not_owned", TASKS))
+    return [(word, pl.col(name).is_not_null(), pl.col(name)) for word, name in found]
+
+
+def _unmatched(rules: LoadingRules, member: pl.Expr) -> list[_Fault]:
     if rules.unmatched_share_records != "refused":
         return []
     role, is_share, gone = pl.col("role"), pl.col("family") == SHARE, pl.col("is_tombstone")
@@ -255,7 +329,7 @@ def _unmatched(rules: ReplayRules, member: pl.Expr) -> list[_Fault]:
     ]
 
 
-def _is_skipped(rules: ReplayRules) -> pl.Expr:
+def _is_skipped(rules: LoadingRules) -> pl.Expr:
     """Whether a broker of the release does not know the record's type."""
     streams = pl.lit(rules.streams_over_simple == "skipped") & (pl.col("family") == STREAMS)
     # Of what makes no group there is one type, which only 4.0 knows.

@@ -236,3 +236,15 @@ def test_figures_are_those_of_the_plain_model(
         assert found.forced == plain.forced
         assert (found.cause is None) == (plain.smallest == plain.largest and not plain.unassigned)
     assert (found.verdict == "doubled") == (plain.shared > 0)
+
+
+def test_partitions_that_nobody_subscribes_to_any_more_are_not_even() -> None:
+    given = case(
+        {"a": 2, "b": 2},
+        {"k": ("a", {"a": [0], "b": [0]}), "l": ("a", {"a": [1], "b": [1]})},
+        group_type="consumer",
+    )
+    verdict, _, cause = said(given)
+    assert verdict == "unsettled"
+    assert cause == "members still have b 0-1, which nobody subscribes to"
+    assert judged(given).score is None

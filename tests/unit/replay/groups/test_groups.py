@@ -240,6 +240,23 @@ CASES: dict[str, tuple[list[Record], Told]] = {
         [*STREAMS, epoch(3, "streams", validated_topology_epoch=0)],
         ("streams", "NotReady", 3, 3, {"m": 3}),
     ),
+    "streams whose own record is not there: topology 0 stands as validated in memory": (
+        [
+            member("m", "streams", topology_epoch=0, process_id="p"),
+            current("m", 2, 1, "streams"),
+            ("streams_group_topology", None, {"epoch": 0, "subtopologies": []}),
+        ],
+        ("streams", "Reconciling", 1, 1, {"m": 2}),
+    ),
+    "a streams member without its current assignment has no state, so that nothing is stable": (
+        [
+            member("m", "streams", topology_epoch=0, process_id="p"),
+            epoch(0, "streams", validated_topology_epoch=0),
+            assigned(0, "streams"),
+            ("streams_group_topology", None, {"epoch": 0, "subtopologies": []}),
+        ],
+        ("streams", "Reconciling", 0, 0, {"m": 0}),
+    ),
     "the late tombstone of a topology": (
         [epoch(3, "streams"), gone("streams_group_metadata"), gone("streams_group_topology")],
         None,
