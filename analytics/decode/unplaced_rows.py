@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.records.chunks import UNDECODED_TABLE
+from analytics.decode.records.secrets import may_hold_secrets
 from analytics.decode.records.tables import UNDECODED, labels, timestamps
 from analytics.dump.files.storage import local_path
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows_places import FLAW
 from analytics.wire.failure import Reason
 from analytics.workspace import open_location
+from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from analytics.decode.archived_rows import RowsReport
     from analytics.decode.parts import PartWriter
 
+_HARMLESS = [topic for topic in INTERNAL_TOPICS if not may_hold_secrets(topic)]
 _BLOCK = 8 << 20
 MOST_NAMED = 20
 """Of rows that are named, each with its place in its file."""
@@ -93,12 +96,17 @@ def placed_rows(
 
 
 def _undecoded(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows of `undecoded`: of a line of JSON that is no row its text is kept."""
+    """Return rows of `undecoded`; their bytes are kept where they cannot hold a secret setting.
+
+    Of a row that names no topic nobody knows.
+    """
     size = rows.num_rows
     number = rows["row"].cast(pa.string())
     detail = pc.coalesce(pc.binary_join_element_wise("row", number, rows[FLAW], " "), rows[FLAW])
     has_content = pc.or_(pc.is_valid(rows["key"]), pc.is_valid(rows["value"]))
     value = pc.if_else(has_content, rows["value"], rows["line"].cast(pa.binary()))
+    is_harmless = pc.is_in(rows["topic"], pa.array(_HARMLESS, pa.string()))
+    value = pc.if_else(is_harmless, value, pa.scalar(None, pa.binary()))
     time = rows["timestamp"].fill_null(-1).to_numpy(zero_copy_only=False)
     known = {
         "topic": rows["topic"].dictionary_encode(),
