@@ -44,6 +44,6 @@ def absent_partitions(manifest: Mapping[str, Any]) -> Iterator[tuple[str, list[i
 
 
 def _damaged(partitions: list[Mapping[str, Any]]) -> Iterator[str]:
-    size = sum(each.get("bytes_damaged", 0) for each in partitions)
+    size = sum(each.get("bytes_damaged") or 0 for each in partitions)
     if size:
         yield f"{count(size, 'damaged byte')} could not be read: see the table undecoded"

@@ -18,6 +18,7 @@ from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
 from analytics.decode.records.failures import Failures
 from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import SliceReport
+from analytics.decode.unplaced_rows import UnplacedRows, placed_rows
 from analytics.dump.batches.stretches import Stretch, in_order, stretches_in
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records
@@ -66,6 +67,7 @@ class ArchiveReport:
 
     parts: list[Part]
     partitions: list[RowsReport]
+    unplaced: UnplacedRows = field(default_factory=UnplacedRows)
 
 
 def decode_rows_on_spark(
@@ -91,7 +93,8 @@ def decode_rows_on_spark(
         yield pa.RecordBatch.from_pydict({"report": pa.array([report], pa.binary())})
 
     ordered = (
-        frame.where(frame["topic"].isin(*topics))
+        # A row without a topic may be of one of these.
+        frame.where(frame["topic"].isin(*topics) | frame["topic"].isNull())
         .repartition(tasks, "topic", "partition")
         # Rows of one offset lie side by side, the equal ones among them too, in whatever order they
         # were archived.
@@ -111,8 +114,9 @@ def _run_partition(
     batches: Iterator[pa.RecordBatch], settings: Settings, in_logs: frozenset[tuple[str, int]]
 ) -> ArchiveReport:
     reports: dict[tuple[str, int], RowsReport] = {}
+    unplaced = UnplacedRows()
     with PartWriter(f"{settings.staging}/rows-{uuid.uuid4().hex[:12]}") as writer:
-        for rows in _whole_offsets(batches):
+        for rows in _whole_offsets(placed_rows(batches, unplaced, writer)):
             for part in _of_one_partition(rows):
                 report = _report_of(part, reports)
                 if (report.topic, report.partition) in in_logs:
@@ -122,7 +126,7 @@ def _run_partition(
                     _decode(part, report, settings, writer)
         for report in reports.values():
             report.gaps = _joined(report.gaps)
-        return ArchiveReport(writer.finish(), list(reports.values()))
+        return ArchiveReport(writer.finish(), list(reports.values()), unplaced)
 
 
 def _whole_offsets(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -45,13 +45,15 @@ def decode_archives(
     if not archives:
         return []
     encoding, topics = options.value_encoding, options.topics
-    frames = [read_raw_rows(spark, each.files, each.format, encoding) for each in archives]
+    frames = [
+        read_raw_rows(spark, each.files, each.format, encoding, each.place) for each in archives
+    ]
     wanted = tuple(topic for topic in INTERNAL_TOPICS if topics is None or topic in topics)
     size = sum(_size(path) for archive in archives for path in archive.files)
     tasks = max(1, min(_MOST_TASKS, size // TASK_BYTES))
     rows = reduce(lambda one, other: one.unionByName(other), frames)
     if options.partitions is not None:
-        rows = rows.where(rows["partition"].isin(*options.partitions))
+        rows = rows.where(rows["partition"].isin(*options.partitions) | rows["partition"].isNull())
     return decode_rows_on_spark(rows, settings, wanted, tasks, in_logs)
 
 
@@ -65,11 +67,7 @@ def encoding_to_try(
     decoded = sum(each.counts.kinds.total() for each in reports)
     if sum(each.counts.undecoded.total() for each in reports) <= decoded:
         return None
-    keys = [
-        key
-        for each in archives
-        for key in read_keys(spark, each.files, each.format, INTERNAL_TOPICS, _SAMPLE)
-    ]
+    keys = [key for each in archives for key in read_keys(spark, each, INTERNAL_TOPICS, _SAMPLE)]
     found = encoding_that_fits(keys)
     return None if found == encoding else found
 

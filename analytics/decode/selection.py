@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.wire.columns import Binary, Group
+
+Name = TypeVar("Name", str, str | None)
 
 _GROUP_FIELDS = ("group", "group_id")
 _TOPIC_FIELDS = ("topic",)
@@ -91,15 +93,15 @@ class Selection:
 
 
 def names_wanted(
-    names: Iterable[str],
+    names: Iterable[Name],
     include: Sequence[str],
     exclude: Sequence[str] = (),
     there: Collection[str] | None = None,
-) -> list[str]:
+) -> list[Name]:
     """Return the names that match a pattern, or any where there is none, and none to exclude.
 
     Args:
-        names: To choose from.
+        names: To choose from. None, where there is no name or it is not known, matches nothing.
         include: Names and patterns.
         exclude: Likewise.
         there: All the names there are: what one of them is called is that one, and no pattern. None
@@ -122,7 +124,9 @@ class _Wanted:
         self.name = text
         self.pattern = None if text in there else pattern(text)
 
-    def matches(self, name: str) -> bool:
+    def matches(self, name: str | None) -> bool:
+        if name is None:
+            return False
         if name == self.name:
             return True
         return self.pattern is not None and self.pattern.fullmatch(name) is not None

@@ -25,4 +25,5 @@ class Reason(StrEnum):
     INVALID_UTF8 = "invalid_utf8"
     CONFLICTING_ROW = "conflicting_row"
     INVALID_ENCODING = "invalid_encoding"
+    UNPLACED_ROW = "unplaced_row"
     TRAILING_BYTES = "trailing_bytes"

@@ -26,8 +26,12 @@ FLINK = "flink"
 _MOST_SUBTASKS = 2**15
 """Flink takes no more."""
 METADATA = "_metadata"
-_LEAST = -3
-"""``KafkaPartitionSplit``: -1 latest, -2 earliest, -3 committed; such a split was not yet read."""
+_MARKERS = {
+    -1: "the marker -1 (the latest offset)",
+    -2: "the marker -2 (the earliest offset)",
+    -3: "the marker -3 (the committed offset)",
+}
+"""Of ``KafkaPartitionSplit``: such a split was not read yet; no number tells where it begins."""
 
 
 def is_flink_export(document: Document) -> bool:
@@ -60,11 +64,13 @@ def flink_export(
             (_name(each, f"{where}, operators[{place}]"),),
             names,
             len(names),
-            tuple(_splits(each, f"{where}, operators[{place}]")),
+            tuple((split, offset if offset >= 0 else None) for split, offset in splits),
             at=time_or_none(document, "checkpoint_timestamp", where),
             is_finished=finished,
+            markers=tuple((split, _MARKERS[offset]) for split, offset in splits if offset < 0),
         )
         for place, each in enumerate(subtasks)
+        for splits in (_splits(each, f"{where}, operators[{place}]"),)
     ]
 
 
@@ -83,10 +89,10 @@ def _names(subtasks: Sequence[Document], where: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _splits(subtask: Document, where: str) -> list[tuple[Partition, int | None]]:
-    found: dict[Partition, int | None] = {}
+def _splits(subtask: Document, where: str) -> list[tuple[Partition, int]]:
+    """Return the next offset to read of each split, or the marker that stands for one."""
+    found: dict[Partition, int] = {}
     for place, each in enumerate(listed(subtask, "splits", where)):
         at = f"{where}, splits[{place}]"
-        offset = whole(each, "startingOffset", at, least=_LEAST)
-        found[partition_of(each, at)] = offset if offset >= 0 else None
+        found[partition_of(each, at)] = whole(each, "startingOffset", at, least=min(_MARKERS))
     return sorted(found.items())

@@ -23,6 +23,8 @@ FOLDER = ".hoodie"
 _KEYS = ("streamer.checkpoint.key.v2", "deltastreamer.checkpoint.key")
 _FILE = re.compile(r"(\d{14,17})(?:_\d{14,17})?\.(commit|deltacommit|replacecommit)")
 _CHECKPOINT = re.compile(r"([^,:]+)((?:,\d{1,9}:\d{1,18})+)")
+_OF_A_PARTITION = re.compile(r"[,:]")
+"""What the checkpoint of a Kafka source has in it, sound or not."""
 _AVRO = b"Obj\x01"
 _STREAMER = "streamer"
 
@@ -37,8 +39,13 @@ def is_hudi_commit(path: Path) -> bool:
     return _FILE.fullmatch(path.name) is not None
 
 
-def hudi_folder(folder: Path, group: str | None) -> list[Contribution]:
+def hudi_folder(folder: Path, group: str | None, remarks: list[str]) -> list[Contribution]:
     """Return the checkpoints of a table's commits; commits of other writers have none.
+
+    Args:
+        folder: The table, or its timeline.
+        group: The group its offsets are held against: it names none.
+        remarks: Takes what is to be said of commits without a checkpoint of Kafka.
 
     Raises:
         InputNotRecognizedError: A commit is not what it has to be.
@@ -49,12 +56,14 @@ def hudi_folder(folder: Path, group: str | None) -> list[Contribution]:
     for place in (timeline, timeline / "timeline"):
         if place.is_dir():
             for path in sorted(each for each in place.iterdir() if is_hudi_commit(each)):
-                found += hudi_commit(path, str(folder), group)
+                found += hudi_commit(path, str(folder), group, remarks)
     return found
 
 
-def hudi_commit(path: Path, source: str, group: str | None) -> list[Contribution]:
-    """Return the checkpoint of a commit, none where another writer made it.
+def hudi_commit(
+    path: Path, source: str, group: str | None, remarks: list[str]
+) -> list[Contribution]:
+    """Return the checkpoint of a commit, none where another writer or source made it.
 
     Raises:
         InputNotRecognizedError: It is not what it has to be.
@@ -67,6 +76,12 @@ def hudi_commit(path: Path, source: str, group: str | None) -> list[Contribution
     name = next((each for each in _KEYS if extra.get(each)), None)
     if name is None:
         return []
+    if _is_of_another_source(extra[name]):
+        remarks.append(
+            f"{where}: {name} is {extra[name]!r:.60}, the checkpoint of another source than Kafka: "
+            "this commit has none of Kafka"
+        )
+        return []
     match = _FILE.fullmatch(path.name)
     instant = match[1] if match else path.stem
     key = CheckpointKey(group, HUDI, source, int(instant))
@@ -76,6 +91,14 @@ def hudi_commit(path: Path, source: str, group: str | None) -> list[Contribution
             key, (_STREAMER,), (_STREAMER,), 1, offsets, at=_time(instant, where), is_finished=True
         )
     ]
+
+
+def _is_of_another_source(value: Any) -> bool:  # noqa: ANN401 - as the file has it
+    """Return whether a streamer that reads no topic wrote a checkpoint: all share one key.
+
+    Of files it is when the last one was changed, of other tables an instant.
+    """
+    return isinstance(value, str) and not _OF_A_PARTITION.search(value)
 
 
 def checkpoint_offsets(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +16,16 @@ import pyarrow.parquet as pq
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.region.contributions import Contribution
 from jobs.checkpoints.fields import Document, read_bytes, read_json
-from jobs.checkpoints.flink_export import METADATA, flink_export, is_flink_export
+from jobs.checkpoints.flink_export import FLINK, METADATA, flink_export, is_flink_export
 from jobs.checkpoints.hudi_commits import (
+    HUDI,
     hudi_commit,
     hudi_folder,
     is_hudi_commit,
     is_hudi_folder,
 )
 from jobs.checkpoints.iceberg_metadata import (
+    ICEBERG,
     iceberg_file,
     iceberg_metadata,
     is_iceberg,
@@ -30,6 +35,8 @@ from jobs.checkpoints.merge_json import is_merge, merge_document
 from jobs.checkpoints.region_rows import is_region_row, region_row
 from jobs.checkpoints.spark_folder import is_spark_folder, spark_folder
 
+_IN_FILES = (FLINK, HUDI, ICEBERG)
+"""Forms of which each file has a checkpoint, or some."""
 _PARQUET = b"PAR1"
 _ROWS = (".jsonl", ".ndjson", ".json", ".parquet")
 _FORMS = (
@@ -39,52 +46,81 @@ _FORMS = (
 )
 
 
-def read_checkpoints(paths: Sequence[str], group: str | None) -> list[Contribution]:
+def read_checkpoints(
+    paths: Sequence[str], group: str | None, remarks: list[str] | None = None
+) -> list[Contribution]:
     """Return the contributions in files and folders.
 
     Args:
         paths: As given.
         group: The group of checkpoints that name none.
+        remarks: Takes what is to be said of checkpoints without offsets of Kafka.
 
     Raises:
         InputNotRecognizedError: One is none of the forms, or a field is not what it has to be.
         InputUnreadableError: A file cannot be read.
     """
-    return [each for path in paths for each in _read(Path(path), group)]
+    to_say = [] if remarks is None else remarks
+    return _of_one_writer([each for path in paths for each in _read(Path(path), group, to_say)])
 
 
-def _read(path: Path, group: str | None) -> list[Contribution]:
+def _of_one_writer(made: list[Contribution]) -> list[Contribution]:
+    """Return contributions that one job or table wrote into several files under one source.
+
+    Of Flink these are the checkpoints of a group; of what names no group, and of tables, the files
+    of a folder. Which is the latest then goes by their sequence ids.
+    """
+    sources: dict[object, set[str]] = defaultdict(set)
+    for each in made:
+        sources[_writer(each)].add(each.key.source or "")
+    found = []
+    for each in made:
+        written = sources[_writer(each)]
+        one = os.path.commonpath(written) if len(written) > 1 else each.key.source
+        found.append(replace(each, key=replace(each.key, source=one)))
+    return found
+
+
+def _writer(made: Contribution) -> object:
+    key = made.key
+    if key.form == FLINK and key.group_id is not None:
+        return key.form, key.group_id
+    is_file = key.form in _IN_FILES and key.source is not None and Path(key.source).is_file()
+    return key.form, key.group_id, str(Path(str(key.source)).parent) if is_file else key.source
+
+
+def _read(path: Path, group: str | None, remarks: list[str]) -> list[Contribution]:
     if path.is_dir():
-        return _folder(path, group)
+        return _folder(path, group, remarks)
     if not path.exists():
         raise InputNotRecognizedError(f"{path}: no such file or folder")
-    return _file(path, group)
+    return _file(path, group, remarks)
 
 
-def _folder(folder: Path, group: str | None) -> list[Contribution]:
+def _folder(folder: Path, group: str | None, remarks: list[str]) -> list[Contribution]:
     if is_spark_folder(folder):
         return spark_folder(folder, group)
     if is_hudi_folder(folder):
-        return hudi_folder(folder, group)
+        return hudi_folder(folder, group, remarks)
     metadata = metadata_file(folder)
     if metadata is not None:
         return iceberg_file(metadata, str(folder), group)
     if (folder / METADATA).is_file():
-        return _file(folder / METADATA, group)
+        return _file(folder / METADATA, group, remarks)
     files = sorted(each for each in folder.iterdir() if each.suffix in _ROWS)
     if not files:
         raise InputNotRecognizedError(f"{folder}: looked for {_FORMS}, and found none")
-    return [each for path in files for each in _file(path, group)]
+    return [each for path in files for each in _file(path, group, remarks)]
 
 
-def _file(path: Path, group: str | None) -> list[Contribution]:
+def _file(path: Path, group: str | None, remarks: list[str]) -> list[Contribution]:
     if path.name == METADATA:
         raise InputNotRecognizedError(
             f"{path}: Flink's own form of a checkpoint, which only Flink reads: export it as JSON "
             "with its state processor (docs/region.md has the form)"
         )
     if is_hudi_commit(path):
-        return hudi_commit(path, str(path), group)
+        return hudi_commit(path, str(path), group, remarks)
     data = read_bytes(path)
     if data.startswith(b"\x1f\x8b"):
         return iceberg_file(path, str(path), group)

@@ -8,6 +8,7 @@ number is in `commits/` is finished; the last one that is not is run again from 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from jobs.checkpoints.fields import bad, by_partition, read_bytes, read_json
 SPARK = "spark"
 _OFFSETS, _COMMITS = "offsets", "commits"
 _NO_OFFSET = "-"
-_LEAST = -2
-"""-1 stands for the latest offset, -2 for the earliest: neither is known yet."""
+_MARKERS = {
+    -1: "the marker -1 (the latest offset)",
+    -2: "the marker -2 (the earliest offset)",
+}
+"""Neither is known yet."""
 _VERSIONS = ("v1", "v2")
 
 
@@ -41,8 +45,10 @@ def spark_folder(folder: Path, group: str | None) -> list[Contribution]:
         InputUnreadableError: A file cannot be read.
     """
     finished = _batches(folder / _COMMITS)
+    planned = _batches(folder / _OFFSETS)
+    unusable = _unusable(planned)
     found: list[Contribution] = []
-    for number, path in sorted(_batches(folder / _OFFSETS).items()):
+    for number, path in sorted(planned.items()):
         key = CheckpointKey(group, SPARK, str(folder), number)
         at, sources = _batch(path)
         names = tuple(sources)
@@ -52,13 +58,30 @@ def spark_folder(folder: Path, group: str | None) -> list[Contribution]:
                 (name,),
                 names,
                 len(names),
-                _kafka_offsets(each, str(path), name),
+                tuple((place, end if end >= 0 else None) for place, end in ends),
                 at=at,
                 is_finished=number in finished,
+                markers=tuple((place, _MARKERS[end]) for place, end in ends if end < 0),
+                unusable=unusable,
             )
             for name, each in sources.items()
+            for ends in (_kafka_offsets(each, str(path), name),)
         ]
     return found
+
+
+def _unusable(planned: Mapping[int, Path]) -> str | None:
+    """Return why Spark does not start the query, None where its batches are there.
+
+    It begins with the last two (``MicroBatchExecution.populateStartOffsets``), and refuses where
+    the one before the last is not there.
+    """
+    last = max(planned, default=0)
+    if last == 0 or last - 1 in planned:
+        return None
+    return (
+        f"{_OFFSETS}/{last - 1} is missing before {_OFFSETS}/{last}: Spark does not start the query"
+    )
 
 
 def _batches(folder: Path) -> dict[int, Path]:
@@ -116,14 +139,14 @@ def _kafka_offsets(
     offset: Any,  # noqa: ANN401 - as the source wrote it
     where: str,
     name: str,
-) -> tuple[tuple[Partition, int | None], ...]:
-    """Return offsets by partition of Kafka's source; none of another one (files, rates)."""
+) -> tuple[tuple[Partition, int], ...]:
+    """Return offsets by partition of Kafka's source, or markers; none of another source."""
     if not isinstance(offset, dict) or not offset:
         return ()
     if not all(isinstance(each, dict) for each in offset.values()):
         return ()
-    found: dict[Partition, int | None] = {}
+    found: dict[Partition, int] = {}
     for topic, each in offset.items():
-        for number, end in by_partition(each, topic, f"{where}, {name}", least=_LEAST).items():
-            found[topic, number] = end if end >= 0 else None
+        ends = by_partition(each, topic, f"{where}, {name}", least=min(_MARKERS))
+        found |= {(topic, number): end for number, end in ends.items()}
     return tuple(sorted(found.items()))

@@ -10,7 +10,7 @@ import click
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.fail_on import fail_on_option
-from jobs.cli.options.rows import table_option
+from jobs.cli.options.rows import Needed, table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 
 EPILOG = """
@@ -63,6 +63,13 @@ BY = ("partition", "group", "topic", "member")
 @table_option(
     "lag",
     beside=("status_history", "offset_moves", "topic_readers", "group_capacity", "lag_growth"),
+    needs={
+        "status_history": Needed("through_history", "--history"),
+        "offset_moves": Needed("through_history", "--history"),
+        "topic_readers": Needed("by", "--by topic", "topic"),
+        "group_capacity": Needed("by", "--by group", "group"),
+        "lag_growth": Needed("since", "--since WORKSPACE"),
+    },
 )
 @asking_options
 @pass_console

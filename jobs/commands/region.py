@@ -9,7 +9,7 @@ import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.asking import asking_options
-from jobs.cli.options.rows import table_option
+from jobs.cli.options.rows import Needed, table_option
 from jobs.cli.options.shared import end_offsets_option, out_option
 
 EPILOG = """
@@ -56,6 +56,9 @@ START_POSITIONS = ("beginning", "end", "committed")
         "region_operators",
         "region_checkpoint_offsets",
     ),
+    needs={
+        name: Needed("inputs", "--dump INPUT") for name in ("region_drains", "region_seek_plan")
+    },
 )
 @asking_options
 @pass_console

@@ -10,7 +10,7 @@ import click
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.instant_options import instant_options
-from jobs.cli.options.rows import rows_options, table_option
+from jobs.cli.options.rows import Needed, rows_options, table_option
 from jobs.cli.options.shared import (
     in_order,
     input_options,
@@ -80,7 +80,7 @@ _options = in_order(
     help="With --since: when the internal topics of a broker take so much, as 500GB or 2TiB.",
 )
 @fail_on_option()
-@table_option("usage", beside=TABLES)
+@table_option("usage", beside=TABLES, needs={"usage_growth": Needed("since", "--since WORKSPACE")})
 @_options
 @pass_console
 def usage(

@@ -15,6 +15,8 @@ from analytics.decode.archived_rows import RowsReport, decode_rows_on_spark
 from analytics.decode.records.chunks import decode_chunk
 from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import Settings
+from analytics.decode.unplaced_rows import UnplacedRows, add_gaps, named_rows
+from analytics.dump.inspection.survey import NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import read_raw_rows
 from analytics.dump.records.segment_reader import read_segment
 from analytics.errors import InputNotRecognizedError
@@ -163,6 +165,99 @@ def test_text_of_every_habit_is_read_and_what_is_no_such_text_is_kept_as_it_is(
     )
     assert (refused["key"], refused["value"]) == (garbage["key"], written[-1]["value"])
     assert counts.gaps[-1] == (garbage["offset"], garbage["offset"] + 1, "not_decoded")
+
+
+BAD_LINES: dict[str, dict[str, Any]] = {
+    "it has no partition": {"partition": None},
+    "its partition is not the number of a partition: nine": {"partition": "nine"},
+    "its partition is not the number of a partition: -1": {"partition": -1},
+    "its partition is not the number of a partition: 2147483648": {"partition": 2**31},
+    "its offset is not an offset: -3": {"offset": -3},
+    "its offset is not an offset: 9223372036854775808": {"offset": 2**63},
+    "its offset is not an offset: 1.5": {"offset": 1.5},
+    "it has no offset": {"offset": None},
+    "it has no topic": {"topic": None},
+    'its topic is not the name of a topic: {"a":1}': {"topic": {"a": 1}},
+    "its timestamp is no time": {"timestamp": "yesterday"},
+}
+
+
+def test_a_row_that_does_not_say_where_it_was_sinks_nothing_else(
+    spark: SparkSession, tmp_path: Path, rows: Rows
+) -> None:
+    path = write_json(tmp_path, rows)
+    sound = path.read_text()
+    one = json.loads(sound.splitlines()[0])
+    bad = [json.dumps({**one, **change}) for change in BAD_LINES.values()]
+    path.write_text("\n".join(["no JSON", sound.rstrip(), "[1]", *bad, ""]))
+    frame = read_raw_rows(spark, [str(path)], "json")
+    found = decode_rows_on_spark(frame, Settings(str(tmp_path / "staging")), (TOPIC,), 1)
+    unplaced = UnplacedRows()
+    for each in found:
+        unplaced.extend(each.unplaced)
+    reports = [one for each in found for one in each.partitions]
+    assert [(each.rows, each.counts.undecoded.total()) for each in reports] == [(len(rows), 0)]
+    assert unplaced.counts.total() == len(BAD_LINES) + 2
+    named = {each["flaw"]: each["row"] for each in named_rows(unplaced)}
+    last = len(rows) + 2
+    assert named == {
+        "the line is no JSON object": named["the line is no JSON object"],
+        **{flaw: last + place for place, flaw in enumerate(BAD_LINES, 1)},
+    }
+    add_gaps(reports, unplaced)
+    assert reports[0].gaps[-1] == Gap(reports[0].end_offset, reports[0].end_offset + 1, NOT_DECODED)
+    paths = [one.path for each in found for one in each.parts if one.table.endswith("undecoded")]
+    kept = [row for path in paths for row in pq.read_table(path).to_pylist()]
+    assert {row["detail"] for row in kept} == named.keys()
+    assert {row["reason"] for row in kept} == {"unplaced_row"}
+    # Of a row that names no topic nobody knows whether it is of a secret setting.
+    assert {row["value"] is None for row in kept if row["topic"] is None} == {True}
+    assert {row["value"] is None for row in kept if row["topic"] == TOPIC} == {False}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_column_under_another_name_is_refused(
+    spark: SparkSession, tmp_path: Path, rows: Rows, kind: str
+) -> None:
+    path = WRITERS[kind](tmp_path, rows[:3])
+    renamed = {"json": rename_in_json, "parquet": rename_in_parquet, "avro": rename_in_avro}
+    renamed[kind](path)
+    with pytest.raises(InputNotRecognizedError, match=r"missing: value[;,].* found: .*payload"):
+        read_raw_rows(spark, [str(path)], kind)
+
+
+def rename_in_json(path: Path) -> None:
+    path.write_text(path.read_text().replace('"value"', '"payload"'))
+
+
+def rename_in_parquet(path: Path) -> None:
+    table = pq.read_table(path)
+    pq.write_table(
+        table.rename_columns([{"value": "payload"}.get(n, n) for n in table.column_names]), path
+    )
+
+
+def rename_in_avro(path: Path) -> None:
+    with path.open("rb") as file:
+        found = [{**row, "payload": row["value"]} for row in fastavro.reader(file)]  # type: ignore[dict-item,call-overload,index]
+    types = {"topic": "string", "partition": "int", "offset": "long"}
+    fields: list[dict[str, Any]] = [{"name": name, "type": kind} for name, kind in types.items()]
+    fields += [{"name": name, "type": ["null", "bytes"]} for name in ("key", "payload")]
+    schema = fastavro.parse_schema({"type": "record", "name": "row", "fields": fields})
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, found)
+
+
+def test_a_value_that_one_line_lacks_is_null_and_one_that_all_lack_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = {"topic": TOPIC, "partition": 0, "offset": 1, "key": "AA=="}
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in (place, {**place, "value": None})))
+    assert read_raw_rows(spark, [str(path)], "json").select("value").collect() == [(None,)] * 2
+    path.write_text(json.dumps(place))
+    with pytest.raises(InputNotRecognizedError, match="missing: value, timestamp"):
+        read_raw_rows(spark, [str(path)], "json")
 
 
 def test_a_missing_column_is_named(spark: SparkSession, tmp_path: Path, rows: Rows) -> None:

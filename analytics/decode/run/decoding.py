@@ -20,6 +20,7 @@ from analytics.decode.kafka_version import NOTHING_SHOWN, KafkaVersion, Seen, in
 from analytics.decode.records.chunks import RecordKind
 from analytics.decode.spark import decode_on_spark
 from analytics.decode.tasks import Settings, SliceReport
+from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
 from analytics.workspace import open_location
 from schemas import record_types
@@ -54,6 +55,7 @@ class Decoding:
     kafka_version: KafkaVersion = NOTHING_SHOWN
     groups_only_there: dict[tuple[str, str, int], list[str]] = field(default_factory=dict)
     encoding_to_try: str | None = None
+    unplaced: UnplacedRows = field(default_factory=UnplacedRows)
 
 
 def decode_dump(
@@ -84,6 +86,10 @@ def decode_dump(
     ]
     slices = [each for report in tasks for each in report.slices]
     rows = [each for report in archived for each in report.partitions]
+    unplaced = UnplacedRows()
+    for archive in archived:
+        unplaced.extend(archive.unplaced)
+    add_gaps(rows, unplaced)
     written = {part.table for part in parts}
     prefixes = {"decoded", *(table.rpartition("/")[0] for table in written)}
     empty = [
@@ -98,6 +104,7 @@ def decode_dump(
         _kafka_version(kinds, parts, settings.staging),
         groups_only_there(plan, parts, settings.staging),
         encoding_to_try(spark, archives, rows, options.value_encoding),
+        unplaced,
     )
 
 

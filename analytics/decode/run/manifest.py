@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.run.reconciliation import record_counts
+from analytics.decode.unplaced_rows import named_rows
 from analytics.dump.batches.stretches import stretch_rows
 from analytics.dump.copies.plan import absent_partitions
 from analytics.dump.files.data_topics import data_offsets
@@ -24,6 +26,25 @@ if TYPE_CHECKING:
     from analytics.decode.run.decoding import Decoding
     from analytics.decode.run.reconciliation import Account
     from analytics.dump.files.model import PartitionCopy, Plan
+
+_ONLY_IN_LOGS: dict[str, Any] = {
+    **dict.fromkeys(
+        (
+            *("topic_id", "size", "batches", "uncounted_batches", "control_batches"),
+            *("transactional_batches", "log_start_offset", "high_watermark"),
+            *("records_above_high_watermark", "first_dirty_offset", "thinned_end"),
+            *("crc_failures", "bytes_damaged", "truncated_tail", "preallocated_tail"),
+            "changed_while_read",
+        )
+    ),
+    "files": [],
+    "leader_epochs": [],
+    "message_formats": {},
+    "codecs": {},
+    "damages": [],
+    "ignored": [],
+}
+"""What the manifest has of a partition that rows do not show: no file, no batch, no checkpoint."""
 
 
 def decode_manifest(
@@ -83,11 +104,21 @@ def decode_manifest(
     manifest["data_partitions"] = [
         asdict(data_offsets(each)) for copy in plan.copies for each in copy.data_partitions
     ]
+    manifest["unplaced_rows"] = named_rows(decoding.unplaced)
+    manifest["notes"] += [
+        {"where": _where(each), "what": f"{each['flaw']}: not decoded"}
+        for each in manifest["unplaced_rows"]
+    ]
     if decoding.rows:
         manifest["partitions"] += [
             _archived(each) for each in decoding.rows if not each.counts.left_out["in_a_log"]
         ]
     return with_archived_losses(manifest)
+
+
+def _where(row: Mapping[str, Any]) -> str:
+    """Return the file and the place in it of an archived row."""
+    return str(row["file"]) if row["row"] is None else f"{row['file']}, row {row['row']}"
 
 
 def _has_changed(partition: PartitionCopy) -> bool:
@@ -99,22 +130,27 @@ def _has_changed(partition: PartitionCopy) -> bool:
 
 def _archived(rows: RowsReport) -> dict[str, Any]:
     """Return a partition of archived rows; what only a log directory tells is null."""
+    counts: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
+    for gap in rows.gaps:
+        counts[gap.kind] += 1
+        missing[gap.kind] += gap.end_offset - gap.first_offset
     return {
+        **_ONLY_IN_LOGS,
         "topic": rows.topic,
         "partition": rows.partition,
         "copy": None,
-        "files": [],
+        "is_leading": True,
         "first_offset": rows.first_offset,
         "end_offset": rows.end_offset,
         "first_timestamp": iso_time(rows.first_timestamp),
         "last_timestamp": iso_time(rows.last_timestamp),
         **stretch_rows(rows.stretches),
         "records": rows.rows,
-        "log_start_offset": None,
-        "high_watermark": None,
         "complete_from": rows.gaps[-1].end_offset if rows.gaps else 0,
-        "leader_epochs": [],
         "gaps": [gap._asdict() for gap in rows.gaps],
+        "gap_counts": dict(sorted(counts.items())),
+        "gap_offsets": dict(sorted(missing.items())),
     }
 
 

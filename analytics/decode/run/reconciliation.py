@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.records.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE
 from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, first_horizons
+from analytics.wire.failure import Reason
 from schemas import record_types
 
 if TYPE_CHECKING:
@@ -24,11 +25,14 @@ TABLES = frozenset({DECODED, CONTROL_TABLE, UNDECODED_TABLE})
 
 @dataclass
 class Account:
-    """One copy's records and bytes of one internal partition."""
+    """One copy's records and bytes of one internal partition.
+
+    Of archived rows that do not say whose they are, topic or partition are None.
+    """
 
     copy: str | None
-    topic: str
-    partition: int
+    topic: str | None
+    partition: int | None
     records: int = 0
     decoded: int = 0
     control_markers: int = 0
@@ -114,7 +118,7 @@ class Account:
 
 def reconciliation_of(plan: Plan, decoding: Decoding) -> list[Account]:
     """Return one account for each copy and internal partition, archived rows among them."""
-    accounts: dict[tuple[str | None, str, int], Account] = {}
+    accounts: dict[tuple[str | None, str | None, int | None], Account] = {}
     for report in decoding.slices:
         each = plan.slices[report.number]
         key = (each.copy, each.topic, each.partition)
@@ -124,7 +128,17 @@ def reconciliation_of(plan: Plan, decoding: Decoding) -> list[Account]:
         account = accounts.setdefault(archived, Account(*archived))
         account.add(rows.counts)
         account.records += rows.rows
-    return sorted(accounts.values(), key=lambda each: (each.topic, each.partition, each.copy or ""))
+    for place, count in decoding.unplaced.counts.items():
+        account = accounts.setdefault((None, *place), Account(None, *place))
+        account.records += count
+        account.undecoded[str(Reason.UNPLACED_ROW)] += count
+        account.fates[UNDECODED_TABLE] += count
+    return sorted(accounts.values(), key=_order)
+
+
+def _order(account: Account) -> tuple[str, int, str]:
+    partition = -1 if account.partition is None else account.partition
+    return account.topic or "", partition, account.copy or ""
 
 
 def record_counts(decoding: Decoding) -> list[dict[str, Any]]:

@@ -177,7 +177,7 @@ def _recognize_file(
             f"{given}: a segment, but its folder is not named <topic>-<partition>; say whose it "
             f"is with --topic-partition, as in --topic-partition __consumer_offsets-17"
         )
-    rows = rows_in_file(given, path)
+    rows = rows_in_file(given, path, owner)
     if rows is None:
         raise InputNotRecognizedError(
             f"{given}: a file that is neither a segment (twenty digits and .log) nor archived "
@@ -185,7 +185,7 @@ def _recognize_file(
             f"Looked for {LOOKED_FOR}."
         )
     found.raw_rows.append(rows)
-    found.said.append(f"{given}: archived rows ({rows.format})")
+    found.said.append(f"{given}: archived rows ({rows.format}){_of(rows)}")
 
 
 def _recognize_folder(
@@ -209,14 +209,18 @@ def _recognize_folder(
         named = ", ".join(base_name(disk.path) for disk in disks)
         found.said.append(f"{given}: a folder of log directories ({named})")
         return
-    rows = rows_in_folder(given, path)
+    rows = rows_in_folder(given, path, owner)
     if rows is None:
         raise InputNotRecognizedError(
             f"{given}: no log directory, segment, archived rows or workspace here. "
             f"Looked for {LOOKED_FOR}. {what_was_found(path, entries)}"
         )
     found.raw_rows.append(rows)
-    found.said.append(f"{given}: archived rows ({rows.format}, {len(rows.files)} files)")
+    found.said.append(f"{given}: archived rows ({rows.format}, {len(rows.files)} files){_of(rows)}")
+
+
+def _of(rows: RawRows) -> str:
+    return f", of {rows.place[0]}-{rows.place[1]} where they do not say" if rows.place else ""
 
 
 def _partition_folder(

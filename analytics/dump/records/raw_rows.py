@@ -7,15 +7,18 @@ transactions cannot be told apart and elections leave no trace. The manifest say
 from __future__ import annotations
 
 from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from analytics.dump.records.raw_records import Batches, RawRecords, Spans
+from analytics.dump.records.raw_rows_columns import PLACE, REQUIRED, check_columns, check_files
 from analytics.dump.records.raw_rows_encoding import BINARY, column_encoding, parsed
+from analytics.dump.records.raw_rows_lines import is_hidden, lines_of_file
+from analytics.dump.records.raw_rows_places import NOT_JSON, placed
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.spark_worker import on_worker
 
@@ -23,19 +26,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-REQUIRED = ("key", "value", "topic", "partition", "offset")
-ROWS_SCHEMA = "topic string, partition int, offset long, timestamp long, key binary, value binary"
-_PLACE = ("topic", "partition", "offset", "timestamp")
-_AVRO_ROWS = 1 << 14
-_JSON_SCHEMA = (
-    "key string, value string, topic string, partition int, offset long, timestamp string"
+    from analytics.dump.records.raw_rows_files import RawRows
+
+ROWS_SCHEMA = (
+    "topic string, partition string, offset string, timestamp long, key binary, value binary, "
+    "file string, row long"
 )
+_PLACE = ("topic", "partition", "offset", "timestamp")
+_ORIGIN = ("flaw", "file", "row", "line")
+_AVRO_ROWS = 1 << 14
+_JSON_FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp")
+_JSON_SCHEMA = ", ".join(f"{name} string" for name in (*_JSON_FIELDS, "corrupt"))
+_LOOKED_AT = 1000
+"""Lines of which it is seen first which columns they have."""
 
 
 def read_raw_rows(
-    spark: SparkSession, paths: Sequence[str], file_format: str, encoding: str | None = None
+    spark: SparkSession,
+    paths: Sequence[str],
+    file_format: str,
+    encoding: str | None = None,
+    place: tuple[str, int] | None = None,
 ) -> DataFrame:
     """Read archived rows of the internal topics.
 
@@ -44,56 +57,55 @@ def read_raw_rows(
         paths: Files or folders, all of one format.
         file_format: ``parquet``, ``json`` (lines) or ``avro``.
         encoding: How keys and values are written; None takes text for base64 and bytes as they are.
+        place: The topic and partition of rows that do not name them.
 
     Returns:
         ``topic, partition, offset, timestamp`` (milliseconds, -1 where there is none),
         ``key, value`` (binary), and ``unparsed``: what is not text of the encoding (null where all
-        is); key and value are then as they were found.
+        is); key and value are then as they were found. ``flaw`` is what is wrong with the place
+        of a row; only then ``file``, ``row`` (from 1; null in JSON) and ``line`` (JSON) are set.
 
     Raises:
         InputNotRecognizedError: A required column is missing.
+        InputUnreadableError: A file cannot be read.
     """
-    if file_format == "avro":
-        frame = _read_avro(spark, paths)
-    elif file_format == "json":
-        frame = spark.read.schema(_JSON_SCHEMA).json(list(paths))
+    if file_format == "json":
+        frame = _read_json(spark, paths, has_place=place is not None)
     else:
-        frame = spark.read.parquet(*paths)
-    missing = [name for name in REQUIRED if name not in frame.columns]
-    if missing:
-        message = (
-            f"{', '.join(paths)}: archived rows need the columns of Spark's Kafka source; "
-            f"missing: {', '.join(missing)}; found: {', '.join(frame.columns)}"
-        )
-        raise InputNotRecognizedError(message)
-    return _parsed(frame, encoding)
+        check_files(paths, file_format, has_place=place is not None)
+        read = _read_avro if file_format == "avro" else _read_parquet
+        frame = read(spark, paths)
+    if place is not None:
+        frame = _of_place(frame, place)
+    return _parsed(placed(frame), encoding)
 
 
 def read_keys(
-    spark: SparkSession, paths: Sequence[str], file_format: str, topics: Sequence[str], most: int
+    spark: SparkSession, archive: RawRows, topics: Sequence[str], most: int
 ) -> list[bytes]:
     """Return some keys of archived rows as they are stored, bytes or text."""
-    rows = read_raw_rows(spark, paths, file_format, BINARY)
+    rows = read_raw_rows(spark, archive.files, archive.format, BINARY, archive.place)
     some = rows.where(rows["topic"].isin(*topics) & rows["key"].isNotNull()).limit(most)
     return [bytes(row.key) for row in some.select("key").collect()]
 
 
+def _of_place(frame: DataFrame, place: tuple[str, int]) -> DataFrame:
+    """Return rows with the topic and the partition where they name none."""
+    for name, value in zip(PLACE, place, strict=True):
+        known = F.lit(value).cast("string")
+        there = [F.col(name).cast("string")] if name in frame.columns else []
+        frame = frame.withColumn(name, F.coalesce(*there, known))
+    return frame
+
+
 def _parsed(frame: DataFrame, encoding: str | None) -> DataFrame:
     """Return the columns of archived rows, key and value as the bytes they stand for."""
-    plain = frame.select(
-        F.col("topic").cast("string").alias("topic"),
-        F.col("partition").cast("int").alias("partition"),
-        F.col("offset").cast("long").alias("offset"),
-        _milliseconds(frame).alias("timestamp"),
-        "key",
-        "value",
-    )
+    plain = frame.select(*_PLACE, "key", "value", *_ORIGIN)
     written = {name: column_encoding(frame, name, encoding) for name in ("key", "value")}
     if set(written.values()) == {BINARY}:
         unparsed = F.lit(None).cast("string")
-        return plain.select(*_PLACE, *(F.col(name).cast("binary") for name in written)).withColumn(
-            "unparsed", unparsed
-        )
+        content = (F.col(name).cast("binary").alias(name) for name in written)
+        return plain.select(*_PLACE, *content, unparsed.alias("unparsed"), *_ORIGIN)
     meant = plain
     for name, each in written.items():
         meant = meant.withColumn(f"{name}_bytes", parsed(F.col(name), each))
@@ -112,21 +124,81 @@ def _parsed(frame: DataFrame, encoding: str | None) -> DataFrame:
             for name in written
         ),
         "unparsed",
+        *_ORIGIN,
     )
 
 
-def _milliseconds(frame: DataFrame) -> Column:
-    if "timestamp" not in frame.columns:
-        return F.lit(-1).cast("long")
-    column, kind = F.col("timestamp"), frame.schema["timestamp"].dataType
-    if isinstance(kind, T.TimestampType | T.TimestampNTZType):
-        known = F.unix_millis(column.cast("timestamp"))
-    elif isinstance(kind, T.StringType):
-        number = F.try_to_number(column, F.lit("S9999999999999999999")).cast("long")
-        known = F.coalesce(number, F.unix_millis(F.try_to_timestamp(column)))
-    else:
-        known = column.cast("long")
-    return F.coalesce(known, F.lit(-1).cast("long"))
+def _read_json(spark: SparkSession, paths: Sequence[str], *, has_place: bool) -> DataFrame:
+    """Read JSON Lines; a column that some line has is null in the lines that lack it.
+
+    Raises:
+        InputNotRecognizedError: A required column is in no line.
+    """
+    lines = _lines(spark, paths).where(F.trim("line") != "")
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt"}
+    read = lines.withColumn("fields", F.from_json("line", _JSON_SCHEMA, options))
+    there = _json_columns(read)
+    if not there >= set(REQUIRED):
+        check_columns(", ".join(paths), _json_keys(lines) | there, has_place=has_place)
+    fields = read.select("file", "line", "fields.*")
+    is_object = F.ltrim("line").startswith("{") & F.col("corrupt").isNull()
+    flawed = fields.withColumn("flaw", F.when(~is_object, NOT_JSON))
+    return flawed.withColumn("row", F.lit(None).cast("long")).drop("corrupt")
+
+
+def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """Return the lines of files, and the file of each; empty ones among them."""
+    hidden = [path for path in paths if is_hidden(path)]
+    shown = [path for path in paths if not is_hidden(path)]
+    found = []
+    if shown:
+        text = spark.read.text(shown)
+        found.append(
+            text.select(F.col("value").alias("line"), F.col("_metadata.file_path").alias("file"))
+        )
+    if hidden:
+
+        @on_worker
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for path in batch.column(0).to_pylist():
+                    yield from lines_of_file(path)
+
+        files = spark.createDataFrame([(path,) for path in hidden], "path string")
+        files = files.repartition(len(hidden))
+        found.append(files.mapInArrow(read, "line string, file string"))
+    return reduce(lambda one, other: one.unionByName(other), found)
+
+
+def _json_columns(read: DataFrame) -> set[str]:
+    """Return the columns of which the first lines have values."""
+    seen = read.limit(_LOOKED_AT).agg(
+        *(F.max(F.col(f"fields.{name}").isNotNull()).alias(name) for name in _JSON_FIELDS)
+    )
+    first = seen.first()
+    return {name for name in _JSON_FIELDS if first is not None and first[name]}
+
+
+def _json_keys(lines: DataFrame) -> set[str]:
+    """Return the names that any line has, whatever their values."""
+    keys = F.explode(F.json_object_keys("line")).alias("name")
+    return {str(row["name"]) for row in lines.select(keys).distinct().limit(_LOOKED_AT).collect()}
+
+
+def _read_parquet(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    for path in paths:
+        if is_hidden(path):
+            raise InputNotRecognizedError(
+                f"{path}: Spark reads no Parquet whose name begins with _: give it another name"
+            )
+    frame = spark.read.parquet(*paths)
+    wanted = [name for name in _JSON_FIELDS if name in frame.columns]
+    origin = {"file": F.col("_metadata.file_path"), "row": F.col("_metadata.row_index") + 1}
+    return frame.select(
+        *wanted,
+        *(column.alias(name) for name, column in origin.items()),
+        *(F.lit(None).cast("string").alias(name) for name in ("flaw", "line")),
+    )
 
 
 def _read_avro(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
@@ -139,7 +211,9 @@ def _read_avro(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
                 yield from _avro_batches(path)
 
     files = spark.createDataFrame([(path,) for path in paths], "path string")
-    return files.repartition(len(paths)).mapInArrow(read, ROWS_SCHEMA)
+    rows = files.repartition(len(paths)).mapInArrow(read, ROWS_SCHEMA)
+    none = (F.lit(None).cast("string").alias(name) for name in ("flaw", "line"))
+    return rows.select("*", *none)
 
 
 def _avro_batches(path: str) -> Iterator[pa.RecordBatch]:
@@ -151,21 +225,19 @@ def _avro_batches(path: str) -> Iterator[pa.RecordBatch]:
     schema = pa.schema(
         [
             ("topic", pa.string()),
-            ("partition", pa.int32()),
-            ("offset", pa.int64()),
+            ("partition", pa.string()),
+            ("offset", pa.string()),
             ("timestamp", pa.int64()),
             ("key", pa.binary()),
             ("value", pa.binary()),
+            ("file", pa.string()),
+            ("row", pa.int64()),
         ]
     )
     with filesystem.open_input_file(name) as stream:
         rows: list[dict[str, object]] = []
-        for row in cast("Iterator[dict[str, object]]", fastavro.reader(stream)):
-            missing = [each for each in REQUIRED if each not in row]
-            if missing:
-                message = f"{path}: archived rows lack {', '.join(missing)}"
-                raise InputUnreadableError(message)
-            rows.append({**row, "timestamp": _avro_milliseconds(row.get("timestamp"))})
+        for place, row in enumerate(fastavro.reader(stream), 1):
+            rows.append(_avro_row(cast("dict[str, object]", row), path, place))
             if len(rows) == _AVRO_ROWS:
                 yield pa.RecordBatch.from_pylist(rows, schema)
                 rows = []
@@ -173,11 +245,27 @@ def _avro_batches(path: str) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_pylist(rows, schema)
 
 
-def _avro_milliseconds(value: object) -> int:
+def _avro_row(row: dict[str, object], path: str, place: int) -> dict[str, object]:
+    return {
+        **{name: _text(row.get(name)) for name in ("topic", "partition", "offset")},
+        **{name: _bytes(row.get(name)) for name in ("key", "value")},
+        "timestamp": _avro_milliseconds(row.get("timestamp")),
+        "file": path,
+        "row": place,
+    }
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _bytes(value: object) -> bytes | None:
+    return value if value is None or isinstance(value, bytes) else str(value).encode()
+
+
+def _avro_milliseconds(value: object) -> int | None:
     """Milliseconds of a timestamp that the Avro logical type has already made a datetime."""
-    if value is None:
-        return -1
-    if isinstance(value, int):
+    if value is None or isinstance(value, int):
         return value
     if isinstance(value, datetime):
         return int(value.timestamp() * 1000)

@@ -6,13 +6,16 @@ Reading them is another module's work; here they are only told from other files.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from dataclasses import dataclass
 
 from analytics.dump.files.storage import Entry, join, read_small, storage_of
 from analytics.errors import InputNotRecognizedError
+from schemas import INTERNAL_TOPICS
 
-NEEDED_COLUMNS = frozenset({"topic", "partition", "offset"})
+PLACE_COLUMNS = frozenset({"topic", "partition"})
+NEEDED_COLUMNS = PLACE_COLUMNS | {"offset"}
 """Without these a row is of no use; null keys and values may be absent from JSON."""
 
 _FORMATS = {
@@ -22,7 +25,10 @@ _FORMATS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_KNOWN_COLUMNS = (*sorted(NEEDED_COLUMNS), "key", "value")
+_NAMED_PLACE = re.compile(rf"({'|'.join(map(re.escape, INTERNAL_TOPICS))})-([0-9]{{1,9}})(?![0-9])")
 _HEAD = 1 << 16
+_MOST_LINES = 100
 _DEEPEST = 6
 # Zlib's number for "a gzip header, the largest window".
 _GZIP = 31
@@ -30,25 +36,42 @@ _GZIP = 31
 
 @dataclass(frozen=True)
 class RawRows:
-    """Archived rows: the INPUT as given, ``parquet``, ``json`` or ``avro``, and the files."""
+    """Archived rows.
+
+    Attributes:
+        given: The INPUT as it was written.
+        path: Where it is.
+        format: ``parquet``, ``json`` or ``avro``.
+        files: Its files.
+        place: The topic and partition of rows that do not name them.
+    """
 
     given: str
     path: str
     format: str
     files: tuple[str, ...]
+    place: tuple[str, int] | None = None
 
 
-def rows_in_file(given: str, path: str) -> RawRows | None:
-    """Return the rows a file holds, None where it is none of the formats."""
+def rows_in_file(given: str, path: str, owner: tuple[str, int] | None = None) -> RawRows | None:
+    """Return the rows a file holds, None where it is none of the formats.
+
+    Raises:
+        InputNotRecognizedError: They do not say whose they are, and nobody else does.
+    """
     found = _format_of(path)
-    return RawRows(given, path, found, (path,)) if found else None
+    if found is None:
+        return None
+    _check_place(given, [path], found, owner)
+    return RawRows(given, path, found, (path,), owner)
 
 
-def rows_in_folder(given: str, path: str) -> RawRows | None:
+def rows_in_folder(given: str, path: str, owner: tuple[str, int] | None = None) -> RawRows | None:
     """Return the rows a folder holds, partition folders (``date=...``) included; None if none.
 
     Raises:
-        InputNotRecognizedError: Files of several formats lie side by side.
+        InputNotRecognizedError: Files of several formats lie side by side, or rows do not say whose
+            they are, and nobody else does.
     """
     files = _files(path, depth=0)
     formats = {_named_format(file) for file in files}
@@ -59,7 +82,48 @@ def rows_in_folder(given: str, path: str) -> RawRows | None:
         )
     if not files or _format_of(files[0]) is None:
         return None
-    return RawRows(given, path, str(formats.pop()), tuple(files))
+    found = str(formats.pop())
+    _check_place(given, files, found, owner)
+    return RawRows(given, path, found, tuple(files), owner)
+
+
+def _check_place(
+    given: str, files: list[str], file_format: str, owner: tuple[str, int] | None
+) -> None:
+    """Refuse rows of JSON whose topic and partition neither they nor a person name.
+
+    Of other formats the columns are seen when they are read. An export that writes a file a
+    partition says whose it is in the file's name: one that says another partition is refused.
+
+    Raises:
+        InputNotRecognizedError: Nobody names them, or the name of a file contradicts.
+    """
+    if owner is not None:
+        for path in files:
+            named = _place_in_name(path)
+            if named is not None and named != owner:
+                raise InputNotRecognizedError(
+                    f"{path}: its name says {named[0]}-{named[1]}, and --topic-partition "
+                    f"{owner[0]}-{owner[1]}; give only files of that partition"
+                )
+        return
+    names = _json_names(_head(files[0])) if file_format == "json" else None
+    if names is None or names >= PLACE_COLUMNS:
+        return
+    named = _place_in_name(files[0])
+    whose = "__consumer_offsets-17" if named is None else f"{named[0]}-{named[1]}"
+    found = ", ".join(sorted(names))
+    raise InputNotRecognizedError(
+        f"{given}: JSON Lines without {' and '.join(sorted(PLACE_COLUMNS - names, reverse=True))} "
+        f"(found: {found}): say whose rows they are, one partition at a time, as in "
+        f"{files[0]} --topic-partition {whose}"
+    )
+
+
+def _place_in_name(path: str) -> tuple[str, int] | None:
+    """Return the partition of an internal topic that a file's name begins with; None if none."""
+    found = _NAMED_PLACE.match(path.rpartition("/")[2])
+    return (found[1], int(found[2])) if found else None
 
 
 def _files(folder: str, depth: int) -> list[str]:
@@ -74,10 +138,9 @@ def _files(folder: str, depth: int) -> list[str]:
 
 
 def _is_data(entry: Entry) -> bool:
-    # Spark and Hadoop hide what is not data behind these two.
-    return (
-        not (entry.is_folder or entry.is_special) and entry.size > 0 and entry.name[0] not in "._"
-    )
+    # Spark and Hadoop hide what is not data behind these two; sinks name files by their topic.
+    is_hidden = entry.name[0] in "._" and not entry.name.startswith(INTERNAL_TOPICS)
+    return not (entry.is_folder or entry.is_special) and entry.size > 0 and not is_hidden
 
 
 def _named_format(name: str) -> str | None:
@@ -87,26 +150,42 @@ def _named_format(name: str) -> str | None:
 
 def _format_of(path: str) -> str | None:
     """Return the format that the first bytes show; the name decides nothing."""
-    head = read_small(path, _HEAD)
+    head = _head(path)
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith(b"Obj\x01"):
         return "avro"
-    if head.startswith(b"\x1f\x8b"):
-        try:
-            head = zlib.decompressobj(_GZIP).decompress(head, _HEAD)
-        except zlib.error:
-            return None
-    return "json" if _is_json_row(head.lstrip(b"\xef\xbb\xbf")) else None
+    names = _json_names(head)
+    return None if names is None or "offset" not in names else "json"
 
 
-def _is_json_row(head: bytes) -> bool:
-    line, newline, _ = head.partition(b"\n")
-    if not newline and len(head) >= _HEAD:
-        # A first row longer than what was read: its columns must do.
-        return all(f'"{name}"'.encode() in head for name in NEEDED_COLUMNS)
+def _head(path: str) -> bytes:
+    """Return the first bytes of a file, unpacked where it is packed as a whole."""
+    head = read_small(path, _HEAD)
+    if not head.startswith(b"\x1f\x8b"):
+        return head
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(row, dict) and row.keys() >= NEEDED_COLUMNS
+        return zlib.decompressobj(_GZIP).decompress(head, _HEAD)
+    except zlib.error:
+        return b""
+
+
+def _json_names(head: bytes) -> set[str] | None:
+    """Return the names in the first lines of JSON Lines; None where none of them is an object.
+
+    A line may lack what is null in it, and may be damaged.
+    """
+    lines = head.lstrip(b"\xef\xbb\xbf").split(b"\n")
+    if len(lines) == 1 and len(head) >= _HEAD:
+        # A first row longer than what was read: its columns must do.
+        return {name for name in _KNOWN_COLUMNS if f'"{name}"'.encode() in head} or None
+    whole = lines[:-1] if len(head) >= _HEAD else lines
+    found: set[str] | None = None
+    for line in whole[:_MOST_LINES]:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            found = (found or set()) | row.keys()
+    return found

@@ -68,6 +68,8 @@ class Contribution:
         at: When it was made, in epoch milliseconds.
         drain_started_at: When the drain before it began, in epoch milliseconds.
         is_finished: Whether its writer finished the checkpoint; None where the form does not say.
+        markers: What stands instead of an offset of partitions without one, in words.
+        unusable: Why its writer cannot go on from any checkpoint; None where it can.
     """
 
     key: CheckpointKey
@@ -80,6 +82,8 @@ class Contribution:
     at: int | None = None
     drain_started_at: int | None = None
     is_finished: bool | None = None
+    markers: tuple[tuple[Partition, str], ...] = ()
+    unusable: str | None = None
 
     @property
     def operator(self) -> str | None:

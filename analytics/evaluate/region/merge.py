@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from analytics.evaluate.region.contributions import (
     MERGE,
@@ -32,12 +32,14 @@ class MergedOffset:
         operators: Who names the partition.
         named: Who names which offset, where they differ.
         decided_by: The owner whose offset was taken, where they differ.
+        markers: What stands instead of an offset, in words.
     """
 
     offset: int | None
     operators: tuple[str, ...]
     named: tuple[tuple[str, int | None], ...] = ()
     decided_by: str | None = None
+    markers: tuple[str, ...] = ()
 
     @property
     def missing(self) -> str | None:
@@ -46,6 +48,8 @@ class MergedOffset:
             return None
         if self.named:
             return f"operators name different offsets: {', '.join(self.said)}"
+        if self.markers:
+            return f"the checkpoint has {' and '.join(self.markers)} instead of an offset of it"
         return "the checkpoint has no offset of it: nothing of it had been read"
 
     @property
@@ -102,6 +106,11 @@ class Checkpoint:
     def is_finished(self) -> bool:
         """Whether its writer finished it, as far as the form says."""
         return all(each.is_finished is not False for each in self.contributions)
+
+    @property
+    def unusable(self) -> str | None:
+        """Why its writer cannot go on from any checkpoint, None where it can."""
+        return next((each.unusable for each in self.contributions if each.unusable), None)
 
     @property
     def is_merged(self) -> bool:
@@ -196,8 +205,16 @@ def _merged(
         for partition, offset in each.offsets:
             for name in _namers(each):
                 named[partition][name].add(offset)
+    markers: dict[Partition, set[str]] = defaultdict(set)
+    for each in in_order:
+        for partition, marker in each.markers:
+            markers[partition].add(marker)
     offsets = {
-        partition: _offset(key, partition, named[partition], owners) for partition in sorted(named)
+        partition: replace(
+            _offset(key, partition, named[partition], owners),
+            markers=tuple(sorted(markers.get(partition, ()))),
+        )
+        for partition in sorted(named)
     }
     return Checkpoint(key, tuple(in_order), tuple(_late(in_order, timeout_ms)), offsets)
 

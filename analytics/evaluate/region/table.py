@@ -109,7 +109,8 @@ def evaluate_regions(
 
 
 def _region(checkpoints: Sequence[Checkpoint], dumped: Dumped | None, rules: RegionRules) -> Region:
-    latest = latest_complete(checkpoints)
+    is_usable = not any(each.unusable for each in checkpoints)
+    latest = latest_complete(checkpoints) if is_usable else None
     group = checkpoints[0].key.group_id
     if dumped is None or group is None or group not in dumped.present:
         return Region(checkpoints, latest)

@@ -170,6 +170,8 @@ def untabled_usage(manifest: Mapping[str, Any]) -> pa.Table:
     sums: dict[tuple[str, int, str], list[int | None]] = {}
     for account in manifest["reconciliation"]:
         is_archived = account["copy"] is None
+        if account["topic"] is None or account["partition"] is None:
+            continue  # archived rows that do not say whose they are
         for fate, each in account.get("record_fates", {}).items():
             if is_in_tables(fate) and fate != _DECODED:
                 key = (account["topic"], account["partition"], fate)

@@ -18,7 +18,7 @@ def nothing_left(manifest: Mapping[str, Any]) -> list[str]:
     return [
         f"{each['topic']}-{each['partition']}"
         for each in leading(manifest)
-        if each.get("losses") and not each.get("batches", 1) and not _is_filled(manifest, each)
+        if each.get("losses") and each.get("batches") == 0 and not _is_filled(manifest, each)
     ]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, cast
 
 import click
@@ -69,12 +71,39 @@ def rows_options(function: Decorated) -> Decorated:
     return cast("Decorated", _options(with_format))
 
 
-def table_option(*names: str, beside: Sequence[str] = ()) -> Callable[[Decorated], Decorated]:
+@dataclass(frozen=True)
+class Needed:
+    """The option without which an answer does not have a table.
+
+    Attributes:
+        parameter: The option, as the command's function calls it.
+        option: The same as a person writes it.
+        value: What it has to be; None is anything that was given.
+    """
+
+    parameter: str
+    option: str
+    value: str | None = None
+
+    def is_given(self, options: Mapping[str, Any]) -> bool:
+        """Return whether the option is among those of a call.
+
+        Raises:
+            KeyError: The command has no such option.
+        """
+        given = options[self.parameter]
+        return bool(given) if self.value is None else given == self.value
+
+
+def table_option(
+    *names: str, beside: Sequence[str] = (), needs: Mapping[str, Needed] = MappingProxyType({})
+) -> Callable[[Decorated], Decorated]:
     """Declare `--table` of a command whose answer has several tables.
 
     Args:
         names: The tables that `rows` of JSON has, and CSV.
         beside: The others: JSON has them under their names, CSV only where `--table` asks.
+        needs: Of tables that only another option makes, that option.
     """
 
     def tell(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
@@ -86,12 +115,24 @@ def table_option(*names: str, beside: Sequence[str] = ()) -> Callable[[Decorated
             )
         return value
 
-    return click.option(
+    declared = click.option(
         "--table",
         type=click.Choice([*names, *beside]),
         callback=tell,
         help="Show only this table.",
     )
+
+    def declare(function: Decorated) -> Decorated:
+        @functools.wraps(function)
+        def with_table(*arguments: Any, table: str | None, **options: Any) -> Any:  # noqa: ANN401
+            needed = needs.get(table) if table else None
+            if needed is not None and not needed.is_given(options):
+                raise click.UsageError(f"--table {table} needs {needed.option}")
+            return function(*arguments, table=table, **options)
+
+        return declared(cast("Decorated", with_table))
+
+    return declare
 
 
 def _shows_colors() -> bool:

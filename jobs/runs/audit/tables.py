@@ -116,7 +116,7 @@ def _logs(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             **{name: each.get(name) for name in ("topic", "partition", "copy", "lacks")},
             "is_leading": each.get("is_leading", True),
-            "bytes_damaged": each.get("bytes_damaged", 0),
+            "bytes_damaged": each.get("bytes_damaged"),
         }
 
 

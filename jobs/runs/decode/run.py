@@ -117,6 +117,9 @@ def _tell(console: Console, manifest: Mapping[str, Any]) -> None:
     """Say what could not be read, and what changed meanwhile."""
     for each in manifest["unreadable"]:
         console.warn(": ".join(each[name] for name in ("copy", "segment", "why") if each[name]))
+    for each in manifest["unplaced_rows"]:
+        number = "" if each["row"] is None else f", row {each['row']:,}"
+        console.warn(f"{each['file']}{number}: {each['flaw']}; not decoded")
     for each in manifest["partitions"]:
         if each.get("changed_while_read"):
             console.warn(

@@ -70,7 +70,11 @@ def region_of(
     Raises:
         GroupscopeError: A checkpoint, an INPUT or a side file is not what it has to be.
     """
-    made = _selected(read_checkpoints(wanted.checkpoints, wanted.checkpoint_group), options)
+    remarks: list[str] = []
+    read = read_checkpoints(wanted.checkpoints, wanted.checkpoint_group, remarks)
+    for each in remarks:
+        console.warn(each)
+    made = _selected(read, options)
     if not made:
         raise InputNotRecognizedError(
             f"{', '.join(wanted.checkpoints)}: no checkpoint of the groups asked for has offsets "
@@ -165,7 +169,10 @@ def _limitations(region: Region) -> list[str]:
     key = region.checkpoints[0].key
     name = key.group_id or key.source or "a group without a name"
     found = []
-    if region.latest is None:
+    unusable = next((each.unusable for each in region.checkpoints if each.unusable), None)
+    if unusable is not None:
+        found.append(f"where {name} reads on: {unusable}")
+    elif region.latest is None:
         found.append(f"{name}: none of its {len(region.checkpoints)} checkpoints is complete")
     elif region.latest.missing is not None and region.present is None:
         found.append(f"{name}: checkpoint {region.latest.key.sequence_id}: {region.latest.missing}")

@@ -24,15 +24,23 @@ def facts_of(read: WorkspaceTables) -> tuple[Fact, ...]:
     clusters = dict.fromkeys(
         each["cluster_id"] for each in manifest.get("copies", ()) if each.get("cluster_id")
     )
-    size = sum(each["size"] for each in manifest["partitions"])
     said = {
         "Cluster": ", ".join(clusters) or "not known",
         "As of": _instant(summary["as_of"]),
         "Rules of Kafka": str(summary.get("kafka_version") or "not known"),
-        "Internal topics read": size_of(size),
+        "Internal topics read": _amount(manifest),
         "groupscope": str(manifest.get("groupscope_version", "")),
     }
     return tuple(Fact(name, name_cell(value)) for name, value in said.items())
+
+
+def _amount(manifest: Row) -> str:
+    """Return how much was read: bytes of logs, and archived rows, which have no files."""
+    partitions = manifest["partitions"]
+    size = sum(each["size"] for each in partitions if each["copy"] is not None)
+    rows = [each["records"] for each in partitions if each["copy"] is None]
+    archived = [count(sum(rows), "archived row")] if rows else []
+    return " and ".join([*([size_of(size)] if size or not rows else []), *archived])
 
 
 def _instant(as_of: Row) -> str:

@@ -65,3 +65,9 @@ def test_a_name_that_looks_like_a_pattern_is_a_name_where_it_is_there() -> None:
 
 def test_before_all_names_are_known_it_is_both() -> None:
     assert names_wanted(["/re/", "re", "other"], ["/re/"]) == ["/re/", "re"]
+
+
+@pytest.mark.parametrize("asked", [("bill*",), ("/.*/",), ("*",), ("billing",)])
+def test_a_row_of_no_group_is_of_none_that_is_asked_for(asked: tuple[str, ...]) -> None:
+    assert names_wanted(["billing", None], asked) == ["billing"]
+    assert names_wanted(["orders", None], (), asked[:1])[-1] is None

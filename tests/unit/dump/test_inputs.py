@@ -232,3 +232,30 @@ def test_a_uri_that_nothing_opens_is_refused_in_one_line() -> None:
     with pytest.raises(InputNotRecognizedError, match="nothing here opens this URI") as refused:
         recognize(["nonsense://host/path"])
     assert "\n" not in str(refused.value)
+
+
+REPORTS = Path(__file__).parents[2] / "cases" / "reports"
+SINK = REPORTS / "sink-aiven-jsonl"
+
+
+def test_json_lines_without_topic_and_partition_ask_whose_they_are() -> None:
+    for given in (SINK, SINK / "__consumer_offsets-9-100.jsonl"):
+        with pytest.raises(InputNotRecognizedError) as error:
+            recognize([str(given)])
+        assert str(error.value).startswith(f"{given}: JSON Lines without topic and partition")
+        assert str(error.value).endswith("jsonl --topic-partition __consumer_offsets-9")
+
+
+def test_whose_they_are_is_taken_from_the_option() -> None:
+    (rows,) = recognize([str(SINK)], "__consumer_offsets-9").raw_rows
+    assert rows.place == ("__consumer_offsets", 9)
+    with pytest.raises(InputNotRecognizedError, match="its name says __consumer_offsets-9, and"):
+        recognize([str(SINK)], "__consumer_offsets-8")
+
+
+@pytest.mark.parametrize("first", ['{"key": null, "offset": 1}', "no JSON", "[1]"])
+def test_the_first_line_alone_does_not_decide(first: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f"{first}\n{json.dumps(ROW)}\n")
+    (rows,) = recognize([str(path)]).raw_rows
+    assert rows.format == "json"

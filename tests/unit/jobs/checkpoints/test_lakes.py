@@ -128,8 +128,31 @@ def test_a_timeline_of_hudi_1_is_avro(tmp_path: Path) -> None:
     assert [offsets(each) for each in checkpoints(tmp_path)] == [{"orders-0": 5}]
 
 
-@pytest.mark.parametrize("value", ["orders", "orders,0", "20261121091000123", "orders,a:5"])
-def test_a_checkpoint_that_is_none_of_kafka_is_named(value: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["orders", "20261121091000123", "1758440000000"])
+def test_a_commit_of_another_source_is_named_and_the_others_are_read(
+    value: str, tmp_path: Path
+) -> None:
+    path = hudi(tmp_path, ".hoodie/20261121091000123.commit", {V1: value})
+    hudi(tmp_path, ".hoodie/20261121092000123.commit", {V1: "orders,0:5"})
+    remarks: list[str] = []
+    found = merged(read_checkpoints([str(tmp_path)], None, remarks), 15_000)
+    assert [offsets(each) for each in found] == [{"orders-0": 5}]
+    (remark,) = remarks
+    assert remark.startswith(f"{path}: {V1} is '{value}', the checkpoint of another source than")
+
+
+def test_commits_that_are_given_one_by_one_are_of_one_table(tmp_path: Path) -> None:
+    paths = [
+        hudi(tmp_path, f".hoodie/2026112109{minute}00123.commit", {V1: f"orders,0:{minute}"})
+        for minute in (20, 10)
+    ]
+    found = merged(read_checkpoints([str(each) for each in paths], None), 15_000)
+    assert len({each.key.of_all for each in found}) == 1
+    assert [offsets(each) for each in found] == [{"orders-0": 10}, {"orders-0": 20}]
+
+
+@pytest.mark.parametrize("value", ["orders,0", "orders,a:5"])
+def test_a_damaged_checkpoint_of_kafka_is_named(value: str, tmp_path: Path) -> None:
     path = hudi(tmp_path, "20261121091000123.commit", {V1: value})
     assert f"{path}, extraMetadata: {V1} is '{value}'" in refused(path)
 

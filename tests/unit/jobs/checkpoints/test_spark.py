@@ -10,7 +10,9 @@ import pytest
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.region.merge import merged
 from analytics.evaluate.region.seek_plan import latest_complete
+from analytics.evaluate.region.table import evaluate_regions
 from jobs.checkpoints.recognized import read_checkpoints
+from schemas.region_rules import region_rules
 
 METADATA = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1_700_000_000_000, "conf": {}})
 
@@ -89,3 +91,29 @@ def test_a_damaged_file_is_named_with_its_field(text: str, said: str, tmp_path: 
         read_checkpoints([path], None)
     assert str(tmp_path / "offsets" / "4") in str(error.value)
     assert said in str(error.value)
+
+
+def test_without_the_batch_before_the_last_the_query_does_not_start(tmp_path: Path) -> None:
+    batches = {number: ['{"orders":{"0":5}}'] for number in (4, 5, 7)}
+    found = merged(read_checkpoints([query(tmp_path, batches, 4, 5, 7)], "etl"), 15_000)
+    assert {each.unusable for each in found} == {
+        "offsets/6 is missing before offsets/7: Spark does not start the query"
+    }
+    answer = evaluate_regions(found, None, region_rules())
+    assert [each.latest for each in answer.regions] == [None]
+
+
+@pytest.mark.parametrize("numbers", [(0,), (4, 5), (4, 6, 7)])
+def test_older_batches_may_be_gone(numbers: tuple[int, ...], tmp_path: Path) -> None:
+    batches = {number: ['{"orders":{"0":5}}'] for number in numbers}
+    found = merged(read_checkpoints([query(tmp_path, batches, *numbers)], "etl"), 15_000)
+    assert {each.unusable for each in found} == {None}
+
+
+def test_a_marker_instead_of_an_offset_is_named(tmp_path: Path) -> None:
+    path = query(tmp_path, {0: ['{"orders":{"0":-1,"1":-2}}']}, 0)
+    (found,) = merged(read_checkpoints([path], "etl"), 15_000)
+    assert [each.missing for each in found.offsets.values()] == [
+        "the checkpoint has the marker -1 (the latest offset) instead of an offset of it",
+        "the checkpoint has the marker -2 (the earliest offset) instead of an offset of it",
+    ]

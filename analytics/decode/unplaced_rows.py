@@ -1,0 +1,196 @@
+"""Archived rows that do not say where they were: kept among the undecoded, counted, and named.
+
+Such a row may be any one of its partition, or of any partition where it names none: what these lack
+is no longer known to be nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.records.chunks import UNDECODED_TABLE
+from analytics.decode.records.secrets import may_hold_secrets
+from analytics.decode.records.tables import UNDECODED, labels, timestamps
+from analytics.dump.files.storage import local_path
+from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
+from analytics.dump.records.raw_rows_places import FLAW
+from analytics.wire.failure import Reason
+from analytics.workspace import open_location
+from schemas import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from analytics.decode.archived_rows import RowsReport
+    from analytics.decode.parts import PartWriter
+
+_HARMLESS = [topic for topic in INTERNAL_TOPICS if not may_hold_secrets(topic)]
+_BLOCK = 8 << 20
+MOST_NAMED = 20
+"""Of rows that are named, each with its place in its file."""
+
+
+class UnplacedRow(NamedTuple):
+    """A row that does not say where it was.
+
+    Attributes:
+        file: Its file.
+        row: Its number there, from 1; None of a line of JSON.
+        line: The line of JSON.
+        flaw: What is wrong with it.
+    """
+
+    file: str
+    row: int | None
+    line: str | None
+    flaw: str
+
+
+@dataclass
+class UnplacedRows:
+    """Rows that do not say where they were.
+
+    Attributes:
+        counts: By topic and partition, as far as they are known.
+        named: Some of them.
+    """
+
+    counts: Counter[tuple[str | None, int | None]] = field(default_factory=Counter)
+    named: list[UnplacedRow] = field(default_factory=list)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Count and name rows; `flaw` says what is wrong with each."""
+        places = pa.table({"topic": rows["topic"], "partition": rows["partition"]})
+        counted = places.group_by(["topic", "partition"]).aggregate([([], "count_all")])
+        for each in counted.to_pylist():
+            self.counts[each["topic"], each["partition"]] += each["count_all"]
+        more = rows.slice(0, max(MOST_NAMED - len(self.named), 0))
+        self.named += [
+            UnplacedRow(each["file"], each["row"], each["line"], each[FLAW])
+            for each in more.to_pylist()
+        ]
+
+    def extend(self, other: UnplacedRows) -> None:
+        """Take over others."""
+        self.counts += other.counts
+        self.named = [*self.named, *other.named][:MOST_NAMED]
+
+
+def placed_rows(
+    batches: Iterable[pa.RecordBatch], unplaced: UnplacedRows, writer: PartWriter
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows that say where they were; count the others and write them as undecoded."""
+    for batch in batches:
+        is_placed = pc.is_null(batch[FLAW])
+        others = batch.filter(pc.invert(is_placed))
+        if others.num_rows:
+            unplaced.add(others)
+            writer.write(f"decoded/{UNDECODED_TABLE}", _undecoded(others))
+        yield batch.filter(is_placed) if others.num_rows else batch
+
+
+def _undecoded(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows of `undecoded`; their bytes are kept where they cannot hold a secret setting.
+
+    Of a row that names no topic nobody knows.
+    """
+    size = rows.num_rows
+    number = rows["row"].cast(pa.string())
+    detail = pc.coalesce(pc.binary_join_element_wise("row", number, rows[FLAW], " "), rows[FLAW])
+    has_content = pc.or_(pc.is_valid(rows["key"]), pc.is_valid(rows["value"]))
+    value = pc.if_else(has_content, rows["value"], rows["line"].cast(pa.binary()))
+    is_harmless = pc.is_in(rows["topic"], pa.array(_HARMLESS, pa.string()))
+    value = pc.if_else(is_harmless, value, pa.scalar(None, pa.binary()))
+    time = rows["timestamp"].fill_null(-1).to_numpy(zero_copy_only=False)
+    known = {
+        "topic": rows["topic"].dictionary_encode(),
+        "partition": rows["partition"],
+        "offset": rows["offset"],
+        "timestamp": timestamps(time),
+        "key": rows["key"],
+        "value": value,
+        "reason": labels(np.zeros(size, np.int64), [str(Reason.UNPLACED_ROW)]),
+        "detail": detail,
+        "segment": rows["file"].dictionary_encode(),
+    }
+    columns = [
+        known[each.name].cast(each.type) if each.name in known else pa.nulls(size, each.type)
+        for each in UNDECODED
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=UNDECODED)
+
+
+def named_rows(unplaced: UnplacedRows) -> list[dict[str, Any]]:
+    """Return some rows that do not say where they were: `file`, `row` (or line), `flaw`.
+
+    A line of JSON is looked up in its file.
+    """
+    numbers = _line_numbers(unplaced.named)
+    return [
+        {
+            "file": local_path(each.file),
+            "row": each.row if each.line is None else numbers.get((each.file, each.line)),
+            "flaw": each.flaw,
+        }
+        for each in unplaced.named
+    ]
+
+
+def _line_numbers(rows: Iterable[UnplacedRow]) -> dict[tuple[str, str], int]:
+    """Return the numbers of lines, from 1, each the first that reads so; of some at least."""
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for each in rows:
+        if each.line is not None:
+            wanted[each.file].add(each.line)
+    found = {}
+    for path, lines in wanted.items():
+        filesystem, name = open_location(path)
+        with filesystem.open_input_stream(name) as stream:
+            for line, number in _numbered(stream, {each.encode() for each in lines}):
+                found[path, line.decode()] = number
+    return found
+
+
+def _numbered(stream: pa.NativeFile, wanted: set[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Yield the lines that are wanted, each once and with its number."""
+    before, rest = 0, b""
+    while wanted:
+        block = stream.read(_BLOCK)
+        content = rest + block
+        cut = content.rfind(b"\n") + 1 if block else len(content)
+        whole, rest = content[:cut], content[cut:]
+        framed = b"\n" + whole.replace(b"\r\n", b"\n") + (b"" if block else b"\n")
+        for line in sorted(wanted):
+            at = framed.find(b"\n" + line + b"\n")
+            if at >= 0:
+                wanted.discard(line)
+                yield line, before + framed.count(b"\n", 0, at + 1)
+        before += framed.count(b"\n") - 1
+        if not block:
+            return
+
+
+def add_gaps(reports: Iterable[RowsReport], unplaced: UnplacedRows) -> None:
+    """Say of partitions that a row which names no place may be what they lack.
+
+    That may be an offset without a row, whoever vouches that nothing was left out of the archive,
+    or one beyond the last.
+    """
+    for each in reports:
+        if any(_may_be(each, *place) for place in unplaced.counts):
+            end = each.end_offset
+            gaps = [
+                gap._replace(kind=NOT_DECODED) if gap.kind == NOT_ARCHIVED else gap
+                for gap in each.gaps
+            ]
+            each.gaps = [*gaps, Gap(end, end + 1, NOT_DECODED)]
+
+
+def _may_be(report: RowsReport, topic: str | None, partition: int | None) -> bool:
+    return topic in (None, report.topic) and partition in (None, report.partition)
