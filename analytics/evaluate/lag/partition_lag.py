@@ -62,7 +62,7 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
         "lag": pc.subtract(end, position),
         "lost_offsets": _at_least_0(pc.subtract(start, position)),
         "records_to_read": _at_least_0(pc.subtract(end, readable_from)),
-        "offsets_beyond_end": _at_least_0(pc.subtract(position, pc.max_element_wise(end, start))),
+        "offsets_beyond_end": _beyond(position, start, end),
         "is_other_log": is_other,
         "reason": pc.case_when(
             pc.make_struct(
@@ -110,6 +110,14 @@ def _may_be_at_end(rows: pa.Table, committed: pa.ChunkedArray) -> pa.ChunkedArra
         pc.less_equal(committed, rows["log_end_most"]),
     )
     return pc.fill_null(is_between, fill_value=False)
+
+
+def _beyond(
+    position: pa.ChunkedArray, start: pa.ChunkedArray, end: pa.ChunkedArray
+) -> pa.ChunkedArray:
+    """Return how far positions are beyond the end; a log whose end is not known has none."""
+    until = pc.if_else(pc.is_valid(end), pc.max_element_wise(end, start), _NONE)
+    return _at_least_0(pc.subtract(position, until))
 
 
 def _text(numbers: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -143,6 +143,12 @@ def test_an_offset_beyond_the_end_is_a_negative_lag_and_never_clamped() -> None:
     assert (row["lag"], row["offsets_beyond_end"], row["verdict"]) == (-2, 2, "beyond_end")
 
 
+def test_where_the_end_is_not_known_no_offset_is_beyond_it() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(100)], ends={("t", 0): (40, None)}), ()))
+    assert (row["lag"], row["offsets_beyond_end"]) == (None, None)
+    assert row["verdict"] != "beyond_end"
+
+
 def test_an_offset_of_a_topic_that_was_made_again_has_no_lag() -> None:
     topics = [
         {"topic": "t", "topic_id": "old", "partitions": 1, "deleted_at": NOW},
