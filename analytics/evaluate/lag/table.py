@@ -15,6 +15,7 @@ from analytics.evaluate.lag.commits.commit_keys import KEY, CommitKeys
 from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.lag.commits.progress import COLUMNS, ProgressFold
 from analytics.evaluate.lag.loss import losses
+from analytics.evaluate.lag.lost_unread import WHOSE, with_lost_unread
 from analytics.evaluate.lag.partition_lag import FROM_START, REMOVED, partition_lag
 from analytics.evaluate.lag.read_partitions import GroupTables, read_partitions
 from analytics.evaluate.lag.stable_lag import STABLE, held_back, stable_lags
@@ -54,6 +55,7 @@ class LagQuestion:
         retention: How long topics keep their records.
         is_end: The instant is the end of the dump.
         stable: Where logs end for readers of committed records (`STABLE`).
+        lacking: Groups whose earlier commits may be missing (`WHOSE`).
     """
 
     tables: GroupTables
@@ -66,6 +68,7 @@ class LagQuestion:
     retention: Mapping[str, TopicRetention] = field(default_factory=dict)
     is_end: bool = True
     stable: pa.Table = field(default_factory=STABLE.empty_table)
+    lacking: pa.Table = field(default_factory=WHOSE.empty_table)
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     statuses = status_history(changes, fold)
     rows = partition_lag(read_partitions(asked.tables), asked.ends, asked.tables.topics)
     rows = rows.join(moved.progress(), list(KEY)).join(_last(statuses), list(KEY))
-    rows = _judged(rows, asked)
+    rows = with_lost_unread(_judged(rows, asked), asked.lacking)
     for found in (
         stable_lags(rows, asked.stable),
         time_lags(rows, asked.samples, asked.written, as_of_ms),

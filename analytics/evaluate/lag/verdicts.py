@@ -27,7 +27,7 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
 
     Args:
         rows: `kind`, `member_id`, `complete`, `is_other_log`, `lag`, `lost_offsets`,
-            `offsets_beyond_end`, `last_commit_at`, `last_advance_at`.
+            `offsets_below_start`, `offsets_beyond_end`, `last_commit_at`, `last_advance_at`.
         rules: After how long without progress a partition is stuck.
         as_of: The instant.
     """
@@ -47,6 +47,7 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
         CANNOT_TELL: pc.invert(pc.fill_null(rows["complete"], fill_value=True)),
         "other_topic": rows["is_other_log"],
         "lost_records": there("lost_offsets"),
+        "below_log_start": there("offsets_below_start"),
         "beyond_end": there("offsets_beyond_end"),
         "stale": pc.equal(rows["kind"], STALE),
         "idle": pc.and_(pc.is_null(lag), is_stuck),

@@ -150,8 +150,15 @@ def _in_force(known: Known) -> Iterator[Verdict]:
                 BELOW_LOG_START,
                 was=offset,
                 cost=offset - start,
-                reason=f"the log begins at {start}: a consumer goes where auto.offset.reset says",
+                reason=_below(start, known.history.highest_of(place, row["topic_id"])),
             )
+
+
+def _below(start: int, highest: int | None) -> str:
+    reason = f"the log begins at {start}: a consumer goes where auto.offset.reset says"
+    if highest is None or highest < start:
+        return reason
+    return f"{reason}; {highest} had been committed before, so nothing unread was deleted"
 
 
 def _not_told(known: Known, befallen: set[Place]) -> Iterator[Verdict]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from analytics.decode.selection import is_name
 from analytics.dump.inspection.limitations import ranges
 from analytics.library.limits.group_completeness import GroupCompleteness
@@ -43,6 +46,25 @@ def compacted_history(state: ReplayedWorkspace) -> list[Row]:
         and each.get("complete_from")
         and (not is_known or each["partition"] in homes)
     ]
+
+
+def groups_lacking_history(state: ReplayedWorkspace, groups: pa.Table) -> pa.Table:
+    """Return `group_id` and `why` of the groups whose earlier commits may be missing.
+
+    Args:
+        state: At the instant asked about.
+        groups: `group_id`, `coordinator_partition`.
+    """
+    lacking = {
+        each["partition"]: f"history before offset {each['complete_from']} of "
+        f"{CONSUMER_OFFSETS}-{each['partition']} {what_took_history(each)}"
+        for each in leading(state.manifest)
+        if each["topic"] == CONSUMER_OFFSETS and each.get("complete_from")
+    }
+    place = pc.index_in(groups["coordinator_partition"], pa.array(list(lacking), pa.int32()))
+    why = pa.array(list(lacking.values()), pa.string()).take(place.combine_chunks())
+    rows = pa.table({"group_id": groups["group_id"], "why": why})
+    return rows.filter(pc.is_valid(rows["why"]))
 
 
 def compacted_sentence(rows: list[Row]) -> str | None:

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-KEY, EVENT, OFFSET, ADVANCE, AT, EPOCH, MEMBER = range(7)
-"""What is told of each commit; its time, that of the log, in microseconds."""
-TOLD: Final = 7
+KEY, EVENT, OFFSET, ADVANCE, AT, EPOCH, MEMBER, TOPIC_ID, IS_OTHER_TOPIC, HAS_GAP = range(10)
+"""What is told of each commit; its time, that of the log, in microseconds. The number of its
+topic's id; whether it is known to be for another topic of that name than the one before; and
+whether commits may be missing before it."""
+TOLD: Final = 10
 
 COMMIT, OTHER = range(2)
 """Events: a commit that took effect, and what is none."""
@@ -42,10 +44,14 @@ UNKNOWN: Final = -(1 << 63)
     LAST_MEMBER,
     SINCE_AT,
     SINCE_OFFSET,
-) = range(13)
+    HIGHEST,
+    LAST_TOPIC_ID,
+    GAPS,
+) = range(16)
 """What is kept: how many commits, of these unchanged, back, far forward, forward; records forward;
-times; who committed last; and for the trend from when on, and the offset in force then."""
-KEPT: Final = 13
+times; who committed last; for the trend from when on, and the offset in force then; the highest
+offset committed for the topic of the last id; and before how many commits others may be missing."""
+KEPT: Final = 16
 
 TIMES, RECORDS, AFTER = range(3)
 """The rules of a jump: so many times the mean step forward, at least so many records, and seen so
@@ -59,7 +65,19 @@ MOVED: Final = 4
 _READ: Final = "Array(int64, 1, 'C', readonly=True)"
 
 
-@compiled(f"int64({_READ}, int64[::1], {_READ}, int64[:, ::1])")
+def _reach(commits: Given, place: int, kept: Numbers, base: int) -> None:
+    """Keep how far commits for the present topic of that name have reached."""
+    topic, before = commits[place + TOPIC_ID], kept[base + LAST_TOPIC_ID]
+    is_other = topic != UNKNOWN and before not in (UNKNOWN, topic)
+    if is_other or commits[place + IS_OTHER_TOPIC] != 0:
+        kept[base + HIGHEST] = UNKNOWN
+    kept[base + HIGHEST] = max(kept[base + HIGHEST], commits[place + OFFSET])
+    if topic != UNKNOWN:
+        kept[base + LAST_TOPIC_ID] = topic
+    kept[base + GAPS] += commits[place + HAS_GAP]
+
+
+@compiled(f"int64({_READ}, int64[::1], {_READ}, int64[:, ::1])", _reach)
 def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) -> int:
     """Measure commits, in order; return how many moves were told.
 
@@ -76,6 +94,7 @@ def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) ->
         if commits[place + EVENT] != COMMIT:
             continue
         base = commits[place + KEY] * KEPT
+        _reach(commits, place, kept, base)
         at, advance = commits[place + AT], commits[place + ADVANCE]
         is_moved = False
         if advance == 0:
