@@ -14,6 +14,7 @@ from analytics.evaluate.lag.burrow.window import NAMES, NOT_EVALUABLE
 from analytics.evaluate.lag.commits.commit_keys import KEY, CommitKeys
 from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.lag.commits.progress import COLUMNS, ProgressFold
+from analytics.evaluate.lag.first_commits import with_first_commits
 from analytics.evaluate.lag.loss import losses
 from analytics.evaluate.lag.lost_unread import WHOSE, with_lost_unread
 from analytics.evaluate.lag.partition_lag import FROM_START, REMOVED, partition_lag
@@ -107,7 +108,8 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     statuses = status_history(changes, fold)
     rows = partition_lag(read_partitions(asked.tables), asked.ends, asked.tables.topics)
     rows = rows.join(moved.progress(), list(KEY)).join(_last(statuses), list(KEY))
-    rows = with_lost_unread(_judged(rows, asked), asked.lacking)
+    rows = with_first_commits(_judged(rows, asked), asked.lacking)
+    rows = with_lost_unread(rows, asked.lacking)
     for found in (
         stable_lags(rows, asked.stable),
         time_lags(rows, asked.samples, asked.written, as_of_ms),

@@ -47,11 +47,14 @@ UNKNOWN: Final = -(1 << 63)
     HIGHEST,
     LAST_TOPIC_ID,
     GAPS,
-) = range(16)
+    FIRST_OFFSET,
+    FIRST_EPOCH,
+) = range(18)
 """What is kept: how many commits, of these unchanged, back, far forward, forward; records forward;
 times; who committed last; for the trend from when on, and the offset in force then; the highest
-offset committed for the topic of the last id; and before how many commits others may be missing."""
-KEPT: Final = 16
+offset committed for the topic of the last id; before how many commits others may be missing; the
+first offset committed for that topic, and its epoch."""
+KEPT: Final = 18
 
 TIMES, RECORDS, AFTER = range(3)
 """The rules of a jump: so many times the mean step forward, at least so many records, and seen so
@@ -71,6 +74,8 @@ def _reach(commits: Given, place: int, kept: Numbers, base: int) -> None:
     is_other = topic != UNKNOWN and before not in (UNKNOWN, topic)
     if is_other or commits[place + IS_OTHER_TOPIC] != 0:
         kept[base + HIGHEST] = UNKNOWN
+        kept[base + FIRST_OFFSET] = commits[place + OFFSET]
+        kept[base + FIRST_EPOCH] = commits[place + EPOCH]
     kept[base + HIGHEST] = max(kept[base + HIGHEST], commits[place + OFFSET])
     if topic != UNKNOWN:
         kept[base + LAST_TOPIC_ID] = topic
@@ -94,7 +99,6 @@ def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) ->
         if commits[place + EVENT] != COMMIT:
             continue
         base = commits[place + KEY] * KEPT
-        _reach(commits, place, kept, base)
         at, advance = commits[place + AT], commits[place + ADVANCE]
         is_moved = False
         if advance == 0:
@@ -125,7 +129,10 @@ def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) ->
             moves[told, MOVED_AT] = kept[base + LAST_AT]
             told += 1
         if kept[base + COMMITS] == 0:
+            kept[base + FIRST_OFFSET] = commits[place + OFFSET]
+            kept[base + FIRST_EPOCH] = commits[place + EPOCH]
             kept[base + SINCE_AT] = max(kept[base + SINCE_AT], at)
+        _reach(commits, place, kept, base)
         kept[base + FIRST_AT] = min(kept[base + FIRST_AT], at)
         kept[base + COMMITS] += 1
         if at <= kept[base + SINCE_AT]:

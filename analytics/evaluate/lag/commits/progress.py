@@ -24,6 +24,8 @@ from analytics.evaluate.lag.commits.moves_fold import (
     EPOCH,
     EVENT,
     FIRST_AT,
+    FIRST_EPOCH,
+    FIRST_OFFSET,
     GAPS,
     HAS_GAP,
     HIGHEST,
@@ -84,6 +86,11 @@ _COUNTED: Final = {
     "rewinds": REWINDS,
     "jumps": JUMPS,
     "advanced": ADVANCED,
+}
+_FOUND: Final = {
+    "highest_committed": HIGHEST,
+    "first_committed": FIRST_OFFSET,
+    "first_epoch": FIRST_EPOCH,
 }
 _TIMED: Final = {
     "first_commit_at": FIRST_AT,
@@ -169,7 +176,8 @@ class ProgressFold:
             in force already), `rewinds`, `jumps`, `advanced` (records forward, steps back left
             out), `first_commit_at`, `last_commit_at`, `last_advance_at` (null where none advanced);
             `since_at` and `since_offset`: the offset in force when the trend begins;
-            `highest_committed` for the topic of the last commit's id; `has_gaps`, whether commits
+            `highest_committed` for the topic of the last commit's id; `first_committed` and its
+            `first_epoch`; `has_gaps`, whether commits
             between others are missing.
         """
         self._grow()
@@ -181,9 +189,9 @@ class ProgressFold:
             rows = rows.append_column(name, _times(kept[:, place]))
         since = kept[:, SINCE_OFFSET]
         rows = rows.append_column("since_offset", pa.array(since, mask=since == UNKNOWN))
-        highest = kept[:, HIGHEST]
-        highest = pa.array(highest, mask=highest == UNKNOWN)
-        rows = rows.append_column("highest_committed", highest)
+        for name, place in _FOUND.items():
+            found = kept[:, place]
+            rows = rows.append_column(name, pa.array(found, mask=found == UNKNOWN))
         rows = rows.append_column("has_gaps", pa.array(kept[:, GAPS] > 0))
         return rows.filter(pc.greater(rows["commits"], 0))
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.first_commits import BELOW_FIRST
 from analytics.evaluate.lag.lost_unread import NOT_KNOWN, READ_BEFORE, WHOSE
 from analytics.evaluate.lag.partition_lag import (
     BETWEEN,
@@ -178,6 +179,41 @@ def test_a_higher_commit_for_another_topic_of_that_name_refutes_nothing() -> Non
         ]
         row = only(evaluate_lag(question, [history(commits)]))
         assert (row["verdict"], row["lost_offsets"]) == ("lost_records", 30)
+
+
+def begun(start: int, epoch: int, why: str | None = None) -> dict[str, Any]:
+    """Return what is said of a partition that a group began at 4010, in an epoch after 1 or in it.
+
+    Another partition of the topic it had begun in epoch 1.
+    """
+    question = asked(
+        committed=[commit(50), {**commit(4020), "partition": 1}],
+        ends={("t", 0): (0, 50), ("t", 1): (start, 4020)},
+    )
+    lacking = [] if why is None else [{"group_id": "g", "why": why}]
+    question = replace(question, lacking=pa.Table.from_pylist(lacking, WHOSE))
+    commits = [
+        {"committed_offset": 40, "epoch": 1},
+        {"committed_offset": 4010, "epoch": epoch, "partition": 1},
+        {"committed_offset": 4020, "epoch": epoch, "partition": 1},
+    ]
+    rows = evaluate_lag(question, [history(commits)]).rows.to_pylist()
+    return next(dict(each) for each in rows if each["partition"] == 1)
+
+
+def test_what_lies_below_the_first_commit_to_a_later_partition_was_never_committed() -> None:
+    row = begun(0, 2)
+    assert (row["first_committed"], row["offsets_below_first"]) == (4010, 4010)
+    assert row["reason"] == BELOW_FIRST.format(0, 4009)
+
+
+def test_where_a_group_begins_with_its_topic_only_the_number_tells() -> None:
+    row = begun(0, 1)
+    assert row["offsets_below_first"] == 4010
+    assert row["reason"] != BELOW_FIRST.format(0, 4009)
+    assert begun(4010, 2)["offsets_below_first"] == 0
+    # Earlier commits may have been taken: the first that is there need not be the first.
+    assert begun(0, 2, why="compacted")["offsets_below_first"] is None
 
 
 def test_an_offset_beyond_the_end_is_a_negative_lag_and_never_clamped() -> None:
