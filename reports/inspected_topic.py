@@ -83,10 +83,7 @@ def _copies(names: Sequence[str]) -> str:
 
 def _remarks(row: Row) -> list[str]:
     """Return what is not plain about one copy of a partition."""
-    remarks = []
-    start = row["log_start_offset"]
-    if start is not None and row["first_offset"] is not None and start > row["first_offset"]:
-        remarks.append(f"log starts at {start:,}")
+    remarks = _beginning(row)
     if row["gap_counts"].get("compaction"):
         remarks.append("compacted")
     if lost_gaps(row):
@@ -104,6 +101,16 @@ def _remarks(row: Row) -> list[str]:
     if row["ignored"]:
         remarks.append(f"{count(len(row['ignored']), 'file')} not read")
     return remarks
+
+
+def _beginning(row: Row) -> list[str]:
+    """Return what is not plain about where a log begins."""
+    start = row["log_start_offset"]
+    if row["deleted_below"]:
+        return [f"RECORDS BELOW {row['deleted_below']:,} DELETED, not compacted"]
+    if start is not None and row["first_offset"] is not None and start > row["first_offset"]:
+        return [f"log starts at {start:,}"]
+    return []
 
 
 def lost_gaps(row: Row) -> int:

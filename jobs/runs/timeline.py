@@ -46,6 +46,7 @@ from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.replay.log.frames import disputed
+from analytics.replay.log.losses_at import leading, what_took_history
 from analytics.tables.stored_tables import StoredTables
 from jobs.cli import exit_codes
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
@@ -193,6 +194,7 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
     if until is not None:
         committed = history.last_in_force()
         pending = pending_at(state, until)
+    not_whole = _not_whole(state)
     are_clean = CLEAN_ELECTIONS in assumed_in(state.manifest)
     unjudged = {} if are_clean else {number: each.unjudged() for number, each in evidence.items()}
     unjudged |= {} if until is None else in_force_then(state, until)
@@ -209,7 +211,8 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
         gaps={each: why for each in homes if (why := _gap(state, completeness, each, until))},
         lines=lost_lines(state, evidence),
         unjudged={number: each for number, each in unjudged.items() if each is not None},
-        uncompacted_from=_uncompacted_from(state),
+        uncompacted_from={each["partition"]: each["complete_from"] for each in not_whole},
+        what_took={each["partition"]: what_took_history(each) for each in not_whole},
         log_starts={
             (row["topic"], row["partition"]): row["log_start_offset"]
             for row in ends
@@ -252,15 +255,13 @@ def _homes(
     return {group: home for group, home in homes.items() if home is not None}
 
 
-def _uncompacted_from(state: Replayed) -> dict[int, int]:
-    """Return the offset before which compaction took records, by partition."""
-    return {
-        each["partition"]: each["complete_from"]
-        for each in state.manifest["partitions"]
-        if each["topic"] == CONSUMER_OFFSETS
-        and each.get("is_leading", True)
-        and each.get("complete_from")
-    }
+def _not_whole(state: Replayed) -> list[Mapping[str, Any]]:
+    """Return the partitions of the offsets topic of which earlier records were taken."""
+    return [
+        each
+        for each in leading(state.manifest)
+        if each["topic"] == CONSUMER_OFFSETS and each.get("complete_from")
+    ]
 
 
 def _topics(state: Replayed, until: datetime | None) -> TopicLives:

@@ -34,13 +34,14 @@ HEADS: Final = {
     "near_limit_count": "LAST-TRY",
     "archived_count": "ARCHIVED",
     "lost_offsets": "LOST",
+    "offsets_beyond_end": "BEYOND",
     "members": "#MEMBERS",
     "window": "WINDOW",
     "remark": "REASON",
 }
 _SPARE: Final = (
-    *("log_end_offset", "window", "members", "lost_offsets", "in_flight", "records_left"),
-    "start_offset",
+    *("log_end_offset", "window", "members", "lost_offsets", "offsets_beyond_end", "in_flight"),
+    *("records_left", "start_offset"),
 )
 _SUM_HEADS: Final = {
     "partitions": "#PARTITIONS",
@@ -52,6 +53,7 @@ _SUM_HEADS: Final = {
     "near_limit_count": "LAST-TRY",
     "archived_count": "ARCHIVED",
     "lost_offsets": "LOST",
+    "offsets_beyond_end": "BEYOND",
     "stalled_since": "STALLED-SINCE",
 }
 _KEY_HEADS: Final = {"group_id": "GROUP", "topic": "TOPIC"}

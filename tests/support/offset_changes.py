@@ -20,6 +20,7 @@ _SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("group_id", "topic", "topic_id", "event", "member_id")),
         *((name, pa.string()) for name in ("cause", "confidence", "origin", "missing")),
         *((name, pa.int32()) for name in ("partition", "epoch", "coordinator_partition")),
+        ("group_members", pa.int32()),
         *((name, pa.int64()) for name in ("committed_offset", "previous_offset", "advance")),
         *((name, pa.int64()) for name in ("effective_offset", "record_offset")),
         ("effective_timestamp", pa.timestamp("us", "UTC")),

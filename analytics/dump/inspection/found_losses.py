@@ -15,25 +15,27 @@ if TYPE_CHECKING:
 
     from analytics.dump.batches.damage import Damage
     from analytics.dump.batches.segment_stats import SegmentSurvey
-    from analytics.dump.files.model import Filled, SegmentFile
+    from analytics.dump.files.model import Filled, PartitionCopy, SegmentFile
     from analytics.dump.inspection.survey import PartitionSurvey
 
 _NO_FILE = "a segment file is missing or cut off"
 _NO_REASON = "neither the cleaner nor a missing file explains the gap"
 _SINGLE_FILES = "only single files of it are given"
+DELETED = "deleted below the log start, which compaction never moves"
+"""Of compacted topics: by retention or DeleteRecords, the last values of keys among them."""
 
 
 def losses_of(survey: PartitionSurvey) -> list[Loss]:
     """Return the losses of one copy, in order."""
     explained = [
-        *_head(survey),
         *(loss for file in survey.logs for loss in _damages(survey, file)),
         *_unreadable(survey),
         *_tail(survey),
     ]
     gaps = filled_up(_gaps(survey), [(each.first, each.end) for each in explained])
-    # What lies below the log start the broker did not know either.
-    return inside([*explained, *gaps], log_start(survey.partition), OPEN_END)
+    # What lies below the log start the broker did not know either; of a compacted topic it did.
+    found = inside([*explained, *gaps], log_start(survey.partition), OPEN_END)
+    return merged([*_head(survey), *found])
 
 
 def losses_of_line(
@@ -87,13 +89,30 @@ def _gaps(survey: PartitionSurvey) -> Iterator[Loss]:
         yield Loss(start, last[-1].last_hole_end or start, _NO_REASON)
 
 
+def deleted_below(partition: PartitionCopy) -> int:
+    """Return the offset below which records of a compacted topic were deleted; 0 where none were.
+
+    Brokers note a log start in its checkpoint only where it lies within the first file; the leader
+    epochs beside a log are cut to it each time (``LeaderEpochFileCache.truncateFromStart``). Of a
+    log whose first file merely is not in the dump they begin before that file.
+    """
+    if partition.topic not in COMPACTED_TOPICS or not partition.logs:
+        return 0
+    begins = partition.logs[0].base_offset
+    epochs = [offset for _, offset in partition.leader_epochs[:1]]
+    is_cut = partition.whole and any(offset >= begins for offset in epochs)
+    return max(partition.log_start_offset or 0, begins if is_cut else 0)
+
+
 def _head(survey: PartitionSurvey) -> Iterator[Loss]:
-    """Yield what lies before the first file of a log that nothing removes the beginning of."""
+    """Yield what lies before the begin of a log of which compaction keeps all last values."""
     partition = survey.partition
     if partition.topic not in COMPACTED_TOPICS or not partition.logs:
         return
-    begins = partition.logs[0].base_offset
-    if begins and not partition.log_start_offset:
+    begins, deleted = partition.logs[0].base_offset, deleted_below(partition)
+    if deleted:
+        yield Loss(0, deleted, DELETED)
+    elif begins:
         why = f"the first file begins at offset {begins:,}" if partition.whole else _SINGLE_FILES
         yield Loss(0, begins, why)
 

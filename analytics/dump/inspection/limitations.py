@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from analytics.dump.inspection.found_losses import deleted_below
 from analytics.dump.inspection.survey import COMPACTION, MISSING_SEGMENT, UNKNOWN, PartitionSurvey
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
@@ -93,6 +94,7 @@ def _history(by_key: Mapping[tuple[str, int], Sequence[PartitionSurvey]]) -> lis
     cleaned: dict[str, dict[int, int | None]] = defaultdict(dict)
     broken: dict[str, list[int]] = defaultdict(list)
     unsure: dict[str, list[int]] = defaultdict(list)
+    deleted: dict[str, list[int]] = defaultdict(list)
     for (topic, partition), group in by_key.items():
         if all(each.gap_counts[COMPACTION] or _was_cleaned(each) for each in group):
             starts = (each.complete_from for each in group if each.complete_from is not None)
@@ -101,6 +103,8 @@ def _history(by_key: Mapping[tuple[str, int], Sequence[PartitionSurvey]]) -> lis
             broken[topic].append(partition)
         if all(each.gap_counts[UNKNOWN] for each in group):
             unsure[topic].append(partition)
+        if all(deleted_below(each.partition) for each in group):
+            deleted[topic].append(partition)
     sentences = [
         f"history before {_compacted(topic, found)} was compacted: only the last value of each key "
         f"is left there"
@@ -115,6 +119,12 @@ def _history(by_key: Mapping[tuple[str, int], Sequence[PartitionSurvey]]) -> lis
         f"what happened in {topic} {ranges(numbers)} at some missing offsets: neither compaction "
         f"nor a missing file explains these gaps"
         for topic, numbers in unsure.items()
+    ]
+    sentences += [
+        f"what {topic} {ranges(numbers)} held below the log start: records were deleted there, by "
+        f"retention (cleanup.policy) or DeleteRecords, the last values of keys among them; "
+        f"compaction never moves the log start"
+        for topic, numbers in deleted.items()
     ]
     return sentences + _metadata_base(by_key)
 

@@ -14,7 +14,7 @@ from analytics.dump.batches.damage import DamageReason
 from analytics.dump.batches.segment_stats import joined
 from analytics.dump.batches.stretches import stretch_rows
 from analytics.dump.files.data_topics import data_topics
-from analytics.dump.inspection.found_losses import complete_from, losses_of_line
+from analytics.dump.inspection.found_losses import complete_from, deleted_below, losses_of_line
 from analytics.dump.inspection.limitations import limitations
 from analytics.dump.inspection.losses import lacks, loss_rows
 from analytics.dump.inspection.survey import PartitionSurvey, survey_of
@@ -209,6 +209,7 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
         "message_formats": _numbers(survey.counted("magics")),
         "codecs": _codecs(survey),
         "log_start_offset": partition.log_start_offset,
+        "deleted_below": deleted_below(partition) or None,
         "high_watermark": partition.high_watermark,
         "records_above_high_watermark": survey.records_above_high_watermark,
         "first_dirty_offset": partition.first_dirty_offset,

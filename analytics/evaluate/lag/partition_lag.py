@@ -4,7 +4,7 @@ Kafka's tools print end - committed, whatever lies between: records that retenti
 meanwhile, an offset beyond the end, an offset that was committed for another topic of that name.
 Here each is a number of its own, and nothing is clamped:
 
-    lag = lost_offsets + records_to_read - offsets_beyond_end
+    lag = offsets_below_start + records_to_read - offsets_beyond_end
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
     Returns:
         The rows with `log_start_offset`, `log_end_offset`; `lag` (Kafka's number; of a partition
         that was never committed what its log holds; below zero only where the commit is beyond the
-        end); `lost_offsets`, `records_to_read`, `offsets_beyond_end`; `is_other_log`; and `reason`,
-        why a number is null or counted otherwise.
+        end); `offsets_below_start`, `records_to_read`, `offsets_beyond_end`; `is_other_log`; and
+        `reason`, why a number is null or counted otherwise.
     """
     rows = rows.join(_bounded(ends), ["topic", "partition"])
     start, end = rows["log_start_offset"], rows["log_end_offset"]
@@ -58,13 +58,13 @@ def partition_lag(rows: pa.Table, ends: pa.Table, topics: pa.Table) -> pa.Table:
     readable_from = pc.if_else(pc.is_valid(position), readable_from, _NONE)
     columns = {
         "lag": pc.subtract(end, position),
-        "lost_offsets": _at_least_0(pc.subtract(start, position)),
+        "offsets_below_start": _at_least_0(pc.subtract(start, position)),
         "records_to_read": pc.if_else(
             pc.and_(pc.is_null(start), pc.greater(end, readable_from)),
             _NONE,
             _at_least_0(pc.subtract(end, readable_from)),
         ),
-        "offsets_beyond_end": _at_least_0(pc.subtract(position, pc.max_element_wise(end, start))),
+        "offsets_beyond_end": _beyond(position, start, end),
         "is_other_log": is_other,
         "reason": pc.case_when(
             pc.make_struct(
@@ -114,6 +114,14 @@ def _may_be_at_end(rows: pa.Table, committed: pa.ChunkedArray) -> pa.ChunkedArra
         pc.less_equal(committed, rows["log_end_most"]),
     )
     return pc.fill_null(is_between, fill_value=False)
+
+
+def _beyond(
+    position: pa.ChunkedArray, start: pa.ChunkedArray, end: pa.ChunkedArray
+) -> pa.ChunkedArray:
+    """Return how far positions are beyond the end; a log whose end is not known has none."""
+    until = pc.if_else(pc.is_valid(end), pc.max_element_wise(end, start), _NONE)
+    return _at_least_0(pc.subtract(position, until))
 
 
 def _text(numbers: pa.ChunkedArray) -> pa.ChunkedArray:

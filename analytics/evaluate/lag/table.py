@@ -14,7 +14,9 @@ from analytics.evaluate.lag.burrow.window import NAMES, NOT_EVALUABLE
 from analytics.evaluate.lag.commits.commit_keys import KEY, CommitKeys
 from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
 from analytics.evaluate.lag.commits.progress import COLUMNS, ProgressFold
+from analytics.evaluate.lag.first_commits import with_first_commits
 from analytics.evaluate.lag.loss import losses
+from analytics.evaluate.lag.lost_unread import WHOSE, with_lost_unread
 from analytics.evaluate.lag.partition_lag import FROM_START, REMOVED, partition_lag
 from analytics.evaluate.lag.read_partitions import GroupTables, read_partitions, with_owners
 from analytics.evaluate.lag.stable_lag import STABLE, held_back, stable_lags
@@ -55,6 +57,7 @@ class LagQuestion:
         retention: How long topics keep their records.
         is_end: The instant is the end of the dump.
         stable: Where logs end for readers of committed records (`STABLE`).
+        lacking: Groups whose earlier commits may be missing (`WHOSE`).
     """
 
     tables: GroupTables
@@ -67,6 +70,7 @@ class LagQuestion:
     retention: Mapping[str, TopicRetention] = field(default_factory=dict)
     is_end: bool = True
     stable: pa.Table = field(default_factory=STABLE.empty_table)
+    lacking: pa.Table = field(default_factory=WHOSE.empty_table)
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,8 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     rows = partition_lag(rows, asked.ends, asked.tables.topics)
     rows = rows.join(moved.progress(), list(KEY)).join(_last(statuses), list(KEY))
     rows = _judged(with_owners(rows, owners), asked)
+    rows = with_first_commits(rows, asked.lacking)
+    rows = with_lost_unread(rows, asked.lacking)
     for found in (
         stable_lags(rows, asked.stable),
         time_lags(rows, asked.samples, asked.written, as_of_ms),

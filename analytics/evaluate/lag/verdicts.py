@@ -28,7 +28,8 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
 
     Args:
         rows: `kind`, `owners`, `complete`, `is_other_log`, `lag`, `log_start_offset`,
-            `lost_offsets`, `offsets_beyond_end`, `commits`, `last_commit_at`, `last_advance_at`.
+            `lost_offsets`, `offsets_below_start`, `offsets_beyond_end`, `commits`,
+            `last_commit_at`, `last_advance_at`.
         rules: After how long without progress a partition is stuck.
         as_of: The instant.
     """
@@ -51,6 +52,7 @@ def verdicts(rows: pa.Table, rules: LagRules, as_of: datetime) -> pa.ChunkedArra
         ),
         "other_topic": rows["is_other_log"],
         "lost_records": there("lost_offsets"),
+        "below_log_start": there("offsets_below_start"),
         "beyond_end": there("offsets_beyond_end"),
         "stale": pc.equal(rows["kind"], STALE),
         "idle": pc.and_(pc.is_null(lag), is_stuck),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,7 +15,9 @@ from analytics.evaluate.offset_verdicts.words import (
     CANNOT_TELL,
     HIGH,
     OF_CAUSE,
+    PLACE,
     RECREATED,
+    REWOUND,
     TOPIC_DELETED,
     Place,
     Row,
@@ -23,7 +26,15 @@ from analytics.evaluate.offset_verdicts.words import (
     verdict_row,
 )
 
-LOST_BY_ELECTION = "lost_by_election"
+LOST_BY_ELECTION, REWOUND_BY_MEMBER = "lost_by_election", "rewound_by_member"
+FEWEST_STEPS = 2
+"""So many steps back to the same offset, with progress between them, tell two writers."""
+
+WHOSE_OF = "which of the {} members committed it stands in no record"
+TWO_WRITERS = (
+    "two writers: {} steps back to exactly {} while other commits went on; who committed stands in "
+    "no record"
+)
 _OTHER_RECORDS = (TOPIC_DELETED, RECREATED)
 """After these the same offset is another record: nothing is read again."""
 
@@ -34,7 +45,9 @@ def happenings(history: OffsetHistory) -> list[Verdict]:
     deleted = pc.equal(rows["event"], DELETE)
     found = [_deletion(history, index) for index in history.where(deleted)]
     went_back = pc.and_(pc.invert(deleted), pc.less(rows["advance"], 0))
-    found += [_step_back(history, index) for index in history.where(went_back)]
+    back = history.where(went_back)
+    frozen = frozen_offsets(history, back)
+    found += [_step_back(history, index, frozen.get(index, 0)) for index in back]
     is_none = pc.and_(
         pc.is_in(rows["event"], pa.array(COMMITS)), pc.is_null(rows["committed_offset"])
     )
@@ -85,12 +98,38 @@ def _committed_at(history: OffsetHistory, index: int) -> datetime | None:
     return at
 
 
-def _step_back(history: OffsetHistory, index: int) -> Verdict:
+def frozen_offsets(history: OffsetHistory, back: Sequence[int]) -> dict[int, int]:
+    """Return steps back to one and the same offset, while other commits go on, and how many.
+
+    A member whose position stands still commits it again and again; others go on from theirs.
+    """
+    rows = history.rows.take(pa.array(back, pa.int64()))
+    told = pl.DataFrame(
+        {
+            "index": back,
+            **{name: pl.from_arrow(rows[name]) for name in (*PLACE, "committed_offset")},
+            "previous": pl.from_arrow(rows["previous_offset"]),
+            "members": pl.from_arrow(rows["group_members"]),
+            "cause": pl.from_arrow(rows["cause"]),
+        }
+    ).filter((pl.col("cause") == REWOUND_BY_MEMBER) & (pl.col("members") != 1))
+    of_one = [*PLACE, "committed_offset"]
+    grown = (pl.col("previous").max().over(of_one)) > pl.col("previous").min().over(of_one)
+    told = told.filter((pl.len().over(of_one) >= FEWEST_STEPS) & grown)
+    counts = told.select("index", pl.len().over(of_one).alias("steps"))
+    return dict(zip(counts["index"].to_list(), counts["steps"].to_list(), strict=True))
+
+
+def _step_back(history: OffsetHistory, index: int, frozen: int = 0) -> Verdict:
     row = history.at(index)
     verdict = OF_CAUSE.get(row["cause"] or "unknown", CANNOT_TELL)
     reason = None
     if verdict == CANNOT_TELL:
         reason = "it went back, and the dump does not show who committed it"
+    if verdict == REWOUND and row["group_members"] not in {1, None}:
+        reason = WHOSE_OF.format(row["group_members"])
+    if frozen:
+        reason = TWO_WRITERS.format(frozen, row["committed_offset"])
     if row["cause"] == LOST_BY_ELECTION:
         reason = "an unclean election of the topic's partition may have cost it these records"
     return _row(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.offset_verdicts.words import PLACE, Place
+from analytics.replay.offsets.offset_causes import TOPIC_RECREATED
 
 TRANSACTION_COMMIT = "transaction_commit"
 COMMITS = ("commit", TRANSACTION_COMMIT)
@@ -75,6 +76,23 @@ class OffsetHistory:
         """Return the first change that took effect at a record or later."""
         found = self._first_from(place, offset)
         return self.at(found) if found < self.of(place).stop else None
+
+    def highest_of(self, place: Place, topic_id: str | None) -> int | None:
+        """Return the highest offset that was committed at a place for the topic of an id.
+
+        Commits that name no id count since the topic is last known to have been another one.
+        """
+        span = self.of(place)
+        rows = self.rows.slice(span.start, len(span))
+        again = np.flatnonzero(
+            pc.fill_null(pc.equal(rows["cause"], TOPIC_RECREATED), fill_value=False).to_numpy()
+        )
+        rows = rows.slice(int(again[-1])) if len(again) else rows
+        if topic_id is not None:
+            is_same = pc.fill_null(pc.equal(rows["topic_id"], topic_id), fill_value=True)
+            rows = rows.filter(is_same)
+        highest: int | None = pc.max(rows["committed_offset"]).as_py()
+        return highest
 
     def last_time_before(self, place: Place, offset: int) -> datetime | None:
         """Return the time of the last change before a record, or else of the first one."""

@@ -44,6 +44,8 @@ class Known:
         lines: Lines of the offsets topic that did not survive.
         unjudged: By internal partition, the last election that may have lost commits unseen.
         uncompacted_from: By internal partition, the offset before which compaction took records.
+        what_took: By internal partition, what became of the records before that offset, as in
+            "was compacted".
         log_starts: Log start offsets of data partitions, by topic and partition.
         topics: What became of topics.
         out_of_reach: Verdicts on offsets that lie where no client is sent any more.
@@ -59,6 +61,7 @@ class Known:
     lines: Sequence[LostLine] = ()
     unjudged: Mapping[int, Unjudged] = field(default_factory=dict)
     uncompacted_from: Mapping[int, int] = field(default_factory=dict)
+    what_took: Mapping[int, str] = field(default_factory=dict)
     log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     topics: TopicLives = field(default_factory=TopicLives)
     out_of_reach: Sequence[Verdict] = ()
@@ -68,6 +71,11 @@ class Known:
     def incomplete(self) -> dict[Place, Row]:
         """The last change of each place before which records are lost."""
         return incomplete(self.history)
+
+    def not_whole_before(self, start: int, home: int) -> str:
+        """Return that history before an offset of an internal partition is not whole, in words."""
+        what = self.what_took.get(home, "was compacted")
+        return f"history before offset {start} of __consumer_offsets-{home} {what}"
 
     def unjudged_election(self, home: int) -> Unjudged | None:
         """Return the last election of an internal partition that may have lost commits unseen."""
@@ -112,14 +120,10 @@ def _with_compacted(known: Known, found: Sequence[Verdict]) -> list[Verdict]:
         start = known.uncompacted_from.get(known.groups.get(each["group_id"], -1), 0)
         if start and each["reason"] is None and first[place_of(each)] is each:
             home = known.groups[each["group_id"]]
-            told.append({**each, "reason": _compacted(start, home)})
+            told.append({**each, "reason": known.not_whole_before(start, home)})
         else:
             told.append(each)
     return told
-
-
-def _compacted(start: int, home: int) -> str:
-    return f"history before offset {start} of __consumer_offsets-{home} was compacted"
 
 
 def in_order(found: Iterable[Verdict]) -> list[Verdict]:
@@ -151,7 +155,7 @@ def _in_force(known: Known) -> Iterator[Verdict]:
                 BELOW_LOG_START,
                 was=offset,
                 cost=offset - start,
-                reason=f"the log begins at {start}: a consumer goes where auto.offset.reset says",
+                reason=_below(start, known.history.highest_of(place, row["topic_id"])),
             )
 
 
@@ -175,6 +179,13 @@ def _without_group(known: Known) -> Iterator[Verdict]:
                 reason=f"the group was removed while {offset} was pending, then the transaction "
                 f"committed: {offset} is in force once a group of this name is there again",
             )
+
+
+def _below(start: int, highest: int | None) -> str:
+    reason = f"the log begins at {start}: a consumer goes where auto.offset.reset says"
+    if highest is None or highest < start:
+        return reason
+    return f"{reason}; {highest} had been committed before, so nothing unread was deleted"
 
 
 def _not_told(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
@@ -255,7 +266,7 @@ def _never_committed(known: Known, told: set[Place]) -> Iterator[Verdict]:
         home = known.groups.get(place[0])
         reason, at = known.gaps.get(place[0]), None
         if reason is None and home is not None and known.uncompacted_from.get(home):
-            compacted = _compacted(known.uncompacted_from[home], home)
+            compacted = known.not_whole_before(known.uncompacted_from[home], home)
             reason = f"{compacted}, perhaps with a commit and its tombstone"
         elif reason is None and home is not None and (unjudged := known.unjudged_election(home)):
             reason, at = unjudged.reason, unjudged.at

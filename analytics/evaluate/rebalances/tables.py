@@ -12,6 +12,7 @@ from analytics.evaluate.contract_columns import in_key_order
 from analytics.evaluate.rebalances.causes import causes
 from analytics.evaluate.rebalances.churn import group_churn
 from analytics.evaluate.rebalances.epochs import rebalances
+from analytics.evaluate.rebalances.shared_instances import shared_instances
 from analytics.evaluate.rebalances.stalled_members import (
     idle_owners,
     reconciling_members,
@@ -76,7 +77,7 @@ def rebalance_tables(
     made = {
         "group_churn": churn,
         "rebalance_storms": storms,
-        "stalled_members": _stalled_members(tables, asked),
+        "stalled_members": _stalled_members(tables, inside, asked),
     }
     held = tables["assignment_history"]
     return {
@@ -96,12 +97,17 @@ def _known(changes: pl.DataFrame) -> pl.DataFrame:
     return changes.filter(~pl.col("before_is_compacted"))
 
 
-def _stalled_members(tables: Mapping[str, pl.DataFrame], asked: AskedTime) -> pl.DataFrame:
+def _stalled_members(
+    tables: Mapping[str, pl.DataFrame], inside: pl.DataFrame, asked: AskedTime
+) -> pl.DataFrame:
+    """Return the table `stalled_members`; `inside` are the changes of the time asked about."""
     groups, epochs, rules = tables["groups"], tables["group_epochs"], asked.rules
+    held, progress = tables["assignment_history"], tables["progress"]
     return pl.concat(
         [
             unassigned_epochs(groups, epochs),
             reconciling_members(groups, tables["members"], epochs, asked.now, rules),
-            idle_owners(tables["assignment_history"], tables["progress"], asked.now, rules),
+            idle_owners(held, progress, asked.now, rules),
+            shared_instances(inside, held, progress),
         ]
     )

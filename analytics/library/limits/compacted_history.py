@@ -1,14 +1,17 @@
-"""Where compaction has been: of what was deleted before, the dump may have nothing left."""
+"""Where compaction or deletion has been: of what was there before, nothing may be left."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from analytics.decode.selection import is_name
 from analytics.dump.inspection.limitations import ranges
 from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.replay.log.losses_at import leading
+from analytics.replay.log.losses_at import leading, what_took_history
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -24,7 +27,8 @@ def compacted_history(state: ReplayedWorkspace) -> list[Row]:
 
     Returns:
         `partition`; `before_offset`, before which records may have been removed; `before_time`, a
-        time from which on none was, null where the manifest has none.
+        time from which on none was, null where the manifest has none; `what`, what became of
+        them, in words.
     """
     asked = state.tables.selection.groups
     completeness = GroupCompleteness(state)
@@ -35,6 +39,7 @@ def compacted_history(state: ReplayedWorkspace) -> list[Row]:
             "partition": each["partition"],
             "before_offset": each["complete_from"],
             "before_time": _time_of(each),
+            "what": what_took_history(each),
         }
         for each in sorted(leading(state.manifest), key=lambda each: each["partition"])
         if each["topic"] == CONSUMER_OFFSETS
@@ -43,21 +48,47 @@ def compacted_history(state: ReplayedWorkspace) -> list[Row]:
     ]
 
 
+def groups_lacking_history(state: ReplayedWorkspace, groups: pa.Table) -> pa.Table:
+    """Return `group_id` and `why` of the groups whose earlier commits may be missing.
+
+    Args:
+        state: At the instant asked about.
+        groups: `group_id`, `coordinator_partition`.
+    """
+    lacking = {
+        each["partition"]: f"history before offset {each['complete_from']} of "
+        f"{CONSUMER_OFFSETS}-{each['partition']} {what_took_history(each)}"
+        for each in leading(state.manifest)
+        if each["topic"] == CONSUMER_OFFSETS and each.get("complete_from")
+    }
+    place = pc.index_in(groups["coordinator_partition"], pa.array(list(lacking), pa.int32()))
+    why = pa.array(list(lacking.values()), pa.string()).take(place.combine_chunks())
+    rows = pa.table({"group_id": groups["group_id"], "why": why})
+    return rows.filter(pc.is_valid(rows["why"]))
+
+
 def compacted_sentence(rows: list[Row]) -> str | None:
-    """Return what cannot be told because of compaction; None where nothing was compacted."""
+    """Return what cannot be told because history is not whole; None where all of it is."""
     if not rows:
         return None
+    by_what: dict[str, list[Row]] = {}
+    for row in rows:
+        by_what.setdefault(row["what"], []).append(row)
+    taken = "; ".join(f"history before {_where(of)} {what}" for what, of in by_what.items())
+    return (
+        f"Cannot tell: {taken}. There may have been other partitions of these groups, and other "
+        f"groups, of which nothing is left."
+    )
+
+
+def _where(rows: list[Row]) -> str:
+    """Return before which offset of which partitions history is not whole."""
     (first, *more) = rows
     if more:
         numbers = ranges(row["partition"] for row in rows)
-        where = f"offset complete_from of each of {CONSUMER_OFFSETS} {numbers}"
-    else:
-        time = f" ({first['before_time']})" if first["before_time"] else ""
-        where = f"offset {first['before_offset']} of {CONSUMER_OFFSETS}-{first['partition']}{time}"
-    return (
-        f"Cannot tell: history before {where} was compacted. There may have been other partitions "
-        f"of these groups, and other groups, of which nothing is left."
-    )
+        return f"offset complete_from of each of {CONSUMER_OFFSETS} {numbers}"
+    time = f" ({first['before_time']})" if first["before_time"] else ""
+    return f"offset {first['before_offset']} of {CONSUMER_OFFSETS}-{first['partition']}{time}"
 
 
 def _time_of(partition: Row) -> str | None:

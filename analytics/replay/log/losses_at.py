@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from analytics.dump.inspection.found_losses import DELETED
 from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
 from analytics.dump.inspection.survey import COMPACTION
 from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, parsed_time
@@ -74,6 +75,9 @@ def losses_at(
     for row in leading(manifest):
         key = row["topic"], row["partition"]
         losses = losses_of_row(row)
+        if not ends.is_end and _keeps_deleted(manifest):
+            # Before they were deleted they counted, and they are there.
+            losses = inside(losses, row.get("log_start_offset") or 0, OPEN_END)
         line, end = followed.get(key), ends.of(key)
         if not ends.is_end:
             counts_to = end if line is None else line.diverges_at
@@ -174,6 +178,19 @@ def cleaned_until(row: Row) -> int:
     return int((row.get("complete_from") if dirty is None else dirty) or 0)
 
 
+def what_took_history(row: Row) -> str:
+    """Return what became of the records before `complete_from`, as in "was compacted".
+
+    Args:
+        row: A partition of a manifest that has such an offset.
+    """
+    reaching = [each for each in losses_of_row(row) if each.end >= row["complete_from"]]
+    if not reaching:
+        return "was compacted"
+    why = reaching[-1].why
+    return f"was {why}" if why.startswith(DELETED) else f"is not whole: {why}"
+
+
 def leading(manifest: Row) -> Iterator[Row]:
     """Yield the partitions of a manifest, each once: the copy whose line is decoded."""
     return (each for each in manifest["partitions"] if each.get("is_leading", True))
@@ -258,5 +275,9 @@ def _first_kept(manifest: Row, row: Row) -> int:
     first, start = row.get("first_offset"), row.get("log_start_offset")
     if first is None or not start:
         return 0
-    kept = manifest["options"].get("keep_below_log_start", False)
-    return int(min(first, start) if kept else start)
+    return int(min(first, start) if _keeps_deleted(manifest) else start)
+
+
+def _keeps_deleted(manifest: Row) -> bool:
+    """Return whether what lies below log starts was decoded, too."""
+    return bool(manifest["options"].get("keep_below_log_start", False))

@@ -5,6 +5,9 @@ names no member may: a tool that resets offsets, or a client that assigns itself
 (``validateOffsetCommit`` of the groups). Which of these it was the log does not record. In a
 transaction a producer that names no member may always commit, so that of a group with members
 nobody can tell whose producer it was.
+
+Which of several members committed is in no record, either: each of the generation may commit any
+partition, whoever owns it. That it was the owner is no more than likely.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ LOST_BY_ELECTION = "lost_by_election"
 
 OF_STEPS: Final = (
     *("topic", "partition", "topic_id", "previous_topic_id", "commit_timestamp"),
-    *("previous_commit_timestamp", "origin"),
+    *("previous_commit_timestamp", "origin", "group_members"),
 )
 """What a step back is explained by."""
 
@@ -77,8 +80,10 @@ def causes_of_steps_back(
         .then(_said(TOPIC_RECREATED, MEDIUM))
         .when(by_member & is_elected)
         .then(_said(LOST_BY_ELECTION, MEDIUM))
-        .when(by_member)
+        .when(by_member & (pl.col("group_members") == 1))
         .then(_said(REWOUND_BY_MEMBER, HIGH))
+        .when(by_member)
+        .then(_said(REWOUND_BY_MEMBER, MEDIUM))
         .when(pl.col("origin") == ADMIN_OR_SIMPLE)
         .then(_said(COMMITTED_WHILE_EMPTY, HIGH))
         .otherwise(_said(UNKNOWN, LOW))

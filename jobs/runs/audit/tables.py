@@ -35,6 +35,7 @@ _LOGS = pa.schema(
         ("copy", pa.string()),
         ("is_leading", pa.bool_()),
         ("lacks", pa.string()),
+        ("deleted_below", pa.int64()),
         ("bytes_damaged", pa.int64()),
     ]
 )
@@ -116,6 +117,7 @@ def _logs(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             **{name: each.get(name) for name in ("topic", "partition", "copy", "lacks")},
             "is_leading": each.get("is_leading", True),
+            "deleted_below": each.get("deleted_below"),
             "bytes_damaged": each.get("bytes_damaged"),
         }
 

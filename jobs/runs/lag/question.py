@@ -10,6 +10,7 @@ from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffset
 from analytics.evaluate.lag.loss import files_of
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.table import LagQuestion
+from analytics.library.limits.compacted_history import groups_lacking_history
 from analytics.library.replayed.answered_instant import instant_of
 from analytics.library.replayed.end_offsets import end_offset_samples, end_offsets_at
 from analytics.tables.stored_tables import StoredTables
@@ -63,6 +64,7 @@ def lag_question(state: Replayed, asked: GroupSelection, end_offsets: str | None
         topic_retention(topics, tables.read("configs"), settings),
         state.is_end,
         logs.stable,
+        groups_lacking_history(state, asked.found),
     )
 
 

@@ -13,6 +13,7 @@ from analytics.evaluate.lag.summaries import BY, summed, with_capacity, with_rea
 from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
 from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
 from analytics.library.limits.group_selection import select_groups
+from analytics.library.limits.workspace_filters import filters_of
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE
@@ -155,7 +156,8 @@ def _capacity(state: Replayed, found: Lag) -> pa.Table:
 def _unread(state: Replayed, asked: GroupSelection, readers: pa.Table) -> list[str] | None:
     """Return topics that no group reads; None where not all groups are known."""
     selection = state.tables.selection
-    if asked.cannot_tell or selection.groups or selection.exclude_groups:
+    is_limited = selection.groups or selection.exclude_groups or filters_of(state.manifest)
+    if asked.cannot_tell or is_limited:
         return None
     topics = state.tables.read("topics")
     wanted = topics.filter(pc.is_in(topics["topic"], state.topics_wanted(topics["topic"])))

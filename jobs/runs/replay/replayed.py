@@ -17,6 +17,11 @@ from analytics.errors import InputNotRecognizedError
 from analytics.library.given_settings import Settings
 from analytics.library.key_places import homes_in
 from analytics.library.limits.unread_partitions import is_unread
+from analytics.library.limits.workspace_filters import (
+    filters_of,
+    filters_sentence,
+    left_out_of,
+)
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.assumptions import assumed_in, assumed_of
@@ -72,6 +77,8 @@ class Replayed(ReplayedWorkspace):
             "kafka_version": self.release,
             "lines": lines_metadata(self.lines),
             "assumed": assumed_in(self.manifest),
+            "filters": filters_of(self.manifest),
+            "left_out": left_out_of(self.manifest, self.tables.selection),
         }
 
 
@@ -146,7 +153,8 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         is_bad = (asked.is_of_dump and is_unread(manifest)) or is_exceeded(
             source.manifest(), max_undecoded
         )
-        code = CANNOT_TELL if is_bad else DONE
+        is_lacking = _report_filters(console, manifest, selection)
+        code = CANNOT_TELL if is_bad or is_lacking else DONE
         kept = StoredTables(ready, selection)
         result = Replayed(kept, source, manifest, found.given, code, settings, fail_on)
         if not result.is_end:
@@ -183,13 +191,14 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         )
         space = Workspace(folder)
         source = decoded_workspace(ready or space)
+        is_lacking = _report_filters(console, run.manifest, selection)
+        is_bad = is_lacking or is_exceeded(source.manifest(), max_undecoded)
         result = Replayed(
             StoredTables(space, selection),
             source,
             run.manifest,
             found.given,
-            run.exit_code
-            or (CANNOT_TELL if is_exceeded(source.manifest(), max_undecoded) else DONE),
+            run.exit_code or (CANNOT_TELL if is_bad else DONE),
             settings,
             fail_on,
         )
@@ -212,6 +221,20 @@ def _with_end(state: Replayed, console: Console) -> Replayed:
         return state
     console.warn(f"cannot tell {end.doubt}")
     return replace(state, exit_code=state.exit_code or CANNOT_TELL)
+
+
+def _report_filters(console: Console, manifest: Mapping[str, Any], asked: Selection) -> bool:
+    """Say what a workspace was made without; return whether the question is about any of it."""
+    left_out = left_out_of(manifest, asked)
+    for each in left_out:
+        console.error(f"cannot tell: {each}")
+    filters = filters_of(manifest)
+    given = {"groups": asked.groups, "exclude_groups": asked.exclude_groups}
+    given["data_topics"] = asked.topics
+    others = {name: each for name, each in filters.items() if each != list(given.get(name, ()))}
+    if not left_out and (sentence := filters_sentence(others)):
+        console.warn(sentence)
+    return bool(left_out)
 
 
 @dataclass(frozen=True)

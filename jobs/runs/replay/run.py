@@ -90,19 +90,9 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     time_ms = as_of if isinstance(as_of, int) else None
     lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
     instant = framed(AsOf(ends or {}, time_ms), source, lines)
-    named = None if given is None else named_release(given.manifest())
-    release = kafka_version or named or shown_release(manifest)
-    if given is not None and kafka_version is None and named is not None:
-        console.say(f"{given.location}: by the rules of Kafka {named}, as it was replayed")
-    elif release is None:
-        console.say(
-            f"nothing shows which release wrote this dump: the rules of Kafka {NEWEST} apply"
-        )
-    elif kafka_version is None:
-        console.detail(f"Kafka {release} or newer wrote this dump")
     wanted = ReplayWork(
         instant,
-        release or NEWEST,
+        _release(console, kafka_version, given, manifest),
         read_topic_ids(topic_ids) if topic_ids else [],
         # A dump was filtered while it was read.
         {} if result else {name: selection.get(name, ()) for name in _FILTERS},
@@ -135,6 +125,28 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
         staging.discard()
         raise
     return ReplayResult(manifest, result.exit_code(None) if result else DONE)
+
+
+def _release(
+    console: Console,
+    kafka_version: str | None,
+    given: Workspace | None,
+    manifest: Mapping[str, Any],
+) -> str:
+    """Return the release whose rules apply, and say which it is where nobody asked for one."""
+    if kafka_version is not None:
+        return kafka_version
+    if given is not None and (named := named_release(given.manifest())) is not None:
+        console.say(f"{given.location}: by the rules of Kafka {named}, as it was replayed")
+        return named
+    release = shown_release(manifest)
+    if release is None:
+        console.say(
+            f"nothing shows which release wrote this dump: the rules of Kafka {NEWEST} apply"
+        )
+        return NEWEST
+    console.detail(f"Kafka {release} or newer wrote this dump")
+    return release
 
 
 def _on_spark(

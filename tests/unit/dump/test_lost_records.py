@@ -20,7 +20,7 @@ from analytics.dump.copies.plan import PlanOptions, next_offset
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Filled
-from analytics.dump.inspection.found_losses import losses_of
+from analytics.dump.inspection.found_losses import DELETED, losses_of
 from analytics.dump.inspection.losses import OPEN_END, Loss, filled_up, inside, lacks, merged
 from analytics.dump.inspection.manifest import Findings, partition_row
 from analytics.dump.inspection.study import study
@@ -243,3 +243,34 @@ def test_losses_in_words() -> None:
     many = [Loss(number, number + 1, "damaged bytes") for number in range(0, 12, 2)]
     assert lacks("t", 3, [Loss(1000, OPEN_END, "x")]) == "t-3 lacks all from offset 1,000 on (x)"
     assert lacks("t", 3, many).endswith("offset 4 (damaged bytes) and 3 more ranges")
+
+
+def losses_beginning_at(tmp_path: Path, base: int, **beside: int) -> list[Loss]:
+    """Return the losses of a log of one file, by what the files beside it say of its start."""
+    disk = LogDir.create(tmp_path)
+    batches = [written(offset, BATCH) for offset in range(base, base + SEGMENT, BATCH)]
+    folder = disk.partition(NAME, {base: batches})
+    disk.checkpoint("cleaner-offset-checkpoint", {})
+    if "log_start" in beside:
+        disk.checkpoint("log-start-offset-checkpoint", {NAME: beside["log_start"]})
+    if "first_epoch" in beside:
+        (folder / "leader-epoch-checkpoint").write_text(f"0\n1\n3 {beside['first_epoch']}\n")
+    return losses_of(survey_of(tmp_path))
+
+
+def test_compaction_never_moves_the_log_start_so_what_lies_below_was_deleted(
+    tmp_path: Path,
+) -> None:
+    assert losses_beginning_at(tmp_path / "a", 20, log_start=20) == [Loss(0, 20, DELETED)]
+    # Of a running broker: its checkpoint names a log start only within the first file.
+    assert losses_beginning_at(tmp_path / "b", 20, first_epoch=20) == [Loss(0, 20, DELETED)]
+    assert losses_beginning_at(tmp_path / "c", 0, log_start=4) == [Loss(0, 4, DELETED)]
+
+
+def test_a_first_file_that_the_leader_epochs_precede_is_missing_and_not_deleted(
+    tmp_path: Path,
+) -> None:
+    (loss,) = losses_beginning_at(tmp_path / "a", 20, first_epoch=0)
+    assert (loss.first, loss.end) == (0, 20)
+    assert DELETED not in loss.why
+    assert losses_beginning_at(tmp_path / "b", 0, first_epoch=4) == []

@@ -118,7 +118,12 @@ def test_nothing_may_be_left_of_what_was_compacted(tmp_path: Path) -> None:
     manifest["partitions"][0] |= {"complete_from": 347, "files": files}
     (workspace / "manifest.json").write_text(json.dumps(manifest))
     assert answered(workspace, "json")["compacted"] == [
-        {"partition": 0, "before_offset": 347, "before_time": "2026-11-21T12:05:00Z"}
+        {
+            "partition": 0,
+            "before_offset": 347,
+            "before_time": "2026-11-21T12:05:00Z",
+            "what": "was compacted",
+        }
     ]
 
 

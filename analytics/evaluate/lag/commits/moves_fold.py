@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-KEY, EVENT, OFFSET, ADVANCE, AT, EPOCH, MEMBER = range(7)
-"""What is told of each commit; its time, that of the log, in microseconds."""
-TOLD: Final = 7
+KEY, EVENT, OFFSET, ADVANCE, AT, EPOCH, MEMBER, TOPIC_ID, IS_OTHER_TOPIC, HAS_GAP = range(10)
+"""What is told of each commit; its time, that of the log, in microseconds. The number of its
+topic's id; whether it is known to be for another topic of that name than the one before; and
+whether commits may be missing before it."""
+TOLD: Final = 10
 
 COMMIT, OTHER = range(2)
 """Events: a commit that took effect, and what is none."""
@@ -42,10 +44,17 @@ UNKNOWN: Final = -(1 << 63)
     LAST_MEMBER,
     SINCE_AT,
     SINCE_OFFSET,
-) = range(13)
+    HIGHEST,
+    LAST_TOPIC_ID,
+    GAPS,
+    FIRST_OFFSET,
+    FIRST_EPOCH,
+) = range(18)
 """What is kept: how many commits, of these unchanged, back, far forward, forward; records forward;
-times; who committed last; and for the trend from when on, and the offset in force then."""
-KEPT: Final = 13
+times; who committed last; for the trend from when on, and the offset in force then; the highest
+offset committed for the topic of the last id; before how many commits others may be missing; the
+first offset committed for that topic, and its epoch."""
+KEPT: Final = 18
 
 TIMES, RECORDS, AFTER = range(3)
 """The rules of a jump: so many times the mean step forward, at least so many records, and seen so
@@ -59,7 +68,21 @@ MOVED: Final = 4
 _READ: Final = "Array(int64, 1, 'C', readonly=True)"
 
 
-@compiled(f"int64({_READ}, int64[::1], {_READ}, int64[:, ::1])")
+def _reach(commits: Given, place: int, kept: Numbers, base: int) -> None:
+    """Keep how far commits for the present topic of that name have reached."""
+    topic, before = commits[place + TOPIC_ID], kept[base + LAST_TOPIC_ID]
+    is_other = topic != UNKNOWN and before not in (UNKNOWN, topic)
+    if is_other or commits[place + IS_OTHER_TOPIC] != 0:
+        kept[base + HIGHEST] = UNKNOWN
+        kept[base + FIRST_OFFSET] = commits[place + OFFSET]
+        kept[base + FIRST_EPOCH] = commits[place + EPOCH]
+    kept[base + HIGHEST] = max(kept[base + HIGHEST], commits[place + OFFSET])
+    if topic != UNKNOWN:
+        kept[base + LAST_TOPIC_ID] = topic
+    kept[base + GAPS] += commits[place + HAS_GAP]
+
+
+@compiled(f"int64({_READ}, int64[::1], {_READ}, int64[:, ::1])", _reach)
 def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) -> int:
     """Measure commits, in order; return how many moves were told.
 
@@ -106,7 +129,10 @@ def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) ->
             moves[told, MOVED_AT] = kept[base + LAST_AT]
             told += 1
         if kept[base + COMMITS] == 0:
+            kept[base + FIRST_OFFSET] = commits[place + OFFSET]
+            kept[base + FIRST_EPOCH] = commits[place + EPOCH]
             kept[base + SINCE_AT] = max(kept[base + SINCE_AT], at)
+        _reach(commits, place, kept, base)
         kept[base + FIRST_AT] = min(kept[base + FIRST_AT], at)
         kept[base + COMMITS] += 1
         if at <= kept[base + SINCE_AT]:

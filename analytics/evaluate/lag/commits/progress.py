@@ -24,6 +24,12 @@ from analytics.evaluate.lag.commits.moves_fold import (
     EPOCH,
     EVENT,
     FIRST_AT,
+    FIRST_EPOCH,
+    FIRST_OFFSET,
+    GAPS,
+    HAS_GAP,
+    HIGHEST,
+    IS_OTHER_TOPIC,
     JUMPS,
     KEPT,
     KEY,
@@ -31,6 +37,7 @@ from analytics.evaluate.lag.commits.moves_fold import (
     LAST_AT,
     LAST_EPOCH,
     LAST_MEMBER,
+    LAST_TOPIC_ID,
     MEMBER,
     MOVED,
     MOVED_AT,
@@ -45,11 +52,13 @@ from analytics.evaluate.lag.commits.moves_fold import (
     SINCE_OFFSET,
     TIMES,
     TOLD,
+    TOPIC_ID,
     UNCHANGED,
     UNKNOWN,
     fold_moves,
 )
 from analytics.evaluate.lag.times import END_OF_TIME
+from analytics.replay.offsets.offset_causes import TOPIC_RECREATED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,6 +71,7 @@ if TYPE_CHECKING:
 COLUMNS: Final = (
     *("group_id", "topic", "partition", "event", "committed_offset", "advance"),
     *("effective_timestamp", "epoch", "member_id", "previous_offset", "origin"),
+    *("topic_id", "cause", "complete"),
 )
 """The columns of `offset_history` that are read."""
 
@@ -76,6 +86,11 @@ _COUNTED: Final = {
     "rewinds": REWINDS,
     "jumps": JUMPS,
     "advanced": ADVANCED,
+}
+_FOUND: Final = {
+    "highest_committed": HIGHEST,
+    "first_committed": FIRST_OFFSET,
+    "first_epoch": FIRST_EPOCH,
 }
 _TIMED: Final = {
     "first_commit_at": FIRST_AT,
@@ -120,6 +135,7 @@ class ProgressFold:
     samples: EndOffsetSamples
     since_ms: int = 0
     _members: Names = field(default_factory=Names)
+    _topic_ids: Names = field(default_factory=Names)
     _kept: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
     _moves: list[pa.Table] = field(default_factory=list)
 
@@ -136,6 +152,14 @@ class ProgressFold:
             is_made = pc.and_(is_made, pc.is_valid(commits["effective_timestamp"]))
         told[:, EVENT] = np.where(is_made.to_numpy(), COMMIT, OTHER)
         told[:, MEMBER] = self._members.of(commits["member_id"])
+        told[:, TOPIC_ID] = np.where(
+            pc.is_valid(commits["topic_id"]).to_numpy(),
+            self._topic_ids.of(commits["topic_id"]),
+            UNKNOWN,
+        )
+        is_other = pc.fill_null(pc.equal(commits["cause"], TOPIC_RECREATED), fill_value=False)
+        told[:, IS_OTHER_TOPIC] = is_other.to_numpy()
+        told[:, HAS_GAP] = pc.invert(commits["complete"]).to_numpy()
         for place, name in (
             *((OFFSET, "committed_offset"), (ADVANCE, "advance")),
             *((AT, "effective_timestamp"), (EPOCH, "epoch")),
@@ -154,7 +178,10 @@ class ProgressFold:
             `group_id`, `topic`, `partition`; `commits`, `unchanged_commits` (of the offset that was
             in force already), `rewinds`, `jumps`, `advanced` (records forward, steps back left
             out), `first_commit_at`, `last_commit_at`, `last_advance_at` (null where none advanced);
-            `since_at` and `since_offset`: the offset in force when the trend begins.
+            `since_at` and `since_offset`: the offset in force when the trend begins;
+            `highest_committed` for the topic of the last commit's id; `first_committed` and its
+            `first_epoch`; `has_gaps`, whether commits
+            between others are missing.
         """
         self._grow()
         kept = self._kept.reshape(-1, KEPT)
@@ -165,6 +192,10 @@ class ProgressFold:
             rows = rows.append_column(name, _times(kept[:, place]))
         since = kept[:, SINCE_OFFSET]
         rows = rows.append_column("since_offset", pa.array(since, mask=since == UNKNOWN))
+        for name, place in _FOUND.items():
+            found = kept[:, place]
+            rows = rows.append_column(name, pa.array(found, mask=found == UNKNOWN))
+        rows = rows.append_column("has_gaps", pa.array(kept[:, GAPS] > 0))
         return rows.filter(pc.greater(rows["commits"], 0))
 
     def moves(self) -> pa.Table:
@@ -191,6 +222,7 @@ class ProgressFold:
                 kept[:, SINCE_AT] = _MICROS * since
             kept[:, FIRST_AT] = END_OF_TIME
             untold = [LAST_AT, LAST_ADVANCE_AT, LAST_EPOCH, LAST_MEMBER, SINCE_OFFSET]
+            untold += [HIGHEST, LAST_TOPIC_ID]
             kept[:, untold] = UNKNOWN
             self._kept = np.concatenate([self._kept, kept.reshape(-1)])
 

@@ -57,6 +57,7 @@ def statuses(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedAr
         "no_state": pc.invert(rows["has_state"]),
         "not_started": pc.is_null(rows["start_offset"]),
         "lost_records": positive("lost_offsets"),
+        "beyond_end": positive("offsets_beyond_end"),
         "caught_up": pc.fill_null(pc.less_equal(left, zero), fill_value=False),
         "moving": pc.and_(is_silent, _moved_lately(rows, rules, as_of)),
         "idle": is_silent,

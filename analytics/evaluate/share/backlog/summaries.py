@@ -18,6 +18,7 @@ BY: Final = {"group": ("group_id",), "topic": ("topic",)}
 
 _SUMS: Final = (
     *("lag", "records_left", "in_flight", "near_limit_count", "archived_count", "lost_offsets"),
+    "offsets_beyond_end",
 )
 
 
@@ -30,10 +31,11 @@ def summed(rows: pa.Table, by: str, rules: ShareRules) -> pa.Table:
         rules: Which status is worse.
 
     Returns:
-        The columns of `BY`; `partitions`, `groups`; sums of what is known: `lag`, `records_left`,
-        `in_flight`, `near_limit_count`, `archived_count`, `lost_offsets`; `unknown_lag` (partitions
-        whose lag is not known), `stalled_since` (the earliest of those that are blocked or
-        stalled), `status` (the worst).
+        The columns of `BY`; `partitions`, `groups`; sums of what is known: `lag` (state beyond the
+        end of a log counting nothing), `records_left`, `in_flight`, `near_limit_count`,
+        `archived_count`, `lost_offsets`, `offsets_beyond_end`; `unknown_lag` (partitions whose lag
+        is not known), `stalled_since` (the earliest of those that are blocked or stalled),
+        `status` (the worst).
     """
     keys = list(BY[by])
     words = list(rules.statuses)
@@ -43,6 +45,7 @@ def summed(rows: pa.Table, by: str, rules: ShareRules) -> pa.Table:
             **{name: rows[name] for name in keys},
             "group": rows["group_id"],
             **{name: rows[name] for name in _SUMS},
+            "lag": pc.max_element_wise(rows["lag"], pa.scalar(0, pa.int64()), skip_nulls=False),
             "is_unknown": pc.cast(pc.is_null(rows["lag"]), pa.int64()),
             "stuck": pc.if_else(is_stuck, rows["stalled_since"], None),
             "rank": pc.index_in(rows["status"], pa.array(words)),

@@ -43,6 +43,9 @@ NO_END: Final = "where the log ends at that instant is not known"
 NO_START: Final = "no start offset yet"
 NOT_COUNTED: Final = "the delivery complete count was not stored"
 GONE: Final = "the topic was deleted"
+BEYOND: Final = (
+    "the state reaches beyond the log's end: nothing below its start offset is delivered"
+)
 WHOLE: Final = StateCoverage()
 _GROUP = ("group_id", "topic_id", "partition")
 
@@ -128,6 +131,7 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     rows = with_members(rows, asked.tables.groups, asked.tables.assignments)
     rows = with_phases(rows, asked.tables.phases)
     rows = _with_stalls(rows, stalls(rows, asked.log, asked.samples), found)
+    rows = _told_of_beyond(rows)
     rows = rows.append_column("status", statuses(rows, asked.rules, asked.as_of))
     faults = [
         state_faults(rows, asked.log, asked.rules),
@@ -205,7 +209,8 @@ def _with_window(rows: pa.Table, found: Windows, ranges: Ranges, start: Numbers)
     has_start = has_state & (start >= 0)
     end = pc.fill_null(rows["log_end_offset"], NONE).to_numpy()
     log_start = pc.fill_null(rows["log_start_offset"], NONE).to_numpy()
-    left = np.maximum(end, found.last + 1) - start - found.done
+    known_to = np.maximum(end, found.last + 1)
+    left = known_to - start - found.done
     numbers = {
         "in_flight": (found.in_flight, has_state),
         "near_limit_count": (near, has_state),
@@ -214,6 +219,7 @@ def _with_window(rows: pa.Table, found: Windows, ranges: Ranges, start: Numbers)
         "window_offsets": (found.locked, has_state),
         "not_stored_count": (found.counts[:, NOT_STORED], has_state),
         "records_left": (left, has_start & (end >= 0)),
+        "offsets_beyond_end": (known_to - end, has_start & (end >= 0)),
         "lost_offsets": (_lost(ranges, start, log_start), has_start & (log_start >= 0)),
         "blocking_first_offset": (found.blocking_first, found.blocking_first >= 0),
         "blocking_last_offset": (found.blocking_last, found.blocking_first >= 0),
@@ -231,6 +237,13 @@ def _with_window(rows: pa.Table, found: Windows, ranges: Ranges, start: Numbers)
     names = [STATE_NAMES.get(int(each)) for each in found.blocking_state]
     rows = rows.append_column("blocking_state", pa.array(names, pa.string()))
     return rows.append_column("has_state", pa.array(has_state))
+
+
+def _told_of_beyond(rows: pa.Table) -> pa.Table:
+    """Say what follows where the stored state reaches beyond the end of the log."""
+    is_beyond = pc.fill_null(pc.greater(rows["offsets_beyond_end"], 0), fill_value=False)
+    reason = pc.coalesce(rows["reason"], pc.if_else(is_beyond, BEYOND, None))
+    return rows.set_column(rows.column_names.index("reason"), "reason", reason)
 
 
 def _sum(ranges: Ranges, chosen: NDArray[np.bool_], places: Numbers) -> Numbers:

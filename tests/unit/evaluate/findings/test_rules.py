@@ -29,6 +29,7 @@ _OF_MANIFESTS = {
             ("partition", pa.int32()),
             ("is_leading", pa.bool_()),
             ("bytes_damaged", pa.int64()),
+            ("deleted_below", pa.int64()),
         ]
     ),
     "absent_partitions": pa.schema([("topic", pa.string()), ("partitions", pa.int64())]),

@@ -15,6 +15,8 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 HISTORY = pa.schema(
     [
         *((name, pa.string()) for name in ("group_id", "topic", "event", "member_id", "origin")),
+        *((name, pa.string()) for name in ("topic_id", "cause")),
+        ("complete", pa.bool_()),
         *((name, pa.int32()) for name in ("partition", "epoch")),
         *((name, pa.int64()) for name in ("committed_offset", "previous_offset", "advance")),
         ("commit_timestamp", UTC_TIME),
@@ -88,6 +90,7 @@ def history(rows: Sequence[dict[str, Any]]) -> pa.Table:
         row["advance"] = None if before is None or offset is None else offset - before
         row.setdefault("effective_timestamp", at(number))
         row.setdefault("origin", "member")
+        row.setdefault("complete", True)
         if row["event"] != "transaction_abort" and offset is not None:
             in_force[key] = offset
         told.append(row)

@@ -88,7 +88,7 @@ def test_the_parts_of_every_lag_make_it_up(
         if row["lag"] is None:
             assert row["log_end_offset"] is None
             continue
-        parts = row["lost_offsets"] + row["records_to_read"] - row["offsets_beyond_end"]
+        parts = row["offsets_below_start"] + row["records_to_read"] - row["offsets_beyond_end"]
         assert row["lag"] == parts
         assert (row["lag"] < 0) == (row["committed_offset"] > row["log_end_offset"])
         assert (row["verdict"] == "beyond_end") == (row["lag"] < 0)

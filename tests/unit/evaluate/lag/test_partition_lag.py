@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from analytics.evaluate.lag.capacity import group_capacity
 from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.evaluate.lag.first_commits import BELOW_FIRST
+from analytics.evaluate.lag.lost_unread import NOT_KNOWN, READ_BEFORE, WHOSE
 from analytics.evaluate.lag.partition_lag import (
     BETWEEN,
     FROM_START,
@@ -138,10 +140,93 @@ def test_what_retention_deleted_is_told_apart_from_what_is_left_to_read() -> Non
     assert row["verdict"] == "lost_records"
 
 
+def below_start(*offsets: int, why: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return what is said of a group that committed offsets, the last of them below the start."""
+    question = asked(committed=[commit(offsets[-1])], ends={("t", 0): (130, 170)})
+    lacking = [] if why is None else [{"group_id": "g", "why": why}]
+    question = replace(question, lacking=pa.Table.from_pylist(lacking, WHOSE))
+    commits = [{"committed_offset": each, **more} for each in offsets]
+    return only(evaluate_lag(question, [history(commits)]))
+
+
+def test_what_was_read_before_a_step_back_is_not_lost() -> None:
+    row = below_start(155, 160, 100)
+    assert (row["lag"], row["offsets_below_start"], row["lost_offsets"]) == (70, 30, 0)
+    assert (row["verdict"], row["highest_committed"]) == ("below_log_start", 160)
+    assert row["reason"] == READ_BEFORE.format(160)
+
+
+def test_only_what_no_commit_ever_passed_is_lost() -> None:
+    row = below_start(110, 120, 100)
+    assert (row["verdict"], row["lost_offsets"]) == ("lost_records", 10)
+
+
+def test_where_earlier_commits_may_be_missing_it_is_not_known_whether_it_was_read() -> None:
+    compacted = below_start(100, why="history before offset 9 was compacted")
+    assert (compacted["verdict"], compacted["lost_offsets"]) == ("below_log_start", None)
+    assert compacted["reason"] == f"{NOT_KNOWN}history before offset 9 was compacted"
+    assert below_start(90, 100, complete=False)["lost_offsets"] is None
+    # What is there refutes a loss all the same.
+    assert below_start(160, 100, why="compacted")["lost_offsets"] == 0
+
+
+def test_a_higher_commit_for_another_topic_of_that_name_refutes_nothing() -> None:
+    question = asked(committed=[commit(100, topic_id="new")], ends={("t", 0): (130, 170)})
+    for other in ({"topic_id": "old"}, {"topic_id": None}):
+        cause = "topic_recreated" if other["topic_id"] is None else None
+        commits = [
+            {"committed_offset": 160, **other},
+            {"committed_offset": 100, "topic_id": "new", "cause": cause},
+        ]
+        row = only(evaluate_lag(question, [history(commits)]))
+        assert (row["verdict"], row["lost_offsets"]) == ("lost_records", 30)
+
+
+def begun(start: int, epoch: int, why: str | None = None) -> dict[str, Any]:
+    """Return what is said of a partition that a group began at 4010, in an epoch after 1 or in it.
+
+    Another partition of the topic it had begun in epoch 1.
+    """
+    question = asked(
+        committed=[commit(50), {**commit(4020), "partition": 1}],
+        ends={("t", 0): (0, 50), ("t", 1): (start, 4020)},
+    )
+    lacking = [] if why is None else [{"group_id": "g", "why": why}]
+    question = replace(question, lacking=pa.Table.from_pylist(lacking, WHOSE))
+    commits = [
+        {"committed_offset": 40, "epoch": 1},
+        {"committed_offset": 4010, "epoch": epoch, "partition": 1},
+        {"committed_offset": 4020, "epoch": epoch, "partition": 1},
+    ]
+    rows = evaluate_lag(question, [history(commits)]).rows.to_pylist()
+    return next(dict(each) for each in rows if each["partition"] == 1)
+
+
+def test_what_lies_below_the_first_commit_to_a_later_partition_was_never_committed() -> None:
+    row = begun(0, 2)
+    assert (row["first_committed"], row["offsets_below_first"]) == (4010, 4010)
+    assert row["reason"] == BELOW_FIRST.format(0, 4009)
+
+
+def test_where_a_group_begins_with_its_topic_only_the_number_tells() -> None:
+    row = begun(0, 1)
+    assert row["offsets_below_first"] == 4010
+    assert row["reason"] != BELOW_FIRST.format(0, 4009)
+    assert begun(4010, 2)["offsets_below_first"] == 0
+    # Earlier commits may have been taken: the first that is there need not be the first.
+    assert begun(0, 2, why="compacted")["offsets_below_first"] is None
+
+
 def test_an_offset_beyond_the_end_is_a_negative_lag_and_never_clamped() -> None:
     row = only(evaluate_lag(asked(committed=[commit(12)], ends={("t", 0): (0, 10)}), ()))
 
     assert (row["lag"], row["offsets_beyond_end"], row["verdict"]) == (-2, 2, "beyond_end")
+
+
+def test_where_the_end_is_not_known_no_offset_is_beyond_it() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(100)], ends={("t", 0): (40, None)}), ()))
+    assert (row["lag"], row["offsets_beyond_end"]) == (None, None)
+    assert row["verdict"] != "beyond_end"
 
 
 def test_an_offset_of_a_topic_that_was_made_again_has_no_lag() -> None:
@@ -353,6 +438,6 @@ def test_lost_and_readable_and_beyond_make_up_the_lag(offset: int, start: int, l
     row = only(evaluate_lag(asked(committed=[commit(offset)], ends={("t", 0): (start, end)}), ()))
 
     assert row["lag"] == end - offset
-    parts = row["lost_offsets"] + row["records_to_read"] - row["offsets_beyond_end"]
+    parts = row["offsets_below_start"] + row["records_to_read"] - row["offsets_beyond_end"]
     assert row["lag"] == parts
     assert (row["lag"] < 0) == (row["offsets_beyond_end"] > 0)

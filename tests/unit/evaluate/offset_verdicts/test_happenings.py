@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.evaluate.offset_verdicts.happenings import happenings
+from analytics.evaluate.offset_verdicts.happenings import TWO_WRITERS, WHOSE_OF, happenings
 from analytics.evaluate.offset_verdicts.words import OF_CAUSE
 from tests.support.offset_changes import HOME, change, history, minute
 
@@ -86,3 +86,35 @@ def test_a_commit_for_a_topic_created_again_is_told_though_it_is_further_on() ->
 def test_ids_that_are_not_named_say_nothing() -> None:
     rows = [change(1, 50, topic_id=OLD), change(2, 70, previous=50), change(3, 70, topic_id=OLD)]
     assert happenings(history(*rows)) == []
+
+
+def steps_back(*offsets: int, members: int | None) -> list[dict[str, Any]]:
+    """Return commits in this order, as a group of so many members makes them."""
+    changes, previous = [], None
+    for at, offset in enumerate(offsets):
+        more: dict[str, Any] = {"group_members": members, "previous": previous}
+        if previous is not None and offset < previous:
+            more |= {"cause": "rewound_by_member", "confidence": "medium"}
+        changes.append(change(at, offset, **more))
+        previous = offset
+    return changes
+
+
+def reasons(changes: list[dict[str, Any]]) -> set[str | None]:
+    return {each["reason"] for each in happenings(history(*changes))}
+
+
+def test_steps_back_to_one_offset_while_others_go_on_are_those_of_two_writers() -> None:
+    (reason,) = reasons(steps_back(105, 100, 110, 100, 115, 100, members=2))
+    assert reason == TWO_WRITERS.format(3, 100)
+
+
+def test_who_of_several_members_committed_is_not_known() -> None:
+    for offsets in ((105, 100, 110), (105, 100, 110, 101, 111)):
+        assert reasons(steps_back(*offsets, members=3)) == {WHOSE_OF.format(3)}
+    # Going over the same records again is no second writer.
+    assert reasons(steps_back(105, 100, 105, 100, members=2)) == {WHOSE_OF.format(2)}
+
+
+def test_a_group_of_one_member_has_one_writer() -> None:
+    assert reasons(steps_back(105, 100, 110, 100, members=1)) == {None}

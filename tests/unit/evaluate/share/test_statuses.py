@@ -275,3 +275,33 @@ def test_without_a_transaction_log_what_holds_readers_back_cannot_be_told() -> N
     found = row(begins(), settings=reads_committed())
     assert "the dump has no transaction log" in found["reason"]
     assert row(begins())["reason"] is None
+
+
+def test_a_start_offset_beyond_the_end_is_a_status_and_no_lag_of_its_own() -> None:
+    records = begins(300)
+    found = row(records, ends={("orders", 0): (0, 240)}, as_of=time_of(60))
+    assert (found["status"], found["lag"]) == ("beyond_end", -60)
+    assert (found["offsets_beyond_end"], found["records_left"]) == (60, 0)
+    assert found["reason"] is not None
+
+
+def test_ranges_that_are_stored_beyond_the_end_would_skip_what_is_written_there() -> None:
+    stored = begins(), update(1, 10, CutBatch(90, 119, ACKNOWLEDGED, 1))
+    found = row(*stored, as_of=time_of(2))
+    assert (found["status"], found["offsets_beyond_end"]) == ("beyond_end", 20)
+    within = row(begins(), update(1, 10, CutBatch(90, 99, ACKNOWLEDGED, 1)), as_of=time_of(2))
+    assert (within["status"], within["offsets_beyond_end"]) == ("behind", 0)
+
+
+def test_where_the_log_ends_is_not_known_nothing_is_beyond_it() -> None:
+    found = row(begins(300), ends={}, as_of=time_of(60))
+    assert (found["status"], found["offsets_beyond_end"]) == ("idle", None)
+
+
+def test_state_beyond_one_end_takes_nothing_from_the_lag_of_other_partitions() -> None:
+    other = ShareRecord(0, 1, ("g", "topic", 1), Snapshot(0, 0, 0, 40, 0, 1, 1, ()))
+    ends = {("orders", 0): (0, 240), ("orders", 1): (0, 100)}
+    rows = evaluate_share(question([begins(300), other], ends=ends)).rows
+    (total,) = summed(rows, "group", share_rules()).to_pylist()
+    assert (total["lag"], total["offsets_beyond_end"]) == (60, 60)
+    assert total["status"] == "beyond_end"

@@ -1,0 +1,82 @@
+"""What a workspace was made without, because whoever made it asked for some groups or topics only.
+
+Such a workspace answers for what it holds. Of the rest it knows nothing: that is not "none".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from analytics.decode.selection import is_name, names_wanted
+
+if TYPE_CHECKING:
+    from analytics.decode.selection import Selection
+
+OPTIONS: Final = {
+    "groups": "--group",
+    "exclude_groups": "--exclude-group",
+    "data_topics": "--topic",
+    "topics": "--topics",
+    "partitions": "--partitions",
+}
+"""What filters are called in manifests, and on the command line."""
+
+Filters = dict[str, list[Any]]
+
+
+def filters_of(manifest: Mapping[str, Any]) -> Filters:
+    """Return what the workspace was limited to, when it was decoded and when it was replayed."""
+    return {
+        name: list(dict.fromkeys(each for made in _made(manifest) for each in made.get(name) or ()))
+        for name in OPTIONS
+        if any(made.get(name) for made in _made(manifest))
+    }
+
+
+def filters_sentence(filters: Mapping[str, Sequence[Any]]) -> str | None:
+    """Return in words what a workspace was made with; None where with everything."""
+    if not filters:
+        return None
+    said = " ".join(f"{OPTIONS[name]} {each}" for name, some in filters.items() for each in some)
+    return f"this workspace was made with {said}: it knows of nothing else"
+
+
+def left_out_of(manifest: Mapping[str, Any], asked: Selection) -> list[str]:
+    """Return what a question is about and the workspace lacks, a sentence for each filter.
+
+    Groups that are asked for by name and lie within the filters are answered for in full.
+
+    Args:
+        manifest: Of the workspace that is asked.
+        asked: What the question is about.
+    """
+    return list(dict.fromkeys(each for made in _made(manifest) for each in _lacking(made, asked)))
+
+
+def _lacking(made: Mapping[str, Any], asked: Selection) -> Iterator[str]:
+    groups, excluded = made.get("groups") or (), made.get("exclude_groups") or ()
+    topics = made.get("data_topics") or ()
+    are_names = bool(asked.groups) and all(map(is_name, asked.groups))
+    is_held = are_names and len(names_wanted(asked.groups, groups, excluded)) == len(
+        set(asked.groups)
+    )
+    if not is_held:
+        if groups and not (asked.groups and set(asked.groups) <= set(groups)):
+            yield f"groups other than those of {_said('groups', groups)}: {_MADE_WITHOUT}"
+        if not set(excluded) <= set(asked.exclude_groups):
+            yield f"groups of {_said('exclude_groups', excluded)}: {_MADE_WITHOUT}"
+    if topics and not (asked.topics and set(asked.topics) <= set(topics)):
+        yield f"topics other than those of {_said('data_topics', topics)}: {_MADE_WITHOUT}"
+
+
+_MADE_WITHOUT: Final = "this workspace was made without them"
+
+
+def _said(name: str, values: Sequence[Any]) -> str:
+    return " ".join(f"{OPTIONS[name]} {each}" for each in values)
+
+
+def _made(manifest: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the filters of the decoding, and those of the replay."""
+    return manifest.get("options") or {}, (manifest.get("replay") or {}).get("filters") or {}

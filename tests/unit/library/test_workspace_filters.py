@@ -1,0 +1,62 @@
+"""What a workspace that was made with a filter cannot be asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analytics.decode.selection import Selection
+from analytics.library.limits.workspace_filters import filters_of, filters_sentence, left_out_of
+
+ALL = Selection()
+
+
+def manifest(decoded: dict[str, Any], replayed: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"options": decoded, "replay": {"filters": replayed or {}}}
+
+
+ONE = manifest({"groups": ["billing"]})
+
+
+def test_a_whole_workspace_leaves_nothing_out() -> None:
+    whole = manifest({"groups": [], "exclude_groups": [], "prefer_copy": None})
+    assert filters_of(whole) == {}
+    assert filters_sentence({}) is None
+    assert left_out_of(whole, ALL) == []
+
+
+@pytest.mark.parametrize("made", [ONE, manifest({}, {"groups": ["billing"]})])
+def test_a_filter_is_remembered_of_the_decoding_and_of_the_replay(made: dict[str, Any]) -> None:
+    assert filters_of(made) == {"groups": ["billing"]}
+    said = filters_sentence(filters_of(made))
+    assert said is not None
+    assert "--group billing" in said
+
+
+@pytest.mark.parametrize("asked", [ALL, Selection(("other",)), Selection(("bill*",))])
+def test_what_is_asked_beyond_a_filter_cannot_be_told(asked: Selection) -> None:
+    (why,) = left_out_of(ONE, asked)
+    assert why.startswith("groups other than those of --group billing")
+
+
+@pytest.mark.parametrize(
+    ("made", "asked"),
+    [
+        (ONE, Selection(("billing",))),
+        (manifest({"groups": ["bill*"]}), Selection(("billing", "bills"))),
+        (manifest({"groups": ["bill*"]}), Selection(("bill*",))),
+        (manifest({"exclude_groups": ["other"]}), Selection(("billing",))),
+        (manifest({"exclude_groups": ["other"]}), Selection((), ("other", "more"))),
+        (manifest({"data_topics": ["orders"]}), Selection(("billing",), (), ("orders",))),
+    ],
+)
+def test_what_lies_within_a_filter_is_answered(made: dict[str, Any], asked: Selection) -> None:
+    assert left_out_of(made, asked) == []
+
+
+def test_groups_left_out_and_topics_left_out_are_told_each() -> None:
+    made = manifest({"exclude_groups": ["other"], "data_topics": ["orders"]})
+    groups, topics = left_out_of(made, Selection(("oth*",)))
+    assert groups.startswith("groups of --exclude-group other")
+    assert topics.startswith("topics other than those of --topic orders")
