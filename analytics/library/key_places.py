@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import polars as pl
 
 from analytics.library.cut_tables import IN_BUCKETS, Cut, tables_of
@@ -14,12 +15,14 @@ from analytics.replay.log.internal_partitions import share_key
 from analytics.replay.log.lines import parsed_time
 from analytics.replay.log.losses_at import leading
 from analytics.replay.log.topic_homes import (
+    MOST_PARTITIONS,
     NOT_SEEN,
     PLACES,
     Era,
     TopicHomes,
     eras_of,
     homes_at,
+    numbers_that_fit,
     with_misplaced,
 )
 from analytics.replay.metadata.metadata_log import metadata_log
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 _VALUES: Final = ("offset_commit", "share_snapshot", "share_update")
 """Records that clients cause, which a coordinator does not write of itself."""
+_FEW: Final = 100
 
 
 def topic_homes(
@@ -50,17 +54,38 @@ def topic_homes(
     found = {}
     log = None
     for topic in IN_BUCKETS:
-        places = key_places(reader, topic)
-        if places.is_empty():
-            continue
         log = log or metadata_log(Cut(reader, END).whole())
-        eras = eras_of(places, partition_eras(log, topic), _least(manifest, topic))
+        named, least = partition_eras(log, topic), _least(manifest, topic)
+        if _are_at_home(reader, topic, named, least):
+            continue
+        places = key_places(reader, topic)
+        eras = eras_of(places, named, least)
         if not eras:
             continue
         homes = with_misplaced(_homes_at(eras, instant), places)
         if homes.misplaced or homes.perhaps is not None:
             found[topic] = homes
     return found
+
+
+def _are_at_home(reader: RecordReader, topic: str, named: Sequence[Era], least: int) -> bool:
+    """Return whether one number of partitions puts each key of a topic where it lies.
+
+    That is so of nearly every dump. Keys are looked at a few at a time, and not kept.
+    """
+    if len(named) > 1:
+        return False
+    numbers = np.arange(max(least, 1), MOST_PARTITIONS + 1)
+    if named:
+        numbers = np.array([named[0].partitions])
+    for rows in _keys(reader, topic):
+        places = rows.select("key", "partition").drop_nulls("key").unique()
+        # Many numbers fit few keys: the first ones leave hardly any.
+        for some in (places.head(_FEW), places.slice(_FEW)):
+            numbers = numbers[numbers_that_fit(some, numbers)]
+        if not len(numbers):
+            return False
+    return True
 
 
 def _homes_at(eras: tuple[Era, ...], instant: AsOf) -> TopicHomes:
@@ -85,27 +110,36 @@ def key_places(reader: RecordReader, topic: str) -> pl.DataFrame:
 
 
 def _pieces(reader: RecordReader, topic: str) -> Iterator[pl.DataFrame]:
+    at = pl.col("timestamp").cast(PLACES["first_at"])
+    for rows in _keys(reader, topic, ("timestamp", "is_tombstone")):
+        is_value = ~pl.col("is_tombstone") & pl.col("is_of_clients")
+        told = rows.select(
+            "key",
+            "partition",
+            at.alias("first_at"),
+            at.alias("last_at"),
+            pl.when(is_value).then(at).alias("last_value_at"),
+        )
+        yield _summed_up(told)
+
+
+def _keys(reader: RecordReader, topic: str, columns: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
+    """Yield `key` and `partition` of all records, `is_of_clients` and further columns."""
     groups = key_columns(GROUPS)
     for name in sorted(tables_of((topic,)) & groups.keys()):
-        fields = {
-            "key": f"key.{groups[name]}",
-            **{each: each for each in ("partition", "timestamp", "is_tombstone")},
-        }
+        fields = {"key": f"key.{groups[name]}", "partition": "partition"}
+        fields |= {each: each for each in columns}
         key = pl.col("key")
         if topic == SHARE_GROUP_STATE:
             fields |= {"topic_id": "key.topic_id", "number": "key.partition"}
             key = share_key(key, pl.col("topic_id"), pl.col("number"))
-        at = pl.col("timestamp").cast(PLACES["first_at"])
-        is_value = ~pl.col("is_tombstone") & pl.lit(name in _VALUES)
         for rows in reader.pieces(name, fields, topic):
-            told = rows.select(
+            yield rows.select(
                 key.alias("key"),
                 "partition",
-                at.alias("first_at"),
-                at.alias("last_at"),
-                pl.when(is_value).then(at).alias("last_value_at"),
+                *columns,
+                pl.lit(name in _VALUES).alias("is_of_clients"),
             )
-            yield _summed_up(told)
 
 
 def _summed_up(places: pl.DataFrame) -> pl.DataFrame:

@@ -186,6 +186,17 @@ def _number_now(told: pl.DataFrame, least: int) -> int | None:
     return None
 
 
+def numbers_that_fit(places: pl.DataFrame, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return for each number of partitions whether it puts every key where it lies.
+
+    Args:
+        places: Has `key` and `partition`.
+        numbers: Of partitions.
+    """
+    hashed = places.with_columns(pl.Series("hash", hash_places(places["key"]), pl.Int64))
+    return np.asarray(_fits(hashed, numbers).all(axis=0))
+
+
 def _fits(places: pl.DataFrame, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return for each place and number whether the place is the home of its key."""
     hashes, here = places["hash"].to_numpy(), places["partition"].to_numpy()
