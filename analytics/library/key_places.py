@@ -78,8 +78,8 @@ def _are_at_home(reader: RecordReader, topic: str, named: Sequence[Era], least: 
     numbers = np.arange(max(least, 1), MOST_PARTITIONS + 1)
     if named:
         numbers = np.array([named[0].partitions])
-    for rows in _keys(reader, topic):
-        places = rows.select("key", "partition").drop_nulls("key").unique()
+    for rows in _distinct_keys(reader, topic):
+        places = rows.drop_nulls("key")
         # Many numbers fit few keys: the first ones leave hardly any.
         for some in (places.head(_FEW), places.slice(_FEW)):
             numbers = numbers[numbers_that_fit(some, numbers)]
@@ -121,6 +121,16 @@ def _pieces(reader: RecordReader, topic: str) -> Iterator[pl.DataFrame]:
             pl.when(is_value).then(at).alias("last_value_at"),
         )
         yield _summed_up(told)
+
+
+def _distinct_keys(reader: RecordReader, topic: str) -> Iterator[pl.DataFrame]:
+    """Yield `key` and `partition` of all records, each pair once or some times."""
+    if topic == SHARE_GROUP_STATE:
+        for rows in _keys(reader, topic):
+            yield rows.select("key", "partition").unique()
+        return
+    for name in sorted(tables_of((topic,)) & key_columns(GROUPS).keys()):
+        yield from reader.key_places(name, topic)
 
 
 def _keys(reader: RecordReader, topic: str, columns: Sequence[str] = ()) -> Iterator[pl.DataFrame]:

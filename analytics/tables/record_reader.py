@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from analytics.decode.records.chunks import UNDECODED_TABLE
@@ -160,6 +161,27 @@ class RecordReader:
         rows = self._all_pieces(name, _with(fields, at_home), topic)
         yield from rows if at_home is None else map(at_home.only, rows)
 
+    def key_places(self, name: str, topic: str) -> Iterator[pl.DataFrame]:
+        """Yield `key` (the group) and `partition` of the records, each pair once or more.
+
+        A group is written once a row group and numbered: what is read are the numbers.
+
+        Args:
+            name: The table.
+            topic: The internal topic that is read.
+        """
+        field = f"key.{key_columns(GROUPS)[name]}"
+        for where, columns, every in self._asked(
+            name, {"key": field, "partition": "partition"}, topic
+        ):
+            files = where.files if isinstance(where, ds.FileSystemDataset) else []
+            is_filtered = self.lines or any(True for _ in self._wanted(name))
+            for path in [] if is_filtered else files:
+                with reading(path):
+                    yield from _numbered_keys(path, self.source.filesystem, field, topic)
+            if is_filtered:
+                yield _frame(where.to_table(columns, every))
+
     def _all_pieces(
         self, name: str, fields: Mapping[str, str], topic: str
     ) -> Iterator[pl.DataFrame]:
@@ -290,6 +312,26 @@ class RecordReader:
                 for batch in batches_by_file(where, names):
                     every.update(pc.unique(batch["name"]).to_pylist())
         return pa.array(sorted(names_wanted(every, include, exclude, every)), pa.string())
+
+
+def _numbered_keys(
+    path: str, filesystem: fs.FileSystem, field: str, topic: str
+) -> Iterator[pl.DataFrame]:
+    with pq.ParquetFile(path, filesystem=filesystem, read_dictionary=[field]) as file:
+        for number in range(file.num_row_groups):
+            group = file.read_row_group(number, columns=["topic", "partition", field])
+            for batch in group.filter(pc.equal(group["topic"], topic)).to_batches():
+                if not batch.num_rows:
+                    continue
+                keys, here = batch["key"].field(0), pl.Series(batch["partition"])
+                names = pl.DataFrame({"key": pl.Series(keys.dictionary)})
+                if here.min() == here.max():
+                    # A file is of a segment, and so of one partition.
+                    yield names.with_columns(partition=pl.lit(here.min(), pl.Int32()))
+                    continue
+                numbers = pl.Series(keys.indices).cast(pl.UInt32)
+                pairs = pl.DataFrame({"number": numbers, "partition": here}).unique()
+                yield names[pairs["number"]].with_columns(pairs["partition"])
 
 
 def _with(fields: Mapping[str, str], at_home: AtHome | None) -> Mapping[str, str]:
