@@ -21,6 +21,32 @@ def kinds() -> tuple[str, ...]:
     return tuple(_document()["kinds"])
 
 
+def text_of(field: str) -> str:
+    """Return what a column of text holds that identifies nothing.
+
+    Returns:
+        `words`, `sentences`, `objects` or `commands`.
+
+    Raises:
+        LookupError: Nothing is declared of it: it may hold names.
+    """
+    try:
+        return _texts()[field]
+    except KeyError as error:
+        raise LookupError(f"identities.json does not say what text {field} holds") from error
+
+
+def kind_of_fields(field: str) -> str | None:
+    """Return what the fields of a document are named after; None where the names are our own."""
+    kind: str | None = _document()["keyed"]["fields"].get(field)
+    return kind
+
+
+def is_said(kind: str) -> bool:
+    """Return whether sentences of groupscope have names of a kind."""
+    return kind not in _document()["unsaid"]["kinds"]
+
+
 def is_withheld(field: str) -> bool:
     """Return whether a field of a manifest names places on the machine where the tool ran."""
     return field in _document()["withheld"]["fields"]
@@ -34,6 +60,16 @@ def is_public(name: str) -> bool:
 @cache
 def _kinds() -> Mapping[str, str]:
     return {field: kind for kind, named in _document()["kinds"].items() for field in named}
+
+
+@cache
+def _texts() -> Mapping[str, str]:
+    return {
+        field: what
+        for what, fields in _document()["text"].items()
+        if what != "about"
+        for field in fields
+    }
 
 
 @cache

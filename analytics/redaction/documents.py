@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from analytics.redaction.pseudonyms import Pseudonyms
 from analytics.redaction.text import NamesInText
-from schemas.identities import is_withheld, kind_of
+from schemas.identities import is_withheld, kind_of, kind_of_fields
 
 WITHHELD: Final = "(redacted)"
 
@@ -23,12 +23,14 @@ def redacted_document(
     Args:
         document: As JSON has it.
         pseudonyms: For fields that identify.
-        text: For all other text, and for names of fields.
+        text: For all other text.
         field: What the document is called in the one around it.
     """
     if isinstance(document, Mapping):
         return {
-            text.replaced(str(name)): redacted_document(each, pseudonyms, text, str(name))
+            _field(field, str(name), pseudonyms): redacted_document(
+                each, pseudonyms, text, str(name)
+            )
             for name, each in document.items()
         }
     if isinstance(document, list | tuple):
@@ -39,3 +41,9 @@ def redacted_document(
         return WITHHELD
     kind = kind_of(field)
     return text.replaced(document) if kind is None else pseudonyms.of(kind, document)
+
+
+def _field(of: str, name: str, pseudonyms: Pseudonyms) -> str:
+    """Return the name of a field: our own, but where fields are named after something."""
+    kind = kind_of_fields(of)
+    return name if kind is None else pseudonyms.of(kind, name)

@@ -6,14 +6,14 @@ Bytes are left out: nobody can tell what names are in them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.redaction.pseudonyms import Pseudonyms
 from analytics.redaction.text import NamesInText
-from schemas.identities import kind_of
+from schemas.identities import kind_of, text_of
 
 _RESOURCES = ("group", "topic")
 Names = dict[str, set[str]]
@@ -33,26 +33,47 @@ def names_in(tables: Iterable[pa.Table]) -> Names:
     return found
 
 
-def redacted(rows: pa.Table, pseudonyms: Pseudonyms, text: NamesInText) -> pa.Table:
-    """Return a table without names; the order of its rows stays.
+def redacted(
+    rows: pa.Table, pseudonyms: Pseudonyms, text: NamesInText, key: Sequence[str] = ()
+) -> pa.Table:
+    """Return a table without names; its rows are in the order of what stands for them.
 
     Args:
         rows: The table.
+        key: Columns that rows are sorted by first: the order of names would tell them apart.
         pseudonyms: For columns that identify.
         text: For all other text.
     """
 
-    def of_text(kind: str | None) -> Callable[[str], str]:
-        if kind is None:
-            return text.replaced
-        return lambda name: pseudonyms.of(kind, name)
+    def of_text(field: str) -> Callable[[str], str]:
+        kind = kind_of(field)
+        if kind is not None:
+            return lambda name: pseudonyms.of(kind, name)
+        return {
+            "words": lambda word: word,
+            "sentences": text.replaced,
+            "objects": text.object,
+            "commands": text.command,
+        }[text_of(field)]
 
     columns = []
     for field in rows.schema:
         chunks = [_redacted(chunk, field.name, of_text) for chunk in rows[field.name].chunks]
         columns.append(pa.chunked_array(chunks, field.type))
     made = pa.Table.from_arrays(columns, schema=rows.schema)
-    return _with_resources(rows, made, pseudonyms) if _has_resources(rows) else made
+    named = _with_resources(rows, made, pseudonyms) if _has_resources(rows) else made
+    return _in_order(named, key)
+
+
+def _in_order(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Sort rows by a key, and where it is the same by all else that can be compared."""
+    by = [*(name for name in key if name in rows.column_names)]
+    by += [
+        field.name
+        for field in rows.schema
+        if field.name not in by and not pa.types.is_nested(field.type)
+    ]
+    return rows.sort_by([(name, "ascending") for name in by]) if by else rows
 
 
 def _collect(values: pa.Array, name: str, found: Names) -> None:
@@ -71,7 +92,7 @@ def _collect(values: pa.Array, name: str, found: Names) -> None:
 
 
 def _redacted(
-    values: pa.Array, name: str, of_text: Callable[[str | None], Callable[[str], str]]
+    values: pa.Array, name: str, of_text: Callable[[str], Callable[[str], str]]
 ) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -84,14 +105,25 @@ def _redacted(
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
     if pa.types.is_list(kind):
         inner = _redacted(values.values, name, of_text)
+        if _is_text(inner.type):
+            return pa.array(_sorted(inner, values), kind)
         return pa.ListArray.from_arrays(
             values.offsets, inner, type=kind, mask=values.is_null() if values.null_count else None
         )
     if _is_text(kind):
-        return _mapped(values, of_text(kind_of(name)))
+        return _mapped(values, of_text(name))
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return pa.nulls(len(values), kind)
     return values
+
+
+def _sorted(inner: pa.Array, values: pa.ListArray) -> list[list[str] | None]:
+    """Return lists of names in the order of what stands for them."""
+    lists = pa.ListArray.from_arrays(values.offsets, inner)
+    return [
+        sorted(each, key=lambda name: (name is None, name)) if valid else None
+        for each, valid in zip(lists.to_pylist(), values.is_valid().to_pylist(), strict=True)
+    ]
 
 
 def _mapped(values: pa.Array, change: Callable[[str], str]) -> pa.Array:

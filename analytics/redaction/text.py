@@ -1,40 +1,130 @@
-"""Known names in text, each replaced by what stands for it."""
+"""Known names in text, each replaced by what stands for it; text that may hide one is withheld.
+
+A sentence is words of groupscope, numbers, times and names, and nothing marks which is which. A
+name that cannot be taken for anything else is replaced where it stands. Where another may be meant,
+the whole sentence is withheld: a lost sentence does less harm than a name or a wrong number.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+import shlex
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+WITHHELD_TEXT: Final = "(withheld: it may have names in it)"
+
 _WORD: Final = re.compile(r"[^\s'\"`,;()\[\]{}=:@|<>]+")
-_EDGE: Final = re.compile(r"(?<=[0-9A-Za-z])(?![0-9A-Za-z])|(?<![0-9A-Za-z])(?=[0-9A-Za-z])")
+_RUN: Final = re.compile(r"[^\W_]+")
+_EDGE: Final = re.compile(r"(?<=[^\W_])(?![^\W_])|(?<![^\W_])(?=[^\W_])")
+_NUMBER: Final = re.compile(r"[\d.,:+TZ-]+|\d+[^\W\d_]{1,4}")
+"""Numbers, times, and numbers with a unit."""
+_PARTITION: Final = re.compile(r"(.+)-\d+")
+_WHOLE: Final = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+\d\d:\d\d)?)?"
+    r"|(?<!\d)\d{1,3}(?:,\d{3})+(?!\d)|(?<![\d.])\d+\.\d+(?![\d.])|__[a-z_]+-\d+(?:@\d+)?"
+)
+"""What is one thing: a time, a number with separators, a record of an internal topic."""
+_LEAST_LETTERS: Final = 2
+_OPTIONS: Final = ("--group", "--topic", "--exclude-group", "--data-topic", "--transactional-id")
 
 
 class NamesInText:
     """Replaces names.
 
     A name counts where it stands alone or between signs: `parcels` is one in `parcels-3`, and not
-    in `parcelstore`. A name that has blanks, quotes or brackets in it counts wherever it is.
+    in `parcelstore`.
 
     Args:
         names: By name what stands for it.
+        own_words: Words of sentences that are no names, in lower case.
+        unsaid: Names that no sentence has: where one can be taken for something else, it is.
     """
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._words = {name: to for name, to in names.items() if _WORD.fullmatch(name)}
-        rest = [name for name in names if name not in self._words]
-        self._others = [(name, names[name]) for name in sorted(rest, key=len, reverse=True)]
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        own_words: Collection[str] = frozenset(),
+        unsaid: Collection[str] = frozenset(),
+    ) -> None:
+        self._names = names
+        self._own = own_words
+        self._clear = {name: to for name, to in names.items() if self._is_clear(name)}
+        # A sign at its end may be taken for one beside it, and JSON may write it in another way.
+        self._to_check = _Forms(
+            name
+            for name in self._clear
+            if not (name.isascii() and name[0].isalnum() and name[-1].isalnum())
+        )
+        self._unclear = _Forms(
+            name for name in names if name not in self._clear and name not in unsaid
+        )
 
     def replaced(self, text: str) -> str:
-        """Return a text without the names."""
-        for name, to in self._others:
-            if name in text:
-                text = text.replace(name, to)
-        return _WORD.sub(lambda found: self._word(found[0]), text)
+        """Return a sentence without the names, or `WITHHELD_TEXT`."""
+        if self._is_own_word(text):
+            return text
+        if self._unclear.are_in(text):
+            return WITHHELD_TEXT
+        changed = _WORD.sub(lambda found: self._word(found[0]), text)
+        return WITHHELD_TEXT if self._to_check.are_in(changed) else changed
+
+    def object(self, text: str) -> str:
+        """Return what stands for a name, or for a name and the number of a partition."""
+        if text in self._names:
+            return self._names[text]
+        topic, sign, partition = text.rpartition("-")
+        if sign and partition.isdecimal() and topic in self._names:
+            return f"{self._names[topic]}-{partition}"
+        return self.replaced(text)
+
+    def command(self, text: str) -> str:
+        """Return a command whose arguments are no names, quoted anew."""
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            return WITHHELD_TEXT
+        made = [
+            self._argument(word)
+            if before in _OPTIONS
+            else word
+            if word.startswith("--")
+            else self.replaced(word)
+            for before, word in zip(["", *words], words, strict=False)
+        ]
+        return WITHHELD_TEXT if WITHHELD_TEXT in made else shlex.join(made)
+
+    def _argument(self, word: str) -> str:
+        topic, sign, partitions = word.rpartition(":")
+        if word not in self._names and sign and topic in self._names:
+            return f"{self._names[topic]}:{partitions}"
+        return self.object(word)
+
+    def _is_clear(self, name: str) -> bool:
+        """Return whether a name in text can be nothing else."""
+        partition = _PARTITION.fullmatch(name)
+        return (
+            _WORD.fullmatch(name) is not None
+            and name.isprintable()
+            and "\\" not in name
+            and len(name) >= _LEAST_LETTERS
+            and (name.startswith("/") or any(each.isalpha() for each in name))
+            and _NUMBER.fullmatch(name) is None
+            and name.lower() not in self._own
+            and not (partition and partition[1] in self._names)
+        )
+
+    def _is_own_word(self, text: str) -> bool:
+        """A field of one word of ours is no sentence."""
+        return text.lower() in self._own or _NUMBER.fullmatch(text) is not None
 
     def _word(self, word: str) -> str:
-        if word in self._words:
-            return self._words[word]
+        if word in self._clear:
+            return self._clear[word]
+        if word.lower() in self._own:
+            return word
         edges = [0, *(each.start() for each in _EDGE.finditer(word)), len(word)]
         return "".join(self._parts(word, sorted(set(edges))))
 
@@ -43,7 +133,63 @@ class NamesInText:
         at = 0
         while at < len(edges) - 1:
             ends = range(len(edges) - 1, at, -1)
-            end = next((n for n in ends if word[edges[at] : edges[n]] in self._words), None)
+            end = next((n for n in ends if word[edges[at] : edges[n]] in self._clear), None)
             part = word[edges[at] : edges[at + 1 if end is None else end]]
-            yield self._words.get(part, part)
+            yield self._clear.get(part, part)
             at = at + 1 if end is None else end
+
+
+class _Forms:
+    """Names that are looked for in text, as they are and as shells, JSON and Python write them.
+
+    Args:
+        names: The names.
+    """
+
+    def __init__(self, names: Iterator[str]) -> None:
+        self._by_run: dict[str, list[str]] = defaultdict(list)
+        self._without_runs: list[str] = []
+        for name in names:
+            for form in _forms(name):
+                runs = _RUN.findall(form)
+                if runs:
+                    self._by_run[max(runs, key=len)].append(form)
+                else:
+                    self._without_runs.append(form)
+
+    def are_in(self, text: str) -> bool:
+        """Return whether one of them may stand in a text."""
+        whole = [each.span() for each in _WHOLE.finditer(text)]
+        forms = [form for run in set(_RUN.findall(text)) for form in self._by_run.get(run, ())]
+        return any(_is_in(form, text, whole) for form in (*forms, *self._without_runs))
+
+
+def _forms(name: str) -> set[str]:
+    return {
+        name,
+        shlex.quote(name).strip("'"),
+        json.dumps(name)[1:-1],
+        json.dumps(name, ensure_ascii=False)[1:-1],
+        repr(name)[1:-1],
+    }
+
+
+def _is_in(form: str, text: str, whole: list[tuple[int, int]]) -> bool:
+    """Return whether a form stands alone or between signs, and is no part of a time or a number."""
+    at = text.find(form)
+    while at >= 0:
+        end = at + len(form)
+        if _ends(text[at - 1 : at], form[:1]) and _ends(text[end : end + 1], form[-1:]):
+            inside = any(a <= at and end <= b and (a, b) != (at, end) for a, b in whole)
+            if not inside:
+                return True
+        at = text.find(form, at + 1)
+    return False
+
+
+def _ends(outside: str, edge: str) -> bool:
+    """Return whether a name with this at its edge may end where this is beside it."""
+    if edge.isalnum():
+        return not outside.isalnum()
+    # A name of signs and blanks stands where blanks or quotes set it apart.
+    return outside == "" or outside in "'\"`([{:,;" or outside.isspace() or not edge.isspace()

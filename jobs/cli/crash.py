@@ -20,7 +20,13 @@ def keep_traceback(error: Exception, arguments: Sequence[str]) -> str:
     import traceback  # noqa: PLC0415
 
     with tempfile.NamedTemporaryFile(
-        "w", prefix="groupscope-error-", suffix=".txt", delete=False, encoding="utf-8"
+        "w",
+        prefix="groupscope-error-",
+        suffix=".txt",
+        delete=False,
+        encoding="utf-8",
+        # Bytes of the command line that are no UTF-8.
+        errors="backslashreplace",
     ) as file:
         file.write(
             f"groupscope {VERSION}, Python {platform.python_version()}, {platform.platform()}\n"

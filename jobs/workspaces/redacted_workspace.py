@@ -22,7 +22,9 @@ from analytics.tables.decoded_workspace import REDACTED
 from analytics.tables.staged_tables import part_of, staged_path
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DATA_LOGS, DECODED, DIVERGED, EVALUATIONS, HISTORY, STATE, Workspace
+from jobs.workspaces.own_words import own_words
 from schemas import table, tables
+from schemas.identities import is_said
 
 if TYPE_CHECKING:
     from analytics.workspace import Part, Staging
@@ -50,25 +52,36 @@ class Redactor:
     def of(cls, key: bytes, names: Names, inputs: tuple[str, ...]) -> Redactor:
         """Take the names that are known, and the paths of INPUTs."""
         pseudonyms = Pseudonyms(key)
-        paths = {str(each): _INPUT for path in inputs for each in (path, Path(path).absolute())}
-        text = NamesInText({**pseudonyms.of_text(names), **paths})
+        # A path without letters tells nothing: `.`, `..`, `/`.
+        paths = {
+            str(each): _INPUT
+            for path in inputs
+            for each in (path, Path(path).absolute())
+            if any(sign.isalpha() for sign in str(each))
+        }
+        replaced = {**pseudonyms.of_text(names), **paths}
+        said = {name for kind, mine in names.items() if is_said(kind) for name in mine}
+        text = NamesInText(replaced, own_words(), replaced.keys() - said - paths.keys())
         originals = {
             pseudonyms.of(kind, name): name for kind, mine in names.items() for name in mine
         }
         return cls(pseudonyms, text, originals)
 
-    def table(self, rows: pa.Table) -> pa.Table:
-        """Return a table without names."""
-        return redacted(rows, self.pseudonyms, self.text)
+    def table(self, name: str, rows: pa.Table) -> pa.Table:
+        """Return a table without names, sorted by its key or else by its columns."""
+        key = tables()[name].key if name in tables() else ()
+        return redacted(rows, self.pseudonyms, self.text, key)
 
     def document(self, document: Any) -> Any:  # noqa: ANN401 - as JSON has it
         """Return a document without names."""
         return redacted_document(document, self.pseudonyms, self.text)
 
-    def pattern(self, said: str) -> str:
-        """Return what stands for a pattern that a team wrote: `*` stays."""
-        known = self.text.replaced(said)
-        return said if said == "*" or known != said else self.pseudonyms.of("pattern", said)
+    def pattern(self, kind: str, wanted: str) -> str:
+        """Return what stands for a pattern that a team wrote; `*` stays, a name has its own."""
+        if wanted == "*":
+            return wanted
+        name = self.pseudonyms.of(kind, wanted)
+        return name if name in self.originals else self.pseudonyms.of("pattern", wanted)
 
 
 def key_in(path: str) -> bytes:
@@ -123,9 +136,10 @@ def _batches(stored: StoredTables, name: str) -> Iterator[pa.Table]:
 def _write(staging: Staging, name: str, stored: StoredTables, redactor: Redactor) -> Part:
     filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-    schema, count = stored.schema(name), 0
+    schema = stored.schema(name)
+    read = [rows.cast(schema) for rows in _batches(stored, name)]
+    # Rows of all batches are sorted together: they came in the order of the names.
+    rows = redactor.table(name, pa.concat_tables(read) if read else schema.empty_table())
     with pq.ParquetWriter(path, schema, filesystem=filesystem) as writer:
-        for rows in _batches(stored, name):
-            writer.write_table(redactor.table(rows.cast(schema)))
-            count += rows.num_rows
-    return part_of(name, path, count)
+        writer.write_table(rows)
+    return part_of(name, path, rows.num_rows)

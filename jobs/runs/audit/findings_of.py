@@ -87,11 +87,16 @@ def input_words(inputs: Iterable[str], options: Mapping[str, Any]) -> dict[str, 
 
 def _without_names(accepted: pa.Table, redactor: Redactor) -> pa.Table:
     rows = [
-        {**row, **{name: redactor.pattern(row[name]) for name in ("group_id", "topic")}}
+        {
+            **row,
+            "group_id": redactor.pattern("group", row["group_id"]),
+            "topic": redactor.pattern("topic", row["topic"]),
+            "reason": redactor.text.replaced(row["reason"]),
+            "owner": redactor.pseudonyms.of("owner", row["owner"]),
+        }
         for row in accepted.to_pylist()
     ]
-    reasons = [{**row, "reason": redactor.text.replaced(row["reason"])} for row in rows]
-    return pa.Table.from_pylist(reasons, accepted.schema)
+    return pa.Table.from_pylist(rows, accepted.schema)
 
 
 def exit_code_of(found: pa.Table, fail_on: str) -> int:

@@ -159,7 +159,7 @@ def _redacted(wanted: Wanted, asked: _Audited, key: bytes, inputs: tuple[str, ..
         replace(
             state, tables=StoredTables(space), source=space, manifest=manifest, given=(WITHHELD,)
         ),
-        {name: redactor.table(rows) for name, rows in asked.tables.items()},
+        {name: redactor.table(name, rows) for name, rows in asked.tables.items()},
         {name: redactor.text.replaced(why) for name, why in asked.failed.items()},
         redactor,
     )
