@@ -74,6 +74,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are told on stderr."""
     try:
         check_one_root()
+        _refuse_other_than_utf8(arguments)
         code = cli.main(args=list(arguments), prog_name="groupscope", standalone_mode=False)
     except click.ClickException as error:
         error.show()
@@ -87,6 +88,21 @@ def run(arguments: Sequence[str]) -> int:
             return _report_error(INTERRUPTION, INTERRUPTED)
         return _report_error(refusal(error) or keep_traceback(error, arguments), _code_of(error))
     return code if isinstance(code, int) else DONE
+
+
+def _refuse_other_than_utf8(arguments: Sequence[str]) -> None:
+    """Refuse bytes that are no text: no group has such a name, and no manifest can hold them.
+
+    Raises:
+        InputNotRecognizedError: There are some.
+    """
+    for each in arguments:
+        if not each.isascii() and any("\ud800" <= sign <= "\udfff" for sign in each):
+            shown = os.fsencode(each).decode("utf-8", "backslashreplace")
+            raise InputNotRecognizedError(
+                f"{shown!r} is not UTF-8: Kafka's names are, and a path has to be "
+                "(a link with another name will do)"
+            )
 
 
 def _code_of(error: Exception) -> int:
