@@ -24,10 +24,11 @@ from analytics.decode.records.chunks import UNDECODED_TABLE
 from analytics.decode.records.tables import table_schema
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.tables.decoded_records import from_offset
+from analytics.tables.decoded_workspace import records_folder
 from analytics.tables.file_scan import A_FEW_AHEAD, batches_by_file
 from analytics.tables.record_keys import GROUPS, TOPICS, AtHome, key_columns, key_hash
-from analytics.tables.stored_tables import EVERYTHING, reading
-from analytics.workspace import DECODED, DIVERGED, Workspace
+from analytics.tables.stored_tables import EVERYTHING
+from analytics.workspace import DECODED, DIVERGED, Workspace, reading
 
 if TYPE_CHECKING:
     from analytics.replay.log.lines import FollowedLine
@@ -268,8 +269,8 @@ class RecordReader:
 
     def _found(self, folder: str, name: str) -> ds.Dataset | None:
         source = self.source
-        path = source.path(folder)
-        if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+        path = records_folder(source, folder)
+        if path is None:
             return None
         with reading(path):
             return ds.dataset(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,10 +14,9 @@ from pyarrow import fs
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.errors import WorkspaceError
 from analytics.tables.file_scan import batches_by_file
-from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
+from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace, reading
 from schemas import table
 
-_NO_COLUMN = "No match for FieldRef"
 EVERYTHING = Selection()
 _FOLDERS = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
 
@@ -175,24 +173,6 @@ class StoredTables:
 
 def _names(name: str, columns: Sequence[str] | None) -> list[str]:
     return list(columns or [column.name for column in table(name).columns])
-
-
-@contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Say of what cannot be read inside that it is this file or folder of a workspace.
-
-    Raises:
-        WorkspaceError: Something in it is damaged, or gone.
-    """
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        why = str(error).partition("\n")[0]
-        if _NO_COLUMN in why:
-            why = "it lacks a column: another version of groupscope wrote it"
-        raise WorkspaceError(
-            f"{path} cannot be read: {why:.200} (make the workspace again)"
-        ) from error
 
 
 def folder_of(name: str) -> str:

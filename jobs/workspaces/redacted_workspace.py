@@ -21,7 +21,7 @@ from analytics.redaction.text import NamesInText
 from analytics.tables.decoded_workspace import REDACTED
 from analytics.tables.staged_tables import part_of, staged_path
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import DATA_LOGS, DECODED, DIVERGED, EVALUATIONS, HISTORY, STATE, Workspace
+from analytics.workspace import FOLDERS, Workspace
 from schemas import table, tables
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _INPUT: Final = "INPUT"
 _KINDS: Final = ("state", "history", "evaluation")
-_FOLDERS: Final = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def redact_into(
     staging = Workspace(out).prepare()
     try:
         parts = [_write(staging, name, stored, redactor) for name in kept]
-        staging.publish(parts, _FOLDERS, said)
+        staging.publish(parts, FOLDERS, said)
     except BaseException:
         staging.discard()
         raise

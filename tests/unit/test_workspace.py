@@ -89,3 +89,43 @@ def test_a_file_is_refused(tmp_path: Path) -> None:
 def test_a_uri_of_no_known_scheme_is_refused() -> None:
     with pytest.raises(WorkspaceError, match=r"cannot be opened"):
         Workspace("nothing://here/out")
+
+
+@pytest.mark.parametrize("version", [0, 2, None, "1"])
+def test_a_workspace_of_another_schema_version_is_refused(tmp_path: Path, version: object) -> None:
+    Workspace(str(tmp_path)).prepare().publish(
+        [], [], {"schema_version": version, "groupscope_version": "9.9"}
+    )
+    with pytest.raises(WorkspaceError, match=rf"schema version {version}.*9\.9.*make it again"):
+        Workspace(str(tmp_path)).manifest()
+
+
+def answers(folder: Path) -> list[str]:
+    """Return files of answers, and a person's own beside them."""
+    names = [
+        *("summary.json", "findings.jsonl", "incident.json"),
+        *("report/index.html", "report/incident.html", "restore/undo.sh", "restore/restore.json"),
+        *("report/mine.html", "restore/mine.csv", "notes.txt"),
+    ]
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text('{"files": ["undo.sh", "../notes.txt"]}')
+    return names
+
+
+def test_answers_go_with_the_tables_they_were_made_of(tmp_path: Path) -> None:
+    publish(tmp_path, 1)
+    names = answers(tmp_path)
+    Workspace(str(tmp_path)).prepare().publish([], ["evaluations"], {})
+    assert all((tmp_path / name).exists() for name in names)
+    publish(tmp_path, 2)
+    left = {name for name in names if (tmp_path / name).exists()}
+    assert left == {"report/mine.html", "restore/mine.csv", "notes.txt"}
+
+
+def test_one_folder_under_two_names_is_the_same_workspace(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to("out")
+    out, link = Workspace(str(tmp_path / "out")), Workspace(f"{tmp_path}/./link")
+    assert out.is_same_as(link)
+    assert not out.is_same_as(Workspace(str(tmp_path)))
