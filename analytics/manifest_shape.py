@@ -8,19 +8,18 @@ from typing import Any, Final
 
 Shape = Any
 """Types that a value may have; a list of one shape is any number of it, a mapping the fields of an
-object, each as far as it is there."""
+object. A field whose name begins with a star must be there."""
 
 _TEXT, _NUMBER = (str,), (int,)
 _NO_TEXT, _NO_NUMBER = (str, NoneType), (int, NoneType)
 _ANY_LIST, _ANY_OBJECT = (list,), (dict,)
 
-REQUIRED: Final = ("created_from", "options", "copies", "partitions", "record_types")
-"""Of what was made of a dump; a workspace of a dialect has none of it."""
-DIALECT: Final = "dialect"
+_DIALECT: Final = "dialect"
+"""A workspace of a dialect has nothing of what is made of a dump."""
 
 _PARTITION: Final = {
-    "topic": _TEXT,
-    "partition": _NUMBER,
+    "*topic": _TEXT,
+    "*partition": _NUMBER,
     "copy": _NO_TEXT,
     "is_leading": (bool, NoneType),
     "files": [_ANY_OBJECT],
@@ -30,15 +29,17 @@ _PARTITION: Final = {
     "leader_epochs": (list, NoneType),
 }
 _SHAPE: Final[Mapping[str, Shape]] = {
-    "created_from": [_TEXT],
-    "options": _ANY_OBJECT,
-    "copies": [{"name": _TEXT, "node_id": _NO_NUMBER, "cluster_id": _NO_TEXT}],
-    "partitions": [_PARTITION],
+    "*created_from": [_TEXT],
+    "*options": _ANY_OBJECT,
+    "*copies": [{"*name": _TEXT, "node_id": _NO_NUMBER, "cluster_id": _NO_TEXT}],
+    "*partitions": [_PARTITION],
     "data_partitions": [_PARTITION],
-    "record_types": [{"topic": _TEXT, "table": _NO_TEXT, "records": _NUMBER}],
-    "divergences": [{"copy": _TEXT, "topic": _TEXT, "partition": _NUMBER, "diverges_at": _NUMBER}],
+    "*record_types": [{"*topic": _TEXT, "*table": _NO_TEXT, "*records": _NUMBER}],
+    "divergences": [
+        {"copy": _NO_TEXT, "*topic": _TEXT, "*partition": _NUMBER, "diverges_at": _NO_NUMBER}
+    ],
     "absent_partitions": _ANY_OBJECT,
-    "kafka_version": {"at_least": _NO_TEXT, "evidence": _ANY_LIST},
+    "*kafka_version": {"at_least": _NO_TEXT, "evidence": _ANY_LIST},
     "unreadable": [_ANY_OBJECT],
     "unanswerable": _ANY_LIST,
     "notes": [_ANY_OBJECT],
@@ -46,8 +47,8 @@ _SHAPE: Final[Mapping[str, Shape]] = {
     "records_lost": _NUMBER,
     "evaluations": _ANY_OBJECT,
     "replay": {
-        "as_of": {"time": _NO_TEXT, "offsets": _ANY_OBJECT},
-        "kafka_version": _TEXT,
+        "*as_of": {"*time": _NO_TEXT, "*offsets": _ANY_OBJECT},
+        "*kafka_version": _TEXT,
         "lines": [_ANY_OBJECT],
         "assumed": _ANY_LIST,
         "topic_ids": _ANY_LIST,
@@ -55,17 +56,17 @@ _SHAPE: Final[Mapping[str, Shape]] = {
         "rows": _ANY_OBJECT,
         "decoded_in": _TEXT,
     },
-    DIALECT: {"name": _TEXT, "unseen": _ANY_LIST, "rows": _ANY_OBJECT},
+}
+_SHAPE_OF_DIALECT: Final[Mapping[str, Shape]] = {
+    "*created_from": [_TEXT],
+    "*dialect": {"*name": _TEXT, "*unseen": _ANY_LIST, "*rows": _ANY_OBJECT},
 }
 
 
 def misshapen(manifest: Mapping[str, Any]) -> str | None:
     """Return what of a manifest is not as it has to be; None where all is."""
-    if DIALECT not in manifest:
-        for name in REQUIRED:
-            if name not in manifest:
-                return f"it lacks {name}"
-    return next(_faults(manifest, _SHAPE, ""), None)
+    shape = _SHAPE_OF_DIALECT if _DIALECT in manifest else _SHAPE
+    return next(_faults(manifest, shape, ""), None)
 
 
 def _faults(value: object, shape: Shape, place: str) -> Iterator[str]:
@@ -83,6 +84,10 @@ def _faults(value: object, shape: Shape, place: str) -> Iterator[str]:
     elif not isinstance(value, dict):
         yield f"{place} is no object"
     else:
-        for name, inner in shape.items():
+        for starred, inner in shape.items():
+            name = starred.removeprefix("*")
+            within = f"{place}.{name}".removeprefix(".")
             if name in value:
-                yield from _faults(value[name], inner, f"{place}.{name}".lstrip("."))
+                yield from _faults(value[name], inner, within)
+            elif name != starred:
+                yield f"it lacks {within}"

@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from analytics.errors import OutputRefusedError, WorkspaceError
+from analytics.manifest_shape import misshapen
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
 
@@ -173,6 +174,9 @@ class Workspace:
                 f"version {SCHEMA_VERSION}: make it again from the dump, or ask the release that "
                 "wrote it"
             )
+            raise WorkspaceError(message)
+        if (fault := misshapen(manifest)) is not None:
+            message = f"{path} is damaged: {fault} (make the workspace again)"
             raise WorkspaceError(message)
         return manifest
 

@@ -36,6 +36,17 @@ STATE = (
 
 Row = Mapping[str, Any]
 
+EMPTY = {
+    "schema_version": 1,
+    "created_from": ["dump"],
+    "options": {},
+    "copies": [],
+    "partitions": [],
+    "record_types": [],
+    "kafka_version": {},
+}
+"""The manifest of a dump without anything."""
+
 
 def schema_of(name: str) -> pa.Schema:
     """Return the Arrow schema of a table of the contract."""

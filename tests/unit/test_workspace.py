@@ -10,6 +10,7 @@ import pytest
 
 from analytics.errors import OutputRefusedError, WorkspaceError
 from analytics.workspace import Part, Staging, Workspace
+from tests.support.written_workspace import EMPTY
 
 
 def part(staging: Staging, table: str, rows: int) -> Part:
@@ -23,12 +24,12 @@ def part(staging: Staging, table: str, rows: int) -> Part:
 def publish(location: Path, *rows: int) -> None:
     staging = Workspace(str(location)).prepare()
     parts = [part(staging, "decoded/offset_commit", count) for count in rows]
-    staging.publish(parts, ["decoded", "diverged"], {"schema_version": 1})
+    staging.publish(parts, ["decoded", "diverged"], EMPTY)
 
 
 def test_a_finished_run_leaves_its_tables_and_its_manifest_and_nothing_else(tmp_path: Path) -> None:
     publish(tmp_path / "out", 3, 4)
-    assert Workspace(str(tmp_path / "out")).manifest() == {"schema_version": 1}
+    assert Workspace(str(tmp_path / "out")).manifest() == EMPTY
     assert pq.read_table(tmp_path / "out/decoded/offset_commit").num_rows == 7
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {".groupscope", "manifest.json", "decoded"}

@@ -13,6 +13,9 @@ from analytics.errors import WorkspaceError
 from analytics.tables.decoded_workspace import has_records, records_folder
 from analytics.workspace import FOLDERS, Part, Workspace
 from jobs.workspaces.copied_workspace import copy_workspace
+from tests.support.written_workspace import EMPTY
+
+REPLAY = {"as_of": {"time": None, "offsets": {}}, "kafka_version": "4.3"}
 
 
 def workspace(folder: Path, folders: Iterable[str], name: str, **manifest: object) -> Workspace:
@@ -23,7 +26,7 @@ def workspace(folder: Path, folders: Iterable[str], name: str, **manifest: objec
     parts = [Part(f"{each}/{name}", f"{staging.location}/{each}", 1) for each in folders]
     for part in parts:
         pq.write_table(pa.table({"of": [name]}), part.path)
-    said = {"schema_version": 1, "created_from": [name], **manifest}
+    said = {**EMPTY, "created_from": [name], **manifest}
     staging.publish(parts, FOLDERS, said)
     return space
 
@@ -64,14 +67,14 @@ def test_records_that_were_replayed_elsewhere_stay_where_they_were_decoded(
     tmp_path: Path,
 ) -> None:
     decoded = workspace(tmp_path / "decoded", ("decoded", "data_logs"), "dump")
-    replay = {"decoded_in": decoded.root}
+    replay = {**REPLAY, "decoded_in": decoded.root}
     source = workspace(tmp_path / "asked", ("state",), "dump", replay=replay)
     copy_workspace(source, decoded.location)
     assert tables(decoded) == {"decoded/dump", "data_logs/dump", "state/dump"}
 
 
 def test_records_that_are_gone_are_not_taken_for_none(tmp_path: Path) -> None:
-    replay = {"decoded_in": str(tmp_path / "gone")}
+    replay = {**REPLAY, "decoded_in": str(tmp_path / "gone")}
     source = workspace(tmp_path / "asked", ("state",), "dump", replay=replay)
     assert not has_records(source)
     with pytest.raises(WorkspaceError, match=r"no decoded records: they were in .*/gone"):

@@ -13,14 +13,15 @@ from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import FOLDERS, Part, Workspace
 from jobs.runs.replay.replayed import Replayed
+from tests.support.written_workspace import EMPTY
 
-DUMP = {"schema_version": 1, "created_from": ["dump"]}
 SAID = {"time": "2026-11-21T09:12:30.000Z", "offsets": {"__consumer_offsets-17": 4711}}
+REPLAY = {"as_of": SAID, "kafka_version": "4.3"}
 
 
 def replayed_in(folder: Path) -> Replayed:
     space = Workspace(str(folder))
-    manifest = {**DUMP, "replay": {"as_of": SAID, "kafka_version": "4.3"}}
+    manifest = {**EMPTY, "replay": REPLAY}
     space.prepare()
     space.write("manifest.json", json.dumps(manifest))
     return Replayed(StoredTables(space), space, manifest, (str(folder),))
@@ -73,7 +74,7 @@ def test_what_a_workspace_holds_of_another_dump_goes(tmp_path: Path) -> None:
     Path(staging.location).mkdir()
     for part in parts:
         pq.write_table(rows("of the other"), part.path)
-    staging.publish(parts, FOLDERS, {**DUMP, "created_from": ["another"], "replay": {}})
+    staging.publish(parts, FOLDERS, {**EMPTY, "created_from": ["another"], "replay": REPLAY})
     keep_evaluations(other, {"rebalances": rows("a")}, replayed)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         ".groupscope",
@@ -87,10 +88,10 @@ def test_what_a_workspace_holds_of_another_dump_goes(tmp_path: Path) -> None:
 def test_what_a_workspace_holds_of_the_same_dump_stays(tmp_path: Path) -> None:
     replayed = replayed_in(tmp_path / "asked")
     other = Workspace(str(tmp_path / "out"))
-    other.prepare().publish([], [], {**DUMP, "replay": {"as_of": "another instant"}})
+    other.prepare().publish([], [], {**EMPTY, "replay": {**REPLAY, "kafka_version": "4.0"}})
     (tmp_path / "out/state").mkdir()
     keep_evaluations(other, {"rebalances": rows("a")}, replayed)
-    assert other.manifest()["replay"] == {"as_of": "another instant"}
+    assert other.manifest()["replay"] == {**REPLAY, "kafka_version": "4.0"}
     assert (tmp_path / "out/state").is_dir()
 
 
