@@ -53,7 +53,7 @@ _STAGING = ".staging-"
 _ABANDONED = timedelta(days=1)
 """Where file systems know no locks, what a run wrote and is older than this is of no living one."""
 _FOLDER = fs.FileType.Directory
-_NO_COLUMN = "No match for FieldRef"
+_NO_COLUMN = ("No match for FieldRef", "does not exist in schema")
 _MOVES_FOLDERS = ("local", "hdfs", "subtree", "mock")
 
 
@@ -311,9 +311,12 @@ def reading(path: str) -> Iterator[None]:
     """
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, KeyError) as error:
         why = str(error).partition("\n")[0]
-        if _NO_COLUMN in why:
+        is_column = any(phrase in why for phrase in _NO_COLUMN)
+        if isinstance(error, KeyError) and not (is_column or isinstance(error, pa.ArrowException)):
+            raise
+        if is_column:
             why = "it lacks a column: another version of groupscope wrote it"
         raise WorkspaceError(
             f"{path} cannot be read: {why:.200} (make the workspace again)"

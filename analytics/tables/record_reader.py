@@ -234,9 +234,10 @@ class RecordReader:
 
         Without one none is read; with one statistics are heeded.
         """
-        return sum(
-            each.count_rows(filter=where) for name in names for each, _ in self._on_lines(name)
-        )
+        with reading(self.source.path(DECODED)):
+            return sum(
+                each.count_rows(filter=where) for name in names for each, _ in self._on_lines(name)
+            )
 
     def _on_lines(self, name: str) -> Iterator[tuple[ds.Dataset, Sequence[pc.Expression]]]:
         """Yield where records are: what survived, and of a line that is followed what that has."""
@@ -318,7 +319,10 @@ class RecordReader:
 def _numbered_keys(
     path: str, filesystem: fs.FileSystem, field: str, topic: str
 ) -> Iterator[pl.DataFrame]:
-    with pq.ParquetFile(path, filesystem=filesystem, read_dictionary=[field]) as file:
+    with (
+        reading(path),
+        pq.ParquetFile(path, filesystem=filesystem, read_dictionary=[field]) as file,
+    ):
         for number in range(file.num_row_groups):
             group = file.read_row_group(number, columns=["topic", "partition", field])
             for batch in group.filter(pc.equal(group["topic"], topic)).to_batches():

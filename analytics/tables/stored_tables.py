@@ -91,12 +91,17 @@ class StoredTables:
 
     def count(self, *names: str) -> int:
         """Return how many rows tables have together."""
-        return sum(self._scanner(name, ["group_id"], None).count_rows() for name in names)
+        rows = 0
+        for name in names:
+            with reading(self.workspace.path(folder_of(name))):
+                rows += self._scanner(name, ["group_id"], None).count_rows()
+        return rows
 
     def schema(self, name: str) -> pa.Schema:
         """Return the columns of a table as its files have them, in the order of the contract."""
         found = self._dataset(name).schema
-        return pa.schema([found.field(column.name) for column in table(name).columns])
+        with reading(self.workspace.path(folder_of(name))):
+            return pa.schema([found.field(column.name) for column in table(name).columns])
 
     def _scanner(
         self,
@@ -163,12 +168,14 @@ class StoredTables:
         kind: ds.FileFormat | None = None,
         files: Sequence[str] | None = None,
     ) -> ds.Dataset:
-        return ds.dataset(
-            self.workspace.path(folder_of(name)) if files is None else list(files),
-            schema=None if files is None else self._dataset(name).schema,
-            filesystem=self.workspace.filesystem,
-            format=kind or "parquet",
-        )
+        path = self.workspace.path(folder_of(name))
+        with reading(path):
+            return ds.dataset(
+                path if files is None else list(files),
+                schema=None if files is None else self._dataset(name).schema,
+                filesystem=self.workspace.filesystem,
+                format=kind or "parquet",
+            )
 
 
 def _names(name: str, columns: Sequence[str] | None) -> list[str]:
