@@ -10,13 +10,20 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyarrow import fs
 
 from analytics.errors import OutputRefusedError, WorkspaceError
+from analytics.manifest_shape import misshapen
+from analytics.version import SCHEMA_VERSION, VERSION
+from analytics.workspace_lock import sole_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,11 +39,21 @@ EVALUATIONS = "evaluations"
 decoded, what is evaluated of all."""
 FOLDERS = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
 """All of them: what other records are decoded into takes the place of each."""
+PAGE, SUMMARY, LINES = "report/index.html", "summary.json", "findings.jsonl"
+INCIDENT_PAGE, INCIDENT, RESTORE = "report/incident.html", "incident.json", "restore"
+RESTORED = "restore.json"
+"""In a folder that `restore` wrote: says which files in it are its own."""
+_ANSWERS = (PAGE, SUMMARY, LINES, INCIDENT_PAGE, INCIDENT)
+"""Files of answers: they go with the tables that they were made of."""
 
 _MARKER = ".groupscope"
 _PRIVATE = 0o700
 """Names of groups and topics, clients' hosts and settings are in a workspace."""
 _STAGING = ".staging-"
+_ABANDONED = timedelta(days=1)
+"""Where file systems know no locks, what a run wrote and is older than this is of no living one."""
+_FOLDER = fs.FileType.Directory
+_NO_COLUMN = ("No match for FieldRef", "does not exist in schema")
 _MOVES_FOLDERS = ("local", "hdfs", "subtree", "mock")
 
 
@@ -64,7 +81,7 @@ class Workspace:
 
         Raises:
             OutputRefusedError: The folder has content that is not ours, or is a file.
-            WorkspaceError: The folder cannot be written.
+            WorkspaceError: The folder cannot be written, or another run writes into it.
         """
         info = self.filesystem.get_file_info(self.root)
         if info.type is fs.FileType.File:
@@ -80,14 +97,42 @@ class Workspace:
             raise OutputRefusedError(message)
         try:
             self._create_folder()
-            self.write(_MARKER, "A groupscope workspace; manifest.json says what is in it.\n")
+            with self._sole_writer() as is_alone:
+                self.write(_MARKER, "A groupscope workspace; manifest.json says what is in it.\n")
+                self._sweep(is_alone=is_alone)
         except OSError as error:
             message = f"{self.location} cannot be written: {why_of(error)}"
             raise WorkspaceError(message) from error
-        for name in sorted(names):
-            if name.startswith(_STAGING):
-                self.filesystem.delete_dir(self.path(name))
         return Staging(self, f"{_STAGING}{uuid.uuid4().hex[:12]}")
+
+    @contextmanager
+    def _sole_writer(self) -> Iterator[bool]:
+        """Keep other runs out, where the file system knows locks; say whether that is certain."""
+        if not isinstance(self.filesystem, fs.LocalFileSystem):
+            yield False
+            return
+        with sole_writer(self.location, Path(self.path(_MARKER))) as is_alone:
+            yield is_alone
+
+    def _sweep(self, *, is_alone: bool) -> None:
+        """Delete what runs that were killed left behind; what may be of a living one stays."""
+        for entry in self._entries(""):
+            if entry.base_name.startswith(_STAGING) and (is_alone or self._is_abandoned(entry)):
+                self.filesystem.delete_dir(entry.path)
+
+    def _is_abandoned(self, folder: fs.FileInfo) -> bool:
+        """Return whether all in a folder is old; no where the file system does not tell."""
+        now = self.filesystem.get_file_info(self.path(_MARKER)).mtime
+        inside = self.filesystem.get_file_info(fs.FileSelector(folder.path, recursive=True))
+        times = [each.mtime for each in (folder, *inside) if each.mtime is not None]
+        return bool(now and times) and max(times) < now - _ABANDONED
+
+    def is_same_as(self, other: Workspace) -> bool:
+        """Return whether two are one folder, whatever names lead to it."""
+        if isinstance(self.filesystem, fs.LocalFileSystem):
+            is_local = isinstance(other.filesystem, fs.LocalFileSystem)
+            return is_local and Path(self.root).resolve() == Path(other.root).resolve()
+        return self.filesystem.equals(other.filesystem) and self.root == other.root
 
     def _create_folder(self) -> None:
         """Create the folder so that its owner alone can read it; one that is there stays as it is.
@@ -121,6 +166,18 @@ class Workspace:
         if not isinstance(manifest, dict):
             message = f"{path} is no manifest (make the workspace again)"
             raise WorkspaceError(message)
+        version = manifest.get("schema_version")
+        if version != SCHEMA_VERSION:
+            message = (
+                f"{self.location} is a workspace of schema version {version}, written by "
+                f"groupscope {manifest.get('groupscope_version')}; groupscope {VERSION} reads "
+                f"version {SCHEMA_VERSION}: make it again from the dump, or ask the release that "
+                "wrote it"
+            )
+            raise WorkspaceError(message)
+        if (fault := misshapen(manifest)) is not None:
+            message = f"{path} is damaged: {fault} (make the workspace again)"
+            raise WorkspaceError(message)
         return manifest
 
     def table(self, name: str) -> str:
@@ -139,11 +196,31 @@ class Workspace:
         with self.filesystem.open_output_stream(self.path(name)) as stream:
             stream.write(text.encode())
 
+    def forget_answers(self) -> None:
+        """Delete files of answers: what was found is not of the tables that are to be here."""
+        for name in _ANSWERS:
+            self.remove(name)
+        for name in self._restored():
+            self.remove(f"{RESTORE}/{name}")
+        for folder in (RESTORE, PAGE.partition("/")[0]):
+            is_folder = self.filesystem.get_file_info(self.path(folder)).type is _FOLDER
+            if is_folder and not self._entries(folder):
+                self.remove(folder)
+
+    def _restored(self) -> list[str]:
+        """Return the files that `restore` wrote here; others in that folder are a person's."""
+        try:
+            with self.filesystem.open_input_stream(self.path(f"{RESTORE}/{RESTORED}")) as stream:
+                names = json.loads(stream.read())["files"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+        return [RESTORED, *(name for name in map(str, names) if Path(name).name == name)]
+
     def remove(self, name: str) -> None:
         """Delete a file or a folder, if it is there."""
         path = self.path(name)
         kind = self.filesystem.get_file_info(path).type
-        if kind is fs.FileType.Directory:
+        if kind is _FOLDER:
             self.filesystem.delete_dir(path)
         elif kind is fs.FileType.File:
             self.filesystem.delete_file(path)
@@ -161,6 +238,10 @@ class Staging:
         """Where tasks write their parts; tasks may run on other machines."""
         return self.workspace.table(self.name)
 
+    def published(self, name: str) -> str:
+        """Return where in the workspace a folder is that `publish` moves to its place."""
+        return f"{self.name}/published/{name}"
+
     def publish(
         self, parts: Iterable[Part], replaced: Iterable[str], manifest: Mapping[str, Any]
     ) -> None:
@@ -169,7 +250,8 @@ class Staging:
         Args:
             parts: Files of the tasks that succeeded, in table order; what other attempts left
                 in the staging folder is deleted.
-            replaced: Top-level folders that these parts replace ("decoded", "diverged").
+            replaced: Top-level folders that these parts replace ("decoded", "diverged"). Files of
+                answers go with all but evaluations, which are kept beside what they are of.
             manifest: What the run did.
         """
         space, filesystem = self.workspace, self.workspace.filesystem
@@ -178,7 +260,7 @@ class Staging:
         for part in parts:
             number = numbers.setdefault(part.table, 0)
             numbers[part.table] += 1
-            folder = space.path(f"{self.name}/published/{part.table}")
+            folder = space.path(self.published(part.table))
             filesystem.create_dir(folder, recursive=True)
             try:
                 filesystem.move(part.path, f"{folder}/part-{number:05d}.parquet")
@@ -190,11 +272,14 @@ class Staging:
                 raise WorkspaceError(message) from error
             tops.add(part.table.split("/")[0])
         space.remove(MANIFEST)
+        if tops - {EVALUATIONS}:
+            space.forget_answers()
         for top in sorted(tops):
             space.remove(top)
-            staged = space.path(f"{self.name}/published/{top}")
-            if filesystem.get_file_info(staged).type is fs.FileType.Directory:
+            staged = space.path(self.published(top))
+            if filesystem.get_file_info(staged).type is _FOLDER:
                 _move_folder(filesystem, staged, space.path(top))
+        filesystem.create_dir(space.path(self.name), recursive=True)
         text = json.dumps(manifest, indent=1, ensure_ascii=False)
         space.write(f"{self.name}/{MANIFEST}", text + "\n")
         filesystem.move(space.path(f"{self.name}/{MANIFEST}"), space.path(MANIFEST))
@@ -215,6 +300,27 @@ def _move_folder(filesystem: fs.FileSystem, source: str, target: str) -> None:
             place = f"{target}/{info.path.removeprefix(source).lstrip('/')}"
             filesystem.create_dir(place.rpartition("/")[0], recursive=True)
             filesystem.move(info.path, place)
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Say of what cannot be read inside that it is this file or folder of a workspace.
+
+    Raises:
+        WorkspaceError: Something in it is damaged, or gone.
+    """
+    try:
+        yield
+    except (pa.ArrowException, OSError, KeyError) as error:
+        why = str(error).partition("\n")[0]
+        is_column = any(phrase in why for phrase in _NO_COLUMN)
+        if isinstance(error, KeyError) and not (is_column or isinstance(error, pa.ArrowException)):
+            raise
+        if is_column:
+            why = "it lacks a column: another version of groupscope wrote it"
+        raise WorkspaceError(
+            f"{path} cannot be read: {why:.200} (make the workspace again)"
+        ) from error
 
 
 def why_of(error: OSError) -> str:

@@ -39,6 +39,7 @@ from analytics.tables.decoded_workspace import (
     absolute,
     decoded_workspace,
     refuse_without_records,
+    refuse_without_tables,
 )
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
 
@@ -145,7 +146,9 @@ class Dump:
         if self._found.workspaces:
             given = Workspace(self._found.workspaces[0])
             refuse_without_records(given)
-            return decoded_workspace(given)
+            source = decoded_workspace(given)
+            refuse_without_tables(source)
+            return source
         if is_end not in self._decoded:
             folder = tempfile.mkdtemp(prefix="decoded-", dir=self._work)
             staging = Workspace(folder).prepare()

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from analytics.errors import WorkspaceError
-from analytics.tables.stored_tables import reading
-from analytics.workspace import DECODED
+from analytics.workspace import DECODED, reading
 from schemas import record_types
 
 if TYPE_CHECKING:

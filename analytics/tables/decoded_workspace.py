@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyarrow import fs
 
-from analytics.errors import CannotTellError
-from analytics.workspace import MANIFEST, Workspace
+from analytics.errors import CannotTellError, WorkspaceError
+from analytics.workspace import DECODED, MANIFEST, Workspace
 
 DECODED_IN = "decoded_in"
 """In the section `replay` of a manifest: the workspace that was replayed, where it is another."""
@@ -41,13 +41,49 @@ def decoded_workspace(workspace: Workspace) -> Workspace:
 
     It is the same one where these are in it, or where the other is no longer there.
     """
-    if _is(workspace, "decoded", fs.FileType.Directory):
+    if _is(workspace, DECODED, fs.FileType.Directory):
         return workspace
     location = workspace.manifest().get("replay", {}).get(DECODED_IN)
     if location is None:
         return workspace
     other = Workspace(location)
     return other if _is(other, MANIFEST, fs.FileType.File) else workspace
+
+
+def has_records(workspace: Workspace) -> bool:
+    """Return whether the decoded tables of a workspace are in it, or where it says they are."""
+    return _is(decoded_workspace(workspace), DECODED, fs.FileType.Directory)
+
+
+def records_folder(source: Workspace, folder: str) -> str | None:
+    """Return the path of a decoded table; None where no record was decoded into it.
+
+    Args:
+        source: The workspace with the decoded tables.
+        folder: Where the table is in it ("decoded/offset_commit").
+
+    Raises:
+        WorkspaceError: The workspace has no decoded tables at all: what they hold is not known.
+    """
+    if _is(source, folder, fs.FileType.Directory):
+        return source.path(folder)
+    refuse_without_tables(source)
+    return None
+
+
+def refuse_without_tables(source: Workspace) -> None:
+    """Refuse to take a workspace without decoded tables for one of a dump without records.
+
+    Raises:
+        WorkspaceError: It has none, though nobody left them out with the names.
+    """
+    if _is(source, DECODED, fs.FileType.Directory) or source.manifest().get(REDACTED):
+        return
+    where = source.manifest().get("replay", {}).get(DECODED_IN)
+    gone = "" if where is None else f": they were in {where}, which is no workspace any more"
+    raise WorkspaceError(
+        f"{source.location} has no decoded records{gone}; name the dump, not the workspace"
+    )
 
 
 def absolute(workspace: Workspace) -> str:

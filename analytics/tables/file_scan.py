@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from analytics.workspace import reading
+
 A_FEW_AHEAD: Final = {"batch_readahead": 4, "fragment_readahead": 1}
 
 
@@ -27,7 +29,13 @@ def batches_by_file(
         files: What is read.
         columns: Names, or expressions by name.
         where: The condition; None is all rows.
+
+    Raises:
+        WorkspaceError: A file is damaged.
     """
     for each in files.get_fragments():
-        scanned = each.scanner(schema=files.schema, columns=columns, filter=where, **A_FEW_AHEAD)
-        yield from scanned.to_batches()
+        with reading(getattr(each, "path", "")):
+            scanned = each.scanner(
+                schema=files.schema, columns=columns, filter=where, **A_FEW_AHEAD
+            )
+            yield from scanned.to_batches()

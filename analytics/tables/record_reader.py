@@ -24,10 +24,11 @@ from analytics.decode.records.chunks import UNDECODED_TABLE
 from analytics.decode.records.tables import table_schema
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.tables.decoded_records import from_offset
+from analytics.tables.decoded_workspace import records_folder
 from analytics.tables.file_scan import A_FEW_AHEAD, batches_by_file
 from analytics.tables.record_keys import GROUPS, TOPICS, AtHome, key_columns, key_hash
-from analytics.tables.stored_tables import EVERYTHING, reading
-from analytics.workspace import DECODED, DIVERGED, Workspace
+from analytics.tables.stored_tables import EVERYTHING
+from analytics.workspace import DECODED, DIVERGED, Workspace, reading
 
 if TYPE_CHECKING:
     from analytics.replay.log.lines import FollowedLine
@@ -233,9 +234,10 @@ class RecordReader:
 
         Without one none is read; with one statistics are heeded.
         """
-        return sum(
-            each.count_rows(filter=where) for name in names for each, _ in self._on_lines(name)
-        )
+        with reading(self.source.path(DECODED)):
+            return sum(
+                each.count_rows(filter=where) for name in names for each, _ in self._on_lines(name)
+            )
 
     def _on_lines(self, name: str) -> Iterator[tuple[ds.Dataset, Sequence[pc.Expression]]]:
         """Yield where records are: what survived, and of a line that is followed what that has."""
@@ -268,8 +270,8 @@ class RecordReader:
 
     def _found(self, folder: str, name: str) -> ds.Dataset | None:
         source = self.source
-        path = source.path(folder)
-        if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+        path = records_folder(source, folder)
+        if path is None:
             return None
         with reading(path):
             return ds.dataset(
@@ -317,7 +319,10 @@ class RecordReader:
 def _numbered_keys(
     path: str, filesystem: fs.FileSystem, field: str, topic: str
 ) -> Iterator[pl.DataFrame]:
-    with pq.ParquetFile(path, filesystem=filesystem, read_dictionary=[field]) as file:
+    with (
+        reading(path),
+        pq.ParquetFile(path, filesystem=filesystem, read_dictionary=[field]) as file,
+    ):
         for number in range(file.num_row_groups):
             group = file.read_row_group(number, columns=["topic", "partition", field])
             for batch in group.filter(pc.equal(group["topic"], topic)).to_batches():

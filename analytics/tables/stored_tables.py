@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,10 +14,9 @@ from pyarrow import fs
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.errors import WorkspaceError
 from analytics.tables.file_scan import batches_by_file
-from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
+from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace, reading
 from schemas import table
 
-_NO_COLUMN = "No match for FieldRef"
 EVERYTHING = Selection()
 _FOLDERS = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
 
@@ -93,12 +91,17 @@ class StoredTables:
 
     def count(self, *names: str) -> int:
         """Return how many rows tables have together."""
-        return sum(self._scanner(name, ["group_id"], None).count_rows() for name in names)
+        rows = 0
+        for name in names:
+            with reading(self.workspace.path(folder_of(name))):
+                rows += self._scanner(name, ["group_id"], None).count_rows()
+        return rows
 
     def schema(self, name: str) -> pa.Schema:
         """Return the columns of a table as its files have them, in the order of the contract."""
         found = self._dataset(name).schema
-        return pa.schema([found.field(column.name) for column in table(name).columns])
+        with reading(self.workspace.path(folder_of(name))):
+            return pa.schema([found.field(column.name) for column in table(name).columns])
 
     def _scanner(
         self,
@@ -165,34 +168,18 @@ class StoredTables:
         kind: ds.FileFormat | None = None,
         files: Sequence[str] | None = None,
     ) -> ds.Dataset:
-        return ds.dataset(
-            self.workspace.path(folder_of(name)) if files is None else list(files),
-            schema=None if files is None else self._dataset(name).schema,
-            filesystem=self.workspace.filesystem,
-            format=kind or "parquet",
-        )
+        path = self.workspace.path(folder_of(name))
+        with reading(path):
+            return ds.dataset(
+                path if files is None else list(files),
+                schema=None if files is None else self._dataset(name).schema,
+                filesystem=self.workspace.filesystem,
+                format=kind or "parquet",
+            )
 
 
 def _names(name: str, columns: Sequence[str] | None) -> list[str]:
     return list(columns or [column.name for column in table(name).columns])
-
-
-@contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Say of what cannot be read inside that it is this file or folder of a workspace.
-
-    Raises:
-        WorkspaceError: Something in it is damaged, or gone.
-    """
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        why = str(error).partition("\n")[0]
-        if _NO_COLUMN in why:
-            why = "it lacks a column: another version of groupscope wrote it"
-        raise WorkspaceError(
-            f"{path} cannot be read: {why:.200} (make the workspace again)"
-        ) from error
 
 
 def folder_of(name: str) -> str:

@@ -18,6 +18,7 @@ from analytics.errors import (
 )
 from analytics.libraries_later import withhold_libraries
 from analytics.version import VERSION
+from analytics.workspace_lock import locks_of_command
 from jobs.cli.allocation import keep_freed_memory
 from jobs.cli.crash import keep_traceback
 from jobs.cli.exit_codes import CALLED_WRONGLY, CANNOT_TELL, DONE, INTERNAL_ERROR, INTERRUPTED
@@ -75,7 +76,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         check_one_root()
         _refuse_other_than_utf8(arguments)
-        code = cli.main(args=list(arguments), prog_name="groupscope", standalone_mode=False)
+        with locks_of_command():
+            code = cli.main(args=list(arguments), prog_name="groupscope", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return CALLED_WRONGLY

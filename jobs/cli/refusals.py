@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Mapping
+from typing import Final
 
 _TEMPORARY = "--out or the folder of temporary files (TMPDIR, spark.local.dir)"
+_KILLED = "something killed it, often the system for want of memory"
 _DAMAGED = "a file of the workspace is damaged: decode and replay the dump again"
 _ADVICE: Mapping[str, str] = {
     os.strerror(errno.ENOSPC): f"make room for {_TEMPORARY}",
@@ -21,7 +24,29 @@ _ADVICE: Mapping[str, str] = {
     "is not a Parquet file": _DAMAGED,
     "Java heap space": "give Spark more memory: --conf spark.driver.memory=4g",
     "GC overhead limit exceeded": "give Spark more memory: --conf spark.driver.memory=4g",
+    **dict.fromkeys(
+        (
+            "Python worker exited unexpectedly",
+            "Python worker failed to connect back",
+            "EOFException occurred while reading the port number from pyspark.daemon",
+        ),
+        f"{_KILLED}; fewer workers need less: --master 'local[1]'",
+    ),
+    "ExecutorLostFailure": f"an executor was lost: {_KILLED}",
 }
+_LOST: Final = (
+    "the connection to Spark was lost: its JVM ended before the work was done, often because the "
+    "system had no memory left for it (--conf spark.driver.memory=2g takes less) or because "
+    "someone stopped it"
+)
+_LOST_WORDS: Final = (
+    "Answer from Java side is empty",
+    "Error while sending or receiving",
+    "Error while receiving",
+    "An error occurred while trying to connect to the Java server",
+    "SparkContext was shut down",
+    "Cannot call methods on a stopped SparkContext",
+)
 
 
 def refusal(error: Exception) -> str | None:
@@ -32,4 +57,17 @@ def refusal(error: Exception) -> str | None:
     for phrase, advice in _ADVICE.items():
         if phrase in words:
             return f"{phrase}: {advice}"
-    return None
+    return _LOST if _is_of_lost_connection(error) else None
+
+
+def _is_of_lost_connection(error: BaseException) -> bool:
+    """Return whether Spark's JVM is gone; what is closed after that fails, too."""
+    if "py4j" not in sys.modules:
+        return False
+    if isinstance(error, ConnectionRefusedError | ConnectionResetError):
+        return True
+    words = str(error)
+    if any(phrase in words for phrase in _LOST_WORDS):
+        return True
+    before = error.__cause__ or error.__context__
+    return before is not None and _is_of_lost_connection(before)

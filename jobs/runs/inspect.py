@@ -15,11 +15,11 @@ from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Note
 from analytics.dump.inspection.leaderless_ends import with_absent_leaders
-from analytics.dump.inspection.manifest import SCHEMA_VERSION, Findings, build_manifest
+from analytics.dump.inspection.manifest import Findings, build_manifest
 from analytics.dump.inspection.study import study
 from analytics.dump.records.sample import TOMBSTONE
 from analytics.replay.dump.times import last_record_time
-from analytics.version import VERSION
+from analytics.version import SCHEMA_VERSION, VERSION
 from schemas import CLUSTER_METADATA, record_types
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from jobs.cli.console import Console
 from jobs.cli.errors import EnvironmentUnfitError
 from jobs.spark.java import java_problem
 from jobs.spark.jvm_options import jvm_options
+from jobs.spark.jvm_start import ended_with_its_start
 from jobs.spark.machine import heap_megabytes
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ Of logs, which need no query, it is little."""
 CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
 """Where `class_archive` keeps Spark's classes; a JVM that it does not suit leaves it alone."""
 
-_STACK = re.compile(r"\s+(at|\.\.\.) ")
-"""A line of a stack trace: where in the JVM's code something went wrong, not what."""
+_BESIDE = re.compile(r"\s+(at|\.\.\.) |\[[\d.]+s\]\[warning\]|WARNING: ")
+"""A line of a stack trace, where in the JVM's code something went wrong, or a warning: not what."""
 _ACCUMULATORS = "_accumulatorServer"
 _LAST_WORDS = 3
 """Lines that a JVM says about why it ends."""
@@ -241,7 +242,7 @@ def _started(
         tempfile.NamedTemporaryFile(prefix="groupscope-spark-")  # noqa: SIM115 - the stack closes it
     )
     try:
-        with _jvm_output_into(2 if console.verbose else words.fileno()):
+        with _jvm_output_into(2 if console.verbose else words.fileno()), ended_with_its_start():
             if submitted:
                 SparkContext._ensure_initialized()  # noqa: SLF001 - the JVM is there, and knows
             spark_conf = SparkConf()
@@ -254,7 +255,7 @@ def _started(
         raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error
     except PySparkException as error:
         text = Path(words.name).read_text(encoding="utf-8", errors="replace")
-        said = [line for line in text.splitlines() if line.strip() and not _STACK.match(line)]
+        said = [line for line in text.splitlines() if line.strip() and not _BESIDE.match(line)]
         reason = " ".join(said[-_LAST_WORDS:]) or str(error)
         raise EnvironmentUnfitError(f"Spark did not start: {reason}") from error
 

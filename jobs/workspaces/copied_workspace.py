@@ -4,35 +4,42 @@ from __future__ import annotations
 
 from pyarrow import fs
 
-from analytics.workspace import MANIFEST, Workspace
+from analytics.tables.decoded_workspace import decoded_workspace
+from analytics.workspace import DATA_LOGS, DECODED, DIVERGED, EVALUATIONS, FOLDERS, Workspace
+
+_OF_RECORDS = (DECODED, DIVERGED, DATA_LOGS)
 
 
 def copy_workspace(source: Workspace, target: str) -> None:
-    """Copy a workspace into a folder, the manifest last; nothing where it is that folder.
+    """Copy the tables of a workspace into a folder; nothing where it is that folder.
+
+    What another workspace left there goes. Evaluations are asked for anew. Records that were
+    decoded there and replayed elsewhere stay.
 
     Raises:
         OutputRefusedError: The folder has content that is not ours.
+        WorkspaceError: Another run writes into it.
     """
     space = Workspace(target)
-    if space.root == source.root:
+    if space.is_same_as(source):
         return
-    space.prepare().discard()
-    space.remove(MANIFEST)
-    for each in source.filesystem.get_file_info(fs.FileSelector(source.root)):
-        if each.base_name == MANIFEST or each.base_name.startswith("."):
-            continue
-        space.remove(each.base_name)
-        _copy(source, space, each)
-    _copy(source, space, source.filesystem.get_file_info(source.path(MANIFEST)))
-
-
-def _copy(source: Workspace, target: Workspace, entry: fs.FileInfo) -> None:
-    place = target.path(entry.base_name)
-    if entry.type is fs.FileType.Directory:
-        target.filesystem.create_dir(place, recursive=True)
-    fs.copy_files(
-        entry.path,
-        place,
-        source_filesystem=source.filesystem,
-        destination_filesystem=target.filesystem,
-    )
+    manifest = {name: each for name, each in source.manifest().items() if name != EVALUATIONS}
+    kept = _OF_RECORDS if space.is_same_as(decoded_workspace(source)) else ()
+    replaced = [name for name in FOLDERS if name not in kept]
+    staging = space.prepare()
+    try:
+        for name in replaced:
+            entry = source.filesystem.get_file_info(source.path(name))
+            if name != EVALUATIONS and entry.type is fs.FileType.Directory:
+                place = space.path(staging.published(name))
+                space.filesystem.create_dir(place, recursive=True)
+                fs.copy_files(
+                    entry.path,
+                    place,
+                    source_filesystem=source.filesystem,
+                    destination_filesystem=space.filesystem,
+                )
+        staging.publish([], replaced, manifest)
+    except BaseException:
+        staging.discard()
+        raise

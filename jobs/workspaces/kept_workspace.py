@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import fs
 
 from analytics.dump.files.storage import join, storage_of
+from analytics.errors import WorkspaceError
+from analytics.tables.decoded_workspace import has_records
 from analytics.version import VERSION
 from analytics.workspace import LISTING, MANIFEST, Workspace
 
@@ -45,13 +47,18 @@ def kept_workspace(out: str, found: Inputs, options: Mapping[str, Any]) -> Works
     space = Workspace(out)
     if space.filesystem.get_file_info(space.path(MANIFEST)).type is not fs.FileType.File:
         return None
-    manifest = space.manifest()
+    try:
+        manifest = space.manifest()
+    except WorkspaceError:
+        # Damaged, or of another release: it is made again.
+        return None
     is_same = (
         manifest.get("groupscope_version") == VERSION
         and manifest.get("created_from") == list(found.given)
         and _are_options_of(manifest.get("options", {}), options)
         and manifest.get(LISTING) is not None
         and manifest[LISTING] == input_listing(found)
+        and has_records(space)
     )
     return space if is_same else None
 

@@ -21,7 +21,7 @@ from analytics.redaction.text import NamesInText
 from analytics.tables.decoded_workspace import REDACTED
 from analytics.tables.staged_tables import part_of, staged_path
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import DATA_LOGS, DECODED, DIVERGED, EVALUATIONS, HISTORY, STATE, Workspace
+from analytics.workspace import FOLDERS, Workspace
 from jobs.workspaces.own_words import own_words
 from schemas import table, tables
 from schemas.identities import is_said
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _INPUT: Final = "INPUT"
 _KINDS: Final = ("state", "history", "evaluation")
-_FOLDERS: Final = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def redact_into(
     staging = Workspace(out).prepare()
     try:
         parts = [_write(staging, name, stored, redactor) for name in kept]
-        staging.publish(parts, _FOLDERS, said)
+        staging.publish(parts, FOLDERS, said)
     except BaseException:
         staging.discard()
         raise

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analytics.workspace import DECODED
 from schemas import table
 
 OFFSETS = "__consumer_offsets"
@@ -35,6 +36,17 @@ STATE = (
 
 Row = Mapping[str, Any]
 
+EMPTY = {
+    "schema_version": 1,
+    "created_from": ["dump"],
+    "options": {},
+    "copies": [],
+    "partitions": [],
+    "record_types": [],
+    "kafka_version": {},
+}
+"""The manifest of a dump without anything."""
+
 
 def schema_of(name: str) -> pa.Schema:
     """Return the Arrow schema of a table of the contract."""
@@ -49,7 +61,7 @@ def write_workspace(
     replay: Row | None = None,
     **manifest: Any,
 ) -> Path:
-    """Write a workspace that was replayed.
+    """Write a workspace that was replayed, of a dump without records.
 
     Args:
         folder: Where.
@@ -59,6 +71,8 @@ def write_workspace(
         replay: Of the manifest; the end of the dump by default.
         manifest: What else it says.
     """
+    # A dump of which nothing is decoded leaves the folder behind.
+    (folder / DECODED).mkdir(parents=True)
     for name in {*STATE, *tables}:
         contract = table(name)
         kind = "evaluations" if contract.kind == "evaluation" else contract.kind

@@ -10,6 +10,7 @@ import pytest
 
 from analytics.errors import OutputRefusedError, WorkspaceError
 from analytics.workspace import Part, Staging, Workspace
+from tests.support.written_workspace import EMPTY
 
 
 def part(staging: Staging, table: str, rows: int) -> Part:
@@ -23,12 +24,12 @@ def part(staging: Staging, table: str, rows: int) -> Part:
 def publish(location: Path, *rows: int) -> None:
     staging = Workspace(str(location)).prepare()
     parts = [part(staging, "decoded/offset_commit", count) for count in rows]
-    staging.publish(parts, ["decoded", "diverged"], {"schema_version": 1})
+    staging.publish(parts, ["decoded", "diverged"], EMPTY)
 
 
 def test_a_finished_run_leaves_its_tables_and_its_manifest_and_nothing_else(tmp_path: Path) -> None:
     publish(tmp_path / "out", 3, 4)
-    assert Workspace(str(tmp_path / "out")).manifest() == {"schema_version": 1}
+    assert Workspace(str(tmp_path / "out")).manifest() == EMPTY
     assert pq.read_table(tmp_path / "out/decoded/offset_commit").num_rows == 7
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {".groupscope", "manifest.json", "decoded"}
@@ -89,3 +90,43 @@ def test_a_file_is_refused(tmp_path: Path) -> None:
 def test_a_uri_of_no_known_scheme_is_refused() -> None:
     with pytest.raises(WorkspaceError, match=r"cannot be opened"):
         Workspace("nothing://here/out")
+
+
+@pytest.mark.parametrize("version", [0, 2, None, "1"])
+def test_a_workspace_of_another_schema_version_is_refused(tmp_path: Path, version: object) -> None:
+    Workspace(str(tmp_path)).prepare().publish(
+        [], [], {"schema_version": version, "groupscope_version": "9.9"}
+    )
+    with pytest.raises(WorkspaceError, match=rf"schema version {version}.*9\.9.*make it again"):
+        Workspace(str(tmp_path)).manifest()
+
+
+def answers(folder: Path) -> list[str]:
+    """Return files of answers, and a person's own beside them."""
+    names = [
+        *("summary.json", "findings.jsonl", "incident.json"),
+        *("report/index.html", "report/incident.html", "restore/undo.sh", "restore/restore.json"),
+        *("report/mine.html", "restore/mine.csv", "notes.txt"),
+    ]
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text('{"files": ["undo.sh", "../notes.txt"]}')
+    return names
+
+
+def test_answers_go_with_the_tables_they_were_made_of(tmp_path: Path) -> None:
+    publish(tmp_path, 1)
+    names = answers(tmp_path)
+    Workspace(str(tmp_path)).prepare().publish([], ["evaluations"], {})
+    assert all((tmp_path / name).exists() for name in names)
+    publish(tmp_path, 2)
+    left = {name for name in names if (tmp_path / name).exists()}
+    assert left == {"report/mine.html", "restore/mine.csv", "notes.txt"}
+
+
+def test_one_folder_under_two_names_is_the_same_workspace(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to("out")
+    out, link = Workspace(str(tmp_path / "out")), Workspace(f"{tmp_path}/./link")
+    assert out.is_same_as(link)
+    assert not out.is_same_as(Workspace(str(tmp_path)))

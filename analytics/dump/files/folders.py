@@ -109,11 +109,12 @@ def is_workspace(given: str, path: str, entries: Iterable[Entry]) -> bool:
             manifest = json.loads(read_small(join(path, MANIFEST), _LARGEST_MANIFEST))
         except (ValueError, RecursionError):
             manifest = None
-        if manifest is None and WORKSPACE_MARKER in names:
+        is_ours = isinstance(manifest, dict) and "groupscope_version" in manifest
+        if not is_ours and WORKSPACE_MARKER in names:
             raise InputUnreadableError(
                 f"{join(path, MANIFEST)} cannot be read: it is damaged (make the workspace again)"
             )
-        return isinstance(manifest, dict) and "groupscope_version" in manifest
+        return is_ours
     if WORKSPACE_MARKER in names:
         raise InputUnreadableError(
             f"{given}: a workspace without {MANIFEST}: the run that wrote it never finished. "

@@ -18,6 +18,7 @@ from analytics.dump.inspection.found_losses import complete_from, deleted_below,
 from analytics.dump.inspection.limitations import limitations
 from analytics.dump.inspection.losses import lacks, loss_rows
 from analytics.dump.inspection.survey import PartitionSurvey, survey_of
+from analytics.version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         Slice,
     )
 
-SCHEMA_VERSION = 1
 MOST_GAPS = 1000
 MOST_DAMAGES = 1000
 

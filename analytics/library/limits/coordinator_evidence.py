@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyarrow import fs
 
 from analytics.decode.losses.elections import registered_by
 from analytics.decode.losses.unjudged_elections import Evidence, copies_of, elections_of
 from analytics.dump.copies.leadership import Registered
+from analytics.tables.decoded_workspace import records_folder
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import DECODED
+from analytics.workspace import DECODED, reading
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -91,14 +91,15 @@ def _registered(state: ReplayedWorkspace) -> dict[int, list[Row]]:
 
 def _records(state: ReplayedWorkspace, name: str, ids: Sequence[str | None]) -> list[Row]:
     source = state.source
-    path = source.path(f"{DECODED}/{name}")
-    if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+    path = records_folder(source, f"{DECODED}/{name}")
+    if path is None:
         return []
     known = pa.array([each for each in ids if each is not None], pa.string())
-    records = ds.dataset(path, filesystem=source.filesystem, format="parquet").to_table(
-        columns=["offset", "timestamp", "segment", "value"],
-        filter=pc.field("value", "topic_id").isin(known),
-    )
+    with reading(path):
+        records = ds.dataset(path, filesystem=source.filesystem, format="parquet").to_table(
+            columns=["offset", "timestamp", "segment", "value"],
+            filter=pc.field("value", "topic_id").isin(known),
+        )
     rows: list[Row] = _in_time(state, records).to_pylist()
     return rows
 

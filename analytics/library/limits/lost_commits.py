@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyarrow import fs
 
 from analytics.decode.losses.unjudged_elections import Evidence, Unjudged
 from analytics.decode.selection import names_wanted
@@ -22,8 +21,9 @@ from analytics.replay.log.losses_at import Ends, elections_since, first_later, l
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
 from analytics.replay.offsets.effective_commits import ended_commits
+from analytics.tables.decoded_workspace import records_folder
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import DECODED, DIVERGED
+from analytics.workspace import DECODED, DIVERGED, reading
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -259,10 +259,11 @@ def records_of_line(
 ) -> pa.Table | None:
     """Return records of a partition at the instant in order; None where the workspace has none."""
     source = state.source
-    path = source.path(name)
-    if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+    path = records_folder(source, name)
+    if path is None:
         return None
-    records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+    with reading(path):
+        records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
     where &= (pc.field("topic") == line["topic"]) & (pc.field("partition") == line["partition"])
     end = state.as_of["offsets"].get(f"{line['topic']}-{line['partition']}")
     if end is not None:
@@ -270,4 +271,5 @@ def records_of_line(
     if (time := state.as_of["time"]) is not None:
         stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
         where &= pc.field("timestamp").is_null() | (pc.field("timestamp") <= stamp)
-    return records.to_table(columns=["offset", *columns], filter=where).sort_by("offset")
+    with reading(path):
+        return records.to_table(columns=["offset", *columns], filter=where).sort_by("offset")

@@ -12,12 +12,10 @@ from pyarrow import fs
 
 from analytics.replay.dump.times import end_of, last_record_time
 from analytics.replay.dump.written_instants import EPOCH, iso_time
-from analytics.tables.stored_tables import reading
+from analytics.workspace import DECODED, reading
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
-
-DECODED = "decoded"
 
 
 def answered_instant(state: ReplayedWorkspace) -> dict[str, Any]:

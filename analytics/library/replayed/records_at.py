@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyarrow import fs
 
 from analytics.tables.decoded_records import from_offset
-from analytics.tables.stored_tables import reading
-from analytics.workspace import DECODED, DIVERGED
+from analytics.tables.decoded_workspace import records_folder
+from analytics.workspace import DECODED, DIVERGED, reading
 
 if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
@@ -76,8 +75,8 @@ def _read(
 ) -> pa.Table | None:
     """Return records that are not later than the instant; None where there is no such table."""
     source = replayed.source
-    path = source.path(folder)
-    if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+    path = records_folder(source, folder)
+    if path is None:
         return None
     with reading(path):
         records = ds.dataset(path, filesystem=source.filesystem, format="parquet")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 import pyarrow.parquet as pq
 
-from analytics.tables.stored_tables import reading
+from analytics.workspace import reading
 
 if TYPE_CHECKING:
     from analytics.tables.stored_tables import StoredTables

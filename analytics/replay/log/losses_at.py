@@ -21,7 +21,7 @@ from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_r
 from analytics.dump.inspection.survey import COMPACTION
 from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, parsed_time
 from analytics.replay.log.timeless import COMMITS
-from analytics.workspace import Workspace
+from analytics.workspace import Workspace, reading
 from schemas import COMPACTED_TOPICS
 
 Key = tuple[str, int]
@@ -229,16 +229,16 @@ def first_later(
         path = source.path(f"decoded/{name}")
         if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
             continue
-        records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+        with reading(path):
+            records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
         own = pc.field("timestamp")
         is_later = own > pa.scalar(time, records.schema.field("timestamp").type)
         if name == COMMITS:
             is_later |= own.is_null() & (pc.field("value", "commit_timestamp") > timestamp_ms)
         numbers = [partition for of, partition in asked if of == topic]
-        rows = records.to_table(
-            columns=["partition", "offset"],
-            filter=(pc.field("topic") == topic) & pc.field("partition").isin(numbers) & is_later,
-        )
+        is_asked = (pc.field("topic") == topic) & pc.field("partition").isin(numbers)
+        with reading(path):
+            rows = records.to_table(columns=["partition", "offset"], filter=is_asked & is_later)
         for each in rows.group_by("partition").aggregate([("offset", "min")]).to_pylist():
             key, offset = (topic, each["partition"]), each["offset_min"]
             first[key] = min(offset, first.get(key, offset))

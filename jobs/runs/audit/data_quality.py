@@ -15,7 +15,7 @@ from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.quality.great_expectations_engine import Engine
 from analytics.evaluate.quality.judged_table import BROKEN, StoredTable, judged_table
-from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE
+from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading
 from schemas import SchemaError, tables
 from schemas.expectation_suites import (
     Expectation,
@@ -123,7 +123,8 @@ class _Stored:
 
     def count(self, name: str) -> int:
         """Return how many rows there are."""
-        return int(self._dataset(name).count_rows())
+        with reading(self._places[name]):
+            return int(self._dataset(name).count_rows())
 
     def read(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Read columns.
@@ -131,13 +132,15 @@ class _Stored:
         Raises:
             KeyError: There is no such table.
         """
-        return self._dataset(name).to_table(columns=list(columns))
+        with reading(self._places[name]):
+            return self._dataset(name).to_table(columns=list(columns))
 
     def _dataset(self, name: str) -> ds.Dataset:
         if name not in self._datasets:
-            self._datasets[name] = ds.dataset(
-                self._places[name], filesystem=self._space.filesystem, format="parquet"
-            )
+            with reading(self._places[name]):
+                self._datasets[name] = ds.dataset(
+                    self._places[name], filesystem=self._space.filesystem, format="parquet"
+                )
         return self._datasets[name]
 
     def _found(self) -> Iterator[tuple[str, str]]:

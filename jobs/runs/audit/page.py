@@ -11,14 +11,12 @@ import pyarrow.compute as pc
 
 from analytics.errors import CannotTellError, WorkspaceError
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import Workspace
+from analytics.workspace import SUMMARY, Workspace
 from reports.page.build import OF_GROUPS, TABLES, page_of
 from reports.page.model import Page
 from reports.page.sections.groups import worst_groups
 from reports.page.workspace_tables import WorkspaceTables
 
-PAGE: Final = "report/index.html"
-SUMMARY: Final = "summary.json"
 _NEEDED: Final = ("findings", "audited_groups", "applied_rules")
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from analytics.errors import CannotTellError
 from analytics.evaluate.findings.changes import with_changes
 from analytics.library.replayed.answered_instant import instant_of
-from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.library.replayed.kept_evaluations import forget_evaluations, keep_evaluations
 from analytics.redaction.documents import WITHHELD
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import Workspace
+from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.cli.audit_config import configured_rules
 from jobs.cli.held_console import HeldConsole
 from jobs.runs.audit.data_quality import NAME as QUALITY
@@ -25,9 +25,9 @@ from jobs.runs.audit.data_quality import data_quality_of, team_suites
 from jobs.runs.audit.findings_of import exit_code_of, findings_of, input_words
 from jobs.runs.audit.hook import run_hook
 from jobs.runs.audit.kept import kept_tables
-from jobs.runs.audit.page import PAGE, SUMMARY, audit_summary, page_of_workspace
+from jobs.runs.audit.page import audit_summary, page_of_workspace
 from jobs.runs.audit.tables import audited_tables, questions
-from jobs.runs.replay.kept_replay import forget_answers, of_folder, replay_into_folder
+from jobs.runs.replay.kept_replay import of_folder, replay_into_folder
 from jobs.runs.replay.replayed import replayed
 from jobs.spark.session import one_session
 from jobs.workspaces.redacted_workspace import Redactor, key_in, redact_into
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
 
-LINES = "findings.jsonl"
-ANSWERS = (SUMMARY, LINES, PAGE)
 _UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
 """A path may hold names: a report without names has none."""
 NEEDS = (
@@ -134,7 +132,9 @@ class _Audited:
 @contextmanager
 def _audited(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iterator[_Audited]:
     """Replay into the folder and answer every question there."""
-    _, code = replay_into_folder(console, wanted.out, needs=NEEDS, answers=ANSWERS, options=options)
+    _, code = replay_into_folder(console, wanted.out, needs=NEEDS, options=options)
+    # What a question has no answer to now shall not be what it had one to before.
+    forget_evaluations(Workspace(wanted.out))
     own = of_folder(wanted.out, options)
     failed = _ask(console, wanted, own)
     with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
@@ -152,7 +152,6 @@ def _audited(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> It
 def _redacted(wanted: Wanted, asked: _Audited, key: bytes, inputs: tuple[str, ...]) -> _Audited:
     """Return the same without names, in the folder that is kept."""
     state = asked.state
-    forget_answers(wanted.out, ANSWERS)
     redactor, manifest = redact_into(wanted.out, state.tables.workspace, key, inputs)
     space = Workspace(wanted.out)
     return _Audited(

@@ -21,7 +21,7 @@ from analytics.library.limits.group_selection import select_groups
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
-from analytics.workspace import Workspace
+from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
 from jobs.runs.diff.compared_states import Side, compared_states
 from jobs.runs.diff.run import difference_of
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
 
-PAGE, ROWS, RESTORE = "report/incident.html", "incident.json", "restore"
 NEEDS = (*TIMELINE, *ROWS_OF_STATES, "assignment_history", "configs")
 
 
@@ -89,9 +88,7 @@ def forensics_of(
         CannotTellError: The incident is not in the time of the dump.
         GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
     """
-    inputs, unread = replay_into_folder(
-        console, wanted.out, needs=NEEDS, answers=(PAGE, ROWS), options=options
-    )
+    inputs, unread = replay_into_folder(console, wanted.out, needs=NEEDS, options=options)
     own = of_folder(wanted.out, options)
     quiet = replace(console, quiet=True)
     with replayed(quiet, needs=NEEDS, out=wanted.out, **own) as state:
@@ -144,7 +141,7 @@ def forensics_of(
         }
         code = _code(console, wanted, incident, unread)
         _write(wanted.out, incident, state, {**said, "exit_code": code})
-    console.say(f"forensics: {Path(wanted.out) / PAGE}")
+    console.say(f"forensics: {Path(wanted.out) / INCIDENT_PAGE}")
     return render(sections_of(incident, output_format), output_format, said), code
 
 
@@ -232,12 +229,14 @@ def _write(out: str, incident: Incident, state: Replayed, said: dict[str, Any]) 
     folder = Path(out)
     rows = {name: rows.to_pylist() for name, rows in incident.tables().items()}
     text = json.dumps({"schema_version": 1, **said, **rows}, default=_as_json, indent=1)
-    write_text(folder / ROWS, text)
+    write_text(folder / INCIDENT, text)
     tables = {
         name: state.tables.read(name)
         for name in ("offset_history", "assignment_history", "coordinator_epochs")
     }
-    write_text(folder / PAGE, html_of(incident_page(incident, tables, state.manifest, said)))
+    write_text(
+        folder / INCIDENT_PAGE, html_of(incident_page(incident, tables, state.manifest, said))
+    )
 
 
 def _as_json(value: object) -> str:

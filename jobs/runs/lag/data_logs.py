@@ -18,8 +18,8 @@ from analytics.dump.files.stable_ends import STABLE_ENDS
 from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES
 from analytics.evaluate.lag.stable_lag import STABLE
 from analytics.library.replayed.end_offsets import read_copies
-from analytics.tables.stored_tables import StoredTables, reading
-from analytics.workspace import DATA_LOGS
+from analytics.tables.stored_tables import StoredTables
+from analytics.workspace import DATA_LOGS, reading
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -20,7 +20,7 @@ from analytics.spark_worker import on_worker
 from analytics.tables.decoded_workspace import DIALECT
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables
-from analytics.version import VERSION
+from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace import FOLDERS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.runs.replay.dialect_work import WORK, Made, Work
@@ -40,7 +40,6 @@ DIALECT_OPTIONS: Final = (
 )
 """Options of other questions that are of use here."""
 NOTHING: Final = "There is no share state in this dialect."
-SCHEMA_VERSION: Final = 1
 _MOST_NAMED: Final = 5
 
 

@@ -24,8 +24,9 @@ from analytics.tables.decoded_workspace import (
     absolute,
     decoded_workspace,
     refuse_without_records,
+    refuse_without_tables,
 )
-from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
+from analytics.workspace import EVALUATIONS, FOLDERS, HISTORY, STATE, Workspace
 from jobs.cli.exit_codes import DONE
 from jobs.cli.options import assumptions
 from jobs.cli.topic_ids import read_topic_ids
@@ -114,12 +115,11 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
             parts = replay_workspace(source, staging, wanted, manifest)
         else:
             parts = _on_spark(source, staging, wanted, manifest, console, master, conf)
-        manifest["replay"] = wanted.metadata(parts)
-        if result is None:
-            manifest["replay"][DECODED_IN] = absolute(source)
+        where = {} if result else {DECODED_IN: absolute(source)}
+        manifest["replay"] = {**wanted.metadata(parts), **where}
         # What was evaluated is of another instant.
         manifest.pop(EVALUATIONS, None)
-        staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
+        staging.publish(parts, _replaced(source, staging.workspace), manifest)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
@@ -147,6 +147,11 @@ def _release(
         return NEWEST
     console.detail(f"Kafka {release} or newer wrote this dump")
     return release
+
+
+def _replaced(source: Workspace, target: Workspace) -> Sequence[str]:
+    """Return the folders that a replay replaces: where records are elsewhere, none stay here."""
+    return (STATE, HISTORY, EVALUATIONS) if target.is_same_as(source) else FOLDERS
 
 
 def _on_spark(
@@ -187,7 +192,9 @@ def _decoded(
             )
         given = Workspace(found.workspaces[0])
         refuse_without_records(given)
-        return decoded_workspace(given), None, given
+        source = decoded_workspace(given)
+        refuse_without_tables(source)
+        return source, None, given
     # Heavy, as Spark is: what is decoded already is replayed without.
     from jobs.runs.decode.run import decode_into  # noqa: PLC0415
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from analytics.errors import OutputRefusedError
+from analytics.workspace import RESTORED
 from jobs.workspaces.written_text import staged_file, write_text
-
-ABOUT: Final = "restore.json"
-"""Says what the folder is and which files in it are ours."""
 
 
 def write_folder(out: str, files: Mapping[str, str], about: Mapping[str, Any]) -> None:
@@ -37,13 +35,14 @@ def write_folder(out: str, files: Mapping[str, str], about: Mapping[str, Any]) -
             path.unlink(missing_ok=True)
         raise
     # Without this file nobody takes the folder for finished.
-    (folder / ABOUT).unlink(missing_ok=True)
+    (folder / RESTORED).unlink(missing_ok=True)
     for name in earlier:
         (folder / name).unlink(missing_ok=True)
     for name, path in staged.items():
         path.replace(folder / name)
     write_text(
-        folder / ABOUT, json.dumps({**about, "files": sorted(files)}, indent=1, ensure_ascii=False)
+        folder / RESTORED,
+        json.dumps({**about, "files": sorted(files)}, indent=1, ensure_ascii=False),
     )
 
 
@@ -61,7 +60,7 @@ def check_folder(out: str) -> list[str]:
     if not any(folder.iterdir()):
         return []
     try:
-        files = json.loads((folder / ABOUT).read_text(encoding="utf-8"))["files"]
+        files = json.loads((folder / RESTORED).read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OutputRefusedError(
             f"{out} is not empty and was not written by restore: choose another folder"

@@ -169,9 +169,9 @@ def test_a_table_that_is_not_there_is_an_error_that_says_so(workspace: Path) -> 
 
 def test_decoded_tables_may_be_in_the_workspace_that_was_replayed(tmp_path: Path) -> None:
     first = write_workspace(tmp_path / "first", {})
-    (first / "decoded").mkdir()
     said = {"decoded_in": str(first)}
     second = write_workspace(tmp_path / "second", {}, replay=said)
+    (second / "decoded").rmdir()
     with asking(second) as found:
         assert found.source.root == str(first)
     (first / "manifest.json").unlink()

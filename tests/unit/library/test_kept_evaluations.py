@@ -11,15 +11,17 @@ import pyarrow.parquet as pq
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import Workspace
+from analytics.workspace import FOLDERS, Part, Workspace
 from jobs.runs.replay.replayed import Replayed
+from tests.support.written_workspace import EMPTY
 
 SAID = {"time": "2026-11-21T09:12:30.000Z", "offsets": {"__consumer_offsets-17": 4711}}
+REPLAY = {"as_of": SAID, "kafka_version": "4.3"}
 
 
 def replayed_in(folder: Path) -> Replayed:
     space = Workspace(str(folder))
-    manifest = {"replay": {"as_of": SAID, "kafka_version": "4.3"}}
+    manifest = {**EMPTY, "replay": REPLAY}
     space.prepare()
     space.write("manifest.json", json.dumps(manifest))
     return Replayed(StoredTables(space), space, manifest, (str(folder),))
@@ -59,6 +61,38 @@ def test_a_workspace_of_evaluations_alone_claims_no_state(tmp_path: Path) -> Non
     keep_evaluations(other, {"rebalances": rows("a")}, replayed)
     assert "replay" not in other.manifest()
     assert read(tmp_path / "out", "rebalances") == ["a"]
+
+
+def test_what_a_workspace_holds_of_another_dump_goes(tmp_path: Path) -> None:
+    replayed = replayed_in(tmp_path / "asked")
+    other = Workspace(str(tmp_path / "out"))
+    staging = other.prepare()
+    parts = [
+        Part(f"{folder}/table", f"{staging.location}/{folder}", 1)
+        for folder in ("decoded", "diverged", "data_logs", "state", "evaluations")
+    ]
+    Path(staging.location).mkdir()
+    for part in parts:
+        pq.write_table(rows("of the other"), part.path)
+    staging.publish(parts, FOLDERS, {**EMPTY, "created_from": ["another"], "replay": REPLAY})
+    keep_evaluations(other, {"rebalances": rows("a")}, replayed)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        ".groupscope",
+        "manifest.json",
+        "evaluations",
+    }
+    assert [path.name for path in (tmp_path / "out/evaluations").iterdir()] == ["rebalances"]
+    assert other.manifest()["created_from"] == ["dump"]
+
+
+def test_what_a_workspace_holds_of_the_same_dump_stays(tmp_path: Path) -> None:
+    replayed = replayed_in(tmp_path / "asked")
+    other = Workspace(str(tmp_path / "out"))
+    other.prepare().publish([], [], {**EMPTY, "replay": {**REPLAY, "kafka_version": "4.0"}})
+    (tmp_path / "out/state").mkdir()
+    keep_evaluations(other, {"rebalances": rows("a")}, replayed)
+    assert other.manifest()["replay"] == {**REPLAY, "kafka_version": "4.0"}
+    assert (tmp_path / "out/state").is_dir()
 
 
 def test_the_instant_of_a_manifest_is_that_of_the_replay() -> None:
