@@ -37,7 +37,9 @@ def with_first_commits(rows: pa.Table, lacking: pa.Table) -> pa.Table:
     below = pc.max_element_wise(below, pa.scalar(0, pa.int64()), skip_nulls=False)
     below = pc.if_else(may_lack, pa.scalar(None, pa.int64()), below)
     begun = rows.group_by(list(_TOPIC)).aggregate([("first_epoch", "min")])
-    keyed = rows.select(list(_TOPIC)).append_column("row", pa.array(range(rows.num_rows)))
+    keyed = rows.select(list(_TOPIC)).append_column(
+        "row", pa.array(range(rows.num_rows), pa.int64())
+    )
     first = keyed.join(begun, list(_TOPIC)).sort_by("row")["first_epoch_min"]
     is_later = pc.greater(rows["first_epoch"], first)
     is_passed_over = pc.fill_null(pc.and_(is_later, pc.greater(below, 0)), fill_value=False)
