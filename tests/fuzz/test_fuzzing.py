@@ -18,7 +18,7 @@ DECODERS = [fuzz_segment_reader, fuzz_records, fuzz_user_data]
 TARGETS = [*DECODERS, fuzz_questions]
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "3"))
 """For each target; `make fuzz` gives it more."""
-DUMPS = 3
+DUMPS = 2
 """Each takes a second or two."""
 
 
