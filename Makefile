@@ -74,7 +74,7 @@ format: setup ## put the sources into shape
 	$(BIN)/ruff format .
 
 .PHONY: fuzz
-fuzz: $(VENV)/.fuzz-ready ## feed readers and decoders mutated bytes, each for FUZZ_SECONDS (60)
+fuzz: $(VENV)/.fuzz-ready ## feed readers, decoders and questions mutated bytes, each for FUZZ_SECONDS (60)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m fuzz $(ARGS)
 
 .PHONY: docs

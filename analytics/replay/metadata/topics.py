@@ -39,8 +39,11 @@ def topics(log: MetadataLog, others: Sequence[pl.DataFrame], named: pl.DataFrame
     """
     of_records = named.unique().with_columns(pl.lit(RECORD).alias("source"))
     told = pl.concat([_from_metadata_log(log), *others, of_records], how="diagonal")
-    removed = log.told("remove_topic_record").select(
-        pl.col("value").struct.field("topic_id"), pl.col("since").alias("deleted_at")
+    # An id is removed once; where a log says it again, the first time counts.
+    removed = (
+        log.told("remove_topic_record")
+        .group_by(pl.col("value").struct.field("topic_id"))
+        .agg(pl.col("since").min().alias("deleted_at"))
     )
     ids = told.filter(pl.col("topic_id").is_not_null())
     # A name without an id adds nothing where some source gives it one.

@@ -16,6 +16,8 @@ from jobs.cli.console import Console
 from jobs.cli.options.shared import NO_COLOR, Decorated, in_order
 from reports.layout.output_format import FORMATS, OutputFormat
 
+_TAKES_TABLE = "takes_table"
+
 _options = in_order(
     click.option(
         "--format",
@@ -44,7 +46,12 @@ def rows_options(function: Decorated) -> Decorated:
     """Declare `--format`, `--wide`, `--top`, `--sort` and `--only-problems`.
 
     The command takes all of them, and `--table` where it has one, as `output_format`.
+
+    Raises:
+        TypeError: `table_option` stands below: it has to hand over what this puts together.
     """
+    if getattr(function, _TAKES_TABLE, False):
+        raise TypeError(f"table_option of {function.__name__} has to stand above rows_options")
 
     @functools.wraps(function)
     def with_format(
@@ -130,6 +137,7 @@ def table_option(
                 raise click.UsageError(f"--table {table} needs {needed.option}")
             return function(*arguments, table=table, **options)
 
+        setattr(with_table, _TAKES_TABLE, True)
         return declared(cast("Decorated", with_table))
 
     return declare

@@ -31,7 +31,9 @@ def with_expired(usage: pa.Table, expiration: pa.Table | None) -> pa.Table:
     counts = counts.append_column("topic", pa.repeat(CONSUMER_OFFSETS, rows)).append_column(
         "record_type", pa.repeat(COMMITS, rows)
     )
-    joined = usage.append_column("order", pa.array(range(usage.num_rows))).join(counts, list(_KEY))
+    joined = usage.append_column("order", pa.array(range(usage.num_rows), pa.int64())).join(
+        counts, list(_KEY)
+    )
     joined = joined.sort_by("order").drop_columns(["order"])
     place = joined.column_names.index("expired_records")
     none = pc.and_(pc.is_null(joined["expired_records"]), pc.equal(joined["record_type"], COMMITS))

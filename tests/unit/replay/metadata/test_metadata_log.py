@@ -16,6 +16,7 @@ from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic
 
 GHOST = "6bQYs6Z9T1ayNK9_zQO6Gw"
+SEGMENT = "__cluster_metadata-0/00000000000000000000.log"
 SECRET = "listener.name.x.ssl.keystore.password"
 
 
@@ -121,6 +122,29 @@ def test_records_before_the_oldest_snapshot_tell_when_topics_came_and_went() -> 
         for row in topics_of(metadata_log(frames_of(rows, TABLES)))
     }
     assert found == {"t": (11, None), "older": (None, None), "gone": (None, 12)}
+
+
+def test_a_removal_that_a_log_repeats_makes_no_second_topic() -> None:
+    place = {"topic": "__cluster_metadata", "partition": 0, "segment": SEGMENT}
+    rows: dict[str, list[dict[str, Any]]] = {
+        name: [
+            {
+                **place,
+                "offset": offset,
+                "timestamp": datetime(2026, 11, 21, 8, 0, offset, tzinfo=UTC),
+                "value": value,
+            }
+            for offset, value in records
+        ]
+        for name, records in {
+            "topic_record": [(1, {"name": "t", "topic_id": OLD})],
+            "remove_topic_record": [(2, {"topic_id": OLD}), (3, {"topic_id": OLD})],
+        }.items()
+    }
+
+    (found,) = topics_of(metadata_log(frames_of(rows, TABLES)))
+
+    assert found["deleted_at"].second == 2
 
 
 def test_changes_are_merged_into_registrations(log: MetadataLog) -> None:
