@@ -8,6 +8,7 @@ ended with 3. Which columns may differ all the same is in `data/law.json`, with 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -140,7 +141,7 @@ def _is_covered(part: Answers, row: Mapping[str, Any]) -> bool:
     if part.code != 3 or "complete" in row:
         return False
     names = [row.get("group_id"), _partition(row)]
-    return any(name and name in part.said for name in names)
+    return any(name and re.search(rf"{re.escape(name)}(?!\d)", part.said) for name in names)
 
 
 def _partition(row: Mapping[str, Any]) -> str | None:

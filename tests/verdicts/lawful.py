@@ -6,6 +6,7 @@ python -m tests.verdicts.lawful DUMP [--evidence WORDS] [--faults FILE] [--keep 
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from analytics.libraries_later import withhold_libraries
 from tests.verdicts.altered_logs import ALTERED, CLOCKS, subsets_of_copies
-from tests.verdicts.asking import ask
+from tests.verdicts.asking import ask, call
 from tests.verdicts.evidence import EVIDENCE, Take, copied
 from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
 from tests.verdicts.law import Answers, hold_law
@@ -50,6 +51,12 @@ def audited(source: Path, out: Path, *options: str) -> Answers:
     return Answers(out, int(code), words)
 
 
+def replayed(source: Path, out: Path, *options: str) -> Answers:
+    """Replay a dump: state and history alone."""
+    answer = call("replay", source, *options, "--out", out)
+    return Answers(out, answer.code, answer.said)
+
+
 def lawful(dump: Path, evidence: str, folder: Path, whole: Answers) -> Mapping[str, Held]:
     """Take something away, audit what is left, and hold each table."""
     copy = folder / "dump"
@@ -70,7 +77,7 @@ def main() -> int:
     """Print how many rows are right, not told and wrong, by what was taken away."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("dump", type=Path)
-    parser.add_argument("--evidence", default="", help="only what has these words in its name")
+    parser.add_argument("--evidence", default="", help="a pattern: only what it is found in")
     parser.add_argument("--group", action="append", default=[])
     parser.add_argument("--topic", action="append", default=[])
     parser.add_argument("--faults", type=Path, help="where to write what is wrong")
@@ -84,7 +91,7 @@ def main() -> int:
         wrong = 0
         filters = filters_of(given.group, given.topic)
         for evidence in (*takes_of(given.dump), *filters):
-            if given.evidence not in evidence:
+            if not re.search(given.evidence, evidence):
                 continue
             folder = root / evidence.replace("/", " ").replace("*", "all")
             folder.mkdir(exist_ok=True)
