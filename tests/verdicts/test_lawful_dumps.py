@@ -1,6 +1,6 @@
 """Real dumps under the law: rows that claim to be complete are as the whole dump has them.
 
-`python -m tests.verdicts.lawful DUMP` does it with every kind of missing evidence and prints the table.
+`python -m tests.verdicts.lawful DUMP` does it with every kind of missing evidence, as a table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tests.verdicts.law import Answers
 
 QUICK = ("cleaned, tombstones gone", "without leader-epoch-checkpoint")
 LONG = (
@@ -41,15 +40,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copied(DUMPS / SMALL, tmp_path_factory.mktemp("whole") / "dump")
 
 
-@pytest.fixture
-def whole_state(whole: Path, one_session: None, tmp_path: Path) -> Answers:
-    return replayed(whole, tmp_path / "whole")
-
-
 @pytest.mark.usefixtures("one_session")
 def test_state_and_history_are_those_of_the_whole_dump_or_marked(
-    whole: Path, whole_state: Answers, tmp_path: Path
+    whole: Path, tmp_path: Path
 ) -> None:
+    whole_state = replayed(whole, tmp_path / "whole")
     for evidence in QUICK:
         copy = copied(whole, tmp_path / evidence)
         takes_of(copy)[evidence](copy)
