@@ -30,15 +30,6 @@ NOTED: Final = pl.Schema(
     }
 )
 """The leader epochs that logs and checkpoints note, and where each begins."""
-NOTED: Final = pl.Schema(
-    {
-        "topic": pl.String(),
-        "partition": pl.Int32(),
-        "leader_epoch": pl.Int32(),
-        "noted_from": pl.Int64(),
-    }
-)
-"""The leader epochs that logs and checkpoints note, and where each begins."""
 TABLES: Final = (
     "offset_commit",
     "control_markers",
