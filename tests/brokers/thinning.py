@@ -47,7 +47,7 @@ def thin(partition: Path, draw: random.Random) -> None:
             continue
         records = list(enumerate(_read(each), place))
         place += len(records)
-        written += _rewritten(each, [one for number, one in records if keeps(number, one)])
+        written += rewritten(each, [one for number, one in records if keeps(number, one)])
     for old in partition.glob("0*"):
         old.unlink()
     (partition / _FIRST).write_bytes(written)
@@ -84,7 +84,7 @@ def _read(each: Batch) -> list[Record]:
     return read_plain_batch(each.read())
 
 
-def _rewritten(each: Batch, records: Sequence[Record]) -> bytes:
+def rewritten(each: Batch, records: Sequence[Record]) -> bytes:
     """Return the batch with these records only; without any, no bytes."""
     if not records:
         return b""

@@ -68,12 +68,14 @@ class Seen:
         groups: How many share groups there are; None where not all were asked for.
         state_partitions: How many partitions `__share_group_state` has; None where not known.
         incomplete: By group what the dump lacks of it, in words.
+        left_out: Which groups are not among these, in words; None where all are.
     """
 
     by_group: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     groups: int | None = None
     state_partitions: int | None = None
     incomplete: Mapping[str, str] = field(default_factory=dict)
+    left_out: str | None = None
 
 
 def share_limits_found(
@@ -90,7 +92,7 @@ def share_limits_found(
     rows = [
         row for limit in share_limits().values() for row in _of_limit(limit, said, seen, release)
     ]
-    rows += _of_types(said, types)
+    rows += _of_types(said, types, seen.left_out)
     rank = list(limit_verdicts())
     rows.sort(key=lambda row: rank.index(row["verdict"]))
     return table_of("share_limits", rows)
@@ -108,9 +110,13 @@ def _of_limit(
     others = {group: most for group, most in by_group.items() if group not in own}
     untold = {group: why for group, why in seen.incomplete.items() if group not in own}
     most = _most(limit, seen, others)
-    yield _row(
+    in_general = _row(
         limit, None, said.brokers.get(limit.name), _LimitsInRelease(said, release), most, untold
     )
+    is_of_groups = limit.seen not in {None, "state_partitions"}
+    if in_general["verdict"] == NOT_RECORDED and is_of_groups and seen.left_out:
+        in_general |= {"verdict": CANNOT_TELL, "reason": seen.left_out}
+    yield in_general
     for group, value in sorted(own.items()):
         most = (by_group.get(group), group)
         untold = {group: seen.incomplete[group]} if group in seen.incomplete else {}
@@ -242,7 +248,9 @@ def _shown(bound: int | None) -> str:
     return "any" if bound is None else str(bound)
 
 
-def _of_types(said: LimitSettings, types: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _of_types(
+    said: LimitSettings, types: Mapping[str, str], left_out: str | None
+) -> Iterator[dict[str, Any]]:
     """Return what `group.type` asks for, and what groups are: KIP-932 has it, no release does."""
     name, allowed = group_type_setting()
     nothing = dict.fromkeys(("value", "default_value", "kip_default", "least", "most", "seen"))
@@ -253,6 +261,8 @@ def _of_types(said: LimitSettings, types: Mapping[str, str]) -> Iterator[dict[st
         verdict, reason = WITHIN, f"it asks for {asked}, and the group is {is_of}"
         if asked not in allowed:
             verdict, reason = OUT_OF_BOUNDS, f"{asked} is none of {', '.join(allowed)}"
+        elif is_of is None and left_out:
+            verdict, reason = CANNOT_TELL, f"it asks for {asked}; {left_out}"
         elif is_of is None:
             verdict, reason = NOT_RECORDED, f"it asks for {asked}, and there is no such group"
         elif is_of != asked and not (asked == "consumer" and is_of in {"classic", "simple"}):

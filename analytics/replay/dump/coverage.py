@@ -80,11 +80,27 @@ def coverage_of(
         data_topics=_topics_on_disk(manifest),
         losses=losses,
         frames=instant.frames,
+        leader_epochs=_leader_epochs(manifest, instant, later),
         is_of_running=not instant.offsets,
         undecided=frozenset()
         if NO_TRANSACTIONS in assumed
         else archived(manifest, CONSUMER_OFFSETS),
     )
+
+
+def _leader_epochs(
+    manifest: Mapping[str, Any], instant: AsOf, later: Mapping[tuple[str, int], int]
+) -> dict[tuple[str, int], dict[int, int]]:
+    """Return the first offsets of the leader epochs that had begun at the instant."""
+    found = {}
+    for each in leading(manifest):
+        key = each["topic"], each["partition"]
+        ends = (each.get("end_offset"), instant.offsets.get(key), later.get(key))
+        end = min((end for end in ends if end is not None), default=None)
+        noted = {one["epoch"]: one["first_offset"] for one in each.get("leader_epochs") or ()}
+        if end is not None:
+            found[key] = {epoch: first for epoch, first in noted.items() if first < end}
+    return found
 
 
 def time_of(instant: AsOf) -> datetime | None:

@@ -17,8 +17,19 @@ from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.coverage import Coverage
 
 KEY: Final = ("topic", "partition", "leader_epoch")
+_LOG: Final = ("topic", "partition")
+NOTED: Final = pl.Schema(
+    {
+        "topic": pl.String(),
+        "partition": pl.Int32(),
+        "leader_epoch": pl.Int32(),
+        "noted_from": pl.Int64(),
+    }
+)
+"""The leader epochs that logs and checkpoints note, and where each begins."""
 TABLES: Final = (
     "offset_commit",
     "control_markers",
@@ -84,12 +95,60 @@ def _seen(records: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def coordinator_epochs(found: pl.DataFrame, elected: pl.DataFrame) -> pl.DataFrame:
+def noted_epochs(coverage: Coverage) -> pl.DataFrame:
+    """Return as `NOTED` has them the epochs of partitions of coordinators."""
+    rows = [
+        (*log, epoch, first)
+        for log, epochs in coverage.leader_epochs.items()
+        if log[0] in COORDINATOR_TOPICS
+        for epoch, first in epochs.items()
+    ]
+    return pl.DataFrame(rows, NOTED, orient="row")
+
+
+def _with_noted(found: pl.DataFrame, noted: pl.DataFrame) -> pl.DataFrame:
+    """Let epochs begin and end where that is noted, even where no record there is at hand.
+
+    A filter or the cleaner may have left it out: then nothing tells its time. What is noted of
+    another line of history does not fit the records, and is not taken.
+    """
+    first, last, noted_from = pl.col("from_offset"), pl.col("last_offset"), pl.col("noted_from")
+    before = last.cum_max().shift(1).over(_LOG).fill_null(-1)
+    after = first.reverse().cum_min().reverse().over(_LOG)
+    fits = (noted_from > before) & (noted_from <= after).fill_null(value=True)
+    told = (
+        found.join(noted, on=KEY, how="full", coalesce=True)
+        .sort(KEY)
+        .with_columns(pl.when(fits).then(noted_from).alias("noted_from"))
+        .filter(pl.coalesce(first, noted_from).is_not_null())
+    )
+    is_earlier = noted_from.is_not_null() & (first.is_null() | (noted_from < first))
+    begun = told.with_columns(
+        pl.when(is_earlier).then(noted_from).otherwise(first).alias("from_offset"),
+        pl.when(~is_earlier).then("from_timestamp").alias("from_timestamp"),
+        pl.when(~is_earlier).then("place").alias("place"),
+        pl.col("records").fill_null(0),
+    )
+    end = noted_from.shift(-1).over(_LOG) - 1
+    is_later = end.is_not_null() & (last.is_null() | (end > last))
+    ended = begun.with_columns(
+        pl.when(is_later).then(end).otherwise(last).alias("last_offset"),
+        pl.when(~is_later).then("last_timestamp").alias("last_timestamp"),
+    )
+    # A leader that wrote nothing may be noted, too.
+    wrote = last.is_null() | (last >= first)
+    return ended.filter(wrote).drop("noted_from")
+
+
+def coordinator_epochs(
+    found: pl.DataFrame, elected: pl.DataFrame, noted: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return the columns of the table `coordinator_epochs`, and where each epoch's first record is.
 
     Args:
         found: Of `epochs_seen`, of all records.
         elected: Of `elections`, up to the same instant.
+        noted: Of `noted_epochs`, where anything is noted.
 
     Returns:
         The table's columns, `place` (struct of `IN_DUMP`) and `led_before`: the last broker that
@@ -97,8 +156,9 @@ def coordinator_epochs(found: pl.DataFrame, elected: pl.DataFrame) -> pl.DataFra
     """
     leaders = elected.select(*KEY, "leader", "unclean", pl.col("since").alias("elected_at"))
     over = pl.col("leader_epoch").shift(-1).over("topic", "partition").is_not_null()
+    told = found if noted is None else _with_noted(found, noted)
     return (
-        found.sort(KEY)
+        told.sort(KEY)
         .with_columns(
             pl.when(over).then("last_offset").alias("to_offset"),
             pl.when(over).then("last_timestamp").alias("to_timestamp"),

@@ -16,6 +16,7 @@ from analytics.replay.history.coordinator_epochs import (
     coordinator_epochs,
     epochs_seen,
     merged_epochs,
+    noted_epochs,
 )
 from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.events.dependency_events import (
@@ -114,10 +115,11 @@ def _epochs_here(cut: Decoded, part: int) -> pl.DataFrame:
 
 
 def _coordinators(
-    whole: Decoded, here: Sequence[pl.DataFrame], elected: pl.DataFrame
+    whole: Decoded, here: Sequence[pl.DataFrame], elected: pl.DataFrame, coverage: Coverage
 ) -> pl.DataFrame:
     led = elected.filter(pl.col("topic").is_in(COORDINATOR_TOPICS))
-    return coordinator_epochs(merged_epochs([epochs_seen(whole), *here]), led)
+    seen = merged_epochs([epochs_seen(whole), *here])
+    return coordinator_epochs(seen, led, noted_epochs(coverage))
 
 
 def _coordinator_epochs(coordinators: pl.DataFrame) -> pl.DataFrame:
@@ -190,7 +192,12 @@ HISTORY = (
     TableStep("events_of_offsets", events_of_offsets, ("offset_history",), part_of=_EVENTS),
     TableStep("transaction_events", _transaction_events, ("ended", "cut"), part_of=_EVENTS),
     TableStep("epochs_seen", _epochs_here, ("cut", "part")),
-    TableStep("coordinators", _coordinators, ("whole", "epochs_seen", "elections"), once=True),
+    TableStep(
+        "coordinators",
+        _coordinators,
+        ("whole", "epochs_seen", "elections", "coverage"),
+        once=True,
+    ),
     TableStep("coordinator_epochs", _coordinator_epochs, ("coordinators",), once=True),
     TableStep("share_partition_epochs", _share_partition_epochs, ("cut", "topic_names")),
     TableStep(

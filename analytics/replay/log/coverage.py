@@ -34,6 +34,8 @@ class Coverage:
         frames: By topic and partition, where logs whose times go back were cut.
         homes: By internal topic where keys are looked for, of topics where that is not simply the
             partition that they lie in.
+        leader_epochs: By topic and partition, the leader epochs that logs and checkpoints note,
+            with their first offsets: those that had begun at the instant.
         is_of_running: What is asked is what the coordinator that ran at the instant answered; else
             what one has that loads the log up to its end offsets.
     """
@@ -48,6 +50,7 @@ class Coverage:
     undecided: frozenset[int] = frozenset()
     frames: Mapping[tuple[str, int], Frame] = field(default_factory=dict)
     homes: Mapping[str, TopicHomes] = field(default_factory=dict)
+    leader_epochs: Mapping[tuple[str, int], Mapping[int, int]] = field(default_factory=dict)
     is_of_running: bool = False
 
     def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from analytics.evaluate.share.limits import LimitSettings, LimitValue, Seen, share_limits_found
 from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
 from analytics.library.limits.internal_topics import partition_count
+from analytics.library.limits.workspace_filters import left_out_of
 from schemas import SHARE_GROUP_STATE
 from schemas.share_limits import group_type_setting, share_limits
 
@@ -39,17 +40,27 @@ def limits_of(state: Replayed, groups: pa.Table, backlog: pa.Table) -> pa.Table:
     if tables.selection.groups:
         own = {group: values for group, values in said.groups.items() if group in asked}
         said = LimitSettings(said.brokers, own)
-    is_all = not tables.selection.groups and not tables.selection.topics
+    left_out = _left_out(state)
     seen = Seen(
         {
             **{kind: _most(backlog, column) for kind, column in _BACKLOG.items()},
             "members": _most(groups, "member_count"),
         },
-        groups.num_rows if is_all else None,
+        None if left_out else groups.num_rows,
         partition_count(state, SHARE_GROUP_STATE),
         {**_missing(groups), **_missing(backlog)},
+        left_out,
     )
     return share_limits_found(said, seen, types, state.release)
+
+
+def _left_out(state: Replayed) -> str | None:
+    """Return in words which groups are not looked at; None where all are."""
+    asked = state.tables.selection
+    if asked.groups or asked.topics:
+        return "only what was asked for is looked at: others may have more"
+    made_without = left_out_of(state.manifest, asked)
+    return "; ".join(made_without) if made_without else None
 
 
 def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:

@@ -74,7 +74,7 @@ def group_history(
     return {
         "group_epochs": contract_frame(epochs, "group_epochs"),
         "membership_changes": changes,
-        "assignment_history": assignment_history(held, coverage),
+        "assignment_history": assignment_history(held, epochs, coverage),
         "events": pl.concat(events),
         "moments": group_moments(held),
         "owners": owners(held, source_topics(rows["topologies"])),

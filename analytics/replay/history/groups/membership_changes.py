@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.replay.contract_frame import contract_frame
-from analytics.replay.groups.group_records import CLASSIC, GROUP_KEY
+from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.groups.membership_facts import (
+    came_with_known_epoch,
     given_names,
+    known_epochs,
     member_moments,
     membership_facts,
     placed,
@@ -101,17 +103,9 @@ def _with_before(changes: pl.DataFrame, epochs: pl.DataFrame, coverage: Coverage
     """
     if not (coverage.uncompacted_from or coverage.complete_from):
         return changes
-    key = (LIFE, "epoch")
-    known = epochs.group_by(key).agg(
-        pl.col("from_offset").max().alias("begins"),
-        pl.col("missing_is_compacted").any().alias("is_unknown"),
-    )
-    is_classic = pl.col("group_type") == CLASSIC
-    came_with_it = ~pl.col("is_unknown") & (pl.col("record_offset") <= pl.col("begins"))
     joined = (pl.col("presence") > 0) & (lost_until(coverage) == 0)
-    counts = pl.when(is_classic).then(pl.col("since").is_not_null()).otherwise(joined)
-    sure = (came_with_it & counts).fill_null(value=False)
-    return changes.join(known, on=key, how="left").with_columns(
+    sure = came_with_known_epoch(pl.col("record_offset"), joined)
+    return changes.join(known_epochs(epochs), on=(LIFE, "epoch"), how="left").with_columns(
         pl.col("before_is_compacted") & ~sure
     )
 

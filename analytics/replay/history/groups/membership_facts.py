@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from analytics.replay.codes import codes, combined, grouped
 from analytics.replay.groups.coded_log import first_row
-from analytics.replay.groups.group_records import CURRENT, GROUP_KEY
+from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY
 from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
 from analytics.replay.history.neighbours import FIRST, LIFE
 from analytics.replay.log.losses import HOME, born_from, lost_until
@@ -163,6 +163,31 @@ def _may_be_older(facts: Facts, coverage: Coverage) -> Flags:
     rows = placed.select(may_be_older).to_series().to_numpy()
     found: Flags = np.logical_or.reduceat(rows, facts.begins)
     return found
+
+
+def known_epochs(epochs: pl.DataFrame) -> pl.DataFrame:
+    """Return by `LIFE` and `epoch` where each epoch begins, and whether what was before is gone.
+
+    Args:
+        epochs: Of `group_epochs`.
+    """
+    return epochs.group_by(LIFE, "epoch").agg(
+        pl.col("from_offset").max().alias("begins"),
+        pl.col("missing_is_compacted").any().alias("is_unknown"),
+    )
+
+
+def came_with_known_epoch(offset: pl.Expr, counts: pl.Expr) -> pl.Expr:
+    """Return whether a record came with an epoch whose predecessor is known, and so is the first.
+
+    Args:
+        offset: Of the record; its row has the columns of `known_epochs`, `group_type` and `since`.
+        counts: Of groups that are not classic, whether that says anything.
+    """
+    is_classic = pl.col("group_type") == CLASSIC
+    told = pl.when(is_classic).then(pl.col("since").is_not_null()).otherwise(counts)
+    came_with_it = ~pl.col("is_unknown") & (offset <= pl.col("begins"))
+    return (came_with_it & told).fill_null(value=False)
 
 
 def resubscribed(facts: Facts) -> Flags:

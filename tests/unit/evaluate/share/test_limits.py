@@ -130,3 +130,11 @@ def test_group_type_against_what_the_group_is(asked: str, is_of: str | None, exp
     row = rows(groups={"G1": {"group.type": asked}}, types=types)["group.type", "G1"]
     assert row["verdict"] == expected
     assert row["reason"] is not None
+
+
+def test_what_a_filter_left_out_is_not_called_unrecorded() -> None:
+    left_out = "groups of --exclude-group g: this workspace was made without them"
+    here = rows({}, seen=Seen(left_out=left_out))
+    assert (here[SIZE, None]["verdict"], here[SIZE, None]["reason"]) == ("cannot_tell", left_out)
+    # What is kept in memory alone, no filter leaves out.
+    assert here[LOCK_MS, None]["verdict"] == "not_recorded"

@@ -1,0 +1,176 @@
+"""Evidence that lies: clocks that step, logs that were cleaned, checkpoints that are gone."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from pathlib import Path
+
+import crc32c
+
+from tests.brokers.batches import Batch, batches_of
+from tests.brokers.thinning import rewritten
+from tests.support.plain_batches import read_plain_batch
+from tests.support.segments import Record
+from tests.verdicts.evidence import (
+    METADATA,
+    OFFSETS,
+    TRANSACTIONS,
+    Take,
+    is_control,
+    partitions,
+    rewrite,
+    segments,
+    without_copy,
+)
+
+SHARE = "__share_group_state"
+CHECKPOINTS = (
+    "leader-epoch-checkpoint",
+    "log-start-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "recovery-point-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+    "meta.properties",
+    "partition.metadata",
+)
+"""Files beside segments, each of which may not have been copied."""
+
+_MAGIC_AT, _CRC_AT, _CHECKED_FROM, _TRANSACTIONAL = 16, 17, 21, 0x10
+_TIMES = struct.Struct(">qq")
+_TIMES_AT = 27
+FAR_MS = 12 * 365 * 86_400_000
+STEP_MS = 60_000
+
+
+def without_file(name: str) -> Take:
+    """Return what takes the files of a name from all folders of all copies."""
+
+    def take(dump: Path) -> None:
+        for each in sorted(dump.rglob(name)):
+            each.unlink()
+
+    return take
+
+
+def subsets_of_copies(names: tuple[str, ...]) -> Mapping[str, Take]:
+    """Return what takes each set of brokers' disks but the whole one, by its words."""
+
+    def taking(gone: tuple[str, ...]) -> Take:
+        def take(dump: Path) -> None:
+            for name in gone:
+                without_copy(name)(dump)
+
+        return take
+
+    return {
+        f"without {' and '.join(gone)}": taking(gone)
+        for size in range(1, len(names))
+        for gone in combinations(names, size)
+    }
+
+
+def _shifted(batch: bytes, by: int) -> bytes:
+    """Return a batch of the newest format with all its times moved, and a right checksum."""
+    if batch[_MAGIC_AT] < 2:
+        return batch
+    first, last = _TIMES.unpack_from(batch, _TIMES_AT)
+    data = bytearray(batch)
+    _TIMES.pack_into(data, _TIMES_AT, first + by, last + by)
+    struct.pack_into(">I", data, _CRC_AT, crc32c.crc32c(bytes(data[_CHECKED_FROM:])))
+    return bytes(data)
+
+
+def moving_times(topic: str, by: int, chosen: Callable[[int, int], bool]) -> Take:
+    """Return what moves times of batches, those chosen by their place and the number of all."""
+
+    def take(dump: Path) -> None:
+        for folder in partitions(dump, topic):
+            whole = batches_of(folder)
+            changed = {
+                (each.segment, each.start): _shifted(each.read(), by)
+                for place, each in enumerate(whole)
+                if chosen(place, len(whole))
+            }
+            for segment in segments(folder):
+                here = [each for each in whole if each.segment == segment]
+                if any((segment, each.start) in changed for each in here):
+                    parts = [changed.get((segment, each.start), each.read()) for each in here]
+                    rewrite(segment, b"".join(parts))
+
+    return take
+
+
+def cleaned(seed: int, *, keep_tombstones: bool) -> Take:
+    """Return what a cleaner does up to a random batch of each partition of the offsets topic.
+
+    Of each key the last record below stays. Transactions stay whole, as their markers do: the
+    cleaner takes of them only what the end of each allows.
+    """
+
+    def take(dump: Path) -> None:
+        for folder in partitions(dump, OFFSETS):
+            # Copies of one partition are cleaned alike.
+            _clean(folder, random.Random(f"{seed} {folder.name}"), keep_tombstones)
+
+    return take
+
+
+def _clean(folder: Path, draw: random.Random, keep_tombstones: bool) -> None:
+    whole = batches_of(folder)
+    if not whole:
+        return
+    end = whole[draw.randrange(len(whole))].base_offset
+    last = {
+        record.key: record.offset
+        for each in whole
+        if _is_plain(each)
+        for record in read_plain_batch(each.read())
+        if record.offset < end
+    }
+
+    def stays(record: Record) -> bool:
+        if record.offset >= end:
+            return True
+        return last[record.key] == record.offset and (keep_tombstones or record.value is not None)
+
+    for segment in segments(folder):
+        here = [each for each in whole if each.segment == segment]
+        rewrite(segment, b"".join(_cleaned_batch(each, stays) for each in here))
+
+
+def _cleaned_batch(each: Batch, stays: Callable[[Record], bool]) -> bytes:
+    data = each.read()
+    if not _is_plain(each):
+        return data
+    records = read_plain_batch(data)
+    left = [record for record in records if stays(record)]
+    return data if len(left) == len(records) else rewritten(each, left)
+
+
+def _is_plain(each: Batch) -> bool:
+    data = each.read()
+    (attributes,) = struct.unpack_from(">h", data, _CHECKED_FROM)
+    return data[_MAGIC_AT] >= 2 and not is_control(data) and not attributes & _TRANSACTIONAL
+
+
+def _in_the_middle(place: int, count: int) -> bool:
+    return count // 3 <= place < 2 * count // 3
+
+
+ALTERED: dict[str, Take] = {
+    **{f"without {name}": without_file(name) for name in CHECKPOINTS},
+    "cleaned, tombstones kept": cleaned(1, keep_tombstones=True),
+    "cleaned, tombstones gone": cleaned(2, keep_tombstones=False),
+}
+CLOCKS: dict[str, Take] = {
+    "one time of the offsets topic far ahead": moving_times(
+        OFFSETS, FAR_MS, lambda place, count: place == count // 2
+    ),
+    "times stepped back in the offsets topic": moving_times(OFFSETS, -STEP_MS, _in_the_middle),
+    "times stepped back in the metadata log": moving_times(METADATA, -STEP_MS, _in_the_middle),
+    "times stepped back in share state": moving_times(SHARE, -STEP_MS, _in_the_middle),
+    "times stepped back in transactions": moving_times(TRANSACTIONS, -STEP_MS, _in_the_middle),
+}

@@ -1,0 +1,149 @@
+"""The law of missing evidence: a row that claims to be complete is as the whole dump has it.
+
+Rows of every table of every question are held against those of the same key in an audit of the
+whole dump, by the contracts of `schemas/tables`: each is equal, or it is marked, or the command
+ended with 3. Which columns may differ all the same is in `data/law.json`, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from analytics.tables.stored_tables import StoredTables
+from analytics.workspace import Workspace
+from schemas import tables
+from schemas.model import Table
+from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
+
+KINDS = frozenset({"state", "history", "evaluation"})
+_DECLARED = Path(__file__).parent / "law.json"
+_UNTOLD = frozenset({"cannot_tell", "cannot tell", "unknown", "not_known"})
+"""Words with which a row says that it does not know."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """An audit: its tables, its exit code, and what it says of that."""
+
+    folder: Path
+    code: int
+    said: str
+
+    def table(self, name: str) -> pl.DataFrame | None:
+        """Return a table, or None where the audit has none of that name."""
+        stored = StoredTables(Workspace(str(self.folder)))
+        return pl.DataFrame(stored.read(name)) if stored.has(name) else None
+
+
+@cache
+def declared() -> Mapping[str, Any]:
+    """Return what may differ: tables and columns, each with the reason."""
+    found: Mapping[str, Any] = json.loads(_DECLARED.read_text("utf-8"))
+    return found
+
+
+def hold_law(
+    whole: Answers, part: Answers, *, leave_out: frozenset[str] = frozenset()
+) -> dict[str, Held]:
+    """Hold each table of an audit without some evidence against that of the whole dump.
+
+    Args:
+        whole: The audit of the whole dump.
+        part: The audit of what is left of it.
+        leave_out: Columns, or types of columns, that what was done changes.
+    """
+    return {
+        name: _hold_table(contract, whole, part, leave_out)
+        for name, contract in tables().items()
+        if contract.kind in KINDS and name not in declared()["tables"]
+    }
+
+
+def _hold_table(contract: Table, whole: Answers, part: Answers, leave_out: frozenset[str]) -> Held:
+    held = Held()
+    before, after = whole.table(contract.name), part.table(contract.name)
+    if before is None or after is None:
+        return held
+    columns = compared_columns(contract, after, leave_out)
+    for row, other in _pairs(contract, before, after):
+        group = str(row.get("group_id"))
+        place = ", ".join(str(row[name]) for name in contract.key)
+        if other is None:
+            word = CANNOT_TELL if is_marked(contract.name, row) or _is_covered(part, row) else WRONG
+            held.add(word, group, f"{contract.name} of {place}: is no row of the whole dump")
+            continue
+        differing = {
+            name: (other[name], row[name]) for name in columns if not _equal(other[name], row[name])
+        }
+        if not differing:
+            held.add(RIGHT, group, "")
+            continue
+        word = CANNOT_TELL if is_marked(contract.name, row) or _is_covered(part, row) else WRONG
+        shown = "; ".join(f"{name} {a!s:.60} -> {b!s:.60}" for name, (a, b) in differing.items())
+        held.add(word, group, f"{contract.name} of {place}: {shown}")
+    return held
+
+
+def compared_columns(
+    contract: Table, rows: pl.DataFrame, leave_out: frozenset[str] = frozenset()
+) -> list[str]:
+    """Return the columns that have to be equal: all but keys and what is declared."""
+    free = {*declared()["columns"], *declared()["columns_of"].get(contract.name, {}), *leave_out}
+    return [
+        column.name
+        for column in contract.columns
+        if column.name not in {*free, *contract.key}
+        and column.type not in leave_out
+        and column.name in rows.columns
+    ]
+
+
+def _pairs(
+    contract: Table, before: pl.DataFrame, after: pl.DataFrame
+) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    known = {_key(contract, row): row for row in before.iter_rows(named=True)}
+    for row in after.iter_rows(named=True):
+        yield row, known.get(_key(contract, row))
+
+
+def _key(contract: Table, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in contract.key)
+
+
+def _equal(before: Any, after: Any) -> bool:
+    """A cell that is empty now tells nothing."""
+    return bool(after is None or before == after)
+
+
+def is_marked(table: str, row: Mapping[str, Any]) -> bool:
+    """Return whether a row says that something is missing, that it cannot tell, or is a bound."""
+    if row.get("complete") is False or row.get("missing"):
+        return True
+    marks = declared()["marks"].get(table, {})
+    if any(row.get(name) == value for name, value in marks.items()):
+        return True
+    texts = [value for value in row.values() if isinstance(value, str)]
+    return any(
+        value in _UNTOLD or any(words in value for words in declared()["words"]) for value in texts
+    )
+
+
+def _is_covered(part: Answers, row: Mapping[str, Any]) -> bool:
+    """Return whether the command said of a table that has no marks what it cannot tell."""
+    if part.code != 3 or "complete" in row:
+        return False
+    names = [row.get("group_id"), _partition(row)]
+    return any(name and re.search(rf"{re.escape(name)}(?!\d)", part.said) for name in names)
+
+
+def _partition(row: Mapping[str, Any]) -> str | None:
+    number = row.get("coordinator_partition")
+    return None if number is None else f"__consumer_offsets-{number}"

@@ -1,0 +1,98 @@
+"""The law finds a confident row that differs, and takes every mark for what it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from schemas import table, tables
+from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
+from tests.verdicts.law import Answers, declared, hold_law
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+GROUP = {"group_id": "orders-app", "topic": "orders", "partition": 0}
+
+
+@dataclass(frozen=True)
+class Made(Answers):
+    """An audit whose tables are given."""
+
+    folder: Path = Path()
+    code: int = 0
+    said: str = ""
+    rows: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+
+    def table(self, name: str) -> pl.DataFrame | None:
+        """Return a table with all columns of its contract."""
+        if name not in self.rows:
+            return None
+        empty = dict.fromkeys(column.name for column in table(name).columns)
+        return pl.DataFrame([{**empty, **row} for row in self.rows[name]])
+
+
+def _words(held: Held) -> tuple[int, int, int]:
+    return held.count(RIGHT), held.count(CANNOT_TELL), held.count(WRONG)
+
+
+def _offsets(*, code: int = 0, said: str = "", **row: Any) -> Made:
+    return Made(code=code, said=said, rows={"committed_offsets": [{**GROUP, **row}]})
+
+
+WHOLE = _offsets(committed_offset=7, complete=True)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (_offsets(committed_offset=7, complete=True), (1, 0, 0)),
+        (_offsets(committed_offset=7, complete=True, copy="broker-2"), (1, 0, 0)),
+        (_offsets(committed_offset=5, complete=True), (0, 0, 1)),
+        (_offsets(committed_offset=5, complete=False, missing="its beginning"), (0, 1, 0)),
+        (_offsets(committed_offset=7, complete=True, partition=1), (0, 0, 1)),
+        # A row of a table that has marks is not excused by what the command says beside it.
+        (_offsets(committed_offset=5, complete=True, code=3, said="orders-app"), (0, 0, 1)),
+    ],
+)
+def test_a_row_that_claims_to_be_complete_is_as_the_whole_dump_has_it(
+    part: Made, words: tuple[int, int, int]
+) -> None:
+    assert _words(hold_law(WHOLE, part)["committed_offsets"]) == words
+
+
+def test_a_table_without_marks_is_covered_where_the_command_names_the_group() -> None:
+    def events(record_offset: int, code: int = 0, said: str = "") -> Made:
+        row = {"group_id": "orders-app", "coordinator_partition": 9, "event": "created"}
+        return Made(
+            code=code,
+            said=said,
+            rows={
+                "group_events": [
+                    row | {"log": "__consumer_offsets", "record_offset": record_offset}
+                ]
+            },
+        )
+
+    def words(part: Made) -> tuple[int, int, int]:
+        return _words(hold_law(events(1), part)["group_events"])
+
+    assert words(events(1)) == (1, 0, 0)
+    assert words(events(2)) == (0, 0, 1)
+    assert words(events(2, 3, "cannot tell: __consumer_offsets-9 is not whole")) == (0, 1, 0)
+    assert words(events(2, 3, "cannot tell: __consumer_offsets-8 is not whole")) == (0, 0, 1)
+
+
+def test_what_is_declared_is_there() -> None:
+    """A table or a column that was renamed would be held no more."""
+    free = declared()
+    assert free["tables"].keys() <= tables().keys()
+    every = {column.name for each in tables().values() for column in each.columns}
+    assert free["columns"].keys() <= every
+    for part in ("columns_of", "marks"):
+        for name, columns in free[part].items():
+            assert columns.keys() <= {column.name for column in table(name).columns}, name
