@@ -82,7 +82,7 @@ class PlainCoordinator:
             return {}
         if group.family == "streams":
             topics = self._source_topics(name)
-            return {member: topics for member in group.members}
+            return dict.fromkeys(group.members, topics)
         found: dict[str, set[str] | None] = {}
         for member, known in group.members.items():
             said = known.metadata or {}

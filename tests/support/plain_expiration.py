@@ -41,7 +41,7 @@ class Asked:
 def _is_read(member: Mapping[str, Any]) -> bool:
     """Whether a coordinator reads a subscription: topics and user data, as version 0 has them."""
     said = read_subscription(member)
-    return said is not None and said.get("fieldsWritten", 2) >= 2  # noqa: PLR2004
+    return said is not None and said.get("fieldsWritten", 2) >= 2
 
 
 class PlainExpiration:

@@ -119,23 +119,28 @@ class PlainTopic:
     partitions: int
 
 
-def plain_topics(dump: DumpFolder) -> dict[str, PlainTopic]:
-    """Return by name the topics that are there at the end of the metadata log, if one is printed."""
-    lines: dict[int, Mapping[str, Any]] = {}
+def metadata_lines(dump: DumpFolder) -> list[Mapping[str, Any]]:
+    """Return the records of the metadata log in order, as printed, with their `type`."""
+    found: dict[int, Mapping[str, Any]] = {}
     for copy in dump.copies:
         for segment in dump.segments(copy):
-            if segment.topic != "__cluster_metadata":
-                continue
-            for batch in segment.text.batches:
-                for line in batch.records:
-                    if line.payload is not None and line.payload.data is not None:
-                        lines[line.offset] = {
-                            "type": line.payload.type,
-                            **_snake(line.payload.data),
-                        }
+            if segment.topic == "__cluster_metadata":
+                found |= dict(_of_metadata(segment))
+    return [found[offset] for offset in sorted(found)]
+
+
+def _of_metadata(segment: PrintedSegment) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for batch in segment.text.batches:
+        for line in batch.records:
+            if line.payload is not None and line.payload.data is not None:
+                yield line.offset, {"type": line.payload.type, **_snake(line.payload.data)}
+
+
+def plain_topics(lines: Iterable[Mapping[str, Any]]) -> dict[str, PlainTopic]:
+    """Return by name the topics that are there at the end of the metadata log."""
     names: dict[str, str] = {}
     partitions: dict[str, set[int]] = defaultdict(set)
-    for _, said in sorted(lines.items()):
+    for said in lines:
         if said["type"] == "TOPIC_RECORD":
             names[said["topic_id"]] = said["name"]
         elif said["type"] == "PARTITION_RECORD":
@@ -146,3 +151,12 @@ def plain_topics(dump: DumpFolder) -> dict[str, PlainTopic]:
         name: PlainTopic(identity, name, len(partitions[identity]))
         for identity, name in names.items()
     }
+
+
+def group_settings(lines: Iterable[Mapping[str, Any]], name: str) -> dict[str, str]:
+    """Return what a setting is at the end of the metadata log, by resource."""
+    found: dict[str, str] = {}
+    for said in lines:
+        if said["type"] == "CONFIG_RECORD" and said["name"] == name:
+            found[said["resource_name"]] = said["value"]
+    return {resource: value for resource, value in found.items() if value is not None}
