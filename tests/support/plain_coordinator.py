@@ -94,13 +94,16 @@ class PlainCoordinator:
         return found
 
     def _source_topics(self, name: str) -> set[str]:
+        return {topic for topics in self.sources(name).values() for topic in topics}
+
+    def sources(self, name: str) -> dict[str, set[str]]:
+        """Return the topics that each subtopology of a streams group reads."""
         return {
-            topic
-            for each in self._topologies.get(name, {}).get("subtopologies") or ()
-            for topic in (
+            each["subtopology_id"]: {
                 *each["source_topics"],
                 *(source["name"] for source in each["repartition_source_topics"]),
-            )
+            }
+            for each in self._topologies.get(name, {}).get("subtopologies") or ()
         }
 
     def held(self, name: str) -> dict[str, set[Item] | None]:

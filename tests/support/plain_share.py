@@ -129,7 +129,7 @@ class PlainShare:
         }
 
     def counts(self) -> dict[ShareKey, Counter[tuple[int, str]]]:
-        """Return how many offsets have which delivery count and state, as `share_delivery_counts`."""
+        """Return the rows of `share_delivery_counts`: how many offsets have which count and state."""
         return {
             key: Counter((count, WORDS[said]) for count, said in each.state.delivery.values())
             for key, each in self.partitions.items()
