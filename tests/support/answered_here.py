@@ -37,4 +37,5 @@ def answered(workspace: Path, question: str, *options: str) -> dict[str, Rows]:
 
 def _run(*arguments: str) -> None:
     result = CliRunner().invoke(cli, list(arguments))
+    assert isinstance(result.exception, SystemExit | None), (arguments, result.exception)
     assert result.exit_code in MAY_END_WITH, (arguments, result.output, result.exception)

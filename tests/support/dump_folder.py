@@ -75,7 +75,14 @@ class DumpFolder:
 
     def log_starts(self, copy: str) -> dict[tuple[str, int], int]:
         """The copy's ``log-start-offset-checkpoint``: offset per topic and partition."""
-        path = self.root / copy / "log-start-offset-checkpoint"
+        return self._checkpoint(copy, "log-start-offset-checkpoint")
+
+    def cleaned_until(self, copy: str) -> dict[tuple[str, int], int]:
+        """The copy's ``cleaner-offset-checkpoint``: how far the cleaner has been."""
+        return self._checkpoint(copy, "cleaner-offset-checkpoint")
+
+    def _checkpoint(self, copy: str, name: str) -> dict[tuple[str, int], int]:
+        path = self.root / copy / name
         if not path.exists():
             return {}
         lines = [line.rsplit(" ", 2) for line in path.read_text("utf-8").splitlines()[2:]]

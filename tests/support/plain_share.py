@@ -129,7 +129,7 @@ class PlainShare:
         }
 
     def counts(self) -> dict[ShareKey, Counter[tuple[int, str]]]:
-        """Return the rows of `share_delivery_counts`: how many offsets have which count and state."""
+        """Return the rows of `share_delivery_counts`: offsets by their count and state."""
         return {
             key: Counter((count, WORDS[said]) for count, said in each.state.delivery.values())
             for key, each in self.partitions.items()
