@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 from jobs.cli.main import cli
 from tests.support.decoded_here import decoded_here
+from tests.support.dump_folder import DumpFolder
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.dump_folder import DumpFolder
-
+ReplayedDump = Callable[[DumpFolder], Path]
+"""What gives the replayed workspace of a dump."""
 Rows = list[dict[str, Any]]
 MAY_END_WITH = {0, 1, 3}
 """Done, findings, cannot tell."""

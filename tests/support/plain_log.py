@@ -155,7 +155,7 @@ def plain_topics(lines: Iterable[Mapping[str, Any]]) -> dict[str, PlainTopic]:
 
 def group_settings(lines: Iterable[Mapping[str, Any]], name: str) -> dict[str, str]:
     """Return what a setting is at the end of the metadata log, by resource."""
-    found: dict[str, str] = {}
+    found: dict[str, str | None] = {}
     for said in lines:
         if said["type"] == "CONFIG_RECORD" and said["name"] == name:
             found[said["resource_name"]] = said["value"]

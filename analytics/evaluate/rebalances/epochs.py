@@ -103,9 +103,9 @@ def _led_to(changes: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
     """
     shown = epochs.select(*_LIFE, "epoch").unique().sort("epoch")
     begins = epochs.group_by(*_LIFE, "epoch").agg(
-        pl.col("group_type").first(), pl.col("from_offset").max().alias("begins")
+        pl.col("group_type").first().alias("family"), pl.col("from_offset").max().alias("begins")
     )
-    is_later = (pl.col("group_type") != CLASSIC) & pl.col("change").is_in(_COMING)
+    is_later = (pl.col("family") != CLASSIC) & pl.col("change").is_in(_COMING)
     is_later &= pl.col("record_offset") > pl.col("begins")
     led = changes.join(begins, on=[*_LIFE, "epoch"], how="left").with_columns(
         pl.col("epoch").fill_null(0) + is_later.fill_null(value=False).cast(pl.Int32)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.answered_here import answered, replayed_for_questions
-from tests.support.dump_folder import dumps_in
+from tests.support.answered_here import answered
+from tests.support.dump_folder import bundled_dumps
 from tests.support.plain_coordinator import PlainCoordinator
 from tests.support.plain_group_balance import plain_balances
 from tests.support.plain_log import metadata_lines, plain_topics, records_of
 
 if TYPE_CHECKING:
+    from tests.support.answered_here import ReplayedDump
     from tests.support.dump_folder import DumpFolder
 
-DUMPS = dumps_in(Path(__file__).parents[2] / "data" / "dumps")
+DUMPS = bundled_dumps()
 RELEASE = "4.3"
 WITHOUT_SCORE = {"unsettled", "cannot_tell"}
 
@@ -27,9 +27,9 @@ def _rounded(value: Any) -> Any:
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda each: each.root.name)
 def test_every_group_is_as_even_as_a_plain_loop_over_the_printed_log_says(
-    dump: DumpFolder, tmp_path: Path
+    dump: DumpFolder, replayed_dump: ReplayedDump
 ) -> None:
-    workspace, topics = replayed_for_questions(dump, tmp_path), plain_topics(metadata_lines(dump))
+    workspace, topics = replayed_dump(dump), plain_topics(metadata_lines(dump))
     found = answered(workspace, "balance")["assignment_balance"]
     rows = {row["group_id"]: row for row in found}
     expected = {}

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.answered_here import answered, replayed_for_questions
-from tests.support.dump_folder import dumps_in
+from tests.support.answered_here import answered
+from tests.support.dump_folder import bundled_dumps
 from tests.support.plain_expiration import Asked, PlainExpiration
 from tests.support.plain_log import records_of
 
 if TYPE_CHECKING:
+    from tests.support.answered_here import ReplayedDump
     from tests.support.dump_folder import DumpFolder
 
-DUMPS = dumps_in(Path(__file__).parents[2] / "data" / "dumps")
+DUMPS = bundled_dumps()
 ERAS = {
     (2, 0): "pre-2.1",
     (2, 1): "2.1-2.3",
@@ -46,9 +46,9 @@ def _asked(dump: DumpFolder) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda each: each.root.name)
 def test_every_offset_expires_as_a_plain_loop_over_the_printed_log_says(
-    dump: DumpFolder, tmp_path: Path
+    dump: DumpFolder, replayed_dump: ReplayedDump
 ) -> None:
-    workspace = replayed_for_questions(dump, tmp_path)
+    workspace = replayed_dump(dump)
     logs = records_of(dump, "__consumer_offsets")
     now = max(each.timestamp for log in logs.values() for each in log)
     for era, minutes in _asked(dump):

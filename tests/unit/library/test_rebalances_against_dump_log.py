@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.answered_here import answered, replayed_for_questions
-from tests.support.dump_folder import dumps_in
+from tests.support.answered_here import answered
+from tests.support.dump_folder import bundled_dumps
 from tests.support.plain_log import records_of
 from tests.support.plain_rebalances import PlainRebalances
 
 if TYPE_CHECKING:
+    from tests.support.answered_here import ReplayedDump
     from tests.support.dump_folder import DumpFolder
 
 TOPIC = "__consumer_offsets"
 Rows = dict[Any, dict[str, Any]]
-DUMPS = dumps_in(Path(__file__).parents[2] / "data" / "dumps")
+DUMPS = bundled_dumps()
 
 
 def _ms(value: Any) -> Any:
@@ -27,9 +27,9 @@ def _ms(value: Any) -> Any:
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda each: each.root.name)
 def test_epochs_are_those_that_a_plain_loop_over_the_printed_log_finds(
-    dump: DumpFolder, tmp_path: Path
+    dump: DumpFolder, replayed_dump: ReplayedDump
 ) -> None:
-    found = answered(replayed_for_questions(dump, tmp_path), "rebalances")
+    found = answered(replayed_dump(dump), "rebalances")
     cleaned = {
         place: end for copy in dump.copies for place, end in dump.cleaned_until(copy).items()
     }

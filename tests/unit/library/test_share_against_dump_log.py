@@ -5,25 +5,20 @@ from __future__ import annotations
 import csv
 from collections import Counter, defaultdict
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.answered_here import answered, replayed_for_questions
-from tests.support.dump_folder import dumps_in
+from tests.support.answered_here import answered
+from tests.support.dump_folder import bundled_dumps
 from tests.support.plain_log import group_settings, metadata_lines, plain_topics, records_of
 from tests.support.plain_share import PlainShare
 
 if TYPE_CHECKING:
+    from tests.support.answered_here import ReplayedDump
     from tests.support.dump_folder import DumpFolder
 
-DUMPS = [
-    each
-    for each in dumps_in(Path(__file__).parents[2] / "data" / "dumps")
-    if any((each.root / copy / "__share_group_state-0").exists() for copy in each.copies)
-    or list(each.root.glob("*/__share_group_state-*"))
-]
+DUMPS = [each for each in bundled_dumps() if list(each.root.glob("*/__share_group_state-*"))]
 
 
 def _ms(value: Any) -> Any:
@@ -48,9 +43,9 @@ def _ends(dump: DumpFolder, ids: dict[str, str]) -> dict[tuple[str, int], int]:
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda each: each.root.name)
 def test_share_partitions_are_as_a_plain_loop_over_the_printed_log_says(
-    dump: DumpFolder, tmp_path: Path
+    dump: DumpFolder, replayed_dump: ReplayedDump
 ) -> None:
-    workspace, metadata = replayed_for_questions(dump, tmp_path), metadata_lines(dump)
+    workspace, metadata = replayed_dump(dump), metadata_lines(dump)
     ends = _ends(dump, {each.name: each.topic_id for each in plain_topics(metadata).values()})
     set_ones = group_settings(metadata, "share.delivery.count.limit")
     limits = {group: int(value) for group, value in set_ones.items()}
