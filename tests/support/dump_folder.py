@@ -9,13 +9,10 @@ most of a record out.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
+from pathlib import Path
 
 from tests.support.dump_log import SegmentText, read_dump_log
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXT_SUFFIXES = (".txt.gz", ".txt")
 
@@ -45,6 +42,7 @@ class DumpFolder:
         tools = root / "tools"
         newer = sorted(tools.glob("dump-log-*"), key=_release)
         self.texts = newer[-1] if newer else tools / "dump-log"
+        self._read: dict[str, list[PrintedSegment]] = {}
         self.copies = sorted(folder.name for folder in self.texts.iterdir() if folder.is_dir())
 
     @staticmethod
@@ -54,6 +52,11 @@ class DumpFolder:
 
     def segments(self, copy: str) -> list[PrintedSegment]:
         """Every printed segment of one copy, in the order of its names."""
+        if copy not in self._read:
+            self._read[copy] = self._segments(copy)
+        return self._read[copy]
+
+    def _segments(self, copy: str) -> list[PrintedSegment]:
         found = []
         for path in sorted((self.texts / copy).glob("*/*")):
             name = path.name
@@ -75,7 +78,14 @@ class DumpFolder:
 
     def log_starts(self, copy: str) -> dict[tuple[str, int], int]:
         """The copy's ``log-start-offset-checkpoint``: offset per topic and partition."""
-        path = self.root / copy / "log-start-offset-checkpoint"
+        return self._checkpoint(copy, "log-start-offset-checkpoint")
+
+    def cleaned_until(self, copy: str) -> dict[tuple[str, int], int]:
+        """The copy's ``cleaner-offset-checkpoint``: how far the cleaner has been."""
+        return self._checkpoint(copy, "cleaner-offset-checkpoint")
+
+    def _checkpoint(self, copy: str, name: str) -> dict[tuple[str, int], int]:
+        path = self.root / copy / name
         if not path.exists():
             return {}
         lines = [line.rsplit(" ", 2) for line in path.read_text("utf-8").splitlines()[2:]]
@@ -87,6 +97,12 @@ def dumps_in(folder: Path) -> list[DumpFolder]:
     if DumpFolder.is_dump(folder):
         return [DumpFolder(folder)]
     return [DumpFolder(each) for each in sorted(folder.iterdir()) if DumpFolder.is_dump(each)]
+
+
+@cache
+def bundled_dumps() -> tuple[DumpFolder, ...]:
+    """The dumps of the tests; what their texts say is read once."""
+    return tuple(dumps_in(Path(__file__).parents[1] / "data" / "dumps"))
 
 
 def _release(folder: Path) -> list[int]:

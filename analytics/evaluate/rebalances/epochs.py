@@ -19,6 +19,7 @@ _LIFE = (*_GROUP, "life")
 _CHANGE = ("change", "member_id")
 _EMPTY = "Empty"
 _LEAVING = ("left", "fenced")
+_COMING = ("joined", "subscription_changed")
 
 
 def rebalances(
@@ -94,11 +95,22 @@ def stored_again(generations: pl.DataFrame) -> pl.DataFrame:
 
 
 def _led_to(changes: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
-    """Return changes with the epoch they led to: the next, where theirs left no record."""
+    """Return changes with the epoch they led to: the next, where theirs left no record.
+
+    A member of a group of the newer types that joins or subscribes to something else without an
+    epoch of its own record does so while an epoch is in force, and leads to the one after that: the
+    coordinator resolves regular expressions later.
+    """
     shown = epochs.select(*_LIFE, "epoch").unique().sort("epoch")
-    told = _in_lives(
-        changes.select(*_LIFE, "at", pl.col("epoch").fill_null(0), *_CHANGE), epochs
-    ).sort("epoch")
+    begins = epochs.group_by(*_LIFE, "epoch").agg(
+        pl.col("group_type").first().alias("family"), pl.col("from_offset").max().alias("begins")
+    )
+    is_later = (pl.col("family") != CLASSIC) & pl.col("change").is_in(_COMING)
+    is_later &= pl.col("record_offset") > pl.col("begins")
+    led = changes.join(begins, on=[*_LIFE, "epoch"], how="left").with_columns(
+        pl.col("epoch").fill_null(0) + is_later.fill_null(value=False).cast(pl.Int32)
+    )
+    told = _in_lives(led.select(*_LIFE, "at", "epoch", *_CHANGE), epochs).sort("epoch")
     return told.join_asof(
         shown.with_columns(pl.col("epoch").alias("next")),
         on="epoch",

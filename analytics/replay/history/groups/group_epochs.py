@@ -11,6 +11,7 @@ from analytics.replay.groups.group_records import (
     CLASSIC,
     CONSUMER,
     CONSUMER_PROTOCOL,
+    GROUP,
     GROUP_KEY,
     REMOVED_ASSIGNMENT_EPOCH,
     SHARE,
@@ -66,7 +67,10 @@ def _told(steps: pl.DataFrame) -> pl.DataFrame:
             pl.col(LIFE, "life", *GROUP_KEY).first(),
             pl.col("family").max().alias("group_type"),
             pl.col("epoch").filter(own).max(),
-            pl.col(ROW).filter(own).first().alias("began"),
+            # A tombstone that takes over a simple group begins a life, not the epoch beside it.
+            pl.coalesce(
+                pl.col(ROW).filter(own & (role == GROUP)).first(), pl.col(ROW).filter(own).first()
+            ).alias("began"),
             *(pl.col(name).filter(own).last() for name in _SAID),
             assigned.filter(assigns).last().alias("assignment_epoch"),
             pl.col("epoch").filter(topology).last().alias("topology_epoch"),

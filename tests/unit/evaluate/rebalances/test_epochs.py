@@ -91,6 +91,8 @@ CHANGES = [
     change("again", 5, "restarted", "s2"),
     change("again", 5, "joined", "old", before_is_compacted=True),
     change("unsynced", 2, "joined", "early"),
+    change("kept", 1, "subscription_changed", "with", record_offset=0),
+    change("kept", 1, "subscription_changed", "after", record_offset=4),
     change("converted", 1, "joined", "m1", at=minute(0)),
     change("converted", 1, "joined", "m2", at=minute(0)),
     change("converted", 1, "left", "m1", at=minute(5)),
@@ -193,6 +195,13 @@ def test_who_came_and_went_is_named_with_the_epoch_it_led_to(rows: OfEpochs) -> 
     assert (synced["joined"], synced["left"], synced["restarted"]) == (["m1", "m2"], ["m0"], [])
     assert (synced["since_previous_ms"], synced["missing_before"]) == (180_000, 0)
     assert rows["unsynced", 4]["joined"] == ["early"]  # for a generation that left no record
+
+
+def test_who_subscribes_to_something_else_while_an_epoch_is_in_force_leads_to_the_next(
+    rows: OfEpochs,
+) -> None:
+    assert rows["kept", 1]["subscription_changed"] == ["with"]
+    assert rows["kept", 2]["subscription_changed"] == ["after"]
 
 
 def test_who_left_when_a_group_was_converted_was_in_it_before(made: Rows) -> None:
