@@ -89,16 +89,26 @@ def _sums(manifest: Mapping[str, Any]) -> list[str]:
     lost = Counter[str]()
     for each in manifest["record_types"]:
         lost[each["line"]] += each["records"]
-    lines += [
-        f"  of them {count:,} only on the lost line of {line}: diverged/{line}/"
-        for line, count in sorted(lost.items())
-        if line
-    ]
+    whole = Counter[str]()
+    for each in manifest["divergences"]:
+        whole[each["copy"]] += each["lost_records"]
+    lines += [_of_lost_line(line, lost[line], whole[line]) for line in sorted(lost) if line]
     lines += [f"  skipped: {count:,} {rule}" for rule, count in sorted(left_out.items())]
     lines += [f"  undecoded: {count:,} {why}" for why, count in sorted(undecoded.items())]
     if not all(each["reconciles"] for each in accounts):
         lines.append("  the sums do NOT add up: this is a bug in groupscope, please report it")
     return lines
+
+
+def _of_lost_line(line: str, decoded: int, whole: int) -> str:
+    """Return how many records of a lost line were decoded; `inspect` counts the others, too."""
+    others = whole - decoded
+    if others <= 0:
+        return f"  of them {decoded:,} only on the lost line of {line}: diverged/{line}/"
+    return (
+        f"  of them {decoded:,} only on the lost line of {line}: diverged/{line}/ (the line has "
+        f"{whole:,}: {others:,} more are control markers, skipped or undecoded)"
+    )
 
 
 def _rule(topic: str, rule: str) -> str:

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from schemas.finding_records import record_sources
 from schemas.model import SchemaError
 
 CRITICAL, WARNING, INFO = "critical", "warning", "info"
@@ -24,6 +25,9 @@ OPERATORS: Final = (
 
 TAKES: Final = ("count", "sum", "min", "max", "first", "names")
 """How values of the rows of a finding become one."""
+
+RECORD_AT: Final = "record_at"
+"""In place of a column of `since`: when the record was written that a row rests on."""
 
 _FOLDER = "rules/findings"
 
@@ -88,9 +92,14 @@ class FindingRule:
         restore: Where the suggestion gives lost offsets back, what it does so by: `{groups}`,
             `{before}` and `{folder}` are of the command that serves a finding's groups.
         thresholds: By name.
-        since: The column, and which of its values, that says since when; None where none does.
+        since: The column, and which of its values, that says since when. `RECORD_AT` is when the
+            record was written. None where there is no such instant.
+        no_since: Why there is none.
         record: Columns that find the record again: `topic`, `partition`, `offset`, or `said` (one
             that has all of it), and `copy`, `segment`, `batch_position`.
+        record_of: Names of `schemas.finding_records` by which it is found where the table does not
+            have it, the first that finds one.
+        no_record: Why no record shows it.
         is_on: Whether it is looked for.
         headline: What several findings of it come to, in one clause with `{count}`.
     """
@@ -109,7 +118,10 @@ class FindingRule:
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
     since: Mapping[str, str] | None = None
+    no_since: str | None = None
     record: Mapping[str, str] = field(default_factory=dict)
+    record_of: Sequence[str] = ()
+    no_record: str | None = None
     restore: RestoreColumns | None = None
     is_on: bool = True
     headline: str = ""
@@ -120,10 +132,16 @@ class FindingRule:
         for condition in self.where:
             named |= {each["column"] for each in condition.values() if isinstance(each, Mapping)}
         named |= {each["column"] for each in self.values.values() if "column" in each}
-        named |= set() if self.since is None else {self.since["column"]}
+        named |= set() if self.since is None else {self.since["column"]} - {RECORD_AT}
+        named |= self.joined_by()
         found_by = {each for each in self.record.values() if not each.startswith("__")}
         given_back = set() if self.restore is None else self.restore.columns()
         return named | set(self.per) | found_by | given_back
+
+    def joined_by(self) -> set[str]:
+        """Return the columns of its table by which records are found in others."""
+        sources = record_sources()
+        return {mine for each in self.record_of for mine in sources[each].on.values()}
 
     def configured(self, said: Mapping[str, Any]) -> FindingRule:
         """Return the rule with a team's own severity and thresholds.
@@ -174,6 +192,8 @@ def rule_of(name: str, document: Mapping[str, Any]) -> FindingRule:
         SchemaError: Something is missing, unknown or not allowed there.
     """
     said = dict(document)
+    record, since = dict(said.pop("record", {})), said.pop("since", {})
+    record_of = record.pop("of", ())
     try:
         rule = FindingRule(
             name=name,
@@ -192,8 +212,11 @@ def rule_of(name: str, document: Mapping[str, Any]) -> FindingRule:
                 key: Threshold(each["value"], each["unit"], each["about"])
                 for key, each in said.pop("thresholds", {}).items()
             },
-            since=said.pop("since", None),
-            record=said.pop("record", {}),
+            since=since if since.keys() == {"take", "column"} else None,
+            no_since=since.get("none"),
+            no_record=record.pop("none", None),
+            record=record,
+            record_of=(record_of,) if isinstance(record_of, str) else tuple(record_of),
             restore=_restore_columns(name, said.pop("restore", None)),
             headline=said.pop("headline", f"{name.replace('_', ' ')}: {{count}}"),
         )
@@ -219,6 +242,13 @@ def _check(rule: FindingRule) -> None:
         raise SchemaError(f"rule {rule.name}: severity {rule.severity!r} is none of {SEVERITIES}")
     if rule.restore is not None and "group_id" not in rule.per:
         raise SchemaError(f"rule {rule.name}: restore needs findings by group_id")
+    if (rule.since is None) is (rule.no_since is None):
+        raise SchemaError(f"rule {rule.name}: since is a column, or why there is none")
+    if bool(rule.record or rule.record_of) is (rule.no_record is not None):
+        raise SchemaError(f"rule {rule.name}: record is how it is found, or why there is none")
+    unknown = set(rule.record_of) - record_sources().keys()
+    if unknown:
+        raise SchemaError(f"rule {rule.name}: unknown records: {', '.join(sorted(unknown))}")
     for condition in rule.where:
         operators = set(condition) - {"column"}
         if "column" not in condition or len(operators) != 1 or not operators <= set(OPERATORS):

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.thresholds import NONE_GIVEN, Given
+
+PARTITIONS_SETTINGS: Final = {
+    CONSUMER_OFFSETS: "offsets.topic.num.partitions",
+    SHARE_GROUP_STATE: "share.coordinator.state.topic.num.partitions",
+}
+"""By internal topic, the setting of brokers that says how many partitions it is made with."""
 
 
 @dataclass(frozen=True)
@@ -58,3 +65,13 @@ class Settings:
 
     brokers: Sequence[BrokerSettings] = ()
     given: GivenSettings = field(default_factory=GivenSettings)
+
+    def partitions_of(self, topic: str) -> int | None:
+        """Return how many partitions an internal topic is made with; None where files differ."""
+        name = PARTITIONS_SETTINGS.get(topic)
+        if name is None:
+            return None
+        every = (self.given.values, *(each.values for each in self.brokers))
+        counts = {each[name].strip() for each in every if name in each}
+        (only,) = counts if len(counts) == 1 else ("",)
+        return int(only) if only.isascii() and only.isdecimal() and int(only) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -33,6 +33,8 @@ from schemas import SHARE_GROUP_STATE
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from numpy.typing import NDArray
+
     from analytics.replay.log.instants import AsOf
     from analytics.tables.record_reader import RecordReader
 
@@ -41,40 +43,59 @@ _VALUES: Final = ("offset_commit", "share_snapshot", "share_update")
 _FEW: Final = 100
 
 
-def topic_homes(
+class InternalTopics(NamedTuple):
+    """What all records of a dump show of the topics of coordinators.
+
+    Attributes:
+        homes: Where keys are looked for, of topics of which not all keys are at home for certain.
+        partition_counts: How many partitions a topic has, where the metadata log says it or the
+            places of its keys allow one number alone.
+    """
+
+    homes: dict[str, TopicHomes]
+    partition_counts: dict[str, int]
+
+
+def internal_topics(
     reader: RecordReader, manifest: Mapping[str, Any], instant: AsOf
-) -> dict[str, TopicHomes]:
-    """Return where keys are looked for, of topics of which not all keys are at home for certain.
+) -> InternalTopics:
+    """Return what the records of all times show of internal topics at an instant.
 
     Args:
         reader: Of all records, whatever is asked for: a filter changes no answer.
         manifest: Of the decoded workspace.
         instant: The instant.
     """
-    found = {}
+    found = InternalTopics({}, {})
     log = None
     for topic in IN_BUCKETS:
         log = log or metadata_log(Cut(reader, END).whole())
         named, least = partition_eras(log, topic), _least(manifest, topic)
-        if _are_at_home(reader, topic, named, least):
+        fitting = _numbers_that_fit(reader, topic, named, least)
+        if len(fitting) == 1:
+            found.partition_counts[topic] = int(fitting[0])
+        if len(fitting):
             continue
         places = key_places(reader, topic)
         eras = eras_of(places, named, least)
         if not eras:
             continue
         homes = with_misplaced(_homes_at(eras, instant), places)
+        found.partition_counts[topic] = homes.partitions
         if homes.misplaced or homes.perhaps is not None:
-            found[topic] = homes
+            found.homes[topic] = homes
     return found
 
 
-def _are_at_home(reader: RecordReader, topic: str, named: Sequence[Era], least: int) -> bool:
-    """Return whether one number of partitions puts each key of a topic where it lies.
+def _numbers_that_fit(
+    reader: RecordReader, topic: str, named: Sequence[Era], least: int
+) -> NDArray[np.int64]:
+    """Return the numbers of partitions that put each key of a topic where it lies.
 
-    That is so of nearly every dump. Keys are looked at a few at a time, and not kept.
+    There is one in nearly every dump. Keys are looked at a few at a time, and not kept.
     """
     if len(named) > 1:
-        return False
+        return np.empty(0, np.int64)
     numbers = np.arange(max(least, 1), MOST_PARTITIONS + 1)
     if named:
         numbers = np.array([named[0].partitions])
@@ -84,8 +105,8 @@ def _are_at_home(reader: RecordReader, topic: str, named: Sequence[Era], least: 
         for some in (places.head(_FEW), places.slice(_FEW)):
             numbers = numbers[numbers_that_fit(some, numbers)]
         if not len(numbers):
-            return False
-    return True
+            break
+    return numbers
 
 
 def _homes_at(eras: tuple[Era, ...], instant: AsOf) -> TopicHomes:

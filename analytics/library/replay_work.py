@@ -11,7 +11,7 @@ import polars as pl
 
 from analytics.decode.selection import Selection
 from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
-from analytics.library.key_places import homes_metadata, topic_homes
+from analytics.library.key_places import homes_metadata, internal_topics
 from analytics.library.replay_tables import Keep, replay_here, sorted_rows, without_rows
 from analytics.library.replay_tasks import on_spark, replay_in_tasks
 from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
@@ -60,6 +60,7 @@ class ReplayWork:
         assumed: What archived rows do not tell and a person vouches for.
         homes: Of `topic_homes`: where keys are looked for, of topics that were given more
             partitions or hold a log that belongs to another partition.
+        partition_counts: How many partitions internal topics have, as all records show it.
     """
 
     instant: AsOf
@@ -70,16 +71,18 @@ class ReplayWork:
     lines: Sequence[FollowedLine] = ()
     assumed: Sequence[str] = ()
     homes: Mapping[str, TopicHomes] = field(default_factory=dict)
+    partition_counts: Mapping[str, int] = field(default_factory=dict)
 
     def with_homes(self, source: Workspace, manifest: Mapping[str, Any]) -> Self:
-        """Return the same with `homes`, which all records of the workspace tell.
+        """Return the same with what all records of the workspace show of internal topics.
 
         Args:
             source: The workspace with the decoded tables.
             manifest: Of the workspace.
         """
         everything = RecordReader(source, self.lines)
-        return replace(self, homes=topic_homes(everything, manifest, self.instant))
+        shown = internal_topics(everything, manifest, self.instant)
+        return replace(self, homes=shown.homes, partition_counts=shown.partition_counts)
 
     @property
     def steps(self) -> list[TableStep]:
@@ -109,6 +112,7 @@ class ReplayWork:
             "topic_ids": [list(each) for each in self.side_file],
             "filters": {name: list(each) for name, each in self.filters.items() if each},
             "homes": homes_metadata(self.homes),
+            "partition_counts": dict(self.partition_counts),
             "rows": dict(rows),
         }
 

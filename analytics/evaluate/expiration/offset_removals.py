@@ -176,6 +176,10 @@ def offset_removals(
     return _with_losses(judged, coverage).with_columns(
         pl.when(is_decided).then(last).alias("last_offset"),
         pl.when(is_decided).then(commit).alias("last_commit_timestamp"),
+        # A commit of a transaction counts from its marker on.
+        pl.when(is_decided & commit.is_not_null())
+        .then("removed_at")
+        .alias("last_effective_timestamp"),
         pl.col("at").alias("removed_at"),
         pl.col("position").alias("record_offset"),
     )
@@ -220,7 +224,7 @@ def _with_losses(judged: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
         "reason": what,
     }
     untold = pl.col("untold")
-    unsure = ("removed_committed_offset", "commit_ms")
+    unsure = ("removed_committed_offset", "commit_ms", "removed_at")
     return judged.with_columns(
         *(pl.when(untold).then(other).otherwise(name).alias(name) for name, other in told.items()),
         *(pl.when(~untold).then(name).alias(name) for name in ("rule", "expected_at")),

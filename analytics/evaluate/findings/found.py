@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.findings.conditions import rows_of
+from analytics.evaluate.findings.evidence import KnownRecords, record_of, with_records
 from analytics.evaluate.findings.restore_commands import RestoreCommand, restore_commands
 from analytics.evaluate.findings.wording import Said, Says, worded, worded_command
 from schemas.finding_rules import SEVERITIES, FindingRule
 
-EVIDENCE: Final = ("copy", "topic", "partition", "offset", "segment", "batch_position")
 _MOST_RECORDS: Final = 3
 _MOST_NAMES: Final = 3
 _TAKE: Final[Mapping[str, Callable[[list[Any]], Any]]] = {"sum": sum, "min": min, "max": max}
@@ -55,6 +55,7 @@ def findings(
     as_of: datetime,
     says: Says,
     asked_of: Mapping[str, str],
+    known: KnownRecords | None = None,
 ) -> pa.Table:
     """Apply rules to tables.
 
@@ -65,6 +66,8 @@ def findings(
         says: How bytes and durations are said.
         asked_of: `input` and `dump` of suggestions, as a shell takes them: INPUT with the options
             without which it is not the same, and with what was assumed of it besides.
+        known: Where the records are found that the tables of rules do not have; None where only
+            the messages count.
 
     Returns:
         `FINDINGS`, the most severe first.
@@ -73,7 +76,7 @@ def findings(
         row
         for rule in rules
         if rule.is_on and rule.table in tables
-        for row in _of_rule(rule, tables[rule.table], as_of, says, asked_of)
+        for row in _of_rule(rule, tables[rule.table], as_of, says, asked_of, known)
     ]
     return in_order(pa.Table.from_pylist(found, schema=FINDINGS))
 
@@ -87,9 +90,15 @@ def in_order(found: pa.Table) -> pa.Table:
 
 
 def _of_rule(
-    rule: FindingRule, table: pa.Table, as_of: datetime, says: Says, asked_of: Mapping[str, str]
+    rule: FindingRule,
+    table: pa.Table,
+    as_of: datetime,
+    says: Says,
+    asked_of: Mapping[str, str],
+    known: KnownRecords | None,
 ) -> Iterator[dict[str, Any]]:
-    rows = rows_of(rule, table, as_of).select(sorted(rule.columns())).to_pylist()
+    chosen = rows_of(rule, table, as_of).select(sorted(rule.columns()))
+    rows = with_records(rule, chosen, known).to_pylist()
     commands = {} if rule.restore is None else restore_commands(rule.restore, rows)
     together: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -144,9 +153,7 @@ def _finding(
         "since": None if since is None else taken(since["take"], rows, since["column"]),
         "message": worded(rule.message, said, says),
         "suggestion": advice.worded(rule, said),
-        "evidence": [_record(rule.record, row) for row in rows[:_MOST_RECORDS]]
-        if rule.record
-        else [],
+        "evidence": _evidence(rows),
     }
 
 
@@ -176,14 +183,12 @@ def taken(take: str, rows: list[Row], column: str | None) -> Any:  # noqa: ANN40
     return values[0] if take == "first" else _TAKE[take](values)
 
 
-def _record(record: Mapping[str, str], row: Row) -> dict[str, Any]:
-    if "said" in record:
-        place, _, offset = (row[record["said"]] or "").rpartition("@")
-        topic, _, partition = place.rpartition("-")
-        known = (
-            {"topic": topic, "partition": int(partition), "offset": int(offset)} if place else {}
-        )
-        return dict.fromkeys(EVIDENCE) | known
-    return {
-        name: row.get(record[name], record[name]) if name in record else None for name in EVIDENCE
-    }
+def _evidence(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return the first records of rows, each once; a log alone where no record is known."""
+    found: list[dict[str, Any]] = []
+    for each in map(record_of, rows):
+        if each["partition"] is not None and each not in found:
+            found.append(each)
+        if len(found) == _MOST_RECORDS:
+            break
+    return found

@@ -171,15 +171,38 @@ class GroupCompleteness:
             if self._is_archive_whole:
                 return None
             reason = f"{group} belongs to {CONSUMER_OFFSETS}-{home}, of which this dump has no copy"
-            if self._named_partitions is None and not self._homes:
-                reason += f" (if that topic has {self._partitions} partitions: nothing says)"
-            return reason
+            return reason + self._if_so_many
         if home in self.lost_before:
             return f"{group} belongs to {CONSUMER_OFFSETS}-{home}: {self._lost(home)}"
         if home in self.losses and group not in self._where:
             lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
             return f"{group} is not in the records that can be read, and {lost}"
         return None
+
+    @property
+    def _if_so_many(self) -> str:
+        """What the partition of a group rests on, where it rests on a default."""
+        if self._named_partitions is not None or self._homes:
+            return ""
+        return f" (if that topic has {self._partitions} partitions: nothing says)"
+
+    def in_sentences(self, unknown: Mapping[str, str]) -> list[str]:
+        """Return the reasons of `of_group` for several groups; the same of many is said once."""
+        homes = {} if self._partitions is None else {each: self.home(each) for each in unknown}
+        absent = [
+            each
+            for each, home in homes.items()
+            if home is not None and home not in self._present and each not in self._where
+        ]
+        if len(absent) <= _MOST_NAMED:
+            return list(unknown.values())
+        names = ", ".join(absent[:_MOST_NAMED])
+        numbers = ranges({number for each in absent if (number := homes[each]) is not None})
+        once = (
+            f"{names} and {len(absent) - _MOST_NAMED} more belong to {CONSUMER_OFFSETS} {numbers}, "
+            f"of which this dump has no copy{self._if_so_many}"
+        )
+        return [once, *(why for each, why in unknown.items() if each not in set(absent))]
 
     def incomplete(self, group: str) -> str | None:
         """Return what is missing of a group that is there, None where nothing is."""

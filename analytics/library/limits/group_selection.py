@@ -92,7 +92,7 @@ def select_groups(
     completeness = GroupCompleteness(replayed)
     names = [each for each in asked if is_name(each)]
     unknown = {name: reason for name in names if (reason := completeness.of_group(name))}
-    cannot_tell = [*unknown.values()]
+    cannot_tell = completeness.in_sentences(unknown)
     if not asked:
         cannot_tell += completeness.of_all()
     cannot_tell += [

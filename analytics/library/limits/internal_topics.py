@@ -54,14 +54,20 @@ def losses_of(state: ReplayedWorkspace, topic: str, ends: Ends) -> Mapping[int, 
 def partition_count(state: ReplayedWorkspace, topic: str) -> int | None:
     """Return how many partitions a topic has for clients; None where nothing says.
 
-    What the replay found counts (`analytics.library.key_places`), else what the metadata log says.
+    What all records of the dump show counts (`analytics.library.key_places`), whatever the instant:
+    also before a topic was made, it is known how many partitions it was to have. Then come the
+    metadata log at the instant and the settings of brokers.
     """
     homes = homes_in(state.manifest).get(topic)
     if homes is not None:
         return homes.partitions
+    shown: int | None = state.manifest["replay"].get("partition_counts", {}).get(topic)
+    if shown is not None:
+        return shown
     everything = StoredTables(state.tables.workspace)
     named = everything.read("topics", ["partitions"], pc.field("topic") == topic)
-    return max((each for each in named["partitions"].to_pylist() if each), default=None)
+    count = max((each for each in named["partitions"].to_pylist() if each), default=None)
+    return count or state.partitions_by_settings(topic)
 
 
 def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:

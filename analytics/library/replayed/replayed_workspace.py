@@ -66,6 +66,13 @@ class ReplayedWorkspace:
         names = names_wanted(pc.unique(topics).to_pylist(), self.tables.selection.topics)
         return pa.array(names, pa.string())
 
+    def partitions_by_settings(self, topic: str) -> int | None:  # noqa: ARG002 - a subclass's
+        """Return how many partitions brokers were set to make an internal topic with.
+
+        None where no settings were given, or several that differ.
+        """
+        return None
+
     @property
     def instant(self) -> str:
         """The instant in words."""

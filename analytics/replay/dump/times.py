@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -38,9 +38,16 @@ def resolved_time(instant: int | BeforeEnd | None, manifest: Row) -> datetime | 
     return moment(time_ms) if isinstance(time_ms, int) else None
 
 
-def first_time(manifest: Row) -> datetime | None:
-    """Return when the first record of a dump was appended, None where none has a time."""
-    return min(_times(manifest, "first_timestamp"), default=None)
+def first_time(manifest: Row, topics: Collection[str] | None = None) -> datetime | None:
+    """Return when the first record of a dump was appended, None where none has a time.
+
+    Args:
+        manifest: Of a workspace with decoded tables.
+        topics: Of these topics alone; None is all of them.
+    """
+    rows = (each for each in _in_force(manifest) if topics is None or each["topic"] in topics)
+    written = (each["first_timestamp"] for each in rows if each.get("first_timestamp"))
+    return min(map(datetime.fromisoformat, written), default=None)
 
 
 def last_time(manifest: Row) -> datetime | None:
@@ -112,10 +119,6 @@ def _has_no_times(manifest: Row) -> bool:
     """Return whether records were read and none has a time."""
     rows = [each for each in _in_force(manifest) if "first_timestamp" in each]
     return any(each.get("records") for each in rows)
-
-
-def _times(manifest: Row, name: str) -> list[datetime]:
-    return [datetime.fromisoformat(each[name]) for each in _in_force(manifest) if each.get(name)]
 
 
 def _in_force(manifest: Row) -> Iterator[Row]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.findings.evidence import KnownRecords
 from analytics.evaluate.findings.found import findings, in_order
 from analytics.evaluate.findings.suppressions import suppressed
 from analytics.library.replayed.answered_instant import instant_of
@@ -16,6 +17,7 @@ from jobs.cli.audit_config import configured_rules, suppressions_of
 from jobs.cli.exit_codes import DONE, FOUND
 from jobs.cli.options.fail_on import NEVER
 from reports.quantities import count, duration, size_of
+from schemas.finding_records import record_sources
 from schemas.finding_rules import SEVERITIES
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ def findings_of(
     rules = configured_rules(given.findings)
     entries = suppressions_of(given.suppressions)
     originals = {} if redactor is None else redactor.originals
-    found = findings(rules, tables, as_of, _SAYS, asked_of)
+    found = findings(rules, tables, as_of, _SAYS, asked_of, _known_records(state))
     left, accepted = suppressed(found, entries, as_of, originals)
     if redactor is not None:
         accepted = _without_names(accepted, redactor)
@@ -83,6 +85,18 @@ def input_words(inputs: Iterable[str], options: Mapping[str, Any]) -> dict[str, 
             words += [f"--{name.replace('_', '-')}", str(options[name])]
     assumed = [word for each in options.get("assume", ()) for word in ("--assume", each)]
     return {"input": shlex.join(words), "dump": shlex.join([*words, *assumed])}
+
+
+def _known_records(state: Replayed) -> KnownRecords:
+    """Return the tables of a workspace that know where records are."""
+    stored = state.tables
+    used = {each.table for each in record_sources().values()}
+    used |= {each.located_by for each in record_sources().values() if each.located_by}
+
+    def read(name: str, columns: Sequence[str], where: pc.Expression) -> pa.Table:
+        return stored.read(name, columns, where)
+
+    return KnownRecords(frozenset(each for each in used if stored.has(each)), read)
 
 
 def _without_names(accepted: pa.Table, redactor: Redactor) -> pa.Table:

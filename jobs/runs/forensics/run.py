@@ -44,6 +44,7 @@ from reports.incident.html import html_of
 from reports.incident.page import Incident, incident_page
 from reports.incident.sections import sections_of
 from reports.row_formats import render
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,6 +146,7 @@ def forensics_of(
     return render(sections_of(incident, output_format), output_format, said), code
 
 
+COORDINATED: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 _OF_SIDES: Final = ("inputs", "as_of", "ends", "prefer_copy", "out", "max_undecoded")
 
 
@@ -172,7 +174,21 @@ def _window(console: Console, wanted: Wanted, state: Replayed) -> tuple[datetime
     window = Window(max(around - span, first), min(around + span, last))
     if around - span < first:
         console.warn(f"the dump begins at {iso_time(first)}: what was before it is not known")
+    if (sentence := _before_all_groups(window.begin, state)) is not None:
+        console.warn(sentence)
     return around, window
+
+
+def _before_all_groups(begin: datetime, state: Replayed) -> str | None:
+    """Return what to know where the time before the incident is before anything of a group."""
+    first = first_time(state.manifest, COORDINATED)
+    if first is None or begin >= first:
+        return None
+    return (
+        f"before is {iso_time(begin)}, and no record of a group is older than {iso_time(first)}: "
+        "nothing of before is there to compare or to restore. With a shorter --window-minutes "
+        "before is later"
+    )
 
 
 def _groups(

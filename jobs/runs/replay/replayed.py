@@ -68,6 +68,10 @@ class Replayed(ReplayedWorkspace):
     settings: Settings = field(default_factory=Settings)
     fail_on: str = NEVER
 
+    def partitions_by_settings(self, topic: str) -> int | None:
+        """Return how many partitions brokers were set to make an internal topic with."""
+        return self.settings.partitions_of(topic)
+
     @property
     def response_metadata(self) -> dict[str, Any]:
         """What every answer says of what it was asked of."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analytics.decode.records.tables import table_schema
 from analytics.library import key_places
-from analytics.library.key_places import topic_homes
+from analytics.library.key_places import internal_topics
 from analytics.replay.log.instants import END
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.topic_homes import TopicHomes
@@ -52,7 +52,7 @@ def written(folder: Path, commits: list[Commit]) -> Workspace:
 def homes(folder: Path, commits: list[Commit]) -> dict[str, TopicHomes]:
     space = written(folder, commits)
     manifest: dict[str, Any] = {"absent_partitions": {}, **space.manifest()}
-    return topic_homes(RecordReader(space), manifest, END)
+    return internal_topics(RecordReader(space), manifest, END).homes
 
 
 def test_groups_at_home_are_not_looked_at_one_by_one(
@@ -87,5 +87,17 @@ def test_the_quick_look_changes_no_answer(
     commits = [*((group, home_of(group, number)) for group, number in placed), *stray]
     quick = homes(tmp_path_factory.mktemp("quick"), commits)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_places, "_are_at_home", lambda *_: False)
+        patch.setattr(key_places, "_numbers_that_fit", lambda *_: ())
         assert homes(tmp_path_factory.mktemp("whole"), commits) == quick
+
+
+def test_the_number_of_partitions_is_known_where_keys_allow_one_alone(tmp_path: Path) -> None:
+    def counts(folder: str, commits: list[Commit]) -> dict[str, int]:
+        space = written(tmp_path / folder, commits)
+        manifest: dict[str, Any] = {"absent_partitions": {}, **space.manifest()}
+        return internal_topics(RecordReader(space), manifest, END).partition_counts
+
+    names = [f"group-{number}" for number in range(300)]
+    assert counts("many", [(name, home_of(name, 20)) for name in names]) == {OFFSETS: 20}
+    assert counts("one", [("group-1", home_of("group-1", 20))]) == {}
+    assert counts("none", []) == {}

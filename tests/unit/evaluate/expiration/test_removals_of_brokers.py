@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,6 +168,18 @@ def test_causes_are_the_true_ones_and_lateness_is_what_the_broker_logged(
     late = [row for row in rows.values() if row.verdict == "late"]
     reasons = Counter(why for row in late for why in LATE[name] if row.reason.startswith(why))
     assert (reasons, len(late)) == (LATE[name], sum(LATE[name].values()))
+    for row in rows.values():
+        if row.last_commit_timestamp is not None and row.removed_at is not None:
+            took_effect = row.last_effective_timestamp
+            assert row.last_commit_timestamp <= took_effect <= row.removed_at, row
+    if name == "kafka-4.3.1-expiry":
+        waited = [
+            row.last_effective_timestamp - row.last_commit_timestamp
+            for row in rows.values()
+            if row.last_commit_timestamp is not None
+        ]
+        # Commits of transactions count from the marker on, which came two minutes later.
+        assert sum(each > timedelta(minutes=1) for each in waited) == 4
     for row in late:
         assert_logged(name, row)
 
