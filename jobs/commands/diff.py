@@ -106,8 +106,8 @@ def _is_backwards(since: int | BeforeEnd | str | None, until: int | BeforeEnd | 
 )
 @topic_ids_option
 @assume_option
-@rows_options
 @table_option(*TABLES)
+@rows_options
 @group_options
 @click.option(
     "--topic-partition",
