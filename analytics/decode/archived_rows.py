@@ -19,7 +19,7 @@ from analytics.decode.records.failures import Failures
 from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import SliceReport
 from analytics.decode.unplaced_rows import UnplacedRows, placed_rows
-from analytics.dump.batches.stretches import Stretch, in_order, stretches_in
+from analytics.dump.batches.stretches import LAST_MS, Stretch, in_order, stretches_in
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records
 from analytics.spark_worker import on_worker
@@ -220,9 +220,9 @@ def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
     report.end_offset = int(offset[-1]) + 1
     at_ms = rows["timestamp"].fill_null(-1).to_numpy(zero_copy_only=False)
     report.stretches = in_order((*report.stretches, *stretches_in(offset, offset + 1, at_ms)))
-    timed = rows["timestamp"].filter(pc.greater_equal(rows["timestamp"], 0))
-    if len(timed):
-        least, most = (value.as_py() for value in pc.min_max(timed).values())
+    timed = at_ms[(at_ms >= 0) & (at_ms <= LAST_MS)]
+    if timed.size:
+        least, most = int(timed.min()), int(timed.max())
         first, last = report.first_timestamp, report.last_timestamp
         report.first_timestamp = least if first is None else min(first, least)
         report.last_timestamp = most if last is None else max(last, most)

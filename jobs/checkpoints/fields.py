@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.side_files import LATEST, MOST, MOST_INT, bad, plain_text
 
 Document = Mapping[str, Any]
-MOST = 2**63 - 1
-"""Of an offset."""
-MOST_INT = 2**31 - 1
-"""Of a partition."""
-_LATEST = 253_402_300_799_999
-"""The last millisecond of the year 9999."""
-_MOST_SHOWN = 60
-
-
-def bad(where: str, field: str, found: object, wanted: str) -> InputNotRecognizedError:
-    """Return the error that names a file, a field, what is there and what was looked for."""
-    text = repr(found)
-    shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
-    return InputNotRecognizedError(f"{where}: {field} is {shown}; looked for {wanted}")
 
 
 def whole(document: Document, field: str, where: str, *, least: int = 0, most: int = MOST) -> int:
@@ -72,9 +56,9 @@ def text(document: Document, field: str, where: str) -> str:
         InputNotRecognizedError: It is not, or is none.
     """
     value = document.get(field)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str):
         raise bad(where, field, value, "a name")
-    return value
+    return plain_text(value, field, where)
 
 
 def text_or_none(document: Document, field: str, where: str) -> str | None:
@@ -125,7 +109,7 @@ def time_or_none(document: Document, field: str, where: str) -> int | None:
     if isinstance(value, datetime):
         value = value if value.tzinfo else value.replace(tzinfo=UTC)
         return round(value.timestamp() * 1000)
-    return whole_or_none(document, field, where, most=_LATEST)
+    return whole_or_none(document, field, where, most=LATEST)
 
 
 def by_partition(
@@ -149,27 +133,3 @@ def by_partition(
             raise bad(where, f"{field}.{name}", offset, wanted)
         found[int(name)] = whole(value, name, f"{where}, {field}", least=least)
     return found
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return what is in a file.
-
-    Raises:
-        InputUnreadableError: It cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputUnreadableError(f"{path}: {error.strerror or error}") from error
-
-
-def read_json(data: bytes | str, where: str) -> Any:  # noqa: ANN401 - as the file has it
-    """Return a JSON document.
-
-    Raises:
-        InputNotRecognizedError: It is none.
-    """
-    try:
-        return json.loads(data)
-    except ValueError as error:
-        raise InputNotRecognizedError(f"{where}: this is not JSON: {error!s:.120}") from error

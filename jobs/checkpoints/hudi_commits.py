@@ -16,7 +16,7 @@ from typing import Any
 import fastavro
 
 from analytics.evaluate.region.contributions import CheckpointKey, Contribution, Partition
-from jobs.checkpoints.fields import bad, read_bytes, read_json
+from analytics.side_files import bad, read_bytes, read_json
 
 HUDI = "hudi"
 FOLDER = ".hoodie"

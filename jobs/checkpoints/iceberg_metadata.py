@@ -13,16 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from analytics.evaluate.region.contributions import CheckpointKey, Contribution
-from jobs.checkpoints.fields import (
-    Document,
-    bad,
-    by_partition,
-    listed,
-    read_bytes,
-    read_json,
-    whole,
-    whole_or_none,
-)
+from analytics.side_files import bad, read_bytes, read_json
+from jobs.checkpoints.fields import Document, by_partition, listed, whole, whole_or_none
 
 ICEBERG = "iceberg"
 _PREFIX = "kafka.connect.offsets."

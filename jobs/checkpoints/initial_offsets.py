@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.region.contributions import Partition
-from jobs.checkpoints.fields import bad, partition_of, read_bytes, read_json, whole
+from analytics.side_files import bad, read_bytes, read_json
+from jobs.checkpoints.fields import partition_of, whole
 
 
 def read_initial_offsets(path: str | None) -> dict[Partition, int]:

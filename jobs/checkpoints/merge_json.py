@@ -13,10 +13,9 @@ from analytics.evaluate.region.contributions import (
     Contribution,
     Partition,
 )
+from analytics.side_files import MOST_INT, bad
 from jobs.checkpoints.fields import (
-    MOST_INT,
     Document,
-    bad,
     partition_of,
     text_or_none,
     texts,

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.region.contributions import Contribution
-from jobs.checkpoints.fields import Document, read_bytes, read_json
+from analytics.side_files import read_bytes, read_json
+from jobs.checkpoints.fields import Document
 from jobs.checkpoints.flink_export import FLINK, METADATA, flink_export, is_flink_export
 from jobs.checkpoints.hudi_commits import (
     HUDI,

@@ -12,10 +12,9 @@ from analytics.evaluate.region.contributions import (
     Contribution,
     Partition,
 )
+from analytics.side_files import MOST_INT, bad
 from jobs.checkpoints.fields import (
-    MOST_INT,
     Document,
-    bad,
     listed,
     partition_of,
     text,

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from analytics.evaluate.region.contributions import CheckpointKey, Contribution, Partition
-from jobs.checkpoints.fields import bad, by_partition, read_bytes, read_json
+from analytics.side_files import bad, read_bytes, read_json
+from jobs.checkpoints.fields import by_partition
 
 SPARK = "spark"
 _OFFSETS, _COMMITS = "offsets", "commits"

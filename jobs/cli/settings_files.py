@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 import click
 
-from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.errors import InputNotRecognizedError
 from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
+from analytics.side_files import MOST_INT, read_bytes, read_text, whole_number
 from jobs.cli.options.shared import in_order
 from schemas.errors import SchemaError
 from schemas.setting_names import BROKER, GROUP, is_setting, nearest_setting
@@ -55,18 +56,19 @@ def read_broker_settings(path: str) -> BrokerSettings:
 
     Raises:
         InputNotRecognizedError: It sets nothing that Kafka knows.
-        InputUnreadableError: It cannot be read, or names a node that is no number.
+        InputNotRecognizedError: It names a node that is no number.
+        InputUnreadableError: It cannot be read.
     """
-    values = _properties(_text(path))
+    values = _properties(_latin(path))
     if not any(is_setting(name) for name in values):
         raise InputNotRecognizedError(
             f"{path}: this is not a server.properties: looked for settings of Kafka's brokers, "
             "such as node.id, log.dirs or offsets.retention.minutes, and found none"
         )
     node = next((values[name] for name in _NODE if values.get(name)), None)
-    if node is not None and not re.fullmatch(r"-?\d+", node):
-        raise InputUnreadableError(f"{path}: node.id is {node!r}, which is not a number")
-    return BrokerSettings(path, None if node is None else int(node), values)
+    if node is not None:
+        number = whole_number(node, "node.id", path, least=-MOST_INT - 1, most=MOST_INT)
+    return BrokerSettings(path, None if node is None else number, values)
 
 
 def read_given_settings(path: str | None) -> GivenSettings:
@@ -74,7 +76,8 @@ def read_given_settings(path: str | None) -> GivenSettings:
 
     Raises:
         InputNotRecognizedError: It sets nothing, or something that nobody reads.
-        InputUnreadableError: It is no YAML, or not of that shape.
+        InputNotRecognizedError: It is no YAML, or not of that shape.
+        InputUnreadableError: It cannot be read.
     """
     if path is None:
         return GivenSettings()
@@ -82,11 +85,14 @@ def read_given_settings(path: str | None) -> GivenSettings:
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
     try:
-        document = YAML(typ="safe", pure=True).load(_text(path)) or {}
-    except YAMLError as error:
-        raise InputUnreadableError(f"{path}: this is not YAML: {error!s:.300}") from error
+        document = YAML(typ="safe", pure=True).load(read_text(path)) or {}
+    except (YAMLError, ValueError, OverflowError) as error:
+        why = " ".join(str(error).split())
+        raise InputNotRecognizedError(f"{path}: this is not YAML: {why:.300}") from error
+    except RecursionError as error:
+        raise InputNotRecognizedError(f"{path}: this is nested too deep") from error
     if not isinstance(document, dict):
-        raise InputUnreadableError(f"{path}: looked for settings by name and found none")
+        raise InputNotRecognizedError(f"{path}: looked for settings by name and found none")
     groups = _mapping(document.pop(_GROUPS, None), path, _GROUPS)
     rules = _mapping(document.pop(_RULES, None), path, _RULES)
     findings = _mapping(document.pop(_FINDINGS, None), path, _FINDINGS)
@@ -147,18 +153,16 @@ def _unknown(where: str, name: str, near: str | None) -> InputNotRecognizedError
     )
 
 
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputUnreadableError(f"{path}: {error.strerror or error}") from error
+def _latin(path: str) -> str:
+    """Return the text of properties: no name or number in them depends on the encoding."""
+    return read_bytes(path).removeprefix(codecs.BOM_UTF8).decode("utf-8", errors="replace")
 
 
 def _mapping(value: Any, path: str, name: str) -> dict[str, Any]:  # noqa: ANN401 - as YAML has it
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InputUnreadableError(f"{path}: {name}: must be a mapping of names to values")
+        raise InputNotRecognizedError(f"{path}: {name}: must be a mapping of names to values")
     return value
 
 

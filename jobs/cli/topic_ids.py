@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import click
 
-from analytics.errors import InputUnreadableError
+from analytics.errors import InputNotRecognizedError
+from analytics.side_files import MOST_INT, bad, json_rows, plain_text, read_text, whole_number
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _LOOKED_FOR = "a CSV with the header topic_id,topic[,partitions], or JSON objects with these keys"
@@ -37,33 +36,35 @@ def read_topic_ids(path: str) -> list[NamedTopic]:
     """Read a side file, sorted and each line once.
 
     Raises:
-        InputUnreadableError: It is not there, or is neither of the two forms.
+        InputNotRecognizedError: It is neither of the two forms, or says something else of a topic.
+        InputUnreadableError: It cannot be read.
     """
-    text = Path(path).read_text(encoding="utf-8-sig")
+    text = read_text(path)
+    is_json = text.lstrip()[:1] in ("[", "{")
+    rows = json_rows(text, path) if is_json else _csv_rows(text, path)
+    named = {_named(row, f"{path}, row {number}") for number, row in enumerate(rows, 1)}
+    return sorted(named, key=lambda each: (each[:2], each[2] or 0))
+
+
+def _csv_rows(text: str, path: str) -> list[Mapping[str, Any]]:
     try:
-        rows = list(_json_rows(text) if text.lstrip()[:1] in ("[", "{") else _csv_rows(text))
-        return sorted({_named(row) for row in rows}, key=lambda each: (each[:2], each[2] or 0))
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputUnreadableError(f"{path}: {error!s:.200}; looked for {_LOOKED_FOR}") from error
+        return list(csv.DictReader(text.splitlines(), skipinitialspace=True))
+    except csv.Error as error:
+        raise InputNotRecognizedError(f"{path}: {error}; looked for {_LOOKED_FOR}") from error
 
 
-def _csv_rows(text: str) -> Iterator[Mapping[str, Any]]:
-    yield from csv.DictReader(text.splitlines(), skipinitialspace=True)
-
-
-def _json_rows(text: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a list, of an object with `rows`, or one a line."""
-    try:
-        whole = json.loads(text)
-    except ValueError:
-        whole = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(whole, dict):
-        whole = whole.get("rows", [whole])
-    yield from whole
-
-
-def _named(row: Mapping[str, Any]) -> NamedTopic:
-    topic_id, topic, partitions = row["topic_id"], row["topic"], row.get("partitions")
-    if not (topic and isinstance(topic_id, str) and _ID.fullmatch(topic_id)):
-        raise ValueError(f"{topic_id!r} for {topic!r} is not a topic id, which has 22 characters")
-    return NamedTopic(topic, topic_id, int(partitions) if partitions not in (None, "") else None)
+def _named(row: Any, where: str) -> NamedTopic:  # noqa: ANN401 - as the file has it
+    if not isinstance(row, Mapping):
+        raise bad(where, "the row", row, _LOOKED_FOR)
+    if missing := [name for name in ("topic_id", "topic") if row.get(name) in (None, "")]:
+        raise InputNotRecognizedError(
+            f"{where}: there is no {missing[0]}; looked for {_LOOKED_FOR}"
+        )
+    topic_id = row["topic_id"]
+    if not (isinstance(topic_id, str) and _ID.fullmatch(topic_id)):
+        raise bad(where, "topic_id", topic_id, "a topic id, which has 22 characters")
+    partitions = row.get("partitions")
+    if partitions not in (None, ""):
+        partitions = whole_number(partitions, "partitions", where, least=1, most=MOST_INT)
+    topic = plain_text(row["topic"], "topic", where)
+    return NamedTopic(topic, topic_id, partitions or None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
-from analytics.dump.batches.stretches import Stretch, in_order, stretches_of
+from analytics.dump.batches.stretches import LAST_MS, Stretch, in_order, stretches_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -237,10 +237,9 @@ def _without_repeats(epochs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, in
 
 
 def _extent(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[int | None, int | None]:
-    """Return the earliest and latest time of batches; negative ones are none."""
-    timed = first[first >= 0] if first.min() < 0 else first
-    latest = int(last.max())
-    return int(timed.min()) if timed.size else None, latest if latest >= 0 else None
+    """Return the earliest and latest time of batches; what is out of `Stretch`'s range is none."""
+    begun, ended = (each[(each >= 0) & (each <= LAST_MS)] for each in (first, last))
+    return int(begun.min()) if begun.size else None, int(ended.max()) if ended.size else None
 
 
 def _counted(column: NDArray[np.int8] | NDArray[np.int16]) -> Counter[int]:

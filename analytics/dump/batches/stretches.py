@@ -23,6 +23,8 @@ FORWARD_MS: Final = 86_400_000
 MOST: Final = 200
 """So many stretches of a file are kept apart; of more, those that follow each other are joined."""
 _SEVERAL: Final = 2
+LAST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999: what a record says beyond it is no time."""
 
 
 class Stretch(NamedTuple):
@@ -54,9 +56,9 @@ def stretches_in(first: Offsets, end: Offsets, at_ms: Offsets) -> tuple[Stretch,
     Args:
         first: The first offset of each.
         end: The offset after its last.
-        at_ms: Its time, epoch milliseconds; negative where it has none.
+        at_ms: Its time, epoch milliseconds; negative, or after `LAST_MS`, where it has none.
     """
-    timed = np.flatnonzero(at_ms >= 0)
+    timed = np.flatnonzero((at_ms >= 0) & (at_ms <= LAST_MS))
     if not timed.size:
         return ()
     times = at_ms[timed]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from analytics.dump.batches.stretches import LAST_MS
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputUnreadableError
 
@@ -67,7 +68,7 @@ def _rows(records: RawRecords, segment: str) -> Iterator[tuple[str, Row]]:
         except (IndexError, struct.error, UnicodeDecodeError):
             continue
         time = int(records.timestamp[row])
-        when = None if time < 0 else _EPOCH + timedelta(milliseconds=time)
+        when = _EPOCH + timedelta(milliseconds=time) if 0 <= time <= LAST_MS else None
         named = {"offset": int(records.offset[row]), "timestamp": when, "segment": segment}
         yield _NAMES[content[1]], {**named, "value": read}
 

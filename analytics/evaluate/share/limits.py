@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.share.settings import ASSUMED
+from analytics.side_files import MOST_INT
 from schemas.share_limits import group_type_setting, limit_verdicts, share_limits
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ class LimitValue:
 
     @property
     def number(self) -> int | None:
-        """Return it as a number; None where it is none."""
+        """Return it as a number; None where it is none, or none that an int of Kafka's can hold."""
         text = self.text.strip()
-        return int(text) if text.removeprefix("-").isdecimal() else None
+        is_number = text.removeprefix("-").isdecimal() and len(text) <= len(str(-MOST_INT))
+        number = int(text) if is_number else None
+        return number if number is not None and abs(number) <= MOST_INT else None
 
 
 @dataclass(frozen=True)

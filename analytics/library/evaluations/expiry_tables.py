@@ -39,7 +39,12 @@ from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.timeless import COMMITS, GROUPS, timeless_ends
 from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
-from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, MARKER_FIELDS, MARKERS
+from analytics.replay.offsets.commit_rows import (
+    COMMIT_FIELDS,
+    MARKER_FIELDS,
+    MARKERS,
+    with_offsets_in_force,
+)
 from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
 from analytics.tables.buckets import packed
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
@@ -215,7 +220,7 @@ def _lot(give: GroupPart, markers: pl.DataFrame) -> GroupLot:
 
 
 def _light_commits(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.with_columns(
+    return with_offsets_in_force(rows).with_columns(
         pl.when("is_tombstone").then(name).alias(name) for name in _OF_REMOVALS
     )
 

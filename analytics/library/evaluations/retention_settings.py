@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from analytics.dump.batches.stretches import LAST_MS
 from analytics.dump.inspection.limitations import ranges
-from analytics.errors import InputUnreadableError
 from analytics.evaluate.expiration.retention import (
     ASSUMED,
     BROKER_CONFIG,
@@ -16,6 +16,7 @@ from analytics.evaluate.expiration.retention import (
     Retention,
     Setting,
 )
+from analytics.side_files import MOST_INT, whole_number
 from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting, is_dynamic
 from schemas.setting_names import is_setting, nearest_setting
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 MINUTE_MS = 60_000
 LEAST = 1
 """Of both settings (``GroupCoordinatorConfig``)."""
+_MOST = {RETENTION: MOST_INT, CHECK_INTERVAL: LAST_MS}
+"""An int, and as long as there are instants."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def retention_found(sources: SettingSources) -> RetentionFound:
     tried: what is in force is for the settings to say.
 
     Raises:
-        InputUnreadableError: A setting is no whole number.
+        InputNotRecognizedError: A setting is no whole number.
     """
     otherwise = _setting(sources, None)
     of_partitions = {
@@ -118,7 +121,9 @@ def with_state(sources: SettingSources, configs: pa.Table, leaders: pa.Table) ->
     groups: dict[str, dict[str, str]] = {}
     since_ms: dict[int | str | None, int] = {}
     for row in configs.to_pylist():
-        if row["name"] not in (RETENTION, CHECK_INTERVAL) or not _is_valid(row["value"]):
+        if row["name"] not in (RETENTION, CHECK_INTERVAL) or not _is_valid(
+            row["name"], row["value"]
+        ):
             continue
         whose: int | str | None = row["resource"]
         if row["resource_type"] == "broker":
@@ -136,9 +141,11 @@ def with_state(sources: SettingSources, configs: pa.Table, leaders: pa.Table) ->
     return replace(sources, dynamic=dynamic, dynamic_groups=groups, since_ms=since_ms, leaders=led)
 
 
-def _is_valid(value: str | None) -> bool:
-    """Return whether it can be in force: controllers store what brokers do not take."""
-    return value is not None and value.strip().isdecimal() and int(value) >= LEAST
+def _is_valid(name: str, value: str | None) -> bool:
+    """Return whether one of both can be in force: controllers store what brokers do not take."""
+    digits = "" if value is None or name not in _MOST else value.strip()
+    is_number = digits.isdecimal() and len(digits) <= len(str(LAST_MS))
+    return is_number and LEAST <= int(digits) <= _MOST[name]
 
 
 def _setting(sources: SettingSources, node: int | None) -> Setting:
@@ -200,13 +207,7 @@ def _number(values: Mapping[str, str], name: str, where: str, otherwise: int) ->
     text = values.get(name)
     if text is None:
         return otherwise
-    try:
-        number = int(text.strip())
-    except ValueError as error:
-        raise InputUnreadableError(f"{where}: {name} is {text!r}, which is not a number") from error
-    if number < LEAST:
-        raise InputUnreadableError(f"{where}: {name} is {number}; Kafka takes {LEAST} or more")
-    return number
+    return whole_number(text, name, where, least=LEAST, most=_MOST[name])
 
 
 def _sentences(sources: SettingSources, retention: Retention) -> list[str]:

@@ -19,7 +19,13 @@ from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.losses_at import Ends, elections_since, first_later, leading
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.offsets.commit_rows import COMMIT_FIELDS, COMMITS, MARKER_FIELDS, MARKERS
+from analytics.replay.offsets.commit_rows import (
+    COMMIT_FIELDS,
+    COMMITS,
+    MARKER_FIELDS,
+    MARKERS,
+    with_offsets_in_force,
+)
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.tables.decoded_workspace import records_folder
 from analytics.tables.stored_tables import StoredTables
@@ -218,7 +224,8 @@ def commits_in(
         folder: Of decoded tables.
         where: Which records.
     """
-    rows = _rows(state, line, f"{folder}/offset_commit", where, _COMMIT_FIELDS, COMMITS)
+    name = f"{folder}/offset_commit"
+    rows = with_offsets_in_force(_rows(state, line, name, where, _COMMIT_FIELDS, COMMITS))
     wanted = state.tables.selection
     groups, topics = (rows[name].unique().to_list() for name in ("group_id", "topic"))
     return rows.filter(

@@ -6,21 +6,29 @@ From `--end-offsets`, else, at the end of a dump, from the data directories besi
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from analytics.errors import InputUnreadableError
+from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES
 from analytics.replay.dump.written_instants import EPOCH
+from analytics.side_files import (
+    MOST_INT,
+    bad,
+    json_rows,
+    plain_text,
+    read_bytes,
+    text_of,
+    time_of,
+    whole_number,
+)
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
@@ -35,7 +43,11 @@ SCHEMA = pa.schema(
     ]
 )
 _NEEDED = ("topic", "partition", "log_end_offset")
-_PRINTED = re.compile(rb"[\w.-]+:\d+:\d*", re.ASCII)
+_PRINTED = re.compile(r"[\w.-]+:\d+:\d*", re.ASCII)
+_LOOKED_FOR = (
+    "looked for CSV, JSON or Parquet with topic, partition, log_start_offset, log_end_offset and, "
+    "if it has several samples, timestamp; or for what kafka-get-offsets prints"
+)
 Row = Mapping[str, Any]
 
 
@@ -52,7 +64,8 @@ def end_offsets_at(replayed: ReplayedWorkspace, path: str | None) -> pa.Table:
         is known for that instant has no row.
 
     Raises:
-        InputUnreadableError: The side file is none.
+        InputNotRecognizedError: The side file is none.
+        InputUnreadableError: It cannot be read.
     """
     rows = _known_ends(replayed, path)
     columns = {name: [each.get(name) for each in rows] for name in SCHEMA.names}
@@ -91,76 +104,65 @@ def read_end_offsets(path: str) -> list[dict[str, Any]]:
     """Read a side file of any form.
 
     Raises:
-        InputUnreadableError: It is not there, or has not the columns it needs.
+        InputNotRecognizedError: It has not the columns it needs, or not what they need.
+        InputUnreadableError: It cannot be read.
     """
-    data = Path(path).read_bytes()
+    data = read_bytes(path)
     try:
-        if data[:4] == b"PAR1":
-            rows = pq.read_table(io.BytesIO(data)).to_pylist()
-        elif data.lstrip()[:1] in (b"[", b"{"):
-            rows = _json_rows(data)
-        elif _PRINTED.fullmatch(data.lstrip().partition(b"\n")[0].strip()):
-            rows = _printed_rows(data)
-        else:
-            rows = pyarrow.csv.read_csv(io.BytesIO(data)).to_pylist()
-        return [_row(each) for each in rows]
-    except (pa.ArrowException, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputUnreadableError(
-            f"{path}: {error!s:.200}; looked for CSV, JSON or Parquet with topic, partition, "
-            f"log_start_offset, log_end_offset and, if it has several samples, timestamp; or for "
-            f"what kafka-get-offsets prints"
+        rows = _rows(data, path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputNotRecognizedError(
+            f"{path}: {' '.join(str(error).split()):.200}; {_LOOKED_FOR}"
         ) from error
+    return [_row(each, f"{path}, row {number}") for number, each in enumerate(rows, 1)]
 
 
-def _printed_rows(data: bytes) -> list[dict[str, Any]]:
+def _rows(data: bytes, path: str) -> list[Any]:
+    if data[:4] == b"PAR1":
+        return list(pq.read_table(io.BytesIO(data)).to_pylist())
+    text = text_of(data, path)
+    if text.lstrip()[:1] in ("[", "{"):
+        return json_rows(text, path)
+    if _PRINTED.fullmatch(text.lstrip().partition("\n")[0].strip()):
+        return _printed_rows(text)
+    # What columns hold is for `_row` to judge: a topic may be called 007.
+    names = text.lstrip("\r\n").partition("\n")[0].strip().split(",")
+    options = pyarrow.csv.ConvertOptions(
+        column_types={each.strip().strip('"'): pa.string() for each in names}
+    )
+    return list(
+        pyarrow.csv.read_csv(io.BytesIO(text.encode()), convert_options=options).to_pylist()
+    )
+
+
+def _printed_rows(text: str) -> list[dict[str, Any]]:
     """Return what kafka-get-offsets printed: ``topic:partition:offset``, a line each.
 
     Of a partition that it could not ask for it prints no offset: there is nothing to be known.
     """
     rows = []
-    for line in data.decode().splitlines():
+    for line in text.splitlines():
         topic, partition, offset = line.strip().rsplit(":", 2) if line.strip() else ("", "", "")
         if offset:
             rows.append({"topic": topic, "partition": partition, "log_end_offset": offset})
     return rows
 
 
-def _json_rows(data: bytes) -> list[dict[str, Any]]:
-    try:
-        whole = json.loads(data)
-    except ValueError:
-        return [json.loads(line) for line in data.splitlines() if line.strip()]
-    if isinstance(whole, dict):
-        whole = whole.get("rows", [whole])
-    return list(whole)
-
-
-def _row(row: Row) -> dict[str, Any]:
-    if missing := [name for name in _NEEDED if row.get(name) is None]:
-        raise ValueError(f"no {missing[0]} in {dict(row)}")
+def _row(row: Any, where: str) -> dict[str, Any]:  # noqa: ANN401 - as the file has it
+    if not isinstance(row, Mapping):
+        raise bad(where, "the row", row, _LOOKED_FOR.removeprefix("looked for "))
+    if missing := [name for name in _NEEDED if row.get(name) in (None, "")]:
+        raise InputNotRecognizedError(f"{where}: there is no {missing[0]}; {_LOOKED_FOR}")
     start = row.get("log_start_offset")
     return {
-        "topic": str(row["topic"]),
-        "partition": int(row["partition"]),
-        "log_start_offset": None if start is None else int(start),
-        "log_end_offset": int(row["log_end_offset"]),
-        "timestamp": _time(row.get("timestamp")),
+        "topic": plain_text(row["topic"], "topic", where),
+        "partition": whole_number(row["partition"], "partition", where, most=MOST_INT),
+        "log_start_offset": None
+        if start in (None, "")
+        else whole_number(start, "log_start_offset", where),
+        "log_end_offset": whole_number(row["log_end_offset"], "log_end_offset", where),
+        "timestamp": time_of(row.get("timestamp"), "timestamp", where),
     }
-
-
-def _time(value: Any) -> datetime | None:  # noqa: ANN401 - as the file has it
-    match value:
-        case None | "":
-            return None
-        case datetime():
-            return value if value.tzinfo else value.replace(tzinfo=UTC)
-        case int() | float():
-            return datetime.fromtimestamp(value / 1000, UTC)
-    text = str(value)
-    if text.isdecimal():
-        return datetime.fromtimestamp(int(text) / 1000, UTC)
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _samples_at(

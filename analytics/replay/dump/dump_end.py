@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from analytics.dump.batches.stretches import FORWARD_MS, Stretch
+from analytics.dump.batches.stretches import FORWARD_MS, LAST_MS, Stretch
 from analytics.replay.dump.written_instants import EPOCH, iso_time, moment
 from schemas import CLUSTER_METADATA
 
@@ -111,7 +111,8 @@ def dump_end(partitions: Iterable[Row]) -> DumpEnd:
 def _stretches(row: Row) -> Iterator[Stretch]:
     """Yield the stretches of a partition: one from its first time to its last, where not told."""
     if row.get("stretches"):
-        yield from (Stretch(**each) for each in row["stretches"])
+        told = (Stretch(**each) for each in row["stretches"])
+        yield from (each for each in told if each.last_ms <= LAST_MS)
     elif row.get("last_timestamp"):
         first, last = row.get("first_timestamp") or row["last_timestamp"], row["last_timestamp"]
         yield Stretch(

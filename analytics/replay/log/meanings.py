@@ -7,10 +7,11 @@ from typing import Final
 
 import polars as pl
 
+from analytics.dump.batches.stretches import LAST_MS
 from schemas import ZERO_UUID
 
 TIME: Final = pl.Datetime("us", "UTC")
-LAST_MILLISECOND: Final = 253_402_300_799_999
+LAST_MILLISECOND: Final = LAST_MS
 """9999-12-31T23:59:59.999Z, the last instant that timestamps of tables are specified for."""
 
 

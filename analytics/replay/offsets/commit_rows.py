@@ -61,12 +61,18 @@ MARKERS: Final = pl.Schema({name: kind for name, (_, kind) in _MARKERS.items()})
 
 COMMIT_FIELDS: Final = {name: field for name, (field, _) in _COMMITS.items()}
 MARKER_FIELDS: Final = {name: field for name, (field, _) in _MARKERS.items()}
-"""By column the field of the decoded table that it is."""
+"""By column the field of the decoded table that it is. Rows read by `COMMIT_FIELDS` go through
+`with_offsets_in_force`, as a field says what was stored."""
 
 
 def commit_rows(decoded: pl.DataFrame, columns: Iterable[str] = COMMITS) -> pl.DataFrame:
     """Return `COMMITS`, or some of these columns, of the decoded table `offset_commit`."""
     return decoded.select(_column(name, *_COMMITS[name]) for name in columns)
+
+
+def with_offsets_in_force(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows read by `COMMIT_FIELDS`, their `committed_offset` as `COMMITS` has it."""
+    return rows.with_columns(offset_in_force(pl.col("committed_offset")))
 
 
 def marker_rows(decoded: pl.DataFrame) -> pl.DataFrame:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.errors import InputUnreadableError
 from analytics.evaluate.lag.loss import NO_CONFIGS, TopicRetention
 from analytics.replay.metadata.topic_sources import METADATA_LOG
+from analytics.side_files import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ def topic_retention(
         settings: Files that were given; where brokers' differ the one that keeps less counts.
 
     Raises:
-        InputUnreadableError: A setting is no whole number.
+        InputNotRecognizedError: A setting is no whole number.
     """
     rows = configs.select(["resource_type", "resource", "name", "value"]).to_pylist()
     own: dict[str, dict[str, tuple[str, str]]] = {}
@@ -126,7 +126,4 @@ def _retention_ms(own: Said, brokers: Said) -> tuple[int, str]:
 
 
 def _number(name: str, text: str, where: str) -> int:
-    try:
-        return int(text.strip())
-    except ValueError as error:
-        raise InputUnreadableError(f"{where}: {name} is {text!r}, which is not a number") from error
+    return whole_number(text, name, where, least=-1)

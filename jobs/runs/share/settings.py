@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from analytics.errors import InputUnreadableError
 from analytics.evaluate.share.settings import (
     ALWAYS,
     ASSUMED,
@@ -16,6 +15,7 @@ from analytics.evaluate.share.settings import (
     Setting,
     ShareSettings,
 )
+from analytics.side_files import MOST_INT, whole_number
 from schemas.share_rules import (
     default_isolation_level,
     default_share_setting,
@@ -55,7 +55,7 @@ def settings_found(release: str, configs: pa.Table, settings: Settings) -> Found
         settings: Files that were given.
 
     Raises:
-        InputUnreadableError: A setting is no whole number.
+        InputNotRecognizedError: A setting is no whole number.
     """
     names, brokers, given = share_settings(), settings.brokers, settings.given
     otherwise = {name: _of_brokers(name, release, brokers, given) for name in names}
@@ -112,13 +112,7 @@ def _of_group(
 
 
 def _number(text: str, name: str, where: str) -> int:
-    try:
-        number = int(text.strip())
-    except ValueError as error:
-        raise InputUnreadableError(f"{where}: {name} is {text!r}, which is not a number") from error
-    if number < 1:
-        raise InputUnreadableError(f"{where}: {name} is {number}; Kafka takes 1 or more")
-    return number
+    return whole_number(text, name, where, least=1, most=MOST_INT)
 
 
 def _sentences(settings: ShareSettings, names: Mapping[str, str]) -> Iterable[str]:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.dump.batches.stretches import BACK_MS, FORWARD_MS, MOST, Stretch, in_order
+from analytics.dump.batches.stretches import (
+    BACK_MS,
+    FORWARD_MS,
+    MOST,
+    Stretch,
+    in_order,
+    stretches_in,
+)
 
 
 def batches(times: list[int]) -> list[Stretch]:
@@ -29,3 +37,10 @@ def test_no_batch_and_no_time_is_lost(times: list[int]) -> None:
     assert sum(each.batches for each in found) == len(times)
     assert max((each.last_ms for each in found), default=None) == max(times, default=None)
     assert min((each.first_ms for each in found), default=None) == min(times, default=None)
+
+
+def test_a_time_after_the_year_9999_is_none_as_one_before_1970_is() -> None:
+    at_ms = np.array([1_000, 10**16, -(2**63), 2**63 - 1, 2_000])
+    first = np.arange(5)
+
+    assert stretches_in(first, first + 1, at_ms) == (Stretch(0, 5, 1_000, 2_000, 2),)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.errors import InputUnreadableError
+from analytics.errors import InputNotRecognizedError
 from analytics.library.replayed.end_offsets import end_offsets_at, read_end_offsets
 from jobs.cli.console import Console
 from jobs.runs.replay.replayed import replayed
@@ -57,7 +57,7 @@ def test_a_file_of_another_form_is_refused_with_what_was_looked_for(
 ) -> None:
     file = tmp_path / "ends"
     file.write_text(text, "utf-8")
-    with pytest.raises(InputUnreadableError, match="log_end_offset"):
+    with pytest.raises(InputNotRecognizedError, match=r"log_end_offset|not JSON"):
         read_end_offsets(str(file))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.errors import InputUnreadableError
+from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.lag.loss import NO_CONFIGS, TopicRetention
 from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
 from jobs.runs.lag.log_retention import TIERED, topic_retention
@@ -93,5 +93,5 @@ def test_what_the_dump_does_not_tell_is_not_assumed() -> None:
 
 
 def test_a_setting_that_is_no_number_is_refused() -> None:
-    with pytest.raises(InputUnreadableError, match=r"retention.ms is 'soon'"):
+    with pytest.raises(InputNotRecognizedError, match=r"retention.ms is 'soon'"):
         kept(own("retention.ms", "soon"))

@@ -225,13 +225,13 @@ def test_no_release_heeds_what_the_metadata_log_says_and_that_is_told() -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1"])
 def test_a_setting_that_kafka_does_not_take_is_an_error(text: str) -> None:
-    with pytest.raises(InputUnreadableError, match="1 or more"):
+    with pytest.raises(InputNotRecognizedError, match="from 1 to"):
         retention_found(replace(BARE, given=GivenSettings({INTERVAL: text})))
 
 
 @pytest.mark.parametrize("text", ["seven", "1.5", ""])
 def test_a_setting_that_is_no_number_is_an_error(text: str) -> None:
-    with pytest.raises(InputUnreadableError, match=RETENTION):
+    with pytest.raises(InputNotRecognizedError, match=RETENTION):
         retention_found(replace(BARE, given=GivenSettings({RETENTION: text})))
 
 
@@ -326,5 +326,5 @@ def test_yaml_has_kafkas_names_flat_or_as_a_tree(tmp_path: Path) -> None:
 def test_yaml_of_another_shape_is_an_error(text: str, tmp_path: Path) -> None:
     path = tmp_path / "settings.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputUnreadableError):
+    with pytest.raises(InputNotRecognizedError):
         read_given_settings(str(path))

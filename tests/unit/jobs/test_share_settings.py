@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.errors import InputUnreadableError
+from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.share.settings import (
     ALWAYS,
     ASSUMED,
@@ -118,5 +118,5 @@ def test_where_brokers_disagree_the_least_is_taken_and_it_is_said() -> None:
 
 @pytest.mark.parametrize("value", ["many", "0", "-1"])
 def test_a_limit_that_is_none_is_an_error_that_names_it(value: str) -> None:
-    with pytest.raises(InputUnreadableError, match=DELIVERY_LIMIT):
+    with pytest.raises(InputNotRecognizedError, match=DELIVERY_LIMIT):
         found(values={DELIVERY_LIMIT: value})

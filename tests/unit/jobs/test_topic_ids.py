@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.errors import InputUnreadableError
+from analytics.errors import InputNotRecognizedError
 from jobs.cli.topic_ids import NamedTopic, read_topic_ids
 
 ID, OTHER = "GZ4rnq8sRxmquQaghojNEA", "6bQYs6Z9T1ayNK9_zQO6Gw"
@@ -39,5 +39,5 @@ def test_names_are_read_from_any_form_and_sorted(tmp_path: Path, text: str) -> N
 def test_anything_else_is_refused_with_what_was_looked_for(tmp_path: Path, text: str) -> None:
     file = tmp_path / "ids"
     file.write_text(text, "utf-8")
-    with pytest.raises(InputUnreadableError, match="topic_id,topic"):
+    with pytest.raises(InputNotRecognizedError, match=r"topic_id|not JSON"):
         read_topic_ids(str(file))
