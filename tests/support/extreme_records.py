@@ -104,7 +104,7 @@ class ExtremeDumps:
         """Write a dump of which so many records are changed, and return which."""
         shutil.copytree(self.source, target)
         tables = sorted({each.table for each in self.rows})
-        changed = []
+        changed: list[Changed] = []
         while len(changed) < number:
             table = draw.choice(tables)
             row = draw.choice([each for each in self.rows if each.table == table])
@@ -149,8 +149,8 @@ def _append(log_dir: Path, values: dict[str, Any], record: Record, draw: random.
     partition = log_dir / f"{values['topic']}-{values['partition']}"
     log = max(partition.glob("*.log"))
     offset, epoch = _end(log)
-    strange = {"producer_id": draw.choice((-2, 0, 2**63 - 1))} if draw.random() < 0.1 else {}
-    header = Header(leader_epoch=epoch, **strange)
+    producer = draw.choice((-2, 0, 2**63 - 1)) if draw.random() < 0.1 else -1
+    header = Header(leader_epoch=epoch, producer_id=producer)
     with log.open("ab") as file:
         file.write(batch([record._replace(offset=offset)], header).data)
 
