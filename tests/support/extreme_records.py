@@ -149,9 +149,8 @@ def _append(log_dir: Path, values: dict[str, Any], record: Record, draw: random.
     partition = log_dir / f"{values['topic']}-{values['partition']}"
     log = max(partition.glob("*.log"))
     offset, epoch = _end(log)
-    header = Header(leader_epoch=epoch)
-    if draw.random() < 0.1:
-        header = Header(leader_epoch=epoch, producer_id=draw.choice((-2, 0, 2**63 - 1)))
+    producer = draw.choice((-2, 0, 2**63 - 1)) if draw.random() < 0.1 else -1
+    header = Header(leader_epoch=epoch, producer_id=producer)
     with log.open("ab") as file:
         file.write(batch([record._replace(offset=offset)], header).data)
 
