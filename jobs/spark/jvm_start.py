@@ -34,6 +34,9 @@ def ended_with_its_start() -> Iterator[None]:
     kept.Popen = StartedProcess
     try:
         yield
+    except Exception:
+        # Spark refused to start: its JVM can still say why, and ends with this process.
+        raise
     except BaseException:
         for process in started:
             _end(process)
