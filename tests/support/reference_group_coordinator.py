@@ -135,14 +135,16 @@ def _absent(number: int | None, nothing: int = -1) -> int | None:
 
 
 def _add_offsets(tables: Tables, offsets: ReferenceOffsets, listed: Container[str]) -> None:
-    """Add what is answered: nothing for a group that is not there, though its offsets are."""
+    """Add what is answered of offsets.
+
+    What is committed counts for nothing while its group is not there. What is pending does: a fetch
+    that asks for stable offsets is refused before the group is looked for (KAFKA-19163).
+    """
     for key, commit in offsets.committed.items():
         if key[0] in listed:
             tables.committed_offsets[key] = _offset(key, commit)
     for producer, pending in offsets.pending.items():
         for key, commit in pending.items():
-            if key[0] not in listed:
-                continue
             tables.pending_offsets[*key, producer] = _offset(key, commit) | {
                 "producer_id": producer,
                 "producer_epoch": commit.record.producer_epoch,

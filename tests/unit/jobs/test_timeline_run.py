@@ -149,6 +149,8 @@ def test_without_a_metadata_log_commits_of_other_groups_tell_of_the_topic(tmp_pa
         "partition": 0,
         "event": "commit",
         "effective_offset": 1,
+        "committed_offset": 100,
+        "stored_offset": 100,
         "origin": "unknown",
         "coordinator_partition": 1,
         "record_offset": 1,
