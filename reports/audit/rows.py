@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.audit.summary import sentence_of
+from reports.columns import WIDTH, printable
 from reports.layout.nothing import nothing
 from reports.printed_times import times
 from reports.row_formats import Section, render
@@ -35,6 +37,10 @@ _SUPPRESSED: Final = {
     "reason": "REASON",
 }
 _NONE: Final = "Nothing was found."
+_WORD: Final = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")
+"""A word of a command as a shell takes it: what is in quotes belongs together."""
+_INDENT: Final = " " * 6
+_GOES_ON: Final = " \\"
 
 
 def answer_of(
@@ -76,9 +82,20 @@ def _what_to_do(found: pa.Table) -> str:
         if row["severity"] == "critical" and row["suggestion"]
     )
     return (
-        "\n".join(["What to look at first:", *(f"  {each}" for each in commands)])
-        if commands
-        else ""
+        "\n".join(["What to look at first:", *map(wrapped_command, commands)]) if commands else ""
+    )
+
+
+def wrapped_command(command: str) -> str:
+    """Return a command in lines that fit the page, as a shell takes them in one piece."""
+    lines = [""]
+    for word in _WORD.findall(printable(command)):
+        if lines[-1] and len(_INDENT) + len(lines[-1]) + 1 + len(word) + len(_GOES_ON) > WIDTH:
+            lines[-1] += _GOES_ON
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return "\n".join(
+        f"{_INDENT if number else _INDENT[:2]}{each}" for number, each in enumerate(lines)
     )
 
 
