@@ -31,7 +31,7 @@ _ONLY_IN_LOGS: dict[str, Any] = {
     **dict.fromkeys(
         (
             *("topic_id", "size", "batches", "uncounted_batches", "control_batches"),
-            *("transactional_batches", "log_start_offset", "high_watermark"),
+            *("transactional_batches", "log_start_offset", "deleted_below", "high_watermark"),
             *("records_above_high_watermark", "first_dirty_offset", "thinned_end"),
             *("crc_failures", "bytes_damaged", "truncated_tail", "preallocated_tail"),
             "changed_while_read",

@@ -14,21 +14,25 @@ from schemas.evaluation_rules import lag_rules
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 JUST, LONG_AGO = NOW - timedelta(seconds=30), NOW - timedelta(days=2)
 TIME = pa.timestamp("us", "UTC")
+OWNERS = pa.list_(pa.struct([("member_id", pa.string())]))
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("kind", "member_id")),
+        ("owners", OWNERS),
         *((name, pa.bool_()) for name in ("complete", "is_other_log")),
         *((name, pa.int64()) for name in ("lag", "log_start_offset", "committed_offset")),
-        *((name, pa.int64()) for name in ("lost_offsets", "offsets_beyond_end", "commits")),
+        *((name, pa.int64()) for name in ("lost_offsets", "offsets_below_start")),
+        *((name, pa.int64()) for name in ("offsets_beyond_end", "commits")),
         *((name, TIME) for name in ("last_commit_at", "last_advance_at")),
     ]
 )
 OWNED = {
     "kind": "committed", "member_id": "m1", "complete": True, "is_other_log": False, "lag": 40,
-    "log_start_offset": 5, "committed_offset": 60, "lost_offsets": 0, "offsets_beyond_end": 0,
-    "commits": 9, "last_commit_at": JUST, "last_advance_at": LONG_AGO,
+    "log_start_offset": 5, "committed_offset": 60, "lost_offsets": 0, "offsets_below_start": 0,
+    "offsets_beyond_end": 0, "owners": [{"member_id": "m1"}], "commits": 9,
+    "last_commit_at": JUST, "last_advance_at": LONG_AGO,
 }  # fmt: skip
-UNKNOWN_START = {"log_start_offset": None, "lost_offsets": None}
+UNKNOWN_START = {"log_start_offset": None, "lost_offsets": None, "offsets_below_start": None}
 
 
 def told(**more: Any) -> tuple[str, bool]:
