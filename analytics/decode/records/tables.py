@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from analytics.decode.records.values import UNKNOWN_TAGS_TYPE
+from analytics.dump.batches.stretches import LAST_MS
 from analytics.wire.arrow import struct_type
 from schemas import all_record_types
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 # Repeating text is a dictionary in memory; Parquet and Spark read it back as plain strings.
 LABEL = pa.dictionary(pa.int32(), pa.string())
 TIMESTAMP = pa.timestamp("us", "UTC")
-# 9999-12-31T23:59:59.999Z, the last instant that Spark's timestamps are specified for.
-_LAST_MILLISECOND = 253_402_300_799_999
 
 _POSITION = [
     ("topic", LABEL),
@@ -161,7 +160,7 @@ def labels(index: NDArray[np.int64], words: list[str]) -> pa.DictionaryArray:
 
 def timestamps(milliseconds: NDArray[np.int64]) -> pa.Array:
     """Milliseconds to timestamps; -1 and what Spark cannot hold are null."""
-    outside = (milliseconds < 0) | (milliseconds > _LAST_MILLISECOND)
+    outside = (milliseconds < 0) | (milliseconds > LAST_MS)
     if not outside.any():
         return pa.array(milliseconds * 1000).view(TIMESTAMP)
     return pa.array(np.where(outside, 0, milliseconds) * 1000, mask=outside).view(TIMESTAMP)

@@ -24,7 +24,8 @@ MOST: Final = 200
 """So many stretches of a file are kept apart; of more, those that follow each other are joined."""
 _SEVERAL: Final = 2
 LAST_MS: Final = 253_402_300_799_999
-"""The end of the year 9999: what a record says beyond it is no time."""
+"""The end of the year 9999, the last instant that Spark's timestamps are specified for: what a
+record says beyond it is no time."""
 
 
 class Stretch(NamedTuple):

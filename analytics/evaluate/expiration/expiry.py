@@ -6,12 +6,11 @@ from typing import Final
 
 import polars as pl
 
+from analytics.dump.batches.stretches import LAST_MS
 from analytics.replay.spans.intervals import TIME
 from schemas.expiration_rules import ExpirationRules, rule_names
 
 NO_EXPIRE_TIME: Final = -1
-LAST_MILLISECOND: Final = 253_402_300_799_999
-"""9999-12-31T23:59:59.999Z, the last instant that tables have."""
 
 MAY_NOT_BE_KEPT: Final = (
     "a streams group of 4.1 keeps the offsets of its topics once its topology is configured, after "
@@ -61,7 +60,7 @@ def is_due(at_ms: pl.Expr) -> pl.Expr:
 
 def as_time(milliseconds: pl.Expr) -> pl.Expr:
     """Return epoch milliseconds as a timestamp, the nearest one where tables have none for them."""
-    return (milliseconds.clip(0, LAST_MILLISECOND) * 1000).cast(pl.Datetime("us")).cast(TIME)
+    return (milliseconds.clip(0, LAST_MS) * 1000).cast(pl.Datetime("us")).cast(TIME)
 
 
 def as_ms(time: str) -> pl.Expr:

@@ -11,13 +11,11 @@ from analytics.dump.batches.stretches import LAST_MS
 from schemas import ZERO_UUID
 
 TIME: Final = pl.Datetime("us", "UTC")
-LAST_MILLISECOND: Final = LAST_MS
-"""9999-12-31T23:59:59.999Z, the last instant that timestamps of tables are specified for."""
 
 
 def instant(milliseconds: pl.Expr) -> pl.Expr:
     """Return epoch milliseconds as a timestamp; null where there is none, or none that fits."""
-    fits = milliseconds.is_between(0, LAST_MILLISECOND)
+    fits = milliseconds.is_between(0, LAST_MS)
     return (pl.when(fits).then(milliseconds).cast(pl.Int64) * 1000).cast(TIME)
 
 
