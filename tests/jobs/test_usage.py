@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from tests.brokers.truncation import truncate
+
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
@@ -74,11 +76,11 @@ def test_one_group_is_shown_and_bytes_still_come_out_even(
 def test_growth_since_an_earlier_dump_and_when_the_disk_is_full(
     groupscope: Groupscope, failover_workspace: Path, failover_dump: Path, tmp_path: Path
 ) -> None:
-    """The earlier dump is the later one without what a partition's log has in its second half."""
+    """The earlier dump is the later one without the second half of what one partition has."""
     earlier = tmp_path / "earlier"
     shutil.copytree(failover_dump / "broker-2", earlier / "broker-2")
-    shutil.rmtree(earlier / "broker-2" / "__consumer_offsets-9")
-    shutil.rmtree(earlier / "broker-2" / "__cluster_metadata-0")
+    for partition, end in (("__consumer_offsets-9", 120), ("__cluster_metadata-0", 100)):
+        truncate(earlier / "broker-2" / partition, end)
     workspace = tmp_path / "workspace"
     assert groupscope("decode", earlier / "broker-2", "--out", workspace).returncode == 0
 
@@ -93,13 +95,36 @@ def test_growth_since_an_earlier_dump_and_when_the_disk_is_full(
         for row in found["usage_growth"]
     }
     assert {row["copy"] for row in found["usage_growth"]} == {"broker-2"}
-    size = (failover_dump / "broker-2/__consumer_offsets-9/00000000000000000000.log").stat().st_size
-    assert grown["__consumer_offsets", 9] == size
+    log = "broker-2/__consumer_offsets-9/00000000000000000000.log"
+    more = (failover_dump / log).stat().st_size - (earlier / log).stat().st_size
+    assert more > 0
+    assert grown["__consumer_offsets", 9] == more
     assert not any(
         more for place, more in grown.items() if place[0] == "__consumer_offsets" and place[1] != 9
     )
     (disk,) = found["disk"]
     assert disk["full_at_ms"] > 0
+
+
+def test_a_partition_that_the_earlier_dump_lacks_has_no_known_growth(
+    groupscope: Groupscope, failover_workspace: Path, failover_dump: Path, tmp_path: Path
+) -> None:
+    earlier = tmp_path / "earlier"
+    shutil.copytree(failover_dump / "broker-2", earlier / "broker-2")
+    shutil.rmtree(earlier / "broker-2" / "__consumer_offsets-9")
+    truncate(earlier / "broker-2" / "__cluster_metadata-0", 100)
+    workspace = tmp_path / "workspace"
+    assert groupscope("decode", earlier / "broker-2", "--out", workspace).returncode == 0
+
+    result = groupscope(
+        *("usage", failover_workspace, "--since", workspace, "--disk", "2GB", "--format", "json")
+    )
+
+    assert result.returncode == 3
+    assert "how __consumer_offsets-9 grew" in result.stderr
+    assert "has no copy of them" in result.stderr
+    rows = json.loads(result.stdout)["usage_growth"]
+    assert all(row["topic"] != "__consumer_offsets" or row["partition"] != 9 for row in rows)
 
 
 def test_a_disk_without_an_earlier_dump_is_a_wrong_call(
