@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from jobs.cli.console import Console
 from jobs.spark.session import spark_session
+from tests.support.command_here import run_here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,10 +52,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
             if ROOT / "tests" / "unit" in item.path.parents:
                 raise pytest.UsageError(f"{item.nodeid}: unit tests start no Spark")
-        if "groupscope" in taken:
+        if "installed" in taken:
             item.add_marker(pytest.mark.installed)
     sharing = [path for path, taken in fixtures.items() if "failover_workspace" in taken]
-    starting_a_jvm = {path for path, taken in fixtures.items() if {"spark", "groupscope"} & taken}
+    starting_a_jvm = {
+        path for path, taken in fixtures.items() if {"spark", "groupscope", "installed"} & taken
+    }
     order = [set(sharing[:1]), starting_a_jvm - set(sharing), set(sharing[1:]), set(fixtures)]
     items.sort(key=lambda item: [item.path in each for each in order].index(True))
 
@@ -83,8 +86,24 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def groupscope() -> Groupscope:
-    """Run the installed command as a person would: returns what it printed and its exit code."""
+def groupscope() -> Iterator[Groupscope]:
+    """Run a command as a person would, in this process: what it printed and its exit code.
+
+    What depends on the environment, or on a process of its own, is run by `installed`. Commands
+    leave Spark open: one session serves them all, and the `spark` fixture.
+    """
+
+    def run(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return run_here([*map(str, arguments)], cwd=cwd)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jobs.spark.session._stop", lambda _: None)
+        yield run
+
+
+@pytest.fixture(scope="session")
+def installed() -> Groupscope:
+    """Run the installed command in a process of its own: what it printed and its exit code."""
 
     def run(
         *arguments: str | Path,
@@ -136,7 +155,7 @@ def failover_workspace(
         if out.exists():
             return out
         out.parent.mkdir(exist_ok=True)
-        result = groupscope("list", failover_dump, "--state", "--type", "--out", out, timeout=900)
+        result = groupscope("list", failover_dump, "--state", "--type", "--out", out)
     assert result.returncode == 0, result.stderr
     head, *lines = result.stdout.splitlines()
     assert head.split() == ["GROUP", "TYPE", "STATE"]
@@ -165,9 +184,7 @@ def _made_once(groupscope: Groupscope, workspace: Path, *command: str) -> Path:
     with FileLock(f"{folder}.lock"):
         if not (said := folder / "said.json").exists():
             folder.mkdir()
-            run = groupscope(
-                command[0], workspace, *command[1:], "--out", folder / "out", timeout=900
-            )
+            run = groupscope(command[0], workspace, *command[1:], "--out", folder / "out")
             told = {"code": run.returncode, "stdout": run.stdout, "stderr": run.stderr}
             said.write_text(json.dumps(told), encoding="utf-8")
     return folder / "out"

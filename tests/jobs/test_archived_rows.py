@@ -47,7 +47,7 @@ def archive(failover_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.fixture(scope="module")
 def workspace(groupscope: Groupscope, archive: Path) -> Path:
     out = archive.parent / "workspace"
-    result = groupscope("replay", archive, "--out", out, timeout=900)
+    result = groupscope("replay", archive, "--out", out)
     assert result.returncode == 0, result.stderr
     return out
 

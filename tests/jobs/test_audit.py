@@ -140,7 +140,7 @@ def test_rules_and_accepted_findings_are_a_teams_own(
     run = groupscope(
         "audit", again, "--out", again, "--config", config, "--since", workspace,
         "--metrics", tmp_path / "audit.prom", "--on-findings", HOOK.format(tmp_path / "told.json"),
-        "--format", "json", timeout=900,
+        "--format", "json",
     )  # fmt: skip
     told = json.loads(run.stdout)
     check_what_others_are_told(again, tmp_path, run, told)

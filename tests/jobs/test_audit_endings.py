@@ -80,7 +80,7 @@ def test_interrupted_it_leaves_nothing_that_looks_finished(
 def test_what_cannot_be_read_ends_it_with_3_and_the_rest_is_judged(
     dump: Path, groupscope: Groupscope, tmp_path: Path
 ) -> None:
-    run = groupscope("audit", dump, "--out", tmp_path / "out", "--fail-on", "never", timeout=900)
+    run = groupscope("audit", dump, "--out", tmp_path / "out", "--fail-on", "never")
 
     assert run.returncode == 3, run.stderr
     summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))

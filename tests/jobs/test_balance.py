@@ -45,7 +45,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rebalances(groupscope: Groupscope, dump: Path, workspace: Path) -> dict[str, Any]:
-    run = groupscope("rebalances", dump, "--out", workspace, "--format", "json", timeout=900)
+    run = groupscope("rebalances", dump, "--out", workspace, "--format", "json")
     assert run.returncode == PARTITIONS_ARE_ABSENT, run.stderr
     answer: dict[str, Any] = json.loads(run.stdout)
     return answer
@@ -56,7 +56,7 @@ def history(
     groupscope: Groupscope, rebalances: dict[str, Any], workspace: Path
 ) -> dict[str, list[Row]]:
     assert rebalances["rows"]
-    run = groupscope("balance", workspace, "--history", "--format", "json", timeout=900)
+    run = groupscope("balance", workspace, "--history", "--format", "json")
     assert run.returncode == PARTITIONS_ARE_ABSENT, run.stderr
     found: dict[str, list[Row]] = {}
     for row in sorted(json.loads(run.stdout)["rows"], key=lambda row: str(row["from_timestamp"])):
@@ -116,7 +116,7 @@ def test_an_instant_in_between_is_judged_as_text(
 ) -> None:
     assert rebalances["rows"]
     instant = ("--as-of", "2026-11-21T09:12:30Z", "--group", "idle-members")
-    run = groupscope("balance", workspace, *instant, timeout=900)
+    run = groupscope("balance", workspace, *instant)
     assert run.returncode == 0, run.stderr
     assert "unread" in run.stdout
     cause = "nobody has events-idle 2-4: maybe the topic grew after partitions were assigned"

@@ -45,7 +45,7 @@ class Decoded:
 
     def __init__(self, dump: DamagedDump, groupscope: Groupscope, out: Path) -> None:
         self.dump = dump
-        self.ran = groupscope("decode", f"{COPY}={dump.log_dir}", "--out", out, timeout=600)
+        self.ran = groupscope("decode", f"{COPY}={dump.log_dir}", "--out", out)
         self.manifest: dict[str, Any] = read_manifest(out)
         self.rows = read_rows(out)
 

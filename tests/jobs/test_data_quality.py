@@ -46,7 +46,6 @@ def test_what_tables_hold_is_kept_and_what_they_do_not_is_found(
 
     result = groupscope(
         *("audit", failover_workspace, "--out", out, "--expectations", suites, "--quiet"),
-        timeout=900,
     )
 
     assert result.returncode == 1, result.stderr

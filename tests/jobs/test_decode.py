@@ -114,14 +114,14 @@ def test_equal_input_gives_equal_bytes(
 
 
 def test_a_second_run_replaces_the_first_and_options_come_from_the_environment(
-    groupscope: Groupscope, failover_dump: Path, tmp_path: Path
+    installed: Groupscope, failover_dump: Path, tmp_path: Path
 ) -> None:
     disk = failover_dump / "broker-1"
     environment = {"GROUPSCOPE_OUT": str(tmp_path / "out"), "GROUPSCOPE_FORMAT": "json"}
-    first = groupscope("decode", disk, "--topics", "__consumer_offsets", env=environment)
+    first = installed("decode", disk, "--topics", "__consumer_offsets", env=environment)
     assert first.returncode == 0, first.stderr
     assert json.loads(first.stdout) == manifest_of(tmp_path / "out")
-    second = groupscope("decode", disk, "--partitions", "9", "--group", "parcel-*", env=environment)
+    second = installed("decode", disk, "--partitions", "9", "--group", "parcel-*", env=environment)
     assert second.returncode == 0, second.stderr
     commits = rows(tmp_path / "out", "decoded/offset_commit")
     assert {row["key"]["group"] for row in commits} == {"parcel-router"}

@@ -79,7 +79,7 @@ def test_a_group_of_a_partition_without_a_copy_cannot_be_told(
     groupscope: Groupscope, failover_dump: Path
 ) -> None:
     part = failover_dump / "broker-2" / "__consumer_offsets-3"
-    result = groupscope("describe", part, "--group", "billing", timeout=900)
+    result = groupscope("describe", part, "--group", "billing")
     assert result.returncode == 3
     assert result.stdout == ""
     assert "cannot tell: billing belongs to __consumer_offsets-" in result.stderr
@@ -95,7 +95,7 @@ def test_share_groups_of_4_0_equal_what_its_tools_printed(
     """Data topics were left out of this dump: ends of logs are not known."""
     dump = repository / "tests" / "data" / "dumps" / "kafka-4.0.2-share"
     out = tmp_path / "out"
-    assert groupscope("replay", dump, "--out", out, timeout=900).returncode == 0
+    assert groupscope("replay", dump, "--out", out).returncode == 0
     for file in outputs(repository, dump.name):
         result = invoked("describe", out, "--against", file)
         equal, total = re.match(r"([\d,]+) of ([\d,]+) rows equal", result.stdout).groups()  # type: ignore[union-attr]

@@ -144,7 +144,7 @@ def test_large_logs_are_read_by_spark(groupscope: Groupscope, tmp_path: Path) ->
         large = [Record(at, 1_700_000_000_000, b"", bytes(1 << 20)) for at in range(10)]
         data = batch(large).data + b"".join(as_control_batch(each).data for each in records)
         (folder / f"{0:020}.log").write_bytes(data)
-    result = groupscope("share", tmp_path / "disk", *DIALECT, "--format", "json", timeout=600)
+    result = groupscope("share", tmp_path / "disk", *DIALECT, "--format", "json")
     rows = json.loads(result.stdout)["rows"]
     for number, records in enumerate(histories):
         expected = {group: state.start for group, state in recover(records).items()}

@@ -29,6 +29,8 @@ EXPIRY = Path(__file__).parents[1] / "data" / "expiry"
 DUMP = EXPIRY / "kafka-4.3.1-expiry"
 END = datetime(2026, 11, 22, tzinfo=UTC)
 PROPERTIES = DUMP / "broker-1.server.properties"
+WAYS = ("restore", "unchanged", "refused")
+"""What `restore` does with an offset, the best first."""
 
 
 @pytest.fixture(scope="module")
@@ -160,10 +162,11 @@ def test_what_the_rules_advise_gives_back_what_expired(
         for row in sorted(removals.to_pylist(), key=lambda row: row["removed_at"])
         if row["cause"] in {"expiration", "group_deleted"} and row["last_offset"] is not None
     }
+    # One that was lost twice may be refused as of one loss and come back as of the other.
     ways = Counter(
-        next((word for value, word, _ in back[place] if value == offset), "refused")
+        min((word for value, word, _ in back[place] if value == offset), key=WAYS.index)
         for place, offset in lost.items()
     )
-    assert ways == {"restore": 88, "refused": 11}
+    assert ways == {"restore": 93, "refused": 5}
     reasons = {why for place in lost for _, word, why in back[place] if word == "refused"}
     assert reasons == {"moved_on", "pending_transaction"}

@@ -29,7 +29,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def balance(groupscope: Groupscope, repository: Path, workspace: Path) -> dict[str, Any]:
     broker = repository / DUMP / "broker-1"
-    run = groupscope("balance", broker, "--out", workspace, "--format", "json", timeout=900)
+    run = groupscope("balance", broker, "--out", workspace, "--format", "json")
     assert run.returncode == 3, run.stderr
     answer: dict[str, Any] = json.loads(run.stdout)
     return answer

@@ -79,7 +79,7 @@ def test_a_group_that_is_named_is_told_with_those_of_its_coordinator(
 ) -> None:
     ran = groupscope(
         "forensics", incident.folder, "--out", incident.folder, "--around", ELECTION,
-        "--group", "parcel-*", "--format", "json", timeout=900,
+        "--group", "parcel-*", "--format", "json",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)

@@ -131,11 +131,11 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_shown(
     assert row["records"] == 5
 
 
-def test_a_pipe_in_a_log_directory_is_not_waited_for(groupscope: Groupscope, disk: LogDir) -> None:
+def test_a_pipe_in_a_log_directory_is_not_waited_for(installed: Groupscope, disk: LogDir) -> None:
     os.mkfifo(disk.path / OFFSETS / f"{50:020d}.log")
     os.mkfifo(disk.path / "replication-offset-checkpoint")
     os.mkfifo(disk.path / OFFSETS / "leader-epoch-checkpoint")
-    ran = groupscope("inspect", disk.path, timeout=60)
+    ran = installed("inspect", disk.path, timeout=60)
     assert ran.returncode == 0
     assert "a pipe, a socket or a device" in ran.stdout
 
@@ -184,8 +184,8 @@ def test_a_copy_may_be_preferred_and_must_be_there(
     assert "there are broker-1, broker-2, broker-3, controller-100" in ran.stderr
 
 
-def test_options_are_read_from_the_environment(groupscope: Groupscope, failover_dump: Path) -> None:
-    ran = groupscope("inspect", failover_dump, env={"GROUPSCOPE_FORMAT": "json"})
+def test_options_are_read_from_the_environment(installed: Groupscope, failover_dump: Path) -> None:
+    ran = installed("inspect", failover_dump, env={"GROUPSCOPE_FORMAT": "json"})
     assert json.loads(ran.stdout)["schema_version"] == 1
 
 

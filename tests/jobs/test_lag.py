@@ -129,7 +129,7 @@ def test_before_the_end_time_indexes_say_where_logs_ended(
 ) -> None:
     """Held against the time of every record in `tests/unit/jobs/test_real_time_indexes.py`."""
     dump = repository / "tests" / "data" / "time-indexes" / "broker-1"
-    result = groupscope("lag", dump, "--as-of", "-20s", "--format", "json", timeout=900)
+    result = groupscope("lag", dump, "--as-of", "-20s", "--format", "json")
     rows = {
         (row["group_id"], row["topic"], row["partition"]): row
         for row in json.loads(result.stdout)["rows"]

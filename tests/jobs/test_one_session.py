@@ -69,8 +69,8 @@ def test_work_within_shares_a_session_that_is_set_up_alike() -> None:
     ids=["describe", "diff"],
 )
 def test_a_command_starts_spark_once(
-    groupscope: Groupscope, failover_dump: Path, command: tuple[str, ...]
+    installed: Groupscope, failover_dump: Path, command: tuple[str, ...]
 ) -> None:
     name, *options = command
-    told = groupscope(name, failover_dump, "--verbose", *options)
+    told = installed(name, failover_dump, "--verbose", *options)
     assert told.stderr.count("starting Spark...") == 1

@@ -45,7 +45,7 @@ def audit(
     ran = groupscope(
         "audit", failover_workspace, "--out", folder / "out", "--redact", folder / "key",
         "--config", folder / "audit.yaml", "--metrics", folder / "out" / "audit.prom",
-        "--fail-on", "never", timeout=900,
+        "--fail-on", "never",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return Audit(folder / "out", ran, names_in_dump(failover_workspace) - OUR_WORDS)

@@ -49,11 +49,14 @@ def answer(groupscope: Groupscope, workspace: Path) -> dict[str, Any]:
 def asked(
     groupscope: Groupscope, workspace: Path, *more: str | Path
 ) -> subprocess.CompletedProcess[str]:
-    """Ask the workspace; there is no Java to start Spark with."""
     options = ("--dump", workspace, "--end-offsets", ENDS)
-    return groupscope(
-        "region", CHECKPOINTS, *options, *more, env={"PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
-    )
+    return groupscope("region", CHECKPOINTS, *options, *more)
+
+
+def test_a_question_to_a_workspace_needs_no_java(installed: Groupscope, workspace: Path) -> None:
+    options = ("--dump", workspace, "--end-offsets", ENDS)
+    no_java = {"PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
+    assert installed("region", CHECKPOINTS, *options, env=no_java).returncode == 3
 
 
 def timeline() -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ def workspace(
 ) -> Path:
     """What a replay of a few partitions leaves."""
     out = tmp_path_factory.mktemp("replay") / "out"
-    result = groupscope("replay", *dump, "--out", out, timeout=900)
+    result = groupscope("replay", *dump, "--out", out)
     assert result.returncode == 0, result.stderr
     assert "as of the end of the dump" in result.stdout
     return out
@@ -64,7 +64,7 @@ def test_neither_the_order_of_inputs_nor_another_run_changes_a_byte(
     groupscope: Groupscope, dump: list[Path], workspace: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "again"
-    result = groupscope("replay", *dump[::-1], "--out", out, timeout=900)
+    result = groupscope("replay", *dump[::-1], "--out", out)
     assert result.returncode == 0, result.stderr
     told = digests(workspace)
     assert {"state/committed_offsets", "state/share_partitions", "state/groups"} <= set(told)
@@ -100,7 +100,7 @@ def test_a_workspace_is_replayed_at_another_instant_without_decoding_again(
     (out / "manifest.json").write_text(json.dumps(stale), "utf-8")
     (out / "evaluations").mkdir()
     arguments = ("--as-of-offset", CUT, "--format", "json")
-    result = groupscope("replay", workspace, "--out", out, *arguments, timeout=900)
+    result = groupscope("replay", workspace, "--out", out, *arguments)
     assert result.returncode == 0, result.stderr
     answer = json.loads(result.stdout)
     ends = {f"__consumer_offsets-{CUT_PARTITION}": 100}

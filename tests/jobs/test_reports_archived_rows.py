@@ -24,7 +24,7 @@ def test_an_audit_comes_to_its_end_and_is_read_again(
     groupscope: Groupscope, cases: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "audited"
-    result = groupscope("audit", cases / "archived-audit" / "rows.jsonl", "--out", out, timeout=900)
+    result = groupscope("audit", cases / "archived-audit" / "rows.jsonl", "--out", out)
     assert result.returncode in (0, 3), result.stderr
     assert (out / "report" / "index.html").is_file()
     assert json.loads((out / "summary.json").read_text())
@@ -38,7 +38,7 @@ def test_a_row_without_a_partition_is_named_and_counted(
     groupscope: Groupscope, cases: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "decoded"
-    result = groupscope("decode", cases / "row-without-partition", "--out", out, timeout=900)
+    result = groupscope("decode", cases / "row-without-partition", "--out", out)
     assert result.returncode == 0, result.stderr
     assert "a.jsonl, row 2: it has no partition; not decoded" in result.stderr
     assert "1 decoded" in result.stdout
@@ -52,7 +52,7 @@ def test_values_under_another_name_are_no_deletions(
     groupscope: Groupscope, cases: Path, tmp_path: Path
 ) -> None:
     case = cases / "rows-without-value-column"
-    result = groupscope("decode", case, "--out", tmp_path / "decoded", timeout=900)
+    result = groupscope("decode", case, "--out", tmp_path / "decoded")
     assert result.returncode == 2
     assert "missing: value, timestamp" in result.stderr
     assert "found: key, offset, partition, payload, topic, ts" in result.stderr
@@ -64,7 +64,7 @@ def test_rows_of_a_sink_are_of_the_partition_that_is_named(
     rows = cases / "sink-aiven-jsonl" / "__consumer_offsets-9-100.jsonl"
     named = ("--topic-partition", "__consumer_offsets-9")
     assert groupscope("inspect", rows, *named).returncode == 0
-    result = groupscope("describe", rows, *named, *VOUCHED, "--format", "json", timeout=900)
+    result = groupscope("describe", rows, *named, *VOUCHED, "--format", "json")
     assert [row["committed_offset"] for row in json.loads(result.stdout)["rows"]] == [46]
 
 
@@ -73,7 +73,6 @@ def test_of_exports_of_checkpoints_the_latest_counts(groupscope: Groupscope, cas
     result = groupscope(
         *("region", case / "export", "--dump", case / "dump", "--end-offsets", case / "ends.csv"),
         *("--table", "region_seek_plan", "--format", "json"),
-        timeout=900,
     )
     rows = json.loads(result.stdout)["rows"]
     assert [(row["seek_offset"], row["commit_is"]) for row in rows] == [

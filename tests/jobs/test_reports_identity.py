@@ -40,7 +40,7 @@ def eight(groupscope: Groupscope, reports: Path, tmp_path_factory: pytest.TempPa
 
 def _replayed(groupscope: Groupscope, dump: Path, folders: pytest.TempPathFactory) -> Path:
     out = folders.mktemp("identity") / "workspace"
-    result = groupscope("replay", dump, "--out", out, timeout=900)
+    result = groupscope("replay", dump, "--out", out)
     assert result.returncode == 0, result.stderr
     assert "where no client is sent" in result.stderr
     return out
@@ -95,7 +95,7 @@ def recreated(
     groupscope: Groupscope, reports: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     out = tmp_path_factory.mktemp("identity") / "recreated"
-    result = groupscope("replay", reports / "offsets-topic-recreated", "--out", out, timeout=900)
+    result = groupscope("replay", reports / "offsets-topic-recreated", "--out", out)
     assert result.returncode == 0, result.stderr
     return out
 

@@ -192,7 +192,7 @@ def lacking(
     dump = shutil.copytree(failover_dump, folder / "dump", ignore=left_out)
     for segment in dump.glob(f"broker-*/__consumer_offsets-{home}/*.log"):
         segment.write_bytes(random.Random(1).randbytes(segment.stat().st_size))
-    result = groupscope("replay", dump, "--out", folder / "workspace", timeout=900)
+    result = groupscope("replay", dump, "--out", folder / "workspace")
     assert result.returncode == 3, result.stderr
     return folder / "workspace"
 

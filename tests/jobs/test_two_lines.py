@@ -38,9 +38,7 @@ def dead(
     groupscope: Groupscope, failover_dump: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     out = tmp_path_factory.mktemp("lines") / "dead"
-    result = groupscope(
-        "replay", failover_dump, "--out", out, "--prefer-copy", "broker-1", timeout=900
-    )
+    result = groupscope("replay", failover_dump, "--out", out, "--prefer-copy", "broker-1")
     assert result.returncode == 0, result.stderr
     return out
 
@@ -138,7 +136,7 @@ def test_two_instants_differ_as_the_brokers_answers_at_both_do(
     (cut,) = (each for each in cuts_of(told.parent) if each.name == "broker-2-02")
     before, after = state(cut.path / "state.json.gz"), state(told / "state.json.gz")
     arguments = ("--from", str(cut.as_of_ms), "--to", "end", "--format", "json")
-    result = groupscope("diff", alive, *arguments, "--fail-on-difference", timeout=900)
+    result = groupscope("diff", alive, *arguments, "--fail-on-difference")
     assert result.returncode == 1, result.stderr
     rows = json.loads(result.stdout)["rows"]
     old, new = offsets(before), offsets(after)
@@ -293,9 +291,7 @@ def test_one_dump_is_compared_with_its_own_past(
     # One partition is enough to go the whole way from segments to files.
     part = failover_dump / "broker-2" / f"{OFFSETS}-9"
     instant = ("--as-of", "2026-11-21T09:17:10Z", "--format", "json")
-    result = groupscope(
-        *("restore", part, "--group", "*", *instant, "--out", tmp_path / "out"), timeout=900
-    )
+    result = groupscope(*("restore", part, "--group", "*", *instant, "--out", tmp_path / "out"))
     assert result.returncode in (0, 3), result.stderr
     answer = json.loads(result.stdout)
     assert answer["against"]["as_of"]["is_end"] is True

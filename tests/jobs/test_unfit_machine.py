@@ -18,10 +18,10 @@ from tests.conftest import Groupscope
     ],
 )
 def test_memory_that_is_none_or_too_little(
-    groupscope: Groupscope, failover_dump: Path, tmp_path: Path, memory: str, why: str
+    installed: Groupscope, failover_dump: Path, tmp_path: Path, memory: str, why: str
 ) -> None:
     conf = f"spark.driver.memory={memory}"
-    ran = groupscope("decode", str(failover_dump), "--out", str(tmp_path / "o"), "--conf", conf)
+    ran = installed("decode", str(failover_dump), "--out", str(tmp_path / "o"), "--conf", conf)
     assert ran.returncode == 3, ran.stderr
     assert ran.stdout == ""
     last = ran.stderr.splitlines()[-1]
