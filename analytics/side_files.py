@@ -11,17 +11,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from analytics.epoch_times import EPOCH, LAST_MS
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 
 MOST: Final = 2**63 - 1
 """Of an offset."""
 MOST_INT: Final = 2**31 - 1
 """Of a partition and of most settings."""
-LATEST: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999."""
 _MOST_SHOWN: Final = 60
 _MOST_DIGITS: Final = 40
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _OTHER_ENCODINGS: Final = {
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
@@ -170,10 +168,10 @@ def time_of(value: object, field: str, where: str) -> datetime | None:
             raise bad(where, field, value, "epoch milliseconds or ISO 8601") from error
     if isinstance(time, datetime):
         time = time if time.tzinfo else time.replace(tzinfo=UTC)
-        if time < _EPOCH:
+        if time < EPOCH:
             raise bad(where, field, value, "a time from 1970 on")
         return time
-    return _EPOCH + timedelta(milliseconds=whole_number(value, field, where, most=LATEST))
+    return EPOCH + timedelta(milliseconds=whole_number(value, field, where, most=LAST_MS))
 
 
 def _is_huge(value: object) -> bool:

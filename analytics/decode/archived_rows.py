@@ -19,10 +19,11 @@ from analytics.decode.records.failures import Failures
 from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import SliceReport
 from analytics.decode.unplaced_rows import UnplacedRows, placed_rows
-from analytics.dump.batches.stretches import LAST_MS, Stretch, in_order, stretches_in
+from analytics.dump.batches.stretches import Stretch, in_order, stretches_in
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records
 from analytics.spark_worker import on_worker
+from analytics.time_columns import are_times
 from analytics.wire.failure import Reason
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
     report.end_offset = int(offset[-1]) + 1
     at_ms = rows["timestamp"].fill_null(-1).to_numpy(zero_copy_only=False)
     report.stretches = in_order((*report.stretches, *stretches_in(offset, offset + 1, at_ms)))
-    timed = at_ms[(at_ms >= 0) & (at_ms <= LAST_MS)]
+    timed = at_ms[are_times(at_ms)]
     if timed.size:
         least, most = int(timed.min()), int(timed.max())
         first, last = report.first_timestamp, report.last_timestamp

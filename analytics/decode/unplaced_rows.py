@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 
 from analytics.decode.records.chunks import UNDECODED_TABLE
 from analytics.decode.records.secrets import may_hold_secrets
-from analytics.decode.records.tables import UNDECODED, labels, timestamps
+from analytics.decode.records.tables import UNDECODED, labels
 from analytics.dump.files.storage import local_path
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows_places import FLAW
+from analytics.time_columns import times_of
 from analytics.wire.failure import Reason
 from analytics.workspace import open_location
 from schemas import INTERNAL_TOPICS
@@ -112,7 +113,7 @@ def _undecoded(rows: pa.RecordBatch) -> pa.RecordBatch:
         "topic": rows["topic"].dictionary_encode(),
         "partition": rows["partition"],
         "offset": rows["offset"],
-        "timestamp": timestamps(time),
+        "timestamp": times_of(time),
         "key": rows["key"],
         "value": value,
         "reason": labels(np.zeros(size, np.int64), [str(Reason.UNPLACED_ROW)]),

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from analytics.epoch_times import time_of
 from schemas import table
 
 ARROW_TYPES: Final = {
@@ -30,7 +31,7 @@ ARROW_TYPES: Final = {
 
 
 def table_of(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows as a table; times are epoch milliseconds, or times already."""
+    """Return rows as a table; times are epoch milliseconds, null where no calendar has them."""
     return pa.table(
         {
             each.name: _column([row[each.name] for row in rows], ARROW_TYPES[each.type])
@@ -40,7 +41,6 @@ def table_of(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(type_) and all(isinstance(each, int | None) for each in values):
-        micros = [None if each is None else each * 1000 for each in values]
-        return pa.array(micros, pa.int64()).view(type_)
+    if pa.types.is_timestamp(type_):
+        values = [time_of(each) if isinstance(each, int) else each for each in values]
     return pa.array(values, type_)

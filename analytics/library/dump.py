@@ -10,7 +10,7 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from analytics.decode.losses.known_leaders import known_leaders
@@ -23,6 +23,7 @@ from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
 from analytics.dump.inspection.archived_losses import with_archived_losses
+from analytics.epoch_times import milliseconds_of
 from analytics.errors import InputNotRecognizedError
 from analytics.library.framed_instant import framed
 from analytics.library.replay_work import ReplayWork, replay_workspace
@@ -31,7 +32,7 @@ from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
 from analytics.replay.dump.chosen_release import named_release, shown_release
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import remarks
-from analytics.replay.dump.written_instants import EPOCH, moment
+from analytics.replay.dump.written_instants import moment
 from analytics.replay.log.instants import AsOf
 from analytics.replay.log.rules import NEWEST
 from analytics.tables.decoded_workspace import (
@@ -191,4 +192,4 @@ def _milliseconds(as_of: datetime | str | int | None) -> int | None:
     when = datetime.fromisoformat(as_of) if isinstance(as_of, str) else as_of
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
-    return (when - EPOCH) // timedelta(milliseconds=1)
+    return milliseconds_of(when)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from analytics.side_files import LATEST, MOST, MOST_INT, bad, plain_text
+from analytics.epoch_times import LAST_MS
+from analytics.side_files import MOST, MOST_INT, bad, plain_text
 
 Document = Mapping[str, Any]
 
@@ -109,7 +110,7 @@ def time_or_none(document: Document, field: str, where: str) -> int | None:
     if isinstance(value, datetime):
         value = value if value.tzinfo else value.replace(tzinfo=UTC)
         return round(value.timestamp() * 1000)
-    return whole_or_none(document, field, where, most=LATEST)
+    return whole_or_none(document, field, where, most=LAST_MS)
 
 
 def by_partition(

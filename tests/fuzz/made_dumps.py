@@ -53,6 +53,10 @@ _METADATA = (
     "register_broker_record",
     "remove_topic_record",
 )
+_TIMES = (
+    *(-1, 0, NOW - (1 << 40), NOW + (1 << 40), 253402300799999, 253402300800000),
+    *(10**16, 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63)),
+)
 _CODECS = (*[CODECS[0]] * 4, *CODECS)
 
 
@@ -289,7 +293,7 @@ class DumpMaker:
     def _batch(self, held: Sequence[Written], at: int) -> bytes:
         draw, first = self.draw, held[0]
         if draw.random() < self.boldness / 4:
-            at = draw.choice((-1, 0, NOW - (1 << 40), NOW + (1 << 40), 253402300799999))
+            at = draw.choice(_TIMES)
         return batch(
             [Record(each.offset, at, each.key, each.value) for each in held],
             Header(
@@ -300,8 +304,15 @@ class DumpMaker:
                 transactional=first.is_transactional,
                 control=first.is_control,
                 append_time=draw.choice((None, None, None, at)),
+                base_timestamp=self._header_time(),
+                max_timestamp=self._header_time(),
+                delete_horizon=self._header_time(),
             ),
         ).data
+
+    def _header_time(self) -> int | None:
+        """Return a time that stands in a header whatever its records say; mostly none does."""
+        return self.draw.choice(_TIMES) if self.draw.random() < self.boldness / 4 else None
 
     def write(self, folder: Path) -> None:
         """Write the log directories of one or two brokers, then do them harm."""

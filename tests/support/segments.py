@@ -144,7 +144,9 @@ def batch(
     base = held[0].offset if header.base_offset is None else header.base_offset
     start = _base_timestamp(held, header)
     encoded = b"".join(
-        encode_record(each.offset - base, each.timestamp - start, each.key, each.value, headers)
+        encode_record(
+            each.offset - base, _wrapped(each.timestamp - start), each.key, each.value, headers
+        )
         for each in held
     )
     data = seal(base, _filled(held, header, base, start), compress(header.codec, encoded))
@@ -229,16 +231,22 @@ def _base_timestamp(held: Sequence[Record], header: Header) -> int:
     return held[0].timestamp if header.base_timestamp is None else header.base_timestamp
 
 
+def _wrapped(number: int) -> int:
+    """Return the number of 64 bits that Java's long arithmetic has instead."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 def _filled(held: Sequence[Record], header: Header, base: int, start: int) -> Header:
     largest = max(each.timestamp for each in held)
     append = header.append_time
+    stored = largest if append is None else append
     return replace(
         header,
         base_offset=base,
         last_offset=held[-1].offset if header.last_offset is None else header.last_offset,
         count=len(held) if header.count is None else header.count,
         base_timestamp=start,
-        max_timestamp=largest if append is None else append,
+        max_timestamp=stored if header.max_timestamp is None else header.max_timestamp,
     )
 
 

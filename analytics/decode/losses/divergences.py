@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.records.tables import TIMESTAMP, timestamps
+from analytics.time_columns import TIMESTAMP, times_of
 from analytics.workspace import Part, open_location
 
 if TYPE_CHECKING:
@@ -69,5 +69,5 @@ def divergences_part(
 
 def _column(each: pa.Field, values: list[Any]) -> pa.Array:
     if each.type == TIMESTAMP:
-        return timestamps(np.array([-1 if value is None else value for value in values], np.int64))
+        return times_of(np.array([-1 if value is None else value for value in values], np.int64))
     return pa.array(values, each.type)

@@ -12,11 +12,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from analytics.dump.copies.leadership import NOBODY, Leadership, Registered, Step
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC, Divergence, Plan
+from analytics.epoch_times import milliseconds_of
 from schemas import INTERNAL_TOPICS
 
 Row = Mapping[str, Any]
@@ -26,7 +27,6 @@ _RECOVERING = 1
 """LeaderRecoveryState: the leader was elected from outside the ISR."""
 
 _SNAPSHOT = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def with_elections(plan: Plan, registered: Mapping[tuple[str, int], Registered]) -> Plan:
@@ -229,4 +229,4 @@ def _is_snapshot(record: Row) -> bool:
 
 
 def _milliseconds(when: datetime | None) -> int | None:
-    return None if when is None else (when - _EPOCH) // timedelta(milliseconds=1)
+    return None if when is None else milliseconds_of(when)

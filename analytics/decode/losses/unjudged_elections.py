@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.copies.leadership import NOBODY, Registered
-from analytics.dump.inspection.manifest import iso_time
+from analytics.epoch_times import iso_time, milliseconds_of, time_of
 from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def elections_of(led: Iterable[Leadership], until: datetime | None) -> list[Elec
     before: int | None = None
     former: int | None = None
     for each in led:
-        at = None if each.since is None else datetime.fromtimestamp(each.since / 1000, UTC)
+        at = time_of(each.since)
         if until is not None and at is not None and at > until:
             break
         leader = None if each.leader == NOBODY else each.leader
@@ -235,7 +235,7 @@ def _unjudged_of(
     return [
         {
             "leader_epoch": each.leader_epoch,
-            "at": None if each.at is None else iso_time(round(each.at.timestamp() * 1000)),
+            "at": None if each.at is None else iso_time(milliseconds_of(each.at)),
             "first_offset": _first_offset(row, each.leader_epoch),
             "why": each.reason,
         }

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from analytics.decode.records.values import UNKNOWN_TAGS_TYPE
-from analytics.dump.batches.stretches import LAST_MS
+from analytics.time_columns import TIMESTAMP, times_of
 from analytics.wire.arrow import struct_type
 from schemas import all_record_types
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # Repeating text is a dictionary in memory; Parquet and Spark read it back as plain strings.
 LABEL = pa.dictionary(pa.int32(), pa.string())
-TIMESTAMP = pa.timestamp("us", "UTC")
 
 _POSITION = [
     ("topic", LABEL),
@@ -158,14 +157,6 @@ def labels(index: NDArray[np.int64], words: list[str]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
 
 
-def timestamps(milliseconds: NDArray[np.int64]) -> pa.Array:
-    """Milliseconds to timestamps; -1 and what Spark cannot hold are null."""
-    outside = (milliseconds < 0) | (milliseconds > LAST_MS)
-    if not outside.any():
-        return pa.array(milliseconds * 1000).view(TIMESTAMP)
-    return pa.array(np.where(outside, 0, milliseconds) * 1000, mask=outside).view(TIMESTAMP)
-
-
 def surroundings(
     records: RawRecords, row: NDArray[np.int64], origin: Origin
 ) -> dict[str, pa.Array]:
@@ -175,7 +166,7 @@ def surroundings(
         "topic": label(origin.topic, rows),
         "partition": pa.array(np.full(rows, origin.partition, np.int32)),
         "offset": pa.array(records.offset[row]),
-        "timestamp": timestamps(records.timestamp[row]),
+        "timestamp": times_of(records.timestamp[row]),
         "copy": label(origin.copy, rows),
         "segment": label(origin.segment, rows),
     }

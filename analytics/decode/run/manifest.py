@@ -14,8 +14,9 @@ from analytics.dump.copies.plan import absent_partitions
 from analytics.dump.files.data_topics import data_offsets
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.dump.inspection.changes import has_changed
-from analytics.dump.inspection.manifest import Findings, build_manifest, iso_time, surveys_of_slices
+from analytics.dump.inspection.manifest import Findings, build_manifest, surveys_of_slices
 from analytics.dump.records.raw_rows_encoding import BINARY
+from analytics.epoch_times import iso_time
 from analytics.errors import InputUnreadableError
 from analytics.version import VERSION
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from analytics.dump.batches.batch_rows import BatchRows
+from analytics.time_columns import are_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,9 +66,9 @@ class Headers(BatchRows):
         leader_epoch: -1 in magic 0 and 1.
         attributes: As stored.
         count: Records the header claims; `UNKNOWN_COUNT` for a compressed magic 0/1 entry.
-        first_timestamp: Milliseconds; -1 where the header has none. In a batch with a delete
-            horizon the header gives the last one only, and this is that.
-        max_timestamp: Milliseconds, -1 none.
+        first_timestamp: Milliseconds; -1 where the header has none, or one that no calendar has.
+            In a batch with a delete horizon the header gives the last one only, and this is that.
+        max_timestamp: Milliseconds, -1 likewise.
         producer_id: -1 none.
         crc: As stored.
     """
@@ -103,9 +104,9 @@ class Headers(BatchRows):
         two = raw.view(_MAGIC_2)
         base = two["base_offset"].astype(np.int64)
         attributes = two["attributes"].astype(np.int16)
-        max_timestamp = two["max_timestamp"].astype(np.int64)
+        max_timestamp = _known(two["max_timestamp"])
         has_horizon = (attributes & DELETE_HORIZON) != 0
-        first_timestamp = np.where(has_horizon, max_timestamp, two["base_timestamp"])
+        first_timestamp = np.where(has_horizon, max_timestamp, _known(two["base_timestamp"]))
         headers = cls(
             position=start + first_position,
             size=two["length"].astype(np.int64) + 12,
@@ -115,7 +116,7 @@ class Headers(BatchRows):
             leader_epoch=two["leader_epoch"].astype(np.int32),
             attributes=attributes,
             count=two["count"].astype(np.int32),
-            first_timestamp=first_timestamp.astype(np.int64),
+            first_timestamp=first_timestamp,
             max_timestamp=max_timestamp,
             producer_id=two["producer_id"].astype(np.int64),
             crc=two["crc"].astype(np.uint32),
@@ -137,8 +138,8 @@ class Headers(BatchRows):
             leader_epoch=batches.leader_epoch,
             attributes=batches.attributes,
             count=batches.count,
-            first_timestamp=batches.max_timestamp,
-            max_timestamp=batches.max_timestamp,
+            first_timestamp=_known(batches.max_timestamp),
+            max_timestamp=_known(batches.max_timestamp),
             producer_id=batches.producer_id,
             crc=batches.crc,
         )
@@ -152,7 +153,7 @@ class Headers(BatchRows):
         self.leader_epoch[old] = -1
         self.attributes[old] = attributes & (CODEC_MASK | LOG_APPEND_TIME)
         self.count[old] = np.where(attributes & CODEC_MASK, UNKNOWN_COUNT, 1)
-        self.first_timestamp[old] = np.where(timed, entry["timestamp"], -1)
+        self.first_timestamp[old] = np.where(timed, _known(entry["timestamp"]), -1)
         self.max_timestamp[old] = self.first_timestamp[old]
         self.producer_id[old] = -1
         self.crc[old] = entry["crc"]
@@ -179,3 +180,8 @@ class Headers(BatchRows):
         """Whether every offset from base to last still has its record."""
         whole: NDArray[np.bool_] = self.count == self.last_offset - self.base_offset + 1
         return whole
+
+
+def _known(milliseconds: NDArray[np.int64]) -> NDArray[np.int64]:
+    numbers = milliseconds.astype(np.int64)
+    return np.where(are_times(numbers), numbers, -1)

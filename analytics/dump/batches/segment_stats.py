@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
-from analytics.dump.batches.stretches import LAST_MS, Stretch, in_order, stretches_of
+from analytics.dump.batches.stretches import Stretch, in_order, stretches_of
+from analytics.time_columns import are_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -237,8 +238,8 @@ def _without_repeats(epochs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, in
 
 
 def _extent(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[int | None, int | None]:
-    """Return the earliest and latest time of batches; what is out of `Stretch`'s range is none."""
-    begun, ended = (each[(each >= 0) & (each <= LAST_MS)] for each in (first, last))
+    """Return the earliest and latest time of batches; what no calendar has is none."""
+    begun, ended = (each[are_times(each)] for each in (first, last))
     return int(begun.min()) if begun.size else None, int(ended.max()) if ended.size else None
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from analytics.time_columns import are_times
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -23,9 +25,6 @@ FORWARD_MS: Final = 86_400_000
 MOST: Final = 200
 """So many stretches of a file are kept apart; of more, those that follow each other are joined."""
 _SEVERAL: Final = 2
-LAST_MS: Final = 253_402_300_799_999
-"""The end of the year 9999, the last instant that Spark's timestamps are specified for: what a
-record says beyond it is no time."""
 
 
 class Stretch(NamedTuple):
@@ -57,9 +56,9 @@ def stretches_in(first: Offsets, end: Offsets, at_ms: Offsets) -> tuple[Stretch,
     Args:
         first: The first offset of each.
         end: The offset after its last.
-        at_ms: Its time, epoch milliseconds; negative, or after `LAST_MS`, where it has none.
+        at_ms: Its time, epoch milliseconds; any other number where it has none.
     """
-    timed = np.flatnonzero((at_ms >= 0) & (at_ms <= LAST_MS))
+    timed = np.flatnonzero(are_times(at_ms))
     if not timed.size:
         return ()
     times = at_ms[timed]

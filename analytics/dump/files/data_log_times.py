@@ -15,22 +15,22 @@ import pyarrow as pa
 from analytics.dump.files.data_topics import last_batch_of
 from analytics.dump.files.storage import storage_of
 from analytics.dump.files.time_index import SUFFIX, IndexedTimes, read_time_index
+from analytics.epoch_times import time_of
 from analytics.errors import InputUnreadableError
+from analytics.time_columns import TIMESTAMP, times_of
 
 if TYPE_CHECKING:
     from analytics.dump.files.data_topics import LastBatch
     from analytics.dump.files.model import Copy, PartitionCopy, SegmentFile
 
 _LOG: Final = ".log"
-_MILLIS: Final = pa.timestamp("ms", "UTC")
-_TIME: Final = pa.timestamp("us", "UTC")
 _WHOSE: Final = [("topic", pa.string()), ("partition", pa.int32()), ("copy", pa.string())]
 SEGMENTS = pa.schema(
     [
         *_WHOSE,
         ("base_offset", pa.int64()),
         ("size_bytes", pa.int64()),
-        ("largest_timestamp", _TIME),
+        ("largest_timestamp", TIMESTAMP),
         ("is_largest", pa.bool_()),
     ]
 )
@@ -39,7 +39,7 @@ SEGMENTS = pa.schema(
 TIMES = pa.schema(
     [
         *_WHOSE,
-        ("timestamp", _TIME),
+        ("timestamp", TIMESTAMP),
         ("offset", pa.int64()),
         ("is_append_time", pa.bool_()),
     ]
@@ -69,13 +69,12 @@ def _of_partition(partition: PartitionCopy) -> tuple[pa.Table, list[pa.Table]]:
             "copy": partition.copy,
             "base_offset": each.segment.base_offset,
             "size_bytes": each.segment.size,
-            "largest_timestamp": each.largest,
+            "largest_timestamp": time_of(each.largest),
             "is_largest": each.is_largest,
         }
         for each in files
     ]
-    schema = pa.schema([(one.name, _MILLIS if one.type == _TIME else one.type) for one in SEGMENTS])
-    whole = pa.Table.from_pylist(rows, schema).cast(SEGMENTS)
+    whole = pa.Table.from_pylist(rows, SEGMENTS)
     return whole, [_times(partition, each.times, is_append_time) for each in files]
 
 
@@ -136,7 +135,7 @@ def _times(partition: PartitionCopy, times: IndexedTimes, is_append_time: bool) 
         pa.array([partition.topic] * count, pa.string()),
         pa.array([partition.partition] * count, pa.int32()),
         pa.array([partition.copy] * count, pa.string()),
-        pa.array(times.timestamps, _MILLIS).cast(_TIME),
+        times_of(times.timestamps),
         pa.array(times.offsets),
         pa.array([is_append_time] * count, pa.bool_()),
     ]

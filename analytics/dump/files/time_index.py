@@ -14,6 +14,8 @@ import numpy as np
 
 from analytics.dump.files.byte_source import ByteSource
 from analytics.dump.files.storage import is_uri
+from analytics.epoch_times import LAST_MS
+from analytics.time_columns import are_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +37,8 @@ class IndexedTimes(NamedTuple):
 def read_time_index(path: str, base_offset: int) -> IndexedTimes:
     """Return entries of an index: all of a short one, some of a long one, the last one always.
 
-    What does not ascend is no entry: what follows it is left out.
+    What does not ascend, or has a time that no calendar has, is no entry: what follows it is left
+    out.
 
     Raises:
         InputUnreadableError: The file cannot be read.
@@ -52,7 +55,8 @@ def read_time_index(path: str, base_offset: int) -> IndexedTimes:
             entries = np.concatenate(parts)
     timestamps, relative = entries["timestamp"].astype(np.int64), entries["offset"].astype(np.int64)
     ascends = (np.diff(timestamps) > 0) & (np.diff(relative) > 0)
-    is_first = len(timestamps) > 0 and bool(timestamps[0] > 0 and relative[0] >= 0)
+    ascends &= are_times(timestamps[1:])
+    is_first = len(timestamps) > 0 and bool(0 < timestamps[0] <= LAST_MS and relative[0] >= 0)
     kept = int(np.argmin(np.r_[ascends, False])) + 1 if is_first else 0
     return IndexedTimes(timestamps[:kept], relative[:kept] + base_offset)
 

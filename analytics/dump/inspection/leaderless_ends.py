@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from analytics.dump.copies.epochs import NO_EPOCH
 from analytics.dump.copies.leadership import AbsentLeader, Leaders, absent_leaders
 from analytics.dump.inspection.limitations import ranges
+from analytics.epoch_times import iso_time
 
 Row = Mapping[str, Any]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def with_absent_leaders(manifest: Row, leaders: Leaders) -> dict[str, Any]:
@@ -66,7 +64,7 @@ def _latest_epoch(row: Row) -> int:
 
 
 def _row(each: AbsentLeader) -> dict[str, Any]:
-    since = None if each.since is None else _time(each.since)
+    since = iso_time(each.since)
     when = "" if since is None else f" from {since} on"
     return {
         "leader": each.leader,
@@ -75,11 +73,6 @@ def _row(each: AbsentLeader) -> dict[str, Any]:
         "first_offset": each.first_offset,
         "why": f"broker {each.leader} led{when}, and no log in this dump shows what it wrote then",
     }
-
-
-def _time(milliseconds: int) -> str:
-    time = _EPOCH + timedelta(milliseconds=milliseconds)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _sentences(found: Mapping[tuple[str, int], Sequence[AbsentLeader]]) -> list[str]:
@@ -93,7 +86,8 @@ def _sentences(found: Mapping[tuple[str, int], Sequence[AbsentLeader]]) -> list[
     sentences = []
     for topic, partitions in topics.items():
         times = [each for each in first[topic] if each is not None]
-        when = f" since {_time(min(times))}" if len(times) == len(partitions) else ""
+        since = iso_time(min(times)) if len(times) == len(partitions) else None
+        when = "" if since is None else f" since {since}"
         sentences.append(
             f"what happened in {topic} {ranges(partitions)}{when}: another broker led from then "
             f"on, and no log in this dump shows what it wrote"

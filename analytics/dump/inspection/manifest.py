@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.batches.damage import DamageReason
@@ -18,6 +17,7 @@ from analytics.dump.inspection.found_losses import complete_from, deleted_below,
 from analytics.dump.inspection.limitations import limitations
 from analytics.dump.inspection.losses import lacks, loss_rows
 from analytics.dump.inspection.survey import PartitionSurvey, survey_of
+from analytics.epoch_times import iso_time
 from analytics.version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 MOST_GAPS = 1000
 MOST_DAMAGES = 1000
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -273,17 +271,6 @@ def filled_row(each: Filled) -> dict[str, Any]:
         "end_offset": each.end_offset,
         "why": each.why,
     }
-
-
-def iso_time(milliseconds: int | None) -> str | None:
-    """Return a time as ``2026-11-21T08:15:00.000Z``; None for none and for what is no time."""
-    if milliseconds is None or milliseconds < 0:
-        return None
-    try:
-        time = _EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return None
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _filled(filled: Sequence[Filled] | None) -> list[dict[str, Any]] | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from analytics.dump.batches.stretches import LAST_MS
 from analytics.dump.records.segment_reader import SegmentReader
+from analytics.epoch_times import time_of
 from analytics.errors import InputUnreadableError
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _NAMES: Final = {2: "topic_record", 3: "partition_record", 5: "partition_change_record"}
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32: Final = struct.Struct(">i")
 
 
@@ -68,7 +66,7 @@ def _rows(records: RawRecords, segment: str) -> Iterator[tuple[str, Row]]:
         except (IndexError, struct.error, UnicodeDecodeError):
             continue
         time = int(records.timestamp[row])
-        when = _EPOCH + timedelta(milliseconds=time) if 0 <= time <= LAST_MS else None
+        when = time_of(time)
         named = {"offset": int(records.offset[row]), "timestamp": when, "segment": segment}
         yield _NAMES[content[1]], {**named, "value": read}
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.dump.batches.stretches import LAST_MS
+from analytics.epoch_times import LAST_MS
 from analytics.replay.spans.intervals import TIME
 from schemas.expiration_rules import ExpirationRules, rule_names
 

@@ -51,10 +51,11 @@ class ClockDifferences:
     """Records whose times differ by more than a limit.
 
     Attributes:
-        limit_ms: Up to so many milliseconds are none.
+        limit_ms: Up to so many milliseconds are none; whole ones, as times may be any number of 64
+            bits, which a fraction is not compared with.
     """
 
-    limit_ms: float
+    limit_ms: int
     _found: list[pa.Table] = field(default_factory=list)
     _latest: dict[int, int] = field(default_factory=dict)
 

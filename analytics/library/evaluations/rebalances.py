@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from analytics.epoch_times import EPOCH
 from analytics.evaluate.rebalances.tables import AskedTime
 from analytics.library.evaluations import rebalance_tables
 from analytics.library.evaluations.evaluated import Evaluated
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import GroupSelection, select_groups
 from analytics.replay.dump.times import last_record_time
-from analytics.replay.dump.written_instants import EPOCH
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

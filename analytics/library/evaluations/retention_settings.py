@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from analytics.dump.batches.stretches import LAST_MS
 from analytics.dump.inspection.limitations import ranges
+from analytics.epoch_times import LAST_MS
 from analytics.evaluate.expiration.retention import (
     ASSUMED,
     BROKER_CONFIG,

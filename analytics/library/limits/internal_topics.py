@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.losses import Loss
+from analytics.epoch_times import milliseconds_of
 from analytics.library.key_places import homes_in
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
-from analytics.replay.dump.written_instants import EPOCH
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.losses_at import Ends, first_later, losses_at
 from analytics.tables.stored_tables import StoredTables
@@ -33,7 +33,7 @@ def ends_of(state: ReplayedWorkspace, topic: str) -> Ends:
         offsets[of_topic, int(number)] = end
     time = state.as_of["time"]
     at = None if time is None else datetime.fromisoformat(time)
-    time_ms = None if at is None else (at - EPOCH) // timedelta(milliseconds=1)
+    time_ms = None if at is None else milliseconds_of(at)
     later = first_later(state.source, state.manifest, time_ms, (topic,))
     return Ends(offsets, later, state.is_end, at)
 

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from analytics.epoch_times import EPOCH
 from analytics.replay.dump.times import end_of, last_record_time
-from analytics.replay.dump.written_instants import EPOCH, iso_time
+from analytics.replay.dump.written_instants import iso_time
 from analytics.workspace import DECODED, reading
 
 if TYPE_CHECKING:

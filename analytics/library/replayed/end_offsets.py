@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from analytics.epoch_times import EPOCH
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES
-from analytics.replay.dump.written_instants import EPOCH
 from analytics.side_files import (
     MOST_INT,
     bad,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from analytics.replay.dump.written_instants import EPOCH
+from analytics.epoch_times import milliseconds_of
 from analytics.replay.log.frames import frames_of_rows
 from analytics.replay.log.instants import AsOf
 
@@ -23,5 +23,5 @@ def replayed_instant(said: Mapping[str, Any], frames: Iterable[Mapping[str, Any]
     for place, end in said["offsets"].items():
         topic, _, number = place.rpartition("-")
         offsets[topic, int(number)] = end
-    time_ms = round((time - EPOCH).total_seconds() * 1000) if time else None
+    time_ms = milliseconds_of(time) if time else None
     return AsOf(offsets, time_ms, frames_of_rows(frames))

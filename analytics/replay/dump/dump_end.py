@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from analytics.dump.batches.stretches import FORWARD_MS, LAST_MS, Stretch
-from analytics.replay.dump.written_instants import EPOCH, iso_time, moment
+from analytics.dump.batches.stretches import FORWARD_MS, Stretch
+from analytics.epoch_times import LAST_MS, milliseconds_of
+from analytics.replay.dump.written_instants import iso_time, moment
 from schemas import CLUSTER_METADATA
 
 Row = Mapping[str, Any]
@@ -154,7 +155,7 @@ def _last_island(pieces: list[_Piece]) -> tuple[list[_Piece], list[_Piece]]:
 
 
 def _ms(said: str) -> int:
-    return round((datetime.fromisoformat(said) - EPOCH).total_seconds() * 1000)
+    return milliseconds_of(datetime.fromisoformat(said))
 
 
 def _said(time_ms: int) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from analytics.epoch_times import milliseconds_of
 from analytics.errors import CannotTellError
 from analytics.replay.dump.dump_end import DumpEnd, dump_end
-from analytics.replay.dump.written_instants import EPOCH, BeforeEnd, iso_time, moment
+from analytics.replay.dump.written_instants import BeforeEnd, iso_time, moment
 
 Row = Mapping[str, Any]
 Ends = Mapping[tuple[str, int], int]
@@ -112,7 +113,7 @@ def last_record_time(partitions: Iterable[Row]) -> str | None:
 
 def milliseconds(when: datetime) -> int:
     """Return a time as epoch milliseconds."""
-    return round((when - EPOCH).total_seconds() * 1000)
+    return milliseconds_of(when)
 
 
 def _has_no_times(manifest: Row) -> bool:

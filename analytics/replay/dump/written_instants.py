@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from analytics.epoch_times import EPOCH
 
 END: Final = "end"
 """Stands for the end of the dump, whenever that is."""
@@ -31,7 +31,7 @@ def iso_time(when: datetime) -> str:
 
 
 def moment(time_ms: int) -> datetime:
-    """Return the instant of epoch milliseconds."""
+    """Return the instant of epoch milliseconds that was asked about: of the years 1 to 9999."""
     return EPOCH + timedelta(milliseconds=time_ms)
 
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from analytics.epoch_times import iso_time
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,4 @@ def disputed(frames: Frames, topic: str) -> dict[int, Frame]:
 
 
 def _said(time_ms: int) -> str:
-    try:
-        when = _EPOCH + timedelta(milliseconds=time_ms)
-    except OverflowError:
-        return f"{time_ms} ms"
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return iso_time(time_ms) or f"{time_ms} ms"

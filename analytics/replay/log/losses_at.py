@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from pyarrow import fs
 from analytics.dump.inspection.found_losses import DELETED
 from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
 from analytics.dump.inspection.survey import COMPACTION
+from analytics.replay.dump.written_instants import moment
 from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, parsed_time
 from analytics.replay.log.timeless import COMMITS
 from analytics.workspace import Workspace, reading
@@ -27,7 +28,6 @@ from schemas import COMPACTED_TOPICS
 Key = tuple[str, int]
 Row = Mapping[str, Any]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DELETED = "records were deleted up to the log start"
 _CLEANED = "history before offset {:,} was compacted"
 
@@ -223,7 +223,7 @@ def first_later(
     }
     if timestamp_ms is None or not asked:
         return {}
-    time = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    time = moment(timestamp_ms)
     first: dict[Key, int] = {}
     for name, topic in sorted(_tables(manifest, {topic for topic, _ in asked})):
         path = source.path(f"decoded/{name}")

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.dump.batches.stretches import LAST_MS
+from analytics.epoch_times import LAST_MS
 from schemas import ZERO_UUID
 
 TIME: Final = pl.Datetime("us", "UTC")

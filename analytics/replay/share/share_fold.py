@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.tables import timestamps
 from analytics.replay.share.share_ranges import UNBOUNDED, Ranges, merged
 from analytics.replay.share.share_records import (
     ACKNOWLEDGED,
@@ -32,6 +31,7 @@ from analytics.replay.share.share_records import (
     UNCHANGED,
     UPDATE,
 )
+from analytics.time_columns import times_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -237,7 +237,7 @@ def _times(
     records: pa.Table, name: str, head: NDArray[np.int64], has_snapshot: NDArray[np.bool_]
 ) -> pa.Array:
     """Milliseconds of the snapshots; null where there is none or its layout has no times."""
-    return timestamps(np.where(has_snapshot, _numbers(records, name)[head], -1))
+    return times_of(np.where(has_snapshot, _numbers(records, name)[head], -1))
 
 
 def _faults(

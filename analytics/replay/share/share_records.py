@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from analytics.decode.records.tables import TIMESTAMP
+from analytics.time_columns import TIMESTAMP
 
 SNAPSHOT, TOMBSTONE, UPDATE = 0, 1, 2
 UNCHANGED = -1  # of a start offset or a leader epoch in an update

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import click
 
-from analytics.replay.dump.written_instants import END, EPOCH, BeforeEnd, iso_time, moment
+from analytics.epoch_times import milliseconds_of
+from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
 from jobs.cli.console import Console
 
 _RELATIVE = re.compile(r"-(\d{1,6})([smhd])")
@@ -51,7 +52,7 @@ class Instant(click.ParamType["int | BeforeEnd | None"]):
             when = when.replace(tzinfo=UTC)
             if ctx is not None:
                 ctx.ensure_object(Console).say(f"{text} has no zone: taken as {iso_time(when)}")
-        return (when - EPOCH) // timedelta(milliseconds=1)
+        return milliseconds_of(when)
 
     def _within_years(
         self, time_ms: int, text: str, param: click.Parameter | None, ctx: click.Context | None

@@ -163,7 +163,7 @@ def usage_tables(
     topics = [topic for topic in INTERNAL_TOPICS if topic in there]
     ends = _transaction_ends(space, topics)
     logs = copies_of_logs(manifest, ends.first_open, now_ms)
-    clocks = ClockDifferences(settings.rules.clock_seconds * 1000)
+    clocks = ClockDifferences(round(settings.rules.clock_seconds * 1000))
     states = KeyStates(bounds_of(logs, settings), ends, _complete(logs))
     _read(space, topics, states, clocks)
     partitions = partition_usage(manifest)

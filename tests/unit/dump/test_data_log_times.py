@@ -16,6 +16,7 @@ from analytics.dump.files.data_log_times import data_segments_and_times
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.time_index import read_time_index
+from analytics.epoch_times import LAST_MS
 from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir
 
@@ -101,6 +102,18 @@ def test_zeros_at_the_end_are_no_entries_and_a_long_index_is_thinned(tmp_path: P
         START + 2 * (count - 1),
         1000 + 5 * (count - 1),
     )
+
+
+@pytest.mark.parametrize("far", [LAST_MS + 1, 10**16, 2**62, 2**63 - 1 - START])
+def test_a_time_that_no_calendar_has_is_none_in_an_index_and_in_a_batch(
+    far: int, disk: LogDir
+) -> None:
+    folder = disk.partition("orders-3", {0: [b""], 50: [written(50, 2, far)]})
+    (folder / f"{0:020d}.timeindex").write_bytes(index((START, 4), (START + far, 49)))
+    segments, times = found_in(disk.path)
+
+    assert [(each["timestamp"], each["offset"]) for each in times] == [(at(0), 4)]
+    assert [each["largest_timestamp"] for each in segments] == [at(0), None]
 
 
 def test_an_index_that_has_no_entry_yet_tells_nothing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from analytics.dump.copies.plan import PlanOptions, absent_partitions, next_offs
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.inspection.limitations import ranges
-from analytics.dump.inspection.manifest import Findings, build_manifest, iso_time, surveys_of_slices
+from analytics.dump.inspection.manifest import Findings, build_manifest, surveys_of_slices
 from analytics.dump.inspection.study import study
 from analytics.dump.records.segment_reader import SegmentReader
 from tests.support.log_dirs import LogDir, written
@@ -159,20 +159,6 @@ def test_a_metadata_log_without_its_beginning(tmp_path: Path) -> None:
 def test_checksums_not_looked_at(failover_dump: Path) -> None:
     assert not any("damage inside" in each for each in manifest_of(failover_dump)["unanswerable"])
     assert any("--check-crc" in e for e in manifest_of(failover_dump, crc=False)["unanswerable"])
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "expected"),
-    [
-        (0, "1970-01-01T00:00:00.000Z"),
-        (1_795_252_563_927, "2026-11-21T09:16:03.927Z"),
-        (None, None),
-        (-1, None),
-        (2**62, None),
-    ],
-)
-def test_times_are_utc_with_milliseconds(milliseconds: int | None, expected: str | None) -> None:
-    assert iso_time(milliseconds) == expected
 
 
 def test_numbers_as_ranges() -> None:

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.time_columns import times_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -125,8 +127,7 @@ class EndOffsetSamples:
         first, end = self.of_keys(rows)
         is_sampled = end > first
         times = np.append(self.times, 0)[np.where(is_sampled, first, len(self.times))]
-        millis = pa.array(times, pa.timestamp("ms", tz="UTC"), mask=~is_sampled)
-        return pc.cast(millis, pa.timestamp("us", tz="UTC"))
+        return times_of(times, ~is_sampled)
 
 
 def milliseconds(times: pa.ChunkedArray) -> NDArray[np.int64]:

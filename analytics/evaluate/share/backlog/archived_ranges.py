@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from analytics.decode.records.tables import timestamps
 from analytics.evaluate.share.backlog.progress import current_records, first_covers
 from analytics.evaluate.share.backlog.status import CANNOT_TELL
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.settings import ALWAYS, ASSUMED
 from analytics.evaluate.share.state_log.share_log import KEY, NO_TIME
 from analytics.replay.share.share_records import ARCHIVED, AVAILABLE
+from analytics.time_columns import times_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +60,7 @@ def archived_ranges(rows: pa.Table, log: ShareLog) -> pa.Table:
         "first_offset": found.first,
         "last_offset": found.last,
         "delivery_count": pa.array(count, pa.int32()),
-        "archived_at": timestamps(np.where(at == NO_TIME, -1, at)),
+        "archived_at": times_of(np.where(at == NO_TIME, -1, at)),
         "archived_bound": pa.array(np.where(_is_told(log, found.record), "exact", "at_latest")),
         "cause": _causes(rows, log, place, row, found.record, count),
         "is_passed": pa.array(found.last < next_offset),

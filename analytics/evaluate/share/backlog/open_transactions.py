@@ -12,6 +12,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.time_columns import times_of
+
 COLUMNS: Final = ("partition", "offset", "is_tombstone", "key", "value")
 """What is needed of the decoded table ``transaction_log``."""
 
@@ -62,15 +64,13 @@ def open_transactions(records: pa.Table) -> pa.Table:
     partitions = pc.struct_field(each, "partition_ids")
     of_partition = pc.list_parent_indices(partitions)
     whose = still.take(of_topic).take(of_partition)
-    since = pc.if_else(pc.greater(whose["since"], 0), whose["since"], None)
+    is_untold = pc.less_equal(pc.fill_null(whose["since"], 0), 0).to_numpy()
     found = pa.table(
         {
             "topic": pc.struct_field(each, "topic").take(of_partition),
             "partition": pc.list_flatten(partitions).cast(pa.int32()),
             "transactional_id": whose["id"],
-            "transaction_since": since.cast(pa.timestamp("ms", "UTC")).cast(
-                TRANSACTIONS.field("transaction_since").type
-            ),
+            "transaction_since": times_of(pc.fill_null(whose["since"], 0).to_numpy(), is_untold),
         }
     )
     oldest = found.sort_by([("transaction_since", "ascending"), ("transactional_id", "ascending")])

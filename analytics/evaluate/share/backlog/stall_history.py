@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.tables import timestamps
 from analytics.evaluate.share.backlog.progress import Covers, first_covers
 from analytics.evaluate.share.places import AFTER_ALL
 from analytics.evaluate.share.state_log.share_log import NO_TIME
 from analytics.evaluate.share.state_log.window import NONE, NOT_STORED, STATE_NAMES, is_done
 from analytics.replay.share.share_ranges import Ranges
 from analytics.replay.share.share_records import SNAPSHOT
+from analytics.time_columns import times_of
 from schemas import table
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def stall_history(log: ShareLog, least_ms: int, as_of_ms: int, gaps: Mapping[int
         "missing": pa.array(missing, pa.string()),
     }
     for name in ("since", "until"):
-        columns[name] = timestamps(columns[name].fill_null(-1).to_numpy())
+        columns[name] = times_of(columns[name].fill_null(-1).to_numpy())
     order = [("duration_ms", "descending"), *((name, "ascending") for name in _ORDER)]
     return pa.table(columns).sort_by(order)
 

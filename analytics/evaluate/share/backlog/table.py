@@ -24,6 +24,7 @@ from analytics.evaluate.share.state_log.state_faults import state_faults
 from analytics.evaluate.share.state_log.window import NONE, NOT_STORED, STATE_NAMES, windows
 from analytics.replay.share.share_ranges import Ranges
 from analytics.replay.share.share_records import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
+from analytics.time_columns import times_of
 from schemas import table
 
 if TYPE_CHECKING:
@@ -271,8 +272,7 @@ def _with_stalls(rows: pa.Table, found: Stalls, window: Windows) -> pa.Table:
         ("start_moved_at", found.moved_at, found.moved_at != NONE),
         ("stalled_since", found.since, has_left & (found.since != NONE)),
     ):
-        column = pa.array(times, mask=~known).cast(pa.timestamp("ms", "UTC"))
-        rows = rows.append_column(name, column.cast(pa.timestamp("us", "UTC")))
+        rows = rows.append_column(name, times_of(times, ~known))
     for name, is_exact in (
         ("start_moved_bound", found.is_moved_exact),
         ("stalled_bound", found.is_since_exact),

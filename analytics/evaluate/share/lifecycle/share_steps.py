@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.tables import timestamps
 from analytics.evaluate.share.lifecycle.group_steps import group_steps
 from analytics.evaluate.share.lifecycle.pictures import DELETING, INITIALIZED, INITIALIZING, NONE
 from analytics.evaluate.share.lifecycle.state_acts import StateActs
 from analytics.evaluate.share.state_log.share_log import NO_TIME
+from analytics.time_columns import times_of
 from schemas import table
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _table(columns: Mapping[str, object]) -> pa.Table:
         "act": pa.repeat(columns["act"], size)
         if isinstance(columns["act"], str)
         else columns["act"],
-        **{name: timestamps(np.asarray(columns[name])) for name in _TIMES},
+        **{name: times_of(np.asarray(columns[name])) for name in _TIMES},
         "took_ms": pa.array(ended - begun, mask=~is_timed),
         **texts,
         "coordinator_partition": pa.array(columns["coordinator_partition"], pa.int32()),

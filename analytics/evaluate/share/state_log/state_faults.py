@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from analytics.decode.records.tables import timestamps
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.settings import ASSUMED
 from analytics.evaluate.share.state_log.share_log import KEY, NO_TIME, begins
@@ -28,6 +27,7 @@ from analytics.replay.share.share_records import (
     UNCHANGED,
     UPDATE,
 )
+from analytics.time_columns import times_of
 from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _rows(
     columns = {
         **{name: named[name] for name in ("group_id", "topic_id", "topic", "partition")},
         "fault": pa.repeat(word, record.size),
-        "at": timestamps(np.where(at == NO_TIME, NONE, at)),
+        "at": times_of(np.where(at == NO_TIME, NONE, at)),
         "before": pa.array(before, mask=before == NONE),
         "found": pa.array(now, mask=now == NONE),
         "is_assumed": pa.array(

@@ -18,7 +18,7 @@ from analytics.evaluate.usage.keys.key_fold import (
     UNCHANGED,
 )
 from analytics.evaluate.usage.keys.key_states import COMMITS
-from analytics.evaluate.usage.keys.topic_usage import TIMESTAMP
+from analytics.time_columns import times_of
 from schemas import table as contract
 
 if TYPE_CHECKING:
@@ -168,5 +168,4 @@ def _a_day(size: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64
 
 
 def _time(milliseconds: NDArray[np.int64]) -> pa.Array:
-    is_none = milliseconds == _NO_TIME
-    return pa.array(np.where(is_none, 0, milliseconds) * 1000, mask=is_none).view(TIMESTAMP)
+    return times_of(milliseconds, milliseconds == _NO_TIME)

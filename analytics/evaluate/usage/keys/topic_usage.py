@@ -28,13 +28,13 @@ from analytics.evaluate.usage.keys.key_fold import (
     UNCHANGED,
     UNCHANGED_BYTES,
 )
+from analytics.time_columns import times_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.evaluate.usage.keys.key_states import KeyStates
 
-TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 
 _SUMS: Final = (
     *("keys", "records", "bytes", "live_records", "live_bytes"),
@@ -75,8 +75,8 @@ def topic_usage(states: KeyStates, others: pa.Table) -> pa.Table:
         found[name] = pa.array(_reduced(np.add, columns[name], first))
     times = np.where(rows[:, FIRST_TIME] < 0, np.iinfo(np.int64).max, rows[:, FIRST_TIME])
     latest = _reduced(np.maximum, rows[:, LAST_TIME], first)
-    found["first_timestamp"] = _times(_reduced(np.minimum, times, first), latest < 0)
-    found["last_timestamp"] = _times(latest, latest < 0)
+    found["first_timestamp"] = times_of(_reduced(np.minimum, times, first), latest < 0)
+    found["last_timestamp"] = times_of(latest, latest < 0)
     found["max_record_bytes"] = pa.array(_reduced(np.maximum, rows[:, MOST_BYTES], first))
     found["max_metadata_bytes"] = pa.array(_reduced(np.maximum, rows[:, MOST_METADATA], first))
     table = _without_keys(pa.table(found), states, place[first])
@@ -145,10 +145,6 @@ def _reduced(
 ) -> NDArray[np.int64]:
     found: NDArray[np.int64] = how.reduceat(values, first) if first.size else values[:0]
     return found
-
-
-def _times(milliseconds: NDArray[np.int64], is_none: NDArray[np.bool_]) -> pa.Array:
-    return pa.array(np.where(is_none, 0, milliseconds) * 1000, mask=is_none).view(TIMESTAMP)
 
 
 def _without_keys(table: pa.Table, states: KeyStates, place: NDArray[np.int64]) -> pa.Table:

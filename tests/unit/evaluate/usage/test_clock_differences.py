@@ -62,6 +62,14 @@ def differences(
     return rows
 
 
+def test_a_client_may_say_the_last_number_that_there_is() -> None:
+    last = (2**63 - 1) // 1000
+
+    (row,) = differences([Record(0, "b", 100, last)])
+
+    assert row["most_ahead_ms"] == last * 1000 - 100_000
+
+
 def test_a_commit_of_another_time_is_told_with_the_record_that_has_it() -> None:
     (row,) = differences(
         [Record(3, "b", 100, 100), Record(3, "b", 200, 90), Record(3, "b", 300, 311)]
