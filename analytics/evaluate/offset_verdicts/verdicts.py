@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import Final
 
 from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.evaluate.offset_verdicts.election_losses import election_losses
@@ -28,6 +29,9 @@ from analytics.evaluate.offset_verdicts.words import (
     record_of,
     verdict_row,
 )
+from schemas import table
+
+_KEY: Final = table("offset_verdicts").key
 
 
 @dataclass(frozen=True)
@@ -127,8 +131,25 @@ def _with_compacted(known: Known, found: Sequence[Verdict]) -> list[Verdict]:
 
 
 def in_order(found: Iterable[Verdict]) -> list[Verdict]:
-    """Return verdicts, the worst first."""
-    return sorted(found, key=_order)
+    """Return verdicts, the worst first.
+
+    What cannot be told of one thing for several reasons is one verdict, which has them all.
+    """
+    return sorted(_with_all_reasons(found), key=_order)
+
+
+def _with_all_reasons(found: Iterable[Verdict]) -> list[Verdict]:
+    several: dict[tuple[object, ...], list[Verdict]] = {}
+    for each in found:
+        several.setdefault(tuple(each[name] for name in _KEY), []).append(each)
+    told: list[Verdict] = []
+    for same in several.values():
+        if same[0]["verdict"] == CANNOT_TELL:
+            reasons = dict.fromkeys(each["reason"] for each in same if each["reason"])
+            told.append({**same[0], "reason": "; ".join(reasons) or None})
+        else:
+            told += same
+    return told
 
 
 def _order(row: Verdict) -> tuple[object, ...]:

@@ -70,6 +70,20 @@ def test_an_offset_that_a_lost_record_may_have_replaced_cannot_be_told() -> None
     assert row["was"] is None
 
 
+def test_what_several_reasons_keep_from_being_told_is_one_verdict_with_all_of_them() -> None:
+    lost = "records 5 to 9 are lost"
+    election = {"unjudged": {HOME: Unjudged(None, WHY)}}
+    rows = told(groups=GROUPS, gaps={"billing": lost}, **election)
+    doubtful = [row | {"complete": False, "missing": lost} for row in in_force([change(1, 5)])]
+    rows += told(change(1, 5), committed=doubtful, **election)
+
+    assert [(row["verdict"], row["topic"] is None) for row in rows] == [
+        ("cannot tell", True),
+        ("cannot tell", False),
+    ]
+    assert {frozenset(row["reason"].split("; ")) for row in rows} == {frozenset({WHY, lost})}
+
+
 def test_what_happened_is_told_beside_what_cannot_be() -> None:
     rows = told(
         change(1, 5),
