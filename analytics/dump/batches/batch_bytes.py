@@ -112,7 +112,7 @@ def add_horizons(found: list[Horizon], records: RawRecords) -> None:
     if not rows.size:
         return
     horizon = batches.delete_horizon[rows]
-    first = np.flatnonzero(np.diff(horizon, prepend=horizon[0] - 1))
+    first = np.flatnonzero(np.append(True, horizon[1:] != horizon[:-1]))
     last = np.append(first[1:], rows.size) - 1
     runs = zip(
         horizon[first].tolist(),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,11 +16,16 @@ from analytics.replay.groups.group_records import CURRENT, GROUP, TARGET
 from analytics.replay.groups.member_rows import struct, type_names
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
     from analytics.replay.groups.coded_log import Numbers
     from analytics.replay.groups.group_rows import Groups
     from analytics.replay.groups.in_force import InForce
     from analytics.replay.groups.member_rows import Members
 
+_WHOSE = ("group", "member_id", "kind", "role", "subtopology_id", "topic_id", "topic", "partition")
 _GIVEN = pa.array([CURRENT, PENDING, TARGET])
 
 
@@ -63,4 +69,21 @@ def assignment_rows(kept: InForce, members: Members, groups: Groups) -> Assignme
         "member_id": pc.coalesce(told["member_id"], kept.values_in("member_id", rows[holder])),
         "partition": pc.list_flatten(partitions),
     }
-    return Assignments(struct(ASSIGNMENTS, told), group[holder])
+    told["group"] = pa.array(group[holder])
+    is_first = _is_first(told)
+    return Assignments(
+        struct(ASSIGNMENTS, told).filter(pa.array(is_first)), group[holder][is_first]
+    )
+
+
+def _is_first(told: Mapping[str, pa.Array]) -> NDArray[np.bool_]:
+    """Return which rows say what no row before them says.
+
+    Brokers keep partitions and tasks as sets, whatever a list in a record repeats.
+    """
+    whose = pl.from_arrow(pa.table({name: told[name] for name in _WHOSE}))
+    assert isinstance(whose, pl.DataFrame)
+    found: NDArray[np.bool_] = (
+        whose.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
+    )
+    return found

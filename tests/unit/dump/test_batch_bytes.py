@@ -73,6 +73,12 @@ def with_horizon(base: int, horizon: int | None) -> Made:
     return batch(records(base, 1), Header(delete_horizon=horizon))
 
 
+def test_a_marker_without_a_horizon_follows_the_last_one_there_can_be() -> None:
+    found = summary_of([with_horizon(0, 2**63 - 1), control_batch(1, [COMMIT])]).horizons
+
+    assert first_horizons(found, 10) == [Horizon(2**63 - 1, 0, 1, 1)]
+
+
 def test_neighbours_with_one_horizon_are_one_stretch_and_markers_without_one_part_them() -> None:
     made = [
         with_horizon(0, 500),

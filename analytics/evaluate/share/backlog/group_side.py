@@ -40,7 +40,8 @@ def with_phases(rows: pa.Table, found: pa.Table) -> pa.Table:
     for each, keys in ((of_partition, KEY), (of_topic, KEY[:2])):
         named = each.select([*keys])
         place = places_in(named, rows, keys)
-        times = each["phase_since"].cast(pa.int64()).to_numpy()
+        # Where none is known all are null, and those would be fractions.
+        times = pc.fill_null(each["phase_since"].cast(pa.int64()), NONE).to_numpy()
         since = np.where(place >= 0, np.append(times, NONE)[place], since)
     is_passing = pc.is_in(rows["phase"], pa.array(["initializing", "deleting"])).to_numpy()
     column = pa.array(since, mask=(since == NONE) | ~is_passing)

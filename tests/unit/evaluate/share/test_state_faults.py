@@ -196,3 +196,19 @@ def test_a_topic_that_is_being_deleted_for_long_is_told_without_a_partition() ->
     assert (found["record_topic"], found["record_offset"]) == ("__consumer_offsets", 30)
     early = late - timedelta(milliseconds=1)
     assert evaluate_share(question(records, phases=[told], as_of=early)).faults.num_rows == 0
+
+
+def test_a_phase_whose_record_has_no_time_lasts_since_nobody_knows_when() -> None:
+    told = {
+        "group_id": "g", "topic_id": KEY[1], "topic": "orders", "partition": KEY[2],
+        "phase": "initializing", "phase_since": None, "coordinator_partition": 7,
+        "record_offset": 30,
+    }  # fmt: skip
+    records = [ShareRecord(0, 0, KEY, FIRST)]
+    changed = {"phase": "initializing"}
+
+    (row,) = evaluate_share(question(records, phases=[told], changed=changed)).rows.to_pylist()
+    dated = question(records, phases=[told | {"phase_since": BEGIN}], changed=changed)
+
+    assert row["phase_since"] is None
+    assert evaluate_share(dated).rows["phase_since"].to_pylist() == [BEGIN]

@@ -438,3 +438,26 @@ def test_assignments_are_one_row_a_partition_or_task() -> None:
         ("g2", "streams", 3, "current", "active", "0", None, None, 0),
         ("g2", "streams", 3, "current", "warmup", "1", None, None, 2),
     ]
+
+
+def test_what_a_list_repeats_is_one_partition_or_task_as_brokers_keep_sets() -> None:
+    tasks = {"warmup_tasks": [{"subtopology_id": "1", "partitions": [2, 2]}] * 2}
+    twice = {"assigned_partitions": [{"topic_id": ID, "partitions": [0, 1, 0]}]}
+    cases = [
+        [epoch(3, "streams"), member("m", "streams"), current("m", 3, 1, "streams", **tasks)],
+        [member("m"), epoch(4), assigned(4), target("m", ID, [0, 0]), current("m", 3, 1, **twice)],
+        [member("m"), epoch(4), assigned(4), current("m", 3, 1, **twice)],
+    ]
+    state = state_of(frames_of(rows_of(cases), TABLES))
+
+    rows = assignments(state, pl.DataFrame({"topic": ["t"], "topic_id": [ID]}))
+
+    kept = rows.select("group_id", "kind", "role", "partition").rows()
+    assert sorted(kept, key=str) == [
+        ("g0", "current", "warmup", 2),
+        ("g1", "current", None, 0),
+        ("g1", "current", None, 1),
+        ("g1", "target", None, 0),
+        ("g2", "current", None, 0),
+        ("g2", "current", None, 1),
+    ]
