@@ -67,6 +67,8 @@ class Cut:
 
     def kept(self, name: str, rows: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of a decoded table that count."""
+        if rows.is_empty():
+            return rows
         above = above_log_starts({name: rows}, self.log_starts)
         return cut_all(above, self.as_of, timeless=self.timeless)[name]
 

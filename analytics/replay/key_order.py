@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 _FIRST_FEW: Final = 1000
+_SEVERAL: Final = 2
 
 
 def in_key_order(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
@@ -21,6 +22,8 @@ def in_key_order(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
         rows: They have the columns of the key.
         key: What they are sorted by.
     """
+    if len(rows) < _SEVERAL:
+        return rows
     telling = [name for name in key if not _is_same(rows[name])]
     if _are_ordered(rows, telling):
         return rows

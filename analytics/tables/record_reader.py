@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -133,8 +133,7 @@ class RecordReader:
 
     def empty(self, name: str) -> pl.DataFrame:
         """Return a decoded table without rows."""
-        schema = table_schema(name)
-        return _frame(schema.empty_table().select(_read_of(schema)))
+        return _without_rows(name)
 
     def rows(self, name: str, fields: Mapping[str, str], topic: str) -> pl.DataFrame:
         """Read fields of a decoded table.
@@ -345,6 +344,12 @@ def _with(fields: Mapping[str, str], at_home: AtHome | None) -> Mapping[str, str
 
 def _read_of(schema: pa.Schema) -> list[str]:
     return [each for each in schema.names if each not in _OF_RECORDS]
+
+
+@cache
+def _without_rows(name: str) -> pl.DataFrame:
+    schema = table_schema(name)
+    return _frame(schema.empty_table().select(_read_of(schema)))
 
 
 def _in_bucket(bucket: Bucket | None) -> Iterator[pc.Expression]:

@@ -2,13 +2,19 @@
 
     python tests/fuzz/fuzz_questions.py CORPUS -max_total_time=60
 
-The bytes of an input are the choices by which `made_dumps` makes a small dump. No command may end
+The bytes of an input are the choices by which `made_dumps` makes a small dump. Each is decoded and
+asked one question, for which as much is replayed as it needs; one of sixteen is replayed whole and
+asked half of all questions, or is audited, restored or what else writes tables. No command may end
 with a fault of ours, every record is decoded or kept as undecoded, no two rows of a table have the
 same key, and nothing needs Spark.
+
+Dumps are so small that most of the time goes into calls of libraries, a thousand a replay: each
+takes longer where it is shared out to threads.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -19,6 +25,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 from unittest import mock
+
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import polars as pl
 import pyarrow as pa
@@ -34,6 +42,8 @@ from tests.fuzz.made_dumps import write_dump
 from tests.support.decoded_here import decoded_here
 from tests.verdicts.asking import call
 
+MANY_OF = 16
+"""Of so many inputs one is asked many questions."""
 ANSWERED = {DONE, FOUND, CANNOT_TELL}
 FORMATS = ("text", "json", "markdown", "csv")
 AT = "2023-11-14T22:13:21Z"
@@ -56,7 +66,7 @@ QUESTIONS = (
     "usage",
     "usage --by group",
 )
-"""Asked of the replayed workspace."""
+"""Asked of what was decoded, or of the workspace with a whole replay."""
 KEPT = (
     ("audit DECODED --out OUT/audited", "report OUT/audited --output OUT/page.html"),
     (f"restore DECODED --as-of {AT} --group * --out OUT/restored",),
@@ -67,7 +77,7 @@ KEPT = (
 
 
 def look_at(content: bytes) -> None:
-    """Make a dump and ask half of all there is to ask; an assertion fails where a promise does."""
+    """Make a dump and ask of it what it says; an assertion fails where a promise does."""
     where = "/dev/shm" if Path("/dev/shm").is_dir() else None  # in memory
     folder = Path(tempfile.mkdtemp(prefix="groupscope-fuzz-", dir=where))
     try:
@@ -84,14 +94,26 @@ def _look_at(content: bytes, folder: Path) -> None:
         return  # a refusal that says why; `inspect` and the other readers of headers have targets
     _accounted(decoded.manifest())
     with without_spark():
+        if draw.randrange(MANY_OF):
+            _ask_about("DECODED", draw.choice(QUESTIONS), folder, draw)
+        else:
+            _ask_much(folder, draw)
+
+
+def _ask_much(folder: Path, draw: Random) -> None:
+    if draw.random() < 0.5:
         _ask("replay DECODED --out OUT/state", folder, draw)
         for question in draw.sample(QUESTIONS, len(QUESTIONS) // 2):
-            command, _, options = question.partition(" ")
-            _ask(f"{command} OUT/state {options} --format FORMAT", folder, draw)
-        for questions in draw.sample(KEPT, len(KEPT) // 2):
-            for question in questions:
-                _ask(question, folder, draw)
+            _ask_about("OUT/state", question, folder, draw)
+    else:
+        for question in draw.choice(KEPT):
+            _ask(question, folder, draw)
     _have_keys(folder)
+
+
+def _ask_about(where: str, question: str, folder: Path, draw: Random) -> None:
+    command, _, options = question.partition(" ")
+    _ask(f"{command} {where} {options} --format FORMAT", folder, draw)
 
 
 def _ask(question: str, folder: Path, draw: Random) -> None:
@@ -147,9 +169,11 @@ def without_spark() -> Iterator[None]:
 
 def write_corpus(folder: Path) -> None:
     """Write inputs to begin from: few, since all are tried before anything else."""
-    for seed in range(3):
+    for seed in range(12):
         (folder / f"made-{seed}").write_bytes(Random(seed).randbytes(400))
 
 
 if __name__ == "__main__":
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
     fuzz(look_at, write_corpus)

@@ -18,8 +18,8 @@ DECODERS = [fuzz_segment_reader, fuzz_records, fuzz_user_data]
 TARGETS = [*DECODERS, fuzz_questions]
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "3"))
 """For each target; `make fuzz` gives it more."""
-DUMPS = 2
-"""Each takes a second or two."""
+DUMPS = 6
+"""Each takes about half a second."""
 
 
 def name_of(target: ModuleType) -> str:
