@@ -31,6 +31,8 @@ _BYTES: Final = {
 """What bytes of a topic are, and the column of `topic_usage` that has them."""
 
 
+_PLACE: Final = ("group", "topic", "partition")
+
 MEASURED: Final = ("lag", "offset_expiration", "topic_usage")
 """The tables that are measured."""
 
@@ -72,7 +74,7 @@ class _Collector(Collector):
         of = self._audited
         yield _findings(of)
         if "lag" in of.tables:
-            yield _lag(of.tables["lag"])
+            yield from _lag(of.tables["lag"])
         if "offset_expiration" in of.tables:
             yield _expiry(of.tables["offset_expiration"])
         if "topic_usage" in of.tables:
@@ -98,18 +100,31 @@ def _findings(of: Audited) -> Metric:
     return family
 
 
-def _lag(rows: pa.Table) -> Metric:
-    family = GaugeMetricFamily(
+def _lag(rows: pa.Table) -> Iterator[Metric]:
+    """Yield how far committed offsets are behind the ends of logs, and how far beyond them.
+
+    Kafka's tools print the latter as a lag below zero. Added up with others, as is done with
+    metrics, it would hide as much of theirs.
+    """
+    lags = GaugeMetricFamily(
         "groupscope_group_lag",
-        "Log end offset minus committed offset; no sample where either is not known.",
-        labels=["group", "topic", "partition"],
+        "Log end offset minus committed offset; no sample where either is not known, or the "
+        "committed offset is beyond the end.",
+        labels=_PLACE,
+    )
+    beyond = GaugeMetricFamily(
+        "groupscope_group_offsets_beyond_end",
+        "How far the committed offset is beyond the log end offset; no sample where it is not.",
+        labels=_PLACE,
     )
     place = ["group_id", "topic", "partition"]
     known = rows.filter(rows["lag"].is_valid())
     for row in known.sort_by([(name, "ascending") for name in place]).to_pylist():
         labels = [row["group_id"], row["topic"], str(row["partition"])]
-        family.add_metric([_text(each) for each in labels], row["lag"])
-    return family
+        family = lags if row["lag"] >= 0 else beyond
+        family.add_metric([_text(each) for each in labels], abs(row["lag"]))
+    yield lags
+    yield beyond
 
 
 def _expiry(rows: pa.Table) -> Metric:

@@ -124,7 +124,7 @@ def check_what_others_are_told(
     assert counted == dict(found)
     lags = StoredTables(Workspace(str(workspace))).read("lag")["lag"].drop_null().to_pylist()
     assert sorted(each.value for each in samples if each.name == "groupscope_group_lag") == sorted(
-        lags
+        each for each in lags if each >= 0
     )
 
 

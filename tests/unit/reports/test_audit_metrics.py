@@ -63,6 +63,18 @@ def test_a_lag_that_is_not_known_has_no_sample() -> None:
     assert lags == ["known"]
 
 
+def test_an_offset_beyond_the_end_is_no_lag_that_hides_another() -> None:
+    rows = [("behind", 7), ("read all", 0), ("beyond", -60), ("far beyond", 1 - 2**63)]
+    found = samples_of(lag=lag_table(*rows))
+    values = {(name, labels["group"]): value for name, labels, value in found if "group" in labels}
+    assert values == {
+        ("groupscope_group_lag", "behind"): 7,
+        ("groupscope_group_lag", "read all"): 0,
+        ("groupscope_group_offsets_beyond_end", "beyond"): 60,
+        ("groupscope_group_offsets_beyond_end", "far beyond"): float(2**63 - 1),
+    }
+
+
 def test_a_group_expires_when_its_first_offset_does() -> None:
     later = datetime(2026, 12, 1, tzinfo=UTC)
     rows = [("g", later), ("g", WHEN), ("never", None)]
