@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.lag.read_partitions import STALE, by_owner
 from analytics.evaluate.lag.topic_readers import READING
+from analytics.evaluate.sums import with_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +41,11 @@ def summed(rows: pa.Table, by: str, rules: LagRules) -> pa.Table:
 
     Returns:
         The columns of `BY`; `partitions`, `lag` (of all that is known and not stale, a commit
-        beyond the end counting nothing), `stale_lag`, `lost_offsets`, `unknown_lag` (partitions
-        whose lag is not known), `max_lag`, `groups` (how many read it), `status` (as Burrow has it
-        of a group: ERR where a partition is worse than WARN; NOT_EVALUABLE where nothing worse is
-        known and one is not evaluable), `verdict` (the worst).
+        beyond the end counting nothing), `stale_lag`, `lost_offsets` (all three at most
+        `analytics.evaluate.sums.MOST`), `unknown_lag` (partitions whose lag is not known),
+        `max_lag`, `groups` (how many read it), `status` (as Burrow has it of a group: ERR where a
+        partition is worse than WARN; NOT_EVALUABLE where nothing worse is known and one is not
+        evaluable), `verdict` (the worst).
     """
     keys = list(BY[by])
     if by == MEMBER:
@@ -64,18 +66,18 @@ def summed(rows: pa.Table, by: str, rules: LagRules) -> pa.Table:
             "verdict": _rank(rows["verdict"], list(rules.verdicts)),
         }
     )
-    found = measured.group_by(keys).aggregate(
+    found = with_sums(
+        measured.append_column("largest", measured["live"]),
+        keys,
+        ("live", "stale", "lost"),
         [
-            ("live", "sum"),
-            ("live", "max"),
-            ("stale", "sum"),
-            ("lost", "sum"),
+            ("largest", "max"),
             ("is_unknown", "sum"),
             ("group", "count"),
             ("group", "count_distinct"),
             ("status", "min"),
             ("verdict", "min"),
-        ]
+        ],
     )
     rank = found["verdict_min"]
     result = pa.table(
@@ -84,7 +86,7 @@ def summed(rows: pa.Table, by: str, rules: LagRules) -> pa.Table:
             "partitions": found["group_count"],
             "groups": found["group_count_distinct"],
             "lag": found["live_sum"],
-            "max_lag": found["live_max"],
+            "max_lag": found["largest_max"],
             "stale_lag": found["stale_sum"],
             "lost_offsets": found["lost_sum"],
             "unknown_lag": found["is_unknown_sum"],

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.sums import with_sums
+
 if TYPE_CHECKING:
     from schemas.share_rules import ShareRules
 
@@ -31,7 +33,8 @@ def summed(rows: pa.Table, by: str, rules: ShareRules) -> pa.Table:
         rules: Which status is worse.
 
     Returns:
-        The columns of `BY`; `partitions`, `groups`; sums of what is known: `lag` (state beyond the
+        The columns of `BY`; `partitions`, `groups`; sums of what is known (`MOST`
+        where they are that or more): `lag` (state beyond the
         end of a log counting nothing), `records_left`, `in_flight`, `near_limit_count`,
         `archived_count`, `lost_offsets`, `offsets_beyond_end`; `unknown_lag` (partitions whose lag
         is not known), `stalled_since` (the earliest of those that are blocked or stalled),
@@ -51,15 +54,17 @@ def summed(rows: pa.Table, by: str, rules: ShareRules) -> pa.Table:
             "rank": pc.index_in(rows["status"], pa.array(words)),
         }
     )
-    found = measured.group_by(keys).aggregate(
+    found = with_sums(
+        measured,
+        keys,
+        _SUMS,
         [
-            *((name, "sum") for name in _SUMS),
             ("group", "count"),
             ("group", "count_distinct"),
             ("is_unknown", "sum"),
             ("stuck", "min"),
             ("rank", "min"),
-        ]
+        ],
     )
     result = pa.table(
         {
