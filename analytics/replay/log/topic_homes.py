@@ -136,8 +136,6 @@ def eras_of(places: pl.DataFrame, named: Sequence[Era], least: int) -> tuple[Era
         return tuple(named)
     told = _told(places)
     now = named[0].partitions if named else _number_now(told, least)
-    if now is None:
-        return ()
     return _with_earlier(told, now)
 
 
@@ -164,11 +162,12 @@ def _sample(told: pl.DataFrame) -> pl.DataFrame:
     return told.filter(pl.col("key").is_in(keys.implode()))
 
 
-def _number_now(told: pl.DataFrame, least: int) -> int | None:
+def _number_now(told: pl.DataFrame, least: int) -> int:
     """Return the number of partitions by which all keys that moved are where they went on.
 
     Of several such numbers the one that puts most other keys where they are counts, then Kafka's
-    default, then the least. None where there is no such number.
+    default, then the least. Where no number has all of them at home, the one that has most keys
+    there counts: the others lie where no client is sent, and no key is in force in two places.
     """
     few = _sample(told)
     numbers = np.arange(max(least, 1), MOST_PARTITIONS + 1)
@@ -178,12 +177,15 @@ def _number_now(told: pl.DataFrame, least: int) -> int | None:
         names = among["key"].rle_id().to_numpy()
         is_home = np.zeros((int(names.max()) + 1, len(numbers)), bool)
         np.logical_or.at(is_home, names, fits)
-        possible = numbers[is_home.all(axis=0)]
-        if len(possible):
-            others = _fits(few.filter(pl.col("number_of_places") == 1), possible).sum(axis=0)
-            best = possible[others == others.max()]
-            return DEFAULT_PARTITIONS if DEFAULT_PARTITIONS in best else int(best[0])
-    return None
+        is_possible = is_home.all(axis=0)
+        if is_possible.any():
+            break
+    others = _fits(few.filter(pl.col("number_of_places") == 1), numbers).sum(axis=0)
+    at_home = (
+        np.where(is_possible, others, -1) if is_possible.any() else others + is_home.sum(axis=0)
+    )
+    best = numbers[at_home == at_home.max()]
+    return DEFAULT_PARTITIONS if DEFAULT_PARTITIONS in best else int(best[0])
 
 
 def numbers_that_fit(places: pl.DataFrame, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

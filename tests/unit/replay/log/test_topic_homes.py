@@ -105,6 +105,22 @@ def test_an_older_copy_of_a_log_is_not_the_home() -> None:
     assert eras_of(places, (), 50)[-1].partitions == 50
 
 
+def test_what_no_number_explains_lies_where_no_client_is_sent() -> None:
+    nowhere = [
+        (group, (home_of(group, 50) + step) % 50, minute, minute)
+        for group in GROUPS[:2]
+        for step, minute in ((1, 3), (2, 5))
+    ]
+    moved = [*by_number(50, 0, 10), (GROUPS[3], (home_of(GROUPS[3], 50) + 1) % 50, 0, 2)]
+    places = placed(*(each for each in moved if each[0] not in GROUPS[:2]), *nowhere)
+
+    (era,) = eras_of(places, (), 50)
+    homes = with_misplaced(TopicHomes(era.partitions), places)
+
+    assert era.partitions == 50
+    assert (sum(homes.misplaced.values()), homes.unreachable) == (5, 2)
+
+
 def test_groups_that_lie_elsewhere_alone_are_counted() -> None:
     places = GROWN.filter(~((pl.col("key") == "group-0") & (pl.col("first_at") == at(20))))
     assert home_of("group-0", 4) != home_of("group-0", 9)
