@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.share.state_log.window import STATE_NAMES, is_done
+from analytics.evaluate.share.state_log.window import is_done, state_name
 
 if TYPE_CHECKING:
     from analytics.replay.share.share_ranges import Ranges
@@ -38,7 +38,7 @@ def delivery_counts(rows: pa.Table, ranges: Ranges) -> pa.Table:
     of = rows.select(list(_OF)).take(found["place"])
     states = found["delivery_state"].to_numpy()
     left = pc.subtract(of["delivery_count_limit"], found["delivery_count"].cast(pa.int64()))
-    known = [STATE_NAMES.get(int(each), "UNKNOWN") for each in states]
+    known = [state_name(int(each)) for each in states]
     return pa.table(
         {
             **{name: of[name] for name in _OF[:4]},

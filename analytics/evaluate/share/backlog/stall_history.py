@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from analytics.evaluate.share.backlog.progress import Covers, first_covers
 from analytics.evaluate.share.places import AFTER_ALL
 from analytics.evaluate.share.state_log.share_log import NO_TIME
-from analytics.evaluate.share.state_log.window import NONE, NOT_STORED, STATE_NAMES, is_done
+from analytics.evaluate.share.state_log.window import NONE, NOT_STORED, is_done, state_name
 from analytics.replay.share.share_ranges import Ranges
 from analytics.replay.share.share_records import SNAPSHOT
 from analytics.time_columns import times_of
@@ -207,7 +207,7 @@ def _row(
         "until": until_ms,
         "duration_ms": times[1] - times[0],
         "ended_by": None if ender is None else MOVED if end < run.end else RESET,
-        "blocking_state": STATE_NAMES[NOT_STORED if last is None else int(there.state[last])],
+        "blocking_state": state_name(NOT_STORED if last is None else int(there.state[last])),
         "blocking_delivery_count": None if last is None else int(there.count[last]),
         "done_behind": done,
         "record": -1 if ender is None else ender,

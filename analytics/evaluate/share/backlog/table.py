@@ -21,7 +21,13 @@ from analytics.evaluate.share.lifecycle.stuck_phases import stuck_phases
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.settings import DELIVERY_LIMIT, RECORD_LOCKS
 from analytics.evaluate.share.state_log.state_faults import state_faults
-from analytics.evaluate.share.state_log.window import NONE, NOT_STORED, STATE_NAMES, windows
+from analytics.evaluate.share.state_log.window import (
+    NONE,
+    NOT_STORED,
+    STATE_NAMES,
+    state_name,
+    windows,
+)
 from analytics.replay.share.share_ranges import Ranges
 from analytics.replay.share.share_records import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
 from analytics.time_columns import times_of
@@ -235,7 +241,7 @@ def _with_window(rows: pa.Table, found: Windows, ranges: Ranges, start: Numbers)
         place = rows.column_names.index(name)
         counted = pa.array(found.counts[:, state], mask=~has_state)
         rows = rows.set_column(place, name, counted)
-    names = [STATE_NAMES.get(int(each)) for each in found.blocking_state]
+    names = [None if each == NONE else state_name(each) for each in found.blocking_state.tolist()]
     rows = rows.append_column("blocking_state", pa.array(names, pa.string()))
     return rows.append_column("has_state", pa.array(has_state))
 

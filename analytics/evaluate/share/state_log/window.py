@@ -47,6 +47,13 @@ STATE_NAMES: Final = {
     ARCHIVED: "ARCHIVED",
     NOT_STORED: "NOT_STORED",
 }
+UNKNOWN: Final = "UNKNOWN"
+"""A delivery state that Kafka does not know: leaders refuse to load it."""
+
+
+def state_name(state: int) -> str:
+    """Return a delivery state in Kafka's words, `UNKNOWN` where Kafka has none."""
+    return STATE_NAMES.get(state, UNKNOWN)
 
 
 @dataclass(frozen=True)

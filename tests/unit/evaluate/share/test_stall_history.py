@@ -156,3 +156,13 @@ def test_what_may_be_among_lost_records_is_said() -> None:
 
 def test_without_records_there_is_none() -> None:
     assert stall_history(log_of([]), 0, 0, {}).num_rows == 0
+
+
+def test_a_delivery_state_that_kafka_does_not_know_is_named_so() -> None:
+    records = [begun(0, 100), record(1, -1, (100, 104, 126)), record(60, -1, (100, 104, 126))]
+
+    (stall,) = stalls_of(records)
+    (row,) = evaluate_share(question(records)).rows.to_pylist()
+
+    assert (stall["next_offset"], stall["blocking_state"]) == (100, "UNKNOWN")
+    assert row["blocking_state"] == "UNKNOWN"
