@@ -144,7 +144,7 @@ class _Loss:
         only_there = f"only copy {self.line.copy} has it ({_ask(self.line.copy)})"
         first = None if after is None else after["committed_offset"]
         if base is None and self.uncompacted_from > self.line.diverges_at:
-            why = f"{only_there}; what was in force after the election was compacted"
+            why = f"{only_there}; what was in force after the election is no longer in the log"
             return _Became(first, None, why)
         answered = None if base is None else base["committed_offset"]
         had = "no offset" if answered is None else str(answered)

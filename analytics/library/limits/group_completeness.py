@@ -33,7 +33,7 @@ from analytics.library.limits.undecided_offsets import undecided_of
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.internal_partitions import internal_partition
 from analytics.replay.log.key_homes import home_of
-from analytics.replay.log.losses_at import Ends, cleaned_until, leading
+from analytics.replay.log.losses_at import Ends, cleaned_until, leading, what_took_history
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
@@ -215,11 +215,14 @@ class GroupCompleteness:
             return [f"this dump has no copy of any partition of {CONSUMER_OFFSETS}"]
         absent = self.absent()
         reasons = [] if absent is None else [absent]
-        if self.lost_before:
-            reasons.append(
-                f"groups of {CONSUMER_OFFSETS} {ranges(self.lost_before)} at "
-                f"{self.replayed.instant}: history before complete_from was compacted"
-            )
+        by_what: dict[str, list[int]] = {}
+        for number, what in self._what_took.items():
+            by_what.setdefault(what, []).append(number)
+        reasons += [
+            f"groups of {CONSUMER_OFFSETS} {ranges(numbers)} at {self.replayed.instant}: "
+            f"history before complete_from {what}"
+            for what, numbers in by_what.items()
+        ]
         gone = sorted({*self._between_cuts} - {*self._where})
         reasons += [f"{each} may have been there: {self._between_cuts[each]}" for each in gone][
             :_MOST_NAMED
@@ -264,9 +267,9 @@ class GroupCompleteness:
     def lost_before(self) -> Mapping[int, int]:
         """By partition of the offsets topic, the offset before which the instant lies.
 
-        Compaction removed some of the records before that offset that counted then. It left the
-        last value of each key, and removed nothing that counted where all records before that
-        offset are of the instant or earlier.
+        Compaction, or retention, removed some of the records before that offset that counted then.
+        The former left the last value of each key, and removed nothing that counted where all
+        records before that offset are of the instant or earlier.
         """
         found = {}
         for row in leading(self.replayed.manifest):
@@ -281,9 +284,18 @@ class GroupCompleteness:
         """Where the records end that count at the instant."""
         return ends_of(self.replayed, CONSUMER_OFFSETS)
 
+    @cached_property
+    def _what_took(self) -> Mapping[int, str]:
+        """By partition of `lost_before`, what became of the records before that offset."""
+        return {
+            row["partition"]: what_took_history(row)
+            for row in leading(self.replayed.manifest)
+            if row["topic"] == CONSUMER_OFFSETS and row["partition"] in self.lost_before
+        }
+
     def _lost(self, number: int) -> str:
         return (
-            f"history before offset {self.lost_before[number]} was compacted, and "
+            f"history before offset {self.lost_before[number]} {self._what_took[number]}, and "
             f"{self.replayed.instant} is before it"
         )
 

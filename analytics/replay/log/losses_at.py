@@ -29,7 +29,6 @@ Key = tuple[str, int]
 Row = Mapping[str, Any]
 
 _DELETED = "records were deleted up to the log start"
-_CLEANED = "history before offset {:,} was compacted"
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def _own_losses(line: FollowedLine, row: Row) -> Iterator[Loss]:
         cleaned = cleaned_until(row)
         # Of offset 0 on: compaction of a line takes what a later record of it replaces.
         if cleaned > line.diverges_at:
-            yield Loss(0, cleaned, _CLEANED.format(cleaned))
+            yield Loss(0, cleaned, _taken(row, cleaned))
     if line.at_that_time == CANNOT_TELL:
         lines = f"that of {line.copy} or that of {line.surviving_copy}"
         why = f"nothing shows which line was in force, {lines}"
@@ -182,13 +181,18 @@ def what_took_history(row: Row) -> str:
     """Return what became of the records before `complete_from`, as in "was compacted".
 
     Args:
-        row: A partition of a manifest that has such an offset.
+        row: A partition of a manifest that has such an offset, or one that was cleaned up to.
     """
-    reaching = [each for each in losses_of_row(row) if each.end >= row["complete_from"]]
+    start = row.get("complete_from") or cleaned_until(row)
+    reaching = [each for each in losses_of_row(row) if each.first < start <= each.end]
     if not reaching:
         return "was compacted"
     why = reaching[-1].why
     return f"was {why}" if why.startswith(DELETED) else f"is not whole: {why}"
+
+
+def _taken(row: Row, start: int) -> str:
+    return f"history before offset {start:,} {what_took_history(row)}"
 
 
 def leading(manifest: Row) -> Iterator[Row]:
@@ -264,7 +268,7 @@ def _removed_since(manifest: Row, row: Row, end: int | None) -> Iterator[Loss]:
         yield Loss(0, deleted, _DELETED)
     cleaned = cleaned_until(row)
     if end is not None and end < cleaned:
-        yield Loss(0, cleaned, _CLEANED.format(cleaned))
+        yield Loss(0, cleaned, _taken(row, cleaned))
 
 
 def _first_kept(manifest: Row, row: Row) -> int:

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.dump.inspection.found_losses import DELETED
 from analytics.dump.inspection.losses import OPEN_END, Loss, loss_rows
 from analytics.replay.log.lines import CANNOT_TELL, LED, FollowedLine
-from analytics.replay.log.losses_at import Ends, first_later, losses_at
+from analytics.replay.log.losses_at import Ends, first_later, losses_at, what_took_history
 from analytics.workspace import Workspace
 
 TOPIC = "__consumer_offsets"
@@ -107,6 +108,23 @@ def untold(end: int | None, minutes: int, *elections: dict[str, Any], **more: An
     later = {} if end is None else {KEY: end}
     ends = Ends(later=later, is_end=False, time=ELECTED + timedelta(minutes=minutes))
     return losses_at(manifest(row), ends, **more).get(KEY, [])
+
+
+@pytest.mark.parametrize(
+    ("loss", "what"),
+    [
+        (Loss(0, 80, DELETED), f"was {DELETED}"),
+        (Loss(40, 80, "a gap"), "is not whole: a gap"),
+        (Loss(85, 90, "a gap"), "was compacted"),
+        (Loss(10, 20, "a gap"), "was compacted"),
+    ],
+)
+def test_what_is_no_longer_there_is_called_what_took_it(loss: Loss, what: str) -> None:
+    row = log("broker-2", cleaned=80, losses=[loss])
+
+    assert what_took_history(row) == what
+    found = losses_at(manifest(row), EARLIER)[KEY]
+    assert any(f"history before offset 80 {what}" in each.why for each in found)
 
 
 @pytest.mark.parametrize(("minutes", "lost"), [(-1, True), (0, False), (1, False)])
