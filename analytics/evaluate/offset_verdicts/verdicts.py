@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from analytics.decode.losses.unjudged_elections import Unjudged
+from analytics.evaluate.lag.first_commits import BELOW_FIRST
 from analytics.evaluate.offset_verdicts.election_losses import election_losses
 from analytics.evaluate.offset_verdicts.happenings import happenings, incomplete
 from analytics.evaluate.offset_verdicts.history import TRANSACTION_COMMIT, OffsetHistory
@@ -75,6 +76,36 @@ class Known:
     def incomplete(self) -> dict[Place, Row]:
         """The last change of each place before which records are lost."""
         return incomplete(self.history)
+
+    def passed_over(self, place: Place) -> str | None:
+        """Return what a group never committed of a partition that it took on after others.
+
+        Only where all of its commits are in the history, and the log still has what lies below.
+        """
+        group, topic, partition = place
+        start, home = self.log_starts.get((topic, partition)), self.groups.get(group)
+        is_whole = home is not None and not self.uncompacted_from.get(home)
+        if start is None or not is_whole or group in self.gaps or place in self.incomplete:
+            return None
+        begun, span = self._begun.get((group, topic)), self.history.of(place)
+        if begun is None or not span:
+            return None
+        rows = self.history.rows
+        epoch, first = (rows[name][span.start].as_py() for name in ("epoch", "committed_offset"))
+        if epoch is None or epoch <= begun or first is None or first <= start:
+            return None
+        return BELOW_FIRST.format(start, first - 1)
+
+    @cached_property
+    def _begun(self) -> dict[tuple[str, str], int]:
+        """By group and topic, the epoch of its first commit."""
+        rows = self.history.rows
+        found = rows.group_by(["group_id", "topic"]).aggregate([("epoch", "min")]).to_pylist()
+        return {
+            (each["group_id"], each["topic"]): each["epoch_min"]
+            for each in found
+            if each["epoch_min"] is not None
+        }
 
     def not_whole_before(self, start: int, home: int) -> str:
         """Return that history before an offset of an internal partition is not whole, in words."""
@@ -249,11 +280,10 @@ def _no_losses(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
             continue
         since = max(each for each in times if each is not None)
         topic = known.topics.since(row) or {}
+        untold = topic.get("reason") or known.topics.not_known(row["topic"])
+        said = [each for each in (known.passed_over(place), untold) if each is not None]
         yield verdict_row(
-            place,
-            f"{NO_LOSS_SINCE} {_iso(since)}",
-            at=since,
-            reason=topic.get("reason") or known.topics.not_known(row["topic"]),
+            place, f"{NO_LOSS_SINCE} {_iso(since)}", at=since, reason="; ".join(said) or None
         )
 
 
