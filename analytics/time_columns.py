@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from analytics.epoch_times import LAST_MS
+from analytics.calendar_numbers import are_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TIMESTAMP: Final = pa.timestamp("us", "UTC")
-
-
-def are_times(milliseconds: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return of which numbers there is a time; -1 and what no calendar has are none."""
-    found: NDArray[np.bool_] = (milliseconds >= 0) & (milliseconds <= LAST_MS)
-    return found
 
 
 def times_of(milliseconds: NDArray[np.int64], is_none: NDArray[np.bool_] | None = None) -> pa.Array:

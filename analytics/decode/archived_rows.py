@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.calendar_numbers import are_times
 from analytics.decode.losses.undecoded_losses import may_be_of_any_group, runs
 from analytics.decode.parts import PartWriter
 from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
@@ -23,7 +24,6 @@ from analytics.dump.batches.stretches import Stretch, in_order, stretches_in
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records
 from analytics.spark_worker import on_worker
-from analytics.time_columns import are_times
 from analytics.wire.failure import Reason
 
 if TYPE_CHECKING:

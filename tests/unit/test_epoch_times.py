@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from analytics.calendar_numbers import are_times
 from analytics.epoch_times import LAST_MS, iso_time, milliseconds_of, time_of
 from analytics.replay.log.meanings import instant
-from analytics.time_columns import are_times, times_of
+from analytics.time_columns import times_of
 
 ANY_NUMBER = st.integers(-(2**63), 2**63 - 1)
 BESIDE_AN_END = (-(2**63), -(2**62), -1, 0, LAST_MS, LAST_MS + 1, 10**16, 2**62, 2**63 - 1)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from analytics.calendar_numbers import are_times
 from analytics.dump.batches.batch_rows import BatchRows
-from analytics.time_columns import are_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from analytics.calendar_numbers import are_times
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
 from analytics.dump.batches.stretches import Stretch, in_order, stretches_of
-from analytics.time_columns import are_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

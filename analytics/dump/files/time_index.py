@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from analytics.calendar_numbers import are_times
 from analytics.dump.files.byte_source import ByteSource
 from analytics.dump.files.storage import is_uri
 from analytics.epoch_times import LAST_MS
-from analytics.time_columns import are_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
