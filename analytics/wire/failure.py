@@ -27,3 +27,4 @@ class Reason(StrEnum):
     INVALID_ENCODING = "invalid_encoding"
     UNPLACED_ROW = "unplaced_row"
     TRAILING_BYTES = "trailing_bytes"
+    REDPANDA_ROW = "redpanda_row"

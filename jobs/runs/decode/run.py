@@ -14,8 +14,10 @@ from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
+from analytics.dump.records.redpanda_rows import said_of_redpanda
 from analytics.errors import InputNotRecognizedError
 from analytics.library.limits.unread_partitions import is_unread
+from analytics.wire.failure import Reason
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.undecoded_limit import is_exceeded
@@ -120,6 +122,10 @@ def _tell(console: Console, manifest: Mapping[str, Any]) -> None:
     for each in manifest["unplaced_rows"]:
         number = "" if each["row"] is None else f", row {each['row']:,}"
         console.warn(f"{each['file']}{number}: {each['flaw']}; not decoded")
+    if number := sum(
+        each["undecoded"].get(Reason.REDPANDA_ROW, 0) for each in manifest["reconciliation"]
+    ):
+        console.warn(f"{said_of_redpanda(number)}: not decoded")
     for each in manifest["partitions"]:
         if each.get("changed_while_read"):
             console.warn(
