@@ -48,7 +48,10 @@ def test_it_is_named_once_and_no_group_of_it_is_told(dump: Path, tmp_path: Path)
     assert decoded.stderr.count(SAID) == 1
 
     undecoded = pq.read_table(space / "decoded" / "undecoded").to_pylist()
-    assert Counter(each["reason"] for each in undecoded) == {"redpanda_row": 2}
+    assert Counter(each["reason"] for each in undecoded) == {
+        "redpanda_members": 1,
+        "redpanda_key": 1,
+    }
     assert (
         "a version before each member" in {each["offset"]: each["detail"] for each in undecoded}[1]
     )

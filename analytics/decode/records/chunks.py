@@ -142,9 +142,12 @@ class _ChunkDecoder:
         failed = np.unique(np.concatenate(self.failures.rows))
         failed = failed[~self.records.batches.is_control[self.records.batch[failed]]]
         found = redpanda_rows(self.records, failed, self.buffer)
-        for rows, what in ((found.members, MEMBERS), (found.keys, KEYS)):
+        for rows, reason, what in (
+            (found.members, Reason.REDPANDA_MEMBERS, MEMBERS),
+            (found.keys, Reason.REDPANDA_KEY, KEYS),
+        ):
             if rows.size:
-                self.failures.take_over(rows, Reason.REDPANDA_ROW, what)
+                self.failures.take_over(rows, reason, what)
 
     def _data_rows(self, refused: Failures | None) -> NDArray[np.int64]:
         """Decode control records and note what is refused; return the rows of all others."""

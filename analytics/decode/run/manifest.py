@@ -16,10 +16,9 @@ from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.dump.inspection.changes import has_changed
 from analytics.dump.inspection.manifest import Findings, build_manifest, iso_time, surveys_of_slices
 from analytics.dump.records.raw_rows_encoding import BINARY
-from analytics.dump.records.redpanda_rows import said_of_redpanda
+from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.errors import InputUnreadableError
 from analytics.version import VERSION
-from analytics.wire.failure import Reason
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def _of_other_brokers(reconciliation: Sequence[Account]) -> list[dict[str, str]]
     found: Counter[str] = Counter()
     for each in reconciliation:
         where = CONSUMER_OFFSETS if each.copy is None else f"{each.copy}: {CONSUMER_OFFSETS}"
-        found[where] += each.undecoded[Reason.REDPANDA_ROW]
+        found[where] += sum(each.undecoded[reason] for reason in REDPANDAS)
     return [
         {"where": where, "what": f"{said_of_redpanda(number)}: not decoded"}
         for where, number in found.items()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MEMBERS: Final = "group_metadata: Redpanda puts a version before each member"
 KEYS: Final = "a tombstone's key behind its length, as old releases of Redpanda wrote it"
+REDPANDAS: Final = (Reason.REDPANDA_MEMBERS, Reason.REDPANDA_KEY)
 _GROUPS, _COMMITS = "group_metadata", "offset_commit"
 _REDPANDAS: Final = "redpanda_group_metadata"
 _VERSIONS: Final = dialect_types(REDPANDA)[_REDPANDAS].versions

@@ -14,10 +14,9 @@ from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
-from analytics.dump.records.redpanda_rows import said_of_redpanda
+from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.errors import InputNotRecognizedError
 from analytics.library.limits.unread_partitions import is_unread
-from analytics.wire.failure import Reason
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.undecoded_limit import is_exceeded
@@ -123,7 +122,9 @@ def _tell(console: Console, manifest: Mapping[str, Any]) -> None:
         number = "" if each["row"] is None else f", row {each['row']:,}"
         console.warn(f"{each['file']}{number}: {each['flaw']}; not decoded")
     if number := sum(
-        each["undecoded"].get(Reason.REDPANDA_ROW, 0) for each in manifest["reconciliation"]
+        each["undecoded"].get(reason, 0)
+        for each in manifest["reconciliation"]
+        for reason in REDPANDAS
     ):
         console.warn(f"{said_of_redpanda(number)}: not decoded")
     for each in manifest["partitions"]:
