@@ -1,4 +1,7 @@
-"""Record types that designs of Kafka had and no release has: other readings, only on request."""
+"""Record types that no release of Kafka has.
+
+Those of its designs are read on request only; those of another broker show that it wrote a record.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ CHECKPOINT_DELTA = "checkpoint-delta"
 """Share state as control records of data partitions: an early text of KIP-932."""
 KIP_932_TEXT = "kip-932-text"
 """Share state in `__share_group_state` as a late text of KIP-932 has it."""
+
+REDPANDA = "redpanda"
+"""What Redpanda writes into `__consumer_offsets` and Kafka does not."""
 
 
 @cache

@@ -122,7 +122,11 @@ class Dump:
         release = kafka_version or shown_release(manifest) or NEWEST
         lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
         instant = framed(AsOf(ends or {}, time_ms), source, lines)
-        work = ReplayWork(instant, release, (), {}, tables, lines, assumed_of(manifest, assume))
+        assumed = assumed_of(manifest, assume)
+        is_named = kafka_version is not None
+        work = ReplayWork(
+            instant, release, (), {}, tables, lines, assumed, is_release_named=is_named
+        )
         manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in work.assumed)
         work = work.with_homes(source, manifest)
         folder = tempfile.mkdtemp(prefix="state-", dir=self._work)

@@ -14,6 +14,7 @@ from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.library.key_places import homes_metadata, internal_topics
 from analytics.library.replay_tables import Keep, replay_here, sorted_rows, without_rows
 from analytics.library.replay_tasks import on_spark, replay_in_tasks
+from analytics.replay.dump.chosen_release import RELEASE_IS_NAMED
 from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.written_instants import as_of_metadata
@@ -61,6 +62,7 @@ class ReplayWork:
         homes: Of `topic_homes`: where keys are looked for, of topics that were given more
             partitions or hold a log that belongs to another partition.
         partition_counts: How many partitions internal topics have, as all records show it.
+        is_release_named: A person named the release; else the dump shows it, or nothing does.
     """
 
     instant: AsOf
@@ -72,6 +74,7 @@ class ReplayWork:
     assumed: Sequence[str] = ()
     homes: Mapping[str, TopicHomes] = field(default_factory=dict)
     partition_counts: Mapping[str, int] = field(default_factory=dict)
+    is_release_named: bool = False
 
     def with_homes(self, source: Workspace, manifest: Mapping[str, Any]) -> Self:
         """Return the same with what all records of the workspace show of internal topics.
@@ -108,6 +111,7 @@ class ReplayWork:
             "lines": lines_metadata(self.lines),
             **({"frames": frame_rows(self.instant.frames)} if self.instant.frames else {}),
             "kafka_version": self.release,
+            RELEASE_IS_NAMED: self.is_release_named,
             "assumed": list(self.assumed),
             "topic_ids": [list(each) for each in self.side_file],
             "filters": {name: list(each) for name, each in self.filters.items() if each},

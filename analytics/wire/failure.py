@@ -27,3 +27,5 @@ class Reason(StrEnum):
     INVALID_ENCODING = "invalid_encoding"
     UNPLACED_ROW = "unplaced_row"
     TRAILING_BYTES = "trailing_bytes"
+    REDPANDA_MEMBERS = "redpanda_members"
+    REDPANDA_KEY = "redpanda_key"

@@ -17,10 +17,11 @@ from analytics.dump.files.model import Note
 from analytics.dump.inspection.leaderless_ends import with_absent_leaders
 from analytics.dump.inspection.manifest import Findings, build_manifest
 from analytics.dump.inspection.study import study
+from analytics.dump.records.redpanda_rows import said_of_redpanda
 from analytics.dump.records.sample import TOMBSTONE
 from analytics.replay.dump.times import last_record_time
 from analytics.version import SCHEMA_VERSION, VERSION
-from schemas import CLUSTER_METADATA, record_types
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, record_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +79,7 @@ def inspect_inputs(
         leading=looked.seen.leading,
         record_types=_record_types(sample),
         kafka_version={"at_least": version.at_least, "evidence": version.evidence},
-        notes=[*notes, *looked.seen.notes],
+        notes=[*notes, *looked.seen.notes, *_of_other_brokers(sample)],
         is_crc_checked=check_crc,
         is_sample=True,
         has_archived_rows=bool(found.raw_rows),
@@ -140,6 +141,13 @@ def _archived(found: Inputs) -> list[Note]:
         )
         for rows in found.raw_rows
     ]
+
+
+def _of_other_brokers(sample: Sample) -> list[Note]:
+    if not sample.of_redpanda:
+        return []
+    seen = f"{said_of_redpanda(sample.of_redpanda)} among those looked at"
+    return [Note(CONSUMER_OFFSETS, f"{seen}; `decode` keeps them undecoded")]
 
 
 def _record_types(sample: Sample) -> list[dict[str, Any]]:

@@ -18,9 +18,10 @@ from pathlib import Path
 
 import click
 
+from tests.brokers.cases import LoadedCases
 from tests.brokers.cleaning import Cleaned
 from tests.brokers.performance import Performance
-from tests.brokers.programs import fetch_programs
+from tests.brokers.programs import fetch_broker, fetch_programs
 from tests.brokers.refusals import Thinned
 from tests.brokers.releases import OLDEST, Release, broker_settings
 from tests.brokers.share_chains import Chained
@@ -41,9 +42,21 @@ _CHECKS = ("tests.support.dump_log_check", "tests.support.cut_check")
     type=click.Path(path_type=Path),
     help="A new folder for the dump; thrown away without.",
 )
-def main(number: str, seed: int, seconds: int, cuts: int, thinned: int, keep: Path | None) -> None:
+@click.option("--cases", "is_cases", is_flag=True, help="Load the cases of reports instead.")
+def main(
+    number: str,
+    seed: int,
+    seconds: int,
+    cuts: int,
+    thinned: int,
+    keep: Path | None,
+    *,
+    is_cases: bool,
+) -> None:
     """Perform, compare, and end with 1 where anything differs."""
     release = Release(number)
+    if is_cases:
+        sys.exit(_cases_differ(release))
     if release.line < OLDEST:
         raise click.UsageError(f"brokers of {number} need ZooKeeper: 3.5 or newer, please")
     with _folder() as folder, _dump(folder, keep) as dump:
@@ -64,6 +77,16 @@ def main(number: str, seed: int, seconds: int, cuts: int, thinned: int, keep: Pa
         if Cleaned(settings, programs, folder, click.echo).differ(dump.log_dir):
             failed.append("cleaning")
     sys.exit(1 if failed else 0)
+
+
+def _cases_differ(release: Release) -> bool:
+    with _folder() as folder:
+        try:
+            programs = fetch_broker(release, folder)
+        except JarsUnavailableError as reason:
+            click.echo(f"skipped: {reason}")
+            return False
+        return LoadedCases(release, programs, folder, click.echo).differ()
 
 
 def _fails(check: str, dump: Path) -> bool:

@@ -57,6 +57,17 @@ class Programs:
         raise JarsUnavailableError(f"no {name} in the jars of this release")
 
 
+def fetch_broker(release: Release, folder: Path) -> Programs:
+    """Let Maven fetch a release's broker, and nothing else.
+
+    Raises:
+        JarsUnavailableError: It cannot be had here; the message says why.
+    """
+    require("mvn", "java")
+    jars = _class_path({"kafka_2.13": release.number}, folder / "broker.xml")
+    return Programs(jars, jars)
+
+
 def fetch_programs(release: Release, folder: Path) -> Programs:
     """Let Maven fetch what a release needs, and compile the acts.
 

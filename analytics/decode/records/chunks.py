@@ -29,12 +29,13 @@ from analytics.decode.records.values import (
     unknown_tags_array,
 )
 from analytics.decode.selection import Selection
+from analytics.dump.records.redpanda_rows import KEYS, MEMBERS, redpanda_rows
 from analytics.wire.arrow import invalid_rows, struct_array, struct_type
 from analytics.wire.columns import Column, Group, counted, distinct, take
 from analytics.wire.cursor import ByteBuffer, Cursor
 from analytics.wire.decoder import key_reader
 from analytics.wire.failure import Reason
-from schemas import record_types
+from schemas import CONSUMER_OFFSETS, record_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,6 +123,8 @@ class _ChunkDecoder:
 
     def decode(self, damages: Sequence[Damage], refused: Failures | None) -> Decoded:
         self._data(self._data_rows(refused))
+        if self.failures.count and self.origin.topic == CONSUMER_OFFSETS:
+            self._name_other_brokers()
         for rows, reason in zip(self.failures.rows, self.failures.reasons, strict=True):
             self.decoded.undecoded[reason] += rows.size
             self._weigh(UNDECODED_TABLE, rows)
@@ -133,6 +136,18 @@ class _ChunkDecoder:
         if batches:
             self._keep(UNDECODED_TABLE, pa.concat_batches(batches))
         return self.decoded
+
+    def _name_other_brokers(self) -> None:
+        """Say of what does not decode if another broker wrote it."""
+        failed = np.unique(np.concatenate(self.failures.rows))
+        failed = failed[~self.records.batches.is_control[self.records.batch[failed]]]
+        found = redpanda_rows(self.records, failed, self.buffer)
+        for rows, reason, what in (
+            (found.members, Reason.REDPANDA_MEMBERS, MEMBERS),
+            (found.keys, Reason.REDPANDA_KEY, KEYS),
+        ):
+            if rows.size:
+                self.failures.take_over(rows, reason, what)
 
     def _data_rows(self, refused: Failures | None) -> NDArray[np.int64]:
         """Decode control records and note what is refused; return the rows of all others."""

@@ -40,6 +40,18 @@ class Failures:
             detail = f"{what}: {path}" if path else what
             self.add(failed[failed >= 0], reason, detail)
 
+    def take_over(self, rows: NDArray[np.int64], reason: Reason, detail: str) -> None:
+        """Give records that are noted already, and nothing else, another reason."""
+        noted = zip(self.rows, self.reasons, self.details, strict=True)
+        left = [(each[~np.isin(each, rows)], why, what) for each, why, what in noted]
+        self.rows, self.reasons, self.details = [], [], []
+        for each, why, what in left:
+            if each.size:
+                self.rows.append(each)
+                self.reasons.append(why)
+                self.details.append(what)
+        self.add(rows, reason, detail)
+
     def extend(self, other: Failures) -> None:
         """Take over another list."""
         self.rows.extend(other.rows)

@@ -16,9 +16,11 @@ from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.dump.inspection.changes import has_changed
 from analytics.dump.inspection.manifest import Findings, build_manifest, surveys_of_slices
 from analytics.dump.records.raw_rows_encoding import BINARY
+from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.epoch_times import iso_time
 from analytics.errors import InputUnreadableError
 from analytics.version import VERSION
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,11 +112,25 @@ def decode_manifest(
         {"where": _where(each), "what": f"{each['flaw']}: not decoded"}
         for each in manifest["unplaced_rows"]
     ]
+    manifest["notes"] += _of_other_brokers(reconciliation)
     if decoding.rows:
         manifest["partitions"] += [
             _archived(each) for each in decoding.rows if not each.counts.left_out["in_a_log"]
         ]
     return with_archived_losses(manifest)
+
+
+def _of_other_brokers(reconciliation: Sequence[Account]) -> list[dict[str, str]]:
+    """Return how many records Kafka did not write, copy by copy."""
+    found: Counter[str] = Counter()
+    for each in reconciliation:
+        where = CONSUMER_OFFSETS if each.copy is None else f"{each.copy}: {CONSUMER_OFFSETS}"
+        found[where] += sum(each.undecoded[reason] for reason in REDPANDAS)
+    return [
+        {"where": where, "what": f"{said_of_redpanda(number)}: not decoded"}
+        for where, number in found.items()
+        if number
+    ]
 
 
 def _where(row: Mapping[str, Any]) -> str:

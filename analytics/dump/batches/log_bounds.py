@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from analytics.dump.records.raw_records import Batches
 
 MAX_SEGMENT_OFFSETS: Final = 2**31
-"""Offsets of a segment lie within this range from its base (``LogSegment.ensureOffsetInRange``)."""
+"""Offsets of a segment lie within this range from its base (``LogSegment.ensureOffsetInRange``),
+but for those that releases without the patch for KAFKA-5413 merged beyond what an index can name
+(KAFKA-6264)."""
 HIGHEST_OFFSET: Final = 2**48
-"""No log has come near; only where the segment's base is not known."""
+"""No log has come near."""
 _FLIP_SHOWS_FROM: Final = 64
 """A jump of one bit's worth, at least this far, at the end of a log without holes is a flipped bit
 rather than lost batches."""
@@ -54,9 +56,14 @@ class LogSense:
     @property
     def high(self) -> int:
         """All offsets are below this."""
-        if self.end_offset is not None:
-            return self.end_offset
-        return HIGHEST_OFFSET if self.base_offset is None else self.low + MAX_SEGMENT_OFFSETS
+        return HIGHEST_OFFSET if self.end_offset is None else self.end_offset
+
+    @property
+    def far(self) -> int:
+        """Offsets from here on are true in an overflowing segment only, or where a bit flipped."""
+        if self.end_offset is not None or self.base_offset is None:
+            return self.high
+        return self.low + MAX_SEGMENT_OFFSETS
 
 
 def implausible_offsets(batches: Batches, sense: LogSense) -> NDArray[np.bool_]:
@@ -71,6 +78,7 @@ def implausible_offsets(batches: Batches, sense: LogSense) -> NDArray[np.bool_]:
     rows = np.flatnonzero(~wrong)
     wrong[rows] = ~_ascending(base[rows], last[rows], sense.low)
     _blame_flipped_end(batches, np.flatnonzero(~wrong), sense, wrong)
+    _blame_far_end(batches, np.flatnonzero(~wrong), sense, wrong)
     return wrong
 
 
@@ -121,6 +129,25 @@ def _blame_flipped_end(
         and found - expected >= _FLIP_SHOWS_FROM
     ):
         wrong[end] = True
+
+
+def _blame_far_end(
+    batches: Batches, rows: NDArray[np.int64], sense: LogSense, wrong: NDArray[np.bool_]
+) -> None:
+    """One batch alone so far off that no index can name it: a wrong offset, or an overflow.
+
+    Two that agree are an overflow: no damage hits both alike. One is an overflow, too, unless the
+    log has no holes there, or one bit turned makes it the batch that comes next.
+    """
+    if not rows.size or batches.last_offset[rows[-1]] < sense.far:
+        return
+    if rows.size > 1 and batches.last_offset[rows[-2]] >= sense.far:
+        return
+    end = int(rows[-1])
+    expected = int(batches.last_offset[rows[-2]]) + 1 if rows.size > 1 else sense.low
+    one_bit = (int(batches.base_offset[end]) ^ expected).bit_count() == 1
+    has_no_holes = sense.complete_from is not None and expected >= sense.complete_from
+    wrong[end] = one_bit or has_no_holes
 
 
 def _ascending(

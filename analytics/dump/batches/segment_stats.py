@@ -10,6 +10,7 @@ import numpy as np
 
 from analytics.calendar_numbers import are_times
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
+from analytics.dump.batches.log_bounds import MAX_SEGMENT_OFFSETS
 from analytics.dump.batches.stretches import Stretch, in_order, stretches_of
 
 if TYPE_CHECKING:
@@ -91,6 +92,13 @@ class SegmentSurvey:
     changed: bool = False
     unreadable: str | None = None
     stretches: tuple[Stretch, ...] = ()
+
+    @property
+    def overflows(self) -> bool:
+        """Whether it holds offsets that no index of it can name (KAFKA-6264)."""
+        if self.segment.kind != "log" or self.end_offset is None:
+            return False
+        return self.end_offset - self.segment.base_offset > MAX_SEGMENT_OFFSETS
 
 
 class SegmentStats:

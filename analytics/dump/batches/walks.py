@@ -217,7 +217,7 @@ def _along_the_chain(
             return None
     if parts and not (
         parts[0].base_offset[0] >= sense.low
-        and parts[-1].last_offset[-1] < sense.high
+        and parts[-1].last_offset[-1] < sense.far
         and are_plausible(parts, sense.leader_epochs)
     ):
         return None

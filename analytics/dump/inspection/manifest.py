@@ -13,6 +13,7 @@ from analytics.dump.batches.damage import DamageReason
 from analytics.dump.batches.segment_stats import joined
 from analytics.dump.batches.stretches import stretch_rows
 from analytics.dump.files.data_topics import data_topics
+from analytics.dump.files.model import Note
 from analytics.dump.inspection.found_losses import complete_from, deleted_below, losses_of_line
 from analytics.dump.inspection.limitations import limitations
 from analytics.dump.inspection.losses import lacks, loss_rows
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         Divergence,
         Filled,
         Ignored,
-        Note,
         PartitionCopy,
         Plan,
         Slice,
@@ -120,7 +120,10 @@ def build_manifest(
             is_crc_checked=findings.is_crc_checked,
             has_archived_rows=findings.has_archived_rows,
         ),
-        "notes": [{"where": each.where, "what": each.what} for each in findings.notes],
+        "notes": [
+            {"where": each.where, "what": each.what}
+            for each in (*findings.notes, *_overflowing(findings.surveys))
+        ],
     }
 
 
@@ -271,6 +274,20 @@ def filled_row(each: Filled) -> dict[str, Any]:
         "end_offset": each.end_offset,
         "why": each.why,
     }
+
+
+def _overflowing(surveys: Iterable[PartitionSurvey]) -> list[Note]:
+    """Name the segments whose offsets go beyond what an index of theirs can name."""
+    what = (
+        "holds offsets more than 2^31-1 above the one in its name, which no index can hold; old "
+        "releases merged such segments (KAFKA-6264). All of it is read"
+    )
+    return [
+        Note(f"{survey.partition.copy}: {file.segment.name}", what)
+        for survey in surveys
+        for file in survey.logs
+        if file.overflows
+    ]
 
 
 def _filled(filled: Sequence[Filled] | None) -> list[dict[str, Any]] | None:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analytics.dump.files.model import SegmentFile
+from analytics.dump.records.redpanda_rows import may_be_redpandas, redpanda_rows
 from analytics.dump.records.segment_reader import FileReader, ReadOptions
 from analytics.errors import InputUnreadableError
-from schemas import CLUSTER_METADATA
+from analytics.wire.cursor import ByteBuffer
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,11 +41,13 @@ class Sample(NamedTuple):
         kinds: Records by type and version.
         metadata_levels: Levels of the feature metadata.version.
         bytes_read: Of the files.
+        of_redpanda: Records that Redpanda wrote, and no release of Kafka.
     """
 
     kinds: Counter[Sampled]
     metadata_levels: set[int]
     bytes_read: int
+    of_redpanda: int = 0
 
     def add(self, other: Sample) -> Sample:
         """Return both together."""
@@ -51,6 +55,7 @@ class Sample(NamedTuple):
             self.kinds + other.kinds,
             self.metadata_levels | other.metadata_levels,
             self.bytes_read + other.bytes_read,
+            self.of_redpanda + other.of_redpanda,
         )
 
 
@@ -88,13 +93,24 @@ def _coordinator(topic: str, records: RawRecords) -> Sample:
     """Read the int16 that keys and values begin with."""
     key, value = records.key, records.value
     data = ~records.batches.is_control[records.batch] & (key.length >= 2)
+    of_redpanda = 0
+    if topic == CONSUMER_OFFSETS:
+        buffer = ByteBuffer(records.data)
+        suspects = may_be_redpandas(records, np.flatnonzero(data), buffer)
+        if suspects.size:
+            other = redpanda_rows(records, suspects, buffer)
+            data[other.keys] = data[other.members] = False
+            of_redpanda = other.total
     types = _int16(records.data, key.start[data])
     stored = value.length[data]
     versions = np.where(stored >= 2, _int16(records.data, value.start[data]), TOMBSTONE)
     known = (stored < 0) | (stored >= 2)
     pairs = Counter(zip(types[known].tolist(), versions[known].tolist(), strict=True))
     return Sample(
-        Counter({Sampled(topic, *pair): count for pair, count in pairs.items()}), set(), 0
+        Counter({Sampled(topic, *pair): count for pair, count in pairs.items()}),
+        set(),
+        0,
+        of_redpanda,
     )
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from analytics.replay.log.rules import NEWEST
 
+RELEASE_IS_NAMED = "kafka_version_is_named"
+"""Of `replay` in a manifest: whether a person named the release, be it the one the dump shows."""
+
 
 def shown_release(manifest: Mapping[str, Any]) -> str | None:
     """Return the newest release that something in a dump shows, None where nothing does."""
@@ -19,5 +22,8 @@ def named_release(manifest: Mapping[str, Any]) -> str | None:
 
     Questions to the workspace go by it, at whatever instant.
     """
-    replayed: str | None = (manifest.get("replay") or {}).get("kafka_version")
-    return None if replayed == (shown_release(manifest) or NEWEST) else replayed
+    replay = manifest.get("replay") or {}
+    replayed: str | None = replay.get("kafka_version")
+    # Older workspaces do not say who chose it.
+    is_named = replay.get(RELEASE_IS_NAMED, replayed != (shown_release(manifest) or NEWEST))
+    return replayed if is_named else None

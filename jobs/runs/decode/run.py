@@ -14,6 +14,7 @@ from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
+from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.errors import InputNotRecognizedError
 from analytics.library.limits.unread_partitions import is_unread
 from analytics.workspace import Workspace
@@ -120,6 +121,12 @@ def _tell(console: Console, manifest: Mapping[str, Any]) -> None:
     for each in manifest["unplaced_rows"]:
         number = "" if each["row"] is None else f", row {each['row']:,}"
         console.warn(f"{each['file']}{number}: {each['flaw']}; not decoded")
+    if number := sum(
+        each["undecoded"].get(reason, 0)
+        for each in manifest["reconciliation"]
+        for reason in REDPANDAS
+    ):
+        console.warn(f"{said_of_redpanda(number)}: not decoded")
     for each in manifest["partitions"]:
         if each.get("changed_while_read"):
             console.warn(

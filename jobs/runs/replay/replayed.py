@@ -25,11 +25,10 @@ from analytics.library.limits.workspace_filters import (
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.assumptions import assumed_in, assumed_of
-from analytics.replay.dump.chosen_release import shown_release
+from analytics.replay.dump.chosen_release import named_release
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
-from analytics.replay.log.rules import NEWEST
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
@@ -143,7 +142,6 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             console.say(f"{out} was made of the same files: they are not decoded again")
             # A dump is asked about its end where no instant is named.
             as_of = as_of if as_of is not None or ends else END
-            kafka_version = kafka_version or shown_release(ready.manifest()) or NEWEST
             inputs = (out,)
     if ready is not None:
         as_of = resolved(as_of, ready.manifest())
@@ -191,6 +189,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             assume=assume,
             # A workspace that stays holds all tables; others may be asked for later.
             needs=needs if out is None else None,
+            as_dump=is_kept,
             **options,
         )
         space = Workspace(folder)
@@ -262,7 +261,7 @@ class _Asked:
         return (
             done is not None
             and self._is_instant_of(done)
-            and self.kafka_version in (None, done["kafka_version"])
+            and self._is_release_of(manifest, done["kafka_version"])
             and self._are_names_of(done)
             and assumed_in(manifest) == assumed_of(manifest, self.assume)
             and self._are_filters_of(done)
@@ -276,6 +275,11 @@ class _Asked:
         if time_ms is not None and "lines" not in done:
             return False  # replayed by a release that knew only the surviving lines
         return bool(done["as_of"] == as_of_metadata(time_ms, self.ends))
+
+    def _is_release_of(self, manifest: Mapping[str, Any], release: str) -> bool:
+        if self.kafka_version is None:
+            return not (self.is_of_dump and named_release(manifest) is not None)
+        return self.kafka_version == release
 
     def _are_names_of(self, done: Mapping[str, Any]) -> bool:
         if self.topic_ids is None:

@@ -65,11 +65,15 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     topic_ids: str | None = None,
     assume: Sequence[str] = (),
     needs: Sequence[str] | None = None,
+    as_dump: bool = False,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     **selection: Any,  # noqa: ANN401 - options of decoding, handed through
 ) -> ReplayResult:
     """Replay INPUTs into the workspace `out`; all tables, or only those that are needed.
+
+    A release that was named for the replay of a workspace goes on to count, unless it stands for
+    the dump it was made of (`as_dump`).
 
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
@@ -91,15 +95,17 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     time_ms = as_of if isinstance(as_of, int) else None
     lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
     instant = framed(AsOf(ends or {}, time_ms), source, lines)
+    named = _named(console, kafka_version, None if as_dump else given)
     wanted = ReplayWork(
         instant,
-        _release(console, kafka_version, given, manifest),
+        named or _release(console, manifest),
         read_topic_ids(topic_ids) if topic_ids else [],
         # A dump was filtered while it was read.
         {} if result else {name: selection.get(name, ()) for name in _FILTERS},
         needs,
         lines,
         assumed_of(manifest, assume),
+        is_release_named=named is not None,
     )
     manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in wanted.assumed)
     wanted = wanted.with_homes(source, manifest)
@@ -127,18 +133,18 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     return ReplayResult(manifest, result.exit_code(None) if result else DONE)
 
 
-def _release(
-    console: Console,
-    kafka_version: str | None,
-    given: Workspace | None,
-    manifest: Mapping[str, Any],
-) -> str:
-    """Return the release whose rules apply, and say which it is where nobody asked for one."""
-    if kafka_version is not None:
+def _named(console: Console, kafka_version: str | None, given: Workspace | None) -> str | None:
+    """Return the release that a person named, now or for the replay of a given workspace."""
+    if kafka_version is not None or given is None:
         return kafka_version
-    if given is not None and (named := named_release(given.manifest())) is not None:
+    named = named_release(given.manifest())
+    if named is not None:
         console.say(f"{given.location}: by the rules of Kafka {named}, as it was replayed")
-        return named
+    return named
+
+
+def _release(console: Console, manifest: Mapping[str, Any]) -> str:
+    """Return the release that a dump shows, and say which it is."""
     release = shown_release(manifest)
     if release is None:
         console.say(

@@ -79,10 +79,32 @@ def test_offsets_below_the_segment_s_base_and_from_the_next_one_s_on_are_blamed(
     assert blamed((9, 12), (13, 20), (21, 39), (40, 41), sense=sense) == [0, 3]
 
 
-def test_offsets_too_far_from_the_segment_s_base_are_blamed() -> None:
+@pytest.mark.parametrize("bit", [31, 40, 47, 62])
+def test_a_last_batch_that_one_bit_takes_too_far_from_the_segment_s_base_is_blamed(
+    bit: int,
+) -> None:
     sense = LogSense(base_offset=100)
 
-    assert blamed((100, 109), (110 + 2**31, 111 + 2**31), sense=sense) == [1]
+    assert blamed((100, 109), (110 | 1 << bit, 111 | 1 << bit), sense=sense) == [1]
+
+
+@pytest.mark.parametrize("more", [1, 2])
+def test_offsets_that_no_index_of_the_segment_can_name_are_those_of_an_old_merge(more: int) -> None:
+    far = [(150 + 2**31 + n * 1000, 155 + 2**31 + n * 1000) for n in range(more)]
+
+    assert blamed((100, 109), *far, sense=LogSense(base_offset=100)) == []
+
+
+def test_where_a_log_has_no_holes_one_batch_that_far_off_is_blamed() -> None:
+    sense = LogSense(base_offset=100, complete_from=90)
+
+    assert blamed((100, 109), (150 + 2**31, 155 + 2**31), sense=sense) == [1]
+
+
+def test_no_log_reaches_two_to_the_48th() -> None:
+    far = [(n + 2**48, n + 2**48) for n in (7, 9)]
+
+    assert blamed((100, 109), *far, sense=LogSense(base_offset=100)) == [1, 2]
 
 
 def test_negative_and_backward_ranges_are_blamed() -> None:

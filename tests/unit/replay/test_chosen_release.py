@@ -29,5 +29,14 @@ def test_a_release_that_nothing_shows_was_named(
     assert named_release(manifest) == named
 
 
+@pytest.mark.parametrize(("is_named", "named"), [(True, "4.1"), (False, None)])
+def test_the_release_that_a_dump_shows_may_be_named_too(is_named: bool, named: str | None) -> None:
+    manifest: dict[str, Any] = {
+        "kafka_version": {"at_least": "4.1"},
+        "replay": {"kafka_version": "4.1", "kafka_version_is_named": is_named},
+    }
+    assert named_release(manifest) == named
+
+
 def test_a_workspace_that_was_only_decoded_names_none() -> None:
     assert named_release({"kafka_version": {"at_least": "4.1"}}) is None

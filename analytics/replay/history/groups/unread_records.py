@@ -24,7 +24,9 @@ NEWER_TYPE, NEWER_VERSION = "newer_record_type", "newer_value_version"
 _CLASSIC_TYPES: Final = 2
 """The highest record type that releases before KIP-915 know: 0 and 1 are offsets, 2 a group."""
 _STREAMS_TYPES: Final = range(17, 25)
-_UNKNOWN_TYPE, _UNKNOWN_VERSION = "unknown_record_type", "unsupported_version"
+_UNKNOWN_TYPES: Final = ("unknown_record_type", "redpanda_key")
+"""The length that old releases of Redpanda put before a key is no type that Kafka knows."""
+_UNKNOWN_VERSION: Final = "unsupported_version"
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class UnreadRecords:
         reason, number = pl.col("reason"), pl.col("record_type")
         is_of_groups = pl.col("topic") == CONSUMER_OFFSETS
         is_newer_type = is_of_groups & (
-            (reason == _UNKNOWN_TYPE) | ((reason == _UNKNOWN_VERSION) & (number > _CLASSIC_TYPES))
+            reason.is_in(_UNKNOWN_TYPES)
+            | ((reason == _UNKNOWN_VERSION) & (number > _CLASSIC_TYPES))
         )
         if rules.unknown_record_types != "refused":
             is_newer_type = pl.lit(value=False)

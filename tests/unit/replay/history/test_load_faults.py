@@ -263,3 +263,20 @@ def test_a_value_newer_than_all_that_is_known_stops_every_release_but_perhaps_a_
         "key": b"\x00\x01",
     }
     assert [each.stops_loading for each in found_faults([], release, [unknown])] == stops
+
+
+@pytest.mark.parametrize(
+    ("reason", "release", "stops"),
+    [
+        ("redpanda_members", "3.2.3", [True]),
+        ("redpanda_members", "4.1.1", [True]),
+        ("redpanda_key", "3.2.3", [True]),
+        ("redpanda_key", "4.1.1", []),
+    ],
+)
+def test_a_row_of_redpandas_stops_as_the_bytes_do_that_it_is(
+    reason: str, release: str, stops: list[bool]
+) -> None:
+    row = {"topic": "__consumer_offsets", "partition": 3, "offset": 8, "reason": reason}
+    found = found_faults([], release, [{**row, "key": bytes([0x1E, 0, 0, 0])}])
+    assert [each.stops_loading for each in found] == stops
