@@ -1,4 +1,4 @@
-"""Names of signs of shells, of HTML and of tables, and names that are numbers: none is left over."""
+"""Names of signs of shells, HTML and tables, and names that are numbers: none is left over."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from schemas import CONSUMER_OFFSETS, record_types
 from tests.support.encoder import encode_key, encode_value
@@ -32,16 +32,20 @@ def write_hostile_dump(folder: Path) -> Path:
     rows: list[tuple[bytes, bytes]] = []
     for number, signs in enumerate(NAMES):
         named, who = name_of("g", signs), name_of("m", signs)
-        member = {"member_id": who, "group_instance_id": name_of("i", signs)}
+        member: dict[str, Any] = {"member_id": who, "group_instance_id": name_of("i", signs)}
         member |= {"client_id": name_of("c", signs), "client_host": name_of("h", signs)}
         member |= {"rebalance_timeout": 60000, "session_timeout": 45000}
         member |= {"subscription": b"", "assignment": b""}
-        value = {"protocol_type": "consumer", "generation": 3, "protocol": "range"}
+        value: dict[str, Any] = {"protocol_type": "consumer", "generation": 3, "protocol": "range"}
         value |= {"leader": who, "current_state_timestamp": NOW, "members": [member]}
         rows.append((encode_key(group, 2, {"group": named}), encode_value(group, 3, value)))
         for step in range(3):
-            key = {"group": named, "topic": name_of("t", signs), "partition": number}
-            said = {"offset": 1000 + number, "metadata": name_of("d", signs)}
+            key: dict[str, Any] = {
+                "group": named,
+                "topic": name_of("t", signs),
+                "partition": number,
+            }
+            said: dict[str, Any] = {"offset": 1000 + number, "metadata": name_of("d", signs)}
             said |= {"commit_timestamp": NOW + step, "leader_epoch": 0}
             rows.append((encode_key(commit, 1, key), encode_value(commit, 3, said)))
     held = [Record(at, NOW + at * 1000, *row) for at, row in enumerate(rows)]
