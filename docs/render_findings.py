@@ -95,7 +95,7 @@ def _lines(rule: FindingRule) -> Iterator[str]:
     yield "To check or to mend:"
     yield ""
     yield "```sh"
-    yield _command(rule.suggestion)
+    yield written_command(rule.suggestion)
     yield "```"
     yield ""
     yield "## Your own settings"
@@ -117,7 +117,7 @@ def _lines(rule: FindingRule) -> Iterator[str]:
     yield ""
 
 
-def _command(suggestion: str) -> str:
+def written_command(suggestion: str) -> str:
     """Return a command with the placeholders that people know."""
     return suggestion.format_map(_Placeholders())
 

@@ -317,6 +317,6 @@ def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> lis
                     at=at,
                     not_before=None if is_exact else each["lost_to_timestamp"],
                     confidence=HIGH if is_committed(state, each) else LOW,
-                    reason=f"only copy {copy} has the group (--prefer-copy {copy})",
+                    reason=f"only copy {copy} has the group (the dump with --prefer-copy {copy})",
                 )
     return list(rows.values())

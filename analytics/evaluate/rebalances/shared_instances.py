@@ -11,10 +11,16 @@ from typing import Final
 import polars as pl
 
 from analytics.evaluate.rebalances.stalled_members import static_owners
+from analytics.replay.groups.group_records import CLASSIC
 
 SHARED_INSTANCE: Final = "shared_instance"
 FEWEST_RETURNS: Final = 2
 """So often a name comes back to a host it had left for another one before it is told of."""
+
+_FENCE: Final = "each of which fences the other"
+_WAIT: Final = "each of which takes it when the other has let go of it"
+"""A coordinator of KIP-848 refuses who comes while the other is there (``UNRELEASED_INSTANCE_ID``);
+of that no record is left."""
 
 _NAME = ("group_id", "group_instance_id")
 _PARTITION = ("group_id", "topic", "partition")
@@ -47,6 +53,7 @@ def shared_instances(
         .group_by(_NAME, maintain_order=True)
         .agg(
             pl.col("member_id").last(),
+            (pl.col("group_type").last() == CLASSIC).alias("is_classic"),
             pl.col("at").filter("is_taken").min().alias("since"),
             pl.col("is_taken").sum().alias("times"),
             pl.col("is_return").sum().alias("returns"),
@@ -76,9 +83,12 @@ def _standing(taken: pl.DataFrame, held: pl.DataFrame, progress: pl.DataFrame) -
 
 
 def _detail() -> pl.Expr:
-    words = (
-        "static name {} is used by processes at {}, each of which fences the other: taken {} times"
+    used = pl.format(
+        "static name {} is used by processes at {}, ",
+        "group_instance_id",
+        pl.col("hosts").list.join(" and "),
     )
-    told = pl.format(words, "group_instance_id", pl.col("hosts").list.join(" and "), "times")
+    how = pl.when("is_classic").then(pl.lit(_FENCE)).otherwise(pl.lit(_WAIT))
+    told = pl.concat_str(used, how, pl.format(": taken {} times", "times"))
     stood = pl.format("; no progress on {} of its {} partitions since", "standing", "owned")
     return pl.when(pl.col("standing") > 0).then(told + stood).otherwise(told)

@@ -33,7 +33,7 @@ _THREADS: Final = 2
 _CHANGES: Final = (
     *("group_id", "coordinator_partition", "life", "epoch", "at", "change"),
     *("member_id", "client_id", "before_is_compacted"),
-    *("group_instance_id", "client_host", "record_offset"),
+    *("group_instance_id", "client_host", "group_type", "record_offset"),
 )
 _EPOCHS: Final = (
     *("group_id", "coordinator_partition", "life", "epoch", "group_type", "state"),

@@ -19,6 +19,7 @@ from analytics.replay.history.coordinator_epochs import (
     noted_epochs,
 )
 from analytics.replay.history.data_partitions import births, elections, losses
+from analytics.replay.history.events.causes_of_endings import with_causes_of_endings
 from analytics.replay.history.events.dependency_events import (
     Befell,
     config_events,
@@ -104,6 +105,10 @@ def _offset_history(
     return offset_history(rows, topics, rules, coverage)
 
 
+def _events_of_groups(of_groups: Frames, history: pl.DataFrame) -> pl.DataFrame:
+    return with_causes_of_endings(of_groups["events"], history)
+
+
 def _transaction_events(ended: pl.DataFrame, cut: Decoded) -> pl.DataFrame:
     return transaction_events(ended, marker_rows(cut[_MARKERS]))
 
@@ -175,7 +180,6 @@ HISTORY = (
     _of_groups("group_epochs"),
     _of_groups("membership_changes"),
     _of_groups("assignment_history"),
-    TableStep("events_of_groups", itemgetter("events"), ("of_groups",), part_of=_EVENTS),
     TableStep("load_faults", faults_of, ("group_steps", "records_in_time", "cut", "rules")),
     COMMITS,
     TableStep("ended", _ended, ("commits", "cut", "rules")),
@@ -188,6 +192,9 @@ HISTORY = (
         "offset_history",
         _offset_history,
         ("ended", "of_groups", "removals", "of_topics", "rules", "coverage"),
+    ),
+    TableStep(
+        "events_of_groups", _events_of_groups, ("of_groups", "offset_history"), part_of=_EVENTS
     ),
     TableStep("events_of_offsets", events_of_offsets, ("offset_history",), part_of=_EVENTS),
     TableStep("transaction_events", _transaction_events, ("ended", "cut"), part_of=_EVENTS),

@@ -11,7 +11,7 @@ from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.events.event_frames import event_rows, first_word, with_word, words
 from analytics.replay.log.record_position import POSITION
 from analytics.replay.offsets.effective_commits import ABORT, COMMIT
-from analytics.replay.offsets.offset_causes import LOST_BY_ELECTION
+from analytics.replay.offsets.offset_causes import LOST_BY_ELECTION, MEMBER, UNKNOWN
 from analytics.replay.offsets.offset_changes import DELETE, TRANSACTION_ABORT
 from schemas import CONSUMER_OFFSETS
 
@@ -46,14 +46,41 @@ def events_of_offsets(history: pl.DataFrame) -> pl.DataFrame:
     why = words(
         cause.str.replace_all("_", " ", literal=True), " (", pl.col("confidence"), " confidence)"
     )
-    owned = with_word("owned by ", pl.col("member_id"))
+    writer = pl.when(~pl.col("is_deleted")).then(_can_have_committed())
     placed = told.with_columns(
         pl.col("effective_offset").alias("record_offset"),
         pl.col("effective_timestamp").alias("at"),
         words(pl.col("topic"), pl.col("partition"), between="-").alias("subject"),
-        words(moved, why, owned, between="; ").alias("detail"),
+        words(moved, why, writer, between="; ").alias("detail"),
     )
     return event_rows(placed, CONSUMER_OFFSETS)
+
+
+def _can_have_committed() -> pl.Expr:
+    """Return who can have committed: no record says which of a group's members it was.
+
+    Members alone commit outside transactions while there are some (``validateOffsetCommit``).
+    """
+    members, owner, who = pl.col("group_members"), pl.col("member_id"), pl.col("origin")
+    only = words("by its only member", with_word(" ", owner))
+    several = words("by any of its ", members, " members")
+    by_member = (
+        pl.when(members == 1)
+        .then(only)
+        .when(members > 1)
+        .then(several)
+        .otherwise(pl.lit("by any of its members"))
+    )
+    by = (
+        pl.when(who == MEMBER)
+        .then(by_member)
+        .when(who == UNKNOWN)
+        .then(pl.lit("by whom is not known"))
+    )
+    is_named = (who == MEMBER) & (members == 1)
+    owned = pl.when(~is_named.fill_null(value=False)).then(owner + pl.lit(" owned it"))
+    said = words(by, owned, between=", ")
+    return pl.when(said != "").then(said)
 
 
 def transaction_events(ended: pl.DataFrame, markers: pl.DataFrame) -> pl.DataFrame:

@@ -41,7 +41,7 @@ def sentences(lines: Iterable[FollowedLine], instant: str) -> Iterator[str]:
         held = list(group)
         places = _places(held)
         ended = min((each.elected_at for each in held if each.elected_at is not None), default=None)
-        other = f"to ask the line that survived: --prefer-copy {survivor}"
+        other = f"to ask the line that survived: the dump with --prefer-copy {survivor}"
         until = f"until the election at {iso_time(ended)}" if ended is not None else ""
         if state == CANNOT_TELL:
             yield (

@@ -9,12 +9,19 @@ import polars as pl
 import pytest
 
 from analytics.evaluate.rebalances.shared_instances import shared_instances
+from analytics.replay.history.groups.group_history import group_history, group_steps
+from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.rules import replay_rules
+from tests.support.history_log import Written, history_rows, topic_names
+from tests.support.reference_offsets import GroupRecord
 
+_OF_A_MEMBER = ("current_member_assignment", "target_assignment_member", "member_metadata")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TIME = pl.Datetime("us", "UTC")
 CHANGES = {
     **dict.fromkeys(("group_id", "change", "member_id", "group_instance_id"), pl.String),
     "client_host": pl.String,
+    "group_type": pl.String,
     "at": TIME,
     "coordinator_partition": pl.Int32,
     "record_offset": pl.Int64,
@@ -37,6 +44,7 @@ def told(*hosts: str | None, progressed_at: int | None = None) -> list[dict[str,
             "member_id": f"m{number}",
             "group_instance_id": "worker",
             "client_host": host,
+            "group_type": "classic",
             "at": NOON + timedelta(minutes=number),
             "coordinator_partition": 0,
             "record_offset": number,
@@ -61,6 +69,47 @@ def test_two_hosts_in_turn_are_two_processes_and_both_are_named() -> None:
     assert row["detail"] == (
         "static name worker is used by processes at /a and /b, each of which fences the other: "
         "taken 3 times; no progress on 1 of its 1 partitions since"
+    )
+
+
+def test_in_a_group_of_kip_848_they_take_the_name_in_turn_and_fence_nobody() -> None:
+    """The coordinator refuses the second until the first has left for a while, at epoch -2."""
+    records: list[Written] = []
+
+    def write(table: str, member: str | None, value: dict[str, Any] | None, batch: int) -> None:
+        key = {"group_id": "g"} | ({"member_id": member} if member else {})
+        record = GroupRecord(0, len(records), f"consumer_group_{table}", key, value)
+        records.append(Written(record, batch))
+
+    for number, host in enumerate(("/a", "/b", "/a", "/b")):
+        batch, who = len(records), f"m{number}"
+        if number:
+            gone = {"member_epoch": -2, "previous_member_epoch": 1, "state": 0}
+            gone |= {"assigned_partitions": [], "partitions_pending_revocation": []}
+            write("current_member_assignment", f"m{number - 1}", gone, batch)
+            batch = len(records)
+            for table in _OF_A_MEMBER:
+                write(table, f"m{number - 1}", None, batch)
+        about = {"instance_id": "worker", "client_host": host, "subscribed_topic_names": ["orders"]}
+        write("member_metadata", who, about, batch)
+        if not number:
+            write("metadata", None, {"epoch": 1}, batch)
+        write("target_assignment_member", who, {"topic_partitions": []}, batch)
+        if not number:
+            write("target_assignment_metadata", None, {"assignment_epoch": 1}, batch)
+        here = {"member_epoch": 1, "previous_member_epoch": 0, "state": 0}
+        here |= {"assigned_partitions": [], "partitions_pending_revocation": []}
+        write("current_member_assignment", who, here, batch)
+    rows, rules = history_rows(records), replay_rules("4.3")
+    made = group_history(group_steps(rows, rules), rows, topic_names({}), rules, WHOLE)
+    changes = made["membership_changes"]
+    assert changes["change"].to_list() == ["joined", *["restarted"] * 3]
+    nothing = pl.DataFrame([], PROGRESS)
+    (row,) = shared_instances(changes, made["assignment_history"], nothing).to_dicts()
+    assert row["member_id"] == "m3"
+    assert row["detail"] == (
+        "static name worker is used by processes at /a and /b, each of which takes it when the "
+        "other has let go of it: taken 3 times"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 from analytics.replay.contract_frame import contract_schema
 from analytics.replay.offsets.commit_rows import marker_rows
@@ -13,23 +14,38 @@ from tests.support.reference_offset_history import Log
 WHAT = ("record_offset", "event", "subject", "detail")
 
 
-def test_of_a_step_back_the_owner_is_named_as_owner() -> None:
-    """In a group of 3.9.2 a member committed for partitions of another, and was not told apart."""
-    back = {"group_id": "fleet", "topic": "sensors", "event": "commit", "advance": -4}
-    back |= {"previous_offset": 50, "committed_offset": 46, "coordinator_partition": 3}
-    why = {"cause": "rewound_by_member", "confidence": "high"}
-    rows = [
-        back | why | {"partition": 0, "effective_offset": 7, "member_id": "truck-0"},
-        back | why | {"partition": 1, "effective_offset": 8, "member_id": None},
-        back | {"partition": 2, "effective_offset": 9, "event": "transaction_abort"},
-        back | {"partition": 3, "effective_offset": 10, "advance": 4},
-    ]
+@pytest.mark.parametrize(
+    ("origin", "members", "owner", "said"),
+    [
+        ("member", 1, "truck-0", "by its only member truck-0"),
+        ("member", 1, None, "by its only member"),
+        ("member", 2, "truck-0", "by any of its 2 members, truck-0 owned it"),
+        ("member", 2, None, "by any of its 2 members"),
+        ("member", None, "truck-0", "by any of its members, truck-0 owned it"),
+        ("unknown", 2, "truck-0", "by whom is not known, truck-0 owned it"),
+        ("unknown", None, None, "by whom is not known"),
+        ("admin_or_simple", 0, None, None),
+    ],
+)
+def test_of_a_step_back_it_is_said_who_can_have_committed(
+    origin: str, members: int | None, owner: str | None, said: str | None
+) -> None:
+    """In a group of 3.9.2 a member committed for partitions of another: no record tells it."""
+    back = {"group_id": "fleet", "topic": "sensors", "partition": 0, "event": "commit"}
+    back |= {"previous_offset": 50, "committed_offset": 46, "advance": -4, "effective_offset": 7}
+    back |= {"cause": "rewound_by_member", "confidence": "high", "coordinator_partition": 3}
+    back |= {"origin": origin, "group_members": members, "member_id": owner}
+    told = events_of_offsets(pl.DataFrame([back], contract_schema("offset_history")))
+    parts = ["from 50 to 46", "rewound by member (high confidence)", *([said] if said else [])]
+    assert told.select(WHAT).rows() == [(7, "offset_rewound", "sensors-0", "; ".join(parts))]
+
+
+def test_what_is_no_step_back_is_no_event() -> None:
+    row = {"group_id": "fleet", "topic": "sensors", "partition": 0, "effective_offset": 9}
+    rows = [row | {"event": "transaction_abort", "advance": -4}, row | {"event": "commit"}]
+    rows[1] |= {"advance": 4}
     told = events_of_offsets(pl.DataFrame(rows, contract_schema("offset_history")))
-    said = "from 50 to 46; rewound by member (high confidence)"
-    assert told.select(WHAT).rows() == [
-        (7, "offset_rewound", "sensors-0", f"{said}; owned by truck-0"),
-        (8, "offset_rewound", "sensors-1", said),
-    ]
+    assert told.is_empty()
 
 
 def test_of_a_removal_it_is_said_what_was_there() -> None:
