@@ -110,7 +110,7 @@ EMPTY: Final = pa.schema(
         ("held_since", pa.timestamp("us", "UTC")),
     ]
 )
-"""The columns of `share_prunable`."""
+"""The columns of `share_prunable` without marks."""
 
 
 def _column(rows: pa.Table, name: str) -> Numbers:

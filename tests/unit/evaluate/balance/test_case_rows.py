@@ -14,7 +14,7 @@ def member(name: str, wants: list[str] | None, **about: Any) -> dict[str, Any]:
         "rack_id": None,
         "member_epoch": 4,
         "state": "STABLE",
-        "missing": None,
+        "unread": None,
         "wants": wants,
         "has": [],
         **about,
