@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
-from analytics.evaluate.marks import marked
 from analytics.evaluate.share.backlog.isolation import STABLE_ENDS
 from analytics.evaluate.share.backlog.stall_history import named_stalls, stall_history
 from analytics.evaluate.share.backlog.summaries import BY, summed
@@ -72,7 +71,7 @@ if TYPE_CHECKING:
     from schemas.share_rules import ShareRules
 
 _MOST_NAMED, _MINUTE = 5, 60_000
-_PLACE, _HOME = ["topic", "partition"], ["coordinator_partition"]
+_PLACE = ["topic", "partition"]
 NEEDS = (*DESCRIBED, "share_batches", "configs")
 NO_LAG = (
     "LAG and LEFT are - where it is not known where the log ends; --end-offsets FILE tells it, or "
@@ -218,13 +217,8 @@ def _made(
             ),
             topics,
         ),
-        "share_prunable": marked(prunable(records.state, topics), _of_partitions(gaps), _HOME),
+        "share_prunable": prunable(records.state, topics, gaps),
     }
-
-
-def _of_partitions(gaps: Mapping[int, str]) -> pa.Table:
-    numbers, words = pa.array(gaps, pa.int32()), pa.array(gaps.values(), pa.string())
-    return pa.table([numbers, words], names=[*_HOME, "missing"])
 
 
 def _ends(state: Replayed, end_offsets: str | None, logs: DataLogs, as_of: datetime) -> pa.Table:
