@@ -53,7 +53,7 @@ def render(sections: Sequence[Section], output_format: str, said: Mapping[str, A
         case "csv":
             return _csv([each for each in found if wanted.table or each.key == ROWS])
     tables = []
-    for before, each in zip(picked, found, strict=True):
+    for before, each in zip(picked, (each.for_people for each in found), strict=True):
         # Of what went wrong there may be nothing: an empty table says no more than that.
         if wanted.only_problems and not each.rows.num_rows:
             continue

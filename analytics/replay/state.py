@@ -69,8 +69,10 @@ def _share_partitions(
     return share_partitions(pl.concat(states), merged_claims(claims), topics, coverage)
 
 
-def _share_batches(states: Sequence[pl.DataFrame], topics: pl.DataFrame) -> pl.DataFrame:
-    return share_batches(pl.concat(states), topics)
+def _share_batches(
+    states: Sequence[pl.DataFrame], topics: pl.DataFrame, partitions: pl.DataFrame
+) -> pl.DataFrame:
+    return share_batches(pl.concat(states), topics, partitions)
 
 
 UNCERTAIN = TableStep("uncertain", between_cuts, ("cut", "rules", "coverage"))
@@ -105,8 +107,8 @@ STATE = (
         groups,
         ("group_state", "committed_offsets", "pending_offsets", "coverage", "uncertain"),
     ),
-    TableStep("assignments", assignments, ("group_state", "topics")),
-    TableStep("members", members, ("group_state",)),
+    TableStep("assignments", assignments, ("group_state", "topics", "groups")),
+    TableStep("members", members, ("group_state", "groups")),
     TableStep("share_states", _share_states, ("cut", "rules")),
     TableStep("claims", claims_of, ("cut",)),
     TableStep(
@@ -115,7 +117,9 @@ STATE = (
         ("share_states", "claims", "topics", "coverage"),
         once=True,
     ),
-    TableStep("share_batches", _share_batches, ("share_states", "topics"), once=True),
+    TableStep(
+        "share_batches", _share_batches, ("share_states", "topics", "share_partitions"), once=True
+    ),
     TableStep("partition_leaders", partition_leaders, ("metadata",), once=True),
     TableStep("configs", configs, ("metadata",), once=True),
 )

@@ -109,7 +109,9 @@ def timeline_of_inputs(
             "cannot_tell": list(asked.cannot_tell),
             "compacted": compacted,
         }
-        listed = Section(events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"])
+        listed = Section(
+            events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"], is_marked=True
+        )
         is_untold = any(row["verdict"] == CANNOT_TELL for row in rows)
         code = exit_codes.CANNOT_TELL if is_untold else groups_exit_code(asked) or state.exit_code
         code = code or failing(

@@ -56,7 +56,7 @@ def refused_by_kafka(
 def _unread_by_kafka(source: Source) -> list[str]:
     members = source.members
     refused = pc.or_(
-        pc.is_valid(members["assignment_fields_written"]), pc.is_valid(members["missing"])
+        pc.is_valid(members["assignment_fields_written"]), pc.is_valid(members["unread"])
     )
     groups: list[str] = members.filter(refused)["group_id"].to_pylist()
     return groups

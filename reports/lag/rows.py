@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.layout.section import MARKS
 from reports.quantities import duration
 from reports.row_formats import Section
 
@@ -155,8 +156,11 @@ def sum_section(rows: pa.Table, by: str) -> Section:
 
 def capacity_section(capacity: pa.Table) -> Section:
     """Return how many members groups have and could use."""
-    heads = {name: name.upper().replace("_", "-") for name in capacity.column_names}
-    return Section(capacity, heads, name="group_capacity", key="group_capacity")
+    heads = {
+        name: name.upper().replace("_", "-") for name in capacity.column_names if name not in MARKS
+    }
+    name = "group_capacity"
+    return Section(capacity, heads, MARKS, name=name, key=name, is_marked=True)
 
 
 def growth_section(growth: pa.Table) -> Section:
@@ -166,7 +170,8 @@ def growth_section(growth: pa.Table) -> Section:
 
 def readers_section(readers: pa.Table) -> Section:
     """Return which groups read which topics."""
-    return Section(readers, _READERS_HEADS, name="topic_readers", key="topic_readers")
+    name = "topic_readers"
+    return Section(readers, _READERS_HEADS, MARKS, name=name, key=name, is_marked=True)
 
 
 def history_section(statuses: pa.Table) -> Section:

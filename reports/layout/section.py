@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 ROWS = "rows"
+MARKS = ("complete", "missing")
+"""Whether a row tells all, and what is lacking where it does not."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Section:
         problem: A column of booleans: what went wrong. Such rows are marked and come first.
         spare: Columns that text leaves out, one by one, where it would become too wide.
         more: How many rows the table has besides, which are not here and not shown.
+        is_marked: Rows have `complete`: where one is not, text and Markdown have that column, too.
     """
 
     rows: pa.Table
@@ -36,6 +40,14 @@ class Section:
     problem: str | None = None
     spare: Sequence[str] = ()
     more: int = 0
+    is_marked: bool = False
+
+    @property
+    def for_people(self) -> Section:
+        """The section as text and Markdown have it: it says which rows are not complete."""
+        if not self.is_marked or pc.all(self.rows[MARKS[0]]).as_py() in {True, None}:
+            return self
+        return replace(self, heads={**self.heads, MARKS[0]: "COMPLETE"})
 
     @property
     def names(self) -> list[str]:

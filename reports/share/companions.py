@@ -202,5 +202,13 @@ def _section(
 ) -> Section:
     also = [each for each in rows.column_names if each not in heads and each != problem]
     return Section(
-        rows, heads, also, name=name, key=name, title=title, problem=problem, spare=spare
+        rows,
+        heads,
+        also,
+        name=name,
+        key=name,
+        title=title,
+        problem=problem,
+        spare=spare,
+        is_marked="complete" in also,
     )

@@ -23,6 +23,7 @@ HEADS = {
 EVIDENCE = (
     *("log", "coordinator_partition", "record_offset", "leader_epoch", "copy", "segment"),
     "batch_position",
+    *("complete", "missing"),
 )
 """What finds the record again, for programs."""
 

@@ -172,7 +172,15 @@ def _section(
 ) -> Section:
     also = [each for each in rows.column_names if each not in heads]
     return Section(
-        shown, heads, also, name=name, key=name, title=title, spare=spare, problem=problem
+        shown,
+        heads,
+        also,
+        name=name,
+        key=name,
+        title=title,
+        spare=spare,
+        problem=problem,
+        is_marked="complete" in also,
     )
 
 

@@ -46,12 +46,13 @@ def replayed_frames(
     state = folded_groups(coordinator_log(decoded), decoded, rules)
     committed = committed_offsets(decoded, rules, groups_gone(state))
     pending = pending_offsets(decoded, rules)
+    found = groups(state, committed, pending)
     return {
         "committed_offsets": committed,
         "pending_offsets": pending,
-        "groups": groups(state, committed, pending),
-        "members": members(state),
-        "assignments": assignments(state, topics),
+        "groups": found,
+        "members": members(state, found),
+        "assignments": assignments(state, topics, found),
     }
 
 

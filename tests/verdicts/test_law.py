@@ -66,25 +66,18 @@ def test_a_row_that_claims_to_be_complete_is_as_the_whole_dump_has_it(
 
 
 def test_a_table_without_marks_is_covered_where_the_command_names_the_group() -> None:
-    def events(record_offset: int, code: int = 0, said: str = "") -> Made:
-        row = {"group_id": "orders-app", "coordinator_partition": 9, "event": "created"}
-        return Made(
-            code=code,
-            said=said,
-            rows={
-                "group_events": [
-                    row | {"log": "__consumer_offsets", "record_offset": record_offset}
-                ]
-            },
-        )
+    def faults(record_offset: int, code: int = 0, said: str = "") -> Made:
+        row = {"group_id": "orders-app", "topic": "__consumer_offsets", "coordinator_partition": 9}
+        rows = {"load_faults": [row | {"record_offset": record_offset}]}
+        return Made(code=code, said=said, rows=rows)
 
     def words(part: Made) -> tuple[int, int, int]:
-        return _words(hold_law(events(1), part)["group_events"])
+        return _words(hold_law(faults(1), part)["load_faults"])
 
-    assert words(events(1)) == (1, 0, 0)
-    assert words(events(2)) == (0, 0, 1)
-    assert words(events(2, 3, "cannot tell: __consumer_offsets-9 is not whole")) == (0, 1, 0)
-    assert words(events(2, 3, "cannot tell: __consumer_offsets-8 is not whole")) == (0, 0, 1)
+    assert words(faults(1)) == (1, 0, 0)
+    assert words(faults(2)) == (0, 0, 1)
+    assert words(faults(2, 3, "cannot tell: __consumer_offsets-9 is not whole")) == (0, 1, 0)
+    assert words(faults(2, 3, "cannot tell: __consumer_offsets-8 is not whole")) == (0, 0, 1)
 
 
 def test_what_is_declared_is_there() -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.verdicts.evidence import copied
-from tests.verdicts.held import RIGHT, Held
-from tests.verdicts.law import hold_law
+from tests.verdicts.held import CANNOT_TELL, RIGHT, Held
+from tests.verdicts.law import Answers, hold_law
 from tests.verdicts.lawful import audited, filters_of, lawful, replayed, takes_of
 from tests.verdicts.test_real_dumps import DUMPS, SMALL
 
@@ -29,6 +29,19 @@ LONG = (
 )
 
 
+FAILOVER = "kafka-4.3.1-failover"
+LAST_LEADERS_GONE = "without broker-2 and broker-3"
+"""Of what broker 1 and the controller have, an election elsewhere may have cut back anything."""
+DISKS = (
+    LAST_LEADERS_GONE,
+    "without broker-1",
+    "without broker-2",
+    "without broker-3",
+    "without broker-1 and broker-2",
+    "without broker-1 and broker-3",
+)
+
+
 def _assert_lawful(helds: Mapping[str, Held]) -> None:
     faults = [fault for held in helds.values() for _, fault in held.faults]
     assert not faults, "\n".join(faults[:20])
@@ -38,6 +51,13 @@ def _assert_lawful(helds: Mapping[str, Held]) -> None:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copied(DUMPS / SMALL, tmp_path_factory.mktemp("whole") / "dump")
+
+
+@pytest.fixture(scope="module")
+def failover(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answers]:
+    """The dump of three brokers, and the audit of all of it."""
+    root = tmp_path_factory.mktemp("failover")
+    return DUMPS / FAILOVER, audited(copied(DUMPS / FAILOVER, root / "dump"), root / "whole")
 
 
 @pytest.mark.usefixtures("one_session")
@@ -52,6 +72,34 @@ def test_state_and_history_are_those_of_the_whole_dump_or_marked(
     for name, options in filters_of(["by-hand"], ["parcels"]).items():
         part = replayed(whole, tmp_path / name, *options)
         _assert_lawful(hold_law(whole_state, part))
+
+
+@pytest.mark.usefixtures("one_session")
+def test_what_a_lost_leader_may_have_cut_back_is_marked_and_what_is_before_it_is_not(
+    tmp_path: Path,
+) -> None:
+    whole = replayed(copied(DUMPS / FAILOVER, tmp_path / "dump"), tmp_path / "whole")
+    copy = copied(DUMPS / FAILOVER, tmp_path / "part")
+    takes_of(copy)[LAST_LEADERS_GONE](copy)
+    helds = hold_law(whole, replayed(copy, tmp_path / "replayed"))
+    _assert_lawful(helds)
+    # Of partitions that the last leader led before, too, all that came from it then is certain.
+    for name in ("group_events", "group_epochs", "membership_changes", "share_partition_epochs"):
+        assert helds[name].count(RIGHT) > 0, name
+    # No state is: anything may have come later.
+    for name in ("groups", "members", "assignments", "share_batches"):
+        assert helds[name].count(RIGHT) == 0, name
+        assert helds[name].count(CANNOT_TELL) > 0, name
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("evidence", DISKS)
+def test_an_audit_of_some_disks_is_that_of_all_or_marked(
+    evidence: str, failover: tuple[Path, Answers], tmp_path: Path
+) -> None:
+    dump, before = failover
+    _assert_lawful(lawful(dump, evidence, tmp_path, before))
 
 
 @pytest.mark.long

@@ -13,7 +13,8 @@ it was made after that step. So
 - a copy with records of the leader epoch of such a step followed that leader, so that it is whole
   up to its own end, and only what lies behind it is unknown. A copy that never saw that epoch may
   end with records that the new leader never had: in a clean election those above its high
-  watermark, in an unclean one any.
+  watermark, in an unclean one any but those of the epochs up to the last of which it was the
+  leader itself, where the copy has records of that.
 
 Whether a copy was made after a step is shown by the broker's own metadata log, which it keeps
 beside the others: it reaches the record of the step, or it does not. Where that log is not in the
@@ -204,7 +205,7 @@ class AbsentLeader:
 def absent_leaders(
     steps: Sequence[Step],
     last_witnessed: Iterable[int],
-    latest_epoch: int,
+    epochs: Mapping[int, int],
     end_offset: int,
     high_watermark: int | None,
 ) -> list[AbsentLeader]:
@@ -213,11 +214,13 @@ def absent_leaders(
     Args:
         steps: Of the partition.
         last_witnessed: Of its copies, positions in the steps.
-        latest_epoch: The newest leader epoch that the surviving log of the dump knows; -1 for none.
+        epochs: The leader epochs that the surviving log of the dump knows, with the first offset
+            of each.
         end_offset: Of that log.
         high_watermark: Of that log; None where it is not known.
     """
     found: list[AbsentLeader] = []
+    latest_epoch = max(epochs, default=NO_EPOCH)
     for step in steps[max(last_witnessed, default=NO_EPOCH) + 1 :]:
         if step.leader == NOBODY or latest_epoch > step.epoch:
             continue
@@ -226,11 +229,24 @@ def absent_leaders(
         if latest_epoch == step.epoch:
             first = end_offset
         elif step.is_unclean or high_watermark is None:
-            first = 0
+            first = _first_of_others(step, steps, epochs, end_offset)
         else:
             first = min(high_watermark, end_offset)
         found.append(AbsentLeader(step.leader, step.epoch, step.since, first))
     return found
+
+
+def _first_of_others(
+    elected: Step, steps: Sequence[Step], epochs: Mapping[int, int], end_offset: int
+) -> int:
+    """Return the first offset of a log that its new leader need not have.
+
+    A log with records of an epoch in which this broker led has them, and all before, from it.
+    """
+    led = {each.epoch for each in steps if each.leader == elected.leader} & epochs.keys()
+    if not led:
+        return 0
+    return min((first for epoch, first in epochs.items() if epoch > max(led)), default=end_offset)
 
 
 def _is_made_after(step: Step, made_at: MadeAt, latest_epoch: int) -> bool:

@@ -53,7 +53,7 @@ def _absent(rows: Sequence[Row], leaders: Leaders) -> list[AbsentLeader]:
     return absent_leaders(
         leaders.registered[key].steps,
         leaders.last_witnessed(key, latest).values(),
-        latest[leading["copy"]],
+        {each["epoch"]: each["first_offset"] for each in leading["leader_epochs"]},
         leading["end_offset"],
         leading["high_watermark"],
     )

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.contract_table import ARROW_TYPES
+from analytics.replay.log.marks import MARKS
 from schemas import table
 from schemas.expiration_rules import ELSEWHERE, EXPIRE_TIME, NO_EXPIRE_TIME, OF_BROKER
 
@@ -31,7 +32,7 @@ _TABLE: Final = "commit_requests"
 def commit_requests(
     committed: pa.Table, era: ExpirationRules, retention_ms: int, *, is_assumed: bool
 ) -> pa.Table:
-    """Return the table: a row for each group and version of the request.
+    """Return the table without marks: a row for each group and version of the request.
 
     Args:
         committed: The state table `committed_offsets`: `group_id`, `commit_timestamp`,
@@ -51,7 +52,8 @@ def commit_requests(
         of_requests.append(
             _of_groups(asked, groups.dictionary, whose, fits if is_known else None, told, commit)
         )
-    types = pa.schema([(each.name, ARROW_TYPES[each.type]) for each in table(_TABLE).columns])
+    own = [each for each in table(_TABLE).columns if each.name not in MARKS]
+    types = pa.schema([(each.name, ARROW_TYPES[each.type]) for each in own])
     if not of_requests:
         return types.empty_table()
     # A group's requests stand together, the groups in the order in which they were committed for.

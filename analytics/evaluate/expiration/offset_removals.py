@@ -211,7 +211,8 @@ def _with_losses(judged: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
         return judged
     at = pl.col("position")
     commit, group = pl.col("removed_position").fill_null(-1), pl.col("group_from").fill_null(-1)
-    lost = lost_between(coverage, pl.min_horizontal(commit, group), at)
+    # What removed it may itself be on a line that did not survive.
+    lost = lost_between(coverage, pl.min_horizontal(commit, group), at + 1)
     judged = judged.with_columns(
         (lost.is_not_null() & (pl.col("cause") != TOPIC_DELETED)).alias("untold"),
         lost_between(coverage, commit, at).is_not_null().alias("may_not_be_it"),

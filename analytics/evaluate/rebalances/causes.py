@@ -15,7 +15,7 @@ import polars as pl
 from analytics.evaluate.rebalances.epochs import in_life_before
 from analytics.evaluate.rebalances.grown_topics import grown_topics
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import uncompacted_from
+from analytics.replay.log.losses import lost_between, uncompacted_from
 from schemas.rebalance_causes import coordinator_failures, rebalance_causes
 
 (
@@ -77,7 +77,11 @@ def causes(
     found = pl.concat(_of(rows, rank, cause) for rank, cause in enumerate(_causes()))
     unexplained = rows.join(found, on="row", how="anti")
     rest = _Cause(NONE_RECORDED, pl.lit(value=True), pl.lit(None, pl.String), _is_whole())
-    return pl.concat([found, _of(unexplained, 0, rest)]).sort("row", "rank")
+    told = pl.concat([found, _of(unexplained, 0, rest)]).sort("row", "rank")
+    # An epoch on a line that may not have survived may be none of the group.
+    began = pl.col("from_offset")
+    survived = lost_between(coverage, began - 1, began + 1).is_null()
+    return told.with_columns(pl.col("is_told") & survived)
 
 
 def _of(rows: pl.DataFrame, rank: int, cause: _Cause) -> pl.DataFrame:

@@ -51,7 +51,7 @@ def rebalances(
             pl.col("times").fill_null(0).alias("stored_again"),
             _coordinator_change().alias("coordinator_change"),
             pl.col(*CHURN).fill_null([]),
-            lost_between(coverage, after, pl.col("from_offset")).alias("missing"),
+            lost_between(coverage, after, pl.col("from_offset") + 1).alias("missing"),
         )
         .with_columns(pl.col("missing").is_null().alias("complete"))
     )

@@ -49,7 +49,7 @@ _NOW: Final = {
     ),
     "members": (
         *("group_id", "group_type", "member_id", "group_instance_id", "rack_id", "member_epoch"),
-        *("state", "missing", "subscribed_topics", "subscribed_regex"),
+        *("state", "unread", "subscribed_topics", "subscribed_regex"),
     ),
     "assignments": (
         *("group_id", "member_id", "kind", "role", "subtopology_id", "topic", "topic_id"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.expiration.commit_requests import commit_requests
@@ -14,11 +15,10 @@ from analytics.evaluate.expiration.group_endings import (
     group_tombstones,
 )
 from analytics.evaluate.expiration.retention import ASSUMED
+from analytics.evaluate.marks import marked
 from analytics.library.replayed.records_at import records_at
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from analytics.evaluate.expiration.retention import Retention
     from analytics.evaluate.expiration.tables import ExpirationQuestion
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
@@ -59,9 +59,13 @@ def group_tables(
     found = {"group_endings": endings(known, cleanups)}
     if with_requests:
         committed = tables.read("committed_offsets", _OF_REQUESTS)
-        found["commit_requests"] = commit_requests(
+        requests = commit_requests(
             committed, question.era, retention.otherwise.retention_ms, is_assumed=is_assumed
         )
+        of_groups = pa.concat_tables(
+            tables.read(name, ["group_id", "missing"]) for name in ("committed_offsets", "groups")
+        )
+        found["commit_requests"] = marked(requests, of_groups, ["group_id"])
     return found
 
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from analytics.library.limits.group_selection import GroupSelection
 
-COLUMNS = ("group_id", "missing")
+COLUMNS = ("group_id", "unread")
 
 
 def with_unread(asked: GroupSelection, members: pa.Table) -> GroupSelection:
@@ -20,6 +20,6 @@ def with_unread(asked: GroupSelection, members: pa.Table) -> GroupSelection:
         members: `COLUMNS` of the table `members`, of these groups and maybe others.
     """
     is_asked = pc.is_in(members["group_id"], asked.found["group_id"].combine_chunks())
-    unread = members.filter(pc.and_(is_asked, pc.is_valid(members["missing"])))
-    told = {f"{each['group_id']}: {each['missing']}": None for each in unread.to_pylist()}
+    unread = members.filter(pc.and_(is_asked, pc.is_valid(members["unread"])))
+    told = {f"{each['group_id']}: {each['unread']}": None for each in unread.to_pylist()}
     return replace(asked, cannot_tell=(*asked.cannot_tell, *told))

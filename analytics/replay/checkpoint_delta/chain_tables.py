@@ -46,7 +46,7 @@ def chain_tables(chains: Chains) -> dict[str, pa.Table]:
     missing = doubts(chains)
     made = {
         "chain": _chain(chains),
-        "share_batches": _batches(chains),
+        "share_batches": _batches(chains, missing),
         "share_checkpoints": _checkpoints(chains, missing),
         "share_partitions": _partitions(chains, missing),
     }
@@ -68,8 +68,8 @@ def _chain(chains: Chains) -> Mapping[str, Any]:
     }
 
 
-def _batches(chains: Chains) -> Mapping[str, Any]:
-    ranges = chains.ranges
+def _batches(chains: Chains, missing: NDArray[np.object_]) -> Mapping[str, Any]:
+    ranges, missing = chains.ranges, missing[chains.range_key]
     return {
         **_whose(chains, chains.range_key),
         "first_offset": ranges[:, FIRST],
@@ -79,6 +79,8 @@ def _batches(chains: Chains) -> Mapping[str, Any]:
             ranges[:, STATE]
         ],
         "delivery_count": ranges[:, COUNT],
+        "complete": missing == None,  # noqa: E711 - of each element
+        "missing": missing,
     }
 
 

@@ -12,6 +12,7 @@ from analytics.replay.groups.coded_log import NONE
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.completeness import with_completeness
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.marks import with_marks_of
 from analytics.replay.log.meanings import instant
 from analytics.replay.offsets.commit_places import first_of_runs
 
@@ -67,23 +68,29 @@ def groups(
     return contract_frame(with_completeness(rows, coverage), "groups")
 
 
-def members(state: GroupState) -> pl.DataFrame:
+def members(state: GroupState, of_groups: pl.DataFrame) -> pl.DataFrame:
     """Return every member of every group.
 
-    What clients wrote may be unreadable (`missing`); other records are the broker's own.
+    What clients wrote may be unreadable (`unread`); other records are the broker's own.
+
+    Args:
+        state: The groups at the instant.
+        of_groups: The table `groups`: what is lacking of a group is lacking of its members.
     """
-    told = state.kept["a_member"].with_columns(complete=pl.col("missing").is_null())
-    return contract_frame(told, "members")
+    told = state.kept["a_member"].with_columns(unread=pl.col("missing"))
+    return contract_frame(with_marks_of(told, of_groups, GROUP_KEY), "members")
 
 
-def assignments(state: GroupState, topics: pl.DataFrame) -> pl.DataFrame:
+def assignments(state: GroupState, topics: pl.DataFrame, of_groups: pl.DataFrame) -> pl.DataFrame:
     """Return who owns what.
 
     Args:
         state: The groups at the instant.
         topics: All rows of the table `topics`; ids that it does not name stay without a name.
+        of_groups: The table `groups`: what is lacking of one is lacking of what its members own.
     """
     named = topics.filter(pl.col("topic_id").is_not_null())
     names = named.group_by("topic_id").agg(name=pl.col("topic").max())
     told = state.kept["an_assignment"].join(names, "topic_id", "left")
+    told = with_marks_of(told, of_groups, GROUP_KEY)
     return contract_frame(told.with_columns(topic=pl.coalesce("topic", "name")), "assignments")

@@ -10,13 +10,18 @@ import polars as pl
 
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.history.neighbours import at, in_order, last_before, so_far
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.marks import with_marks_of_records
+from schemas import SHARE_GROUP_STATE
 
 SNAPSHOT, UPDATE, TOMBSTONE = "snapshot", "update", "tombstone"
 KEY = ("coordinator_partition", "group_id", "topic_id", "partition")
 _STORED = ("leader_epoch", "start_offset", "delivery_complete_count")
 
 
-def share_partition_epochs(records: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+def share_partition_epochs(
+    records: pl.DataFrame, names: pl.DataFrame, coverage: Coverage = WHOLE
+) -> pl.DataFrame:
     """Return the table `share_partition_epochs`.
 
     Args:
@@ -24,6 +29,7 @@ def share_partition_epochs(records: pl.DataFrame, names: pl.DataFrame) -> pl.Dat
             of the value, `ranges` (how many it has), `record_offset`, `at`, `coordinator_epoch` and
             where the record lies.
         names: Of topics: `topic_id` and `name`, each id once.
+        coverage: What the dump holds.
     """
     gone, is_update = pl.col("is_tombstone"), pl.col("is_update")
     written, created = pl.col("write_timestamp"), pl.col("create_timestamp")
@@ -37,7 +43,9 @@ def share_partition_epochs(records: pl.DataFrame, names: pl.DataFrame) -> pl.Dat
     )
     told = _with_last(rows).with_columns(_advance(), _mismatch())
     named = told.join(names, on="topic_id", how="left").rename({"name": "topic"})
-    return contract_frame(named, "share_partition_epochs")
+    in_log = named.with_columns(log=pl.lit(SHARE_GROUP_STATE))
+    marked = with_marks_of_records(in_log, coverage, "record_offset", log="log")
+    return contract_frame(marked, "share_partition_epochs")
 
 
 def _with_last(rows: pl.DataFrame) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -34,6 +34,7 @@ from analytics.replay.history.groups.group_history import faults_of, group_histo
 from analytics.replay.history.groups.group_records_in_time import group_records_in_time
 from analytics.replay.history.share_partition_epochs import share_partition_epochs
 from analytics.replay.history.topic_names import named_topics, topic_names
+from analytics.replay.log.marks import with_marks_of_records
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.replay.offsets.offset_events import events_of_offsets, transaction_events
@@ -44,7 +45,7 @@ from analytics.replay.state import COMMITS, COORDINATOR_LOG
 from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from analytics.replay.log.as_of import Decoded
     from analytics.replay.log.coverage import Coverage
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 Frames = Mapping[str, pl.DataFrame]
 _MARKERS: Final = "control_markers"
+_USE: Final = ("group_id", "topic")
 
 
 def _ended(commits: pl.DataFrame, cut: Decoded, rules: ReplayRules) -> pl.DataFrame:
@@ -127,24 +129,32 @@ def _coordinators(
     return coordinator_epochs(seen, led, noted_epochs(coverage))
 
 
-def _coordinator_epochs(coordinators: pl.DataFrame) -> pl.DataFrame:
-    return contract_frame(coordinators, "coordinator_epochs")
+def _coordinator_epochs(coordinators: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    # That an epoch ended is told by the first record of the next.
+    place = {"first": "from_offset", "last": "ended_by", "log": "topic", "partition": "partition"}
+    ended = coordinators.with_columns(ended_by=pl.col("to_offset") + 1)
+    return contract_frame(with_marks_of_records(ended, coverage, **place), "coordinator_epochs")
 
 
-def _share_partition_epochs(cut: Decoded, names: pl.DataFrame) -> pl.DataFrame:
-    return share_partition_epochs(share_record_rows(cut), names)
+def _share_partition_epochs(cut: Decoded, names: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    return share_partition_epochs(share_record_rows(cut), names, coverage)
 
 
 def _share_events(epochs: pl.DataFrame, cut: Decoded, names: pl.DataFrame) -> pl.DataFrame:
     return share_events(epochs, archives(cut), names)
 
 
-def _seen(offsets: pl.DataFrame, assigned: pl.DataFrame) -> pl.DataFrame:
-    """Return `GROUP_KEY`, `topic` and `seen_at`: where a group has to do with a topic."""
-    return pl.concat(
+def _seen(offsets: pl.DataFrame, assigned: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Return where a group has to do with a topic.
+
+    Returns:
+        `GROUP_KEY`, `topic`, `seen_at` and `missing`: why that may not be part of its history.
+    """
+    seen = pl.concat(
         frame.select(*GROUP_KEY, "topic", pl.col(offset).alias("seen_at"))
         for frame, offset in ((offsets, "record_offset"), (assigned, "from_offset"))
     )
+    return with_marks_of_records(seen, coverage, "seen_at")
 
 
 def _befell(metadata: MetadataLog, topics: pl.DataFrame) -> Befell:
@@ -153,13 +163,34 @@ def _befell(metadata: MetadataLog, topics: pl.DataFrame) -> Befell:
 
 def _uses(seen: pl.DataFrame, befell: Befell) -> pl.DataFrame:
     # A group is its name here, whatever partition its records are in.
-    return seen.select("group_id", "topic").filter(befell.is_told).unique()
+    return _pairs(seen.select(*_USE, pl.col("missing").alias("doubt")).filter(befell.is_told))
 
 
 def _events_of_topics(uses: Sequence[pl.DataFrame], befell: Befell) -> pl.DataFrame:
-    pairs = pl.concat(uses).unique()
+    pairs = _pairs(pl.concat(uses))
     events = topic_events(pairs, befell.changes), config_events(pairs, befell.settings)
     return pl.concat(events)
+
+
+def _pairs(uses: pl.DataFrame) -> pl.DataFrame:
+    """Return each pair once; it is in doubt where all that shows it is."""
+    is_sure = pl.col("doubt").is_null().any()
+    return uses.group_by(_USE).agg(pl.when(~is_sure).then(pl.col("doubt").min()).alias("doubt"))
+
+
+def _events(
+    output: str,
+    function: Callable[..., pl.DataFrame],
+    inputs: tuple[str, ...],
+    *,
+    once: bool = False,
+) -> TableStep:
+    """Return a step for some of the events, marked where the record that shows one may be lost."""
+
+    def marked(coverage: Coverage, *given: Any) -> pl.DataFrame:  # noqa: ANN401
+        return with_marks_of_records(function(*given), coverage, "record_offset", log="log")
+
+    return TableStep(output, marked, ("coverage", *inputs), once=once, part_of=_EVENTS)
 
 
 def _of_groups(name: str) -> TableStep:
@@ -193,11 +224,9 @@ HISTORY = (
         _offset_history,
         ("ended", "of_groups", "removals", "of_topics", "rules", "coverage"),
     ),
-    TableStep(
-        "events_of_groups", _events_of_groups, ("of_groups", "offset_history"), part_of=_EVENTS
-    ),
-    TableStep("events_of_offsets", events_of_offsets, ("offset_history",), part_of=_EVENTS),
-    TableStep("transaction_events", _transaction_events, ("ended", "cut"), part_of=_EVENTS),
+    _events("events_of_groups", _events_of_groups, ("of_groups", "offset_history")),
+    _events("events_of_offsets", events_of_offsets, ("offset_history",)),
+    _events("transaction_events", _transaction_events, ("ended", "cut")),
     TableStep("epochs_seen", _epochs_here, ("cut", "part")),
     TableStep(
         "coordinators",
@@ -205,20 +234,15 @@ HISTORY = (
         ("whole", "epochs_seen", "elections", "coverage"),
         once=True,
     ),
-    TableStep("coordinator_epochs", _coordinator_epochs, ("coordinators",), once=True),
-    TableStep("share_partition_epochs", _share_partition_epochs, ("cut", "topic_names")),
+    TableStep("coordinator_epochs", _coordinator_epochs, ("coordinators", "coverage"), once=True),
     TableStep(
-        "share_events",
-        _share_events,
-        ("share_partition_epochs", "cut", "topic_names"),
-        part_of=_EVENTS,
+        "share_partition_epochs", _share_partition_epochs, ("cut", "topic_names", "coverage")
     ),
-    TableStep("seen", _seen, ("offset_history", "assignment_history")),
-    TableStep("coordinator_events", coordinator_events, ("seen", "coordinators"), part_of=_EVENTS),
+    _events("share_events", _share_events, ("share_partition_epochs", "cut", "topic_names")),
+    TableStep("seen", _seen, ("offset_history", "assignment_history", "coverage")),
+    _events("coordinator_events", coordinator_events, ("seen", "coordinators")),
     TableStep("befell", _befell, ("metadata", "named_topics"), once=True),
     TableStep("uses", _uses, ("seen", "befell")),
-    TableStep(
-        "events_of_topics", _events_of_topics, ("uses", "befell"), once=True, part_of=_EVENTS
-    ),
+    _events("events_of_topics", _events_of_topics, ("uses", "befell"), once=True),
 )
 """The history tables, and what several of them are made of."""

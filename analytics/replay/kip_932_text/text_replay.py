@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.kip_932_text.share_readings import SNAPSHOT, UPDATE
 from analytics.replay.contract_rows import contract_rows
+from analytics.replay.log.marks import MARKS, with_marks_of
 from analytics.replay.share import share_records
 from analytics.replay.share.share_fold import fold
 
@@ -53,12 +55,13 @@ def text_tables(logs: Sequence[ShareStateLog], topics: Mapping[str, str]) -> dic
     rows = _together(logs)
     key, head, fate = _judged(rows)
     states = fold(_applied(rows, fate))
+    partitions = contract_rows(
+        "share_partitions", _partitions(logs, rows, (key, head, fate), states, topics)
+    )
     return {
         "share_readings": contract_rows("share_readings", _readings(rows, fate, topics)),
-        "share_partitions": contract_rows(
-            "share_partitions", _partitions(logs, rows, (key, head, fate), states, topics)
-        ),
-        "share_batches": contract_rows("share_batches", _batches(states, topics)),
+        "share_partitions": partitions,
+        "share_batches": contract_rows("share_batches", _batches(states, topics, partitions)),
     }
 
 
@@ -232,11 +235,13 @@ def _missing(
     return said
 
 
-def _batches(states: pa.Table, topics: Mapping[str, str]) -> dict[str, Any]:
+def _batches(states: pa.Table, topics: Mapping[str, str], partitions: pa.Table) -> dict[str, Any]:
     lists = states["batches"].combine_chunks()
     parent = pc.list_parent_indices(lists)
     first, last, state, count = lists.flatten().flatten()
-    owner = states.select(["group_id", "topic_id", "partition"]).take(parent)
+    owner = states.select(_KEY[1:]).take(parent)
+    lacking = pl.DataFrame(partitions.select([*_KEY[1:], "missing"]))
+    marks = with_marks_of(pl.DataFrame(owner), lacking, _KEY[1:])
     words = [_STATES.get(each, "UNKNOWN") for each in state.to_pylist()]
     return {
         **{name: owner[name] for name in owner.column_names},
@@ -246,6 +251,7 @@ def _batches(states: pa.Table, topics: Mapping[str, str]) -> dict[str, Any]:
         "delivery_state": state,
         "delivery_state_name": pa.array(words, pa.string()),
         "delivery_count": count,
+        **{name: marks[name].to_arrow() for name in MARKS},
     }
 
 

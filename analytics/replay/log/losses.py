@@ -68,22 +68,31 @@ def may_be_elsewhere(
     return pl.when(one != other).then(pl.format(text, one, other))
 
 
-def lost_between(coverage: Coverage, after: pl.Expr, before: pl.Expr) -> pl.Expr:
+def lost_between(
+    coverage: Coverage,
+    after: pl.Expr,
+    before: pl.Expr,
+    topic: str = CONSUMER_OFFSETS,
+    partition: str = HOME,
+) -> pl.Expr:
     """Return what the partition lacks where a lost record may lie between two offsets, else null.
 
     Args:
         coverage: What the dump holds.
         after: Offset of the earlier record; -1 where there is none.
-        before: Offset of the later one.
+        before: Offset of the later one. One more, and what may be lost is that record itself: the
+            line that it lies on may not have survived.
+        topic: The internal topic.
+        partition: The column that has its partition.
     """
     hits = [
-        (pl.col(HOME) == number) & (first < before) & (pl.lit(end, pl.Int64) > after + 1)
-        for number, losses in coverage.losses_of_topic(CONSUMER_OFFSETS).items()
+        (pl.col(partition) == number) & (first < before) & (pl.lit(end, pl.Int64) > after + 1)
+        for number, losses in coverage.losses_of_topic(topic).items()
         for first, end in _ranges(losses)
     ]
     if not hits:
         return pl.lit(None, pl.String)
-    return pl.when(pl.any_horizontal(hits)).then(what_is_lost(coverage))
+    return pl.when(pl.any_horizontal(hits)).then(what_is_lost(coverage, topic, partition))
 
 
 def between_cuts(coverage: Coverage, record: pl.Expr, topic: str = CONSUMER_OFFSETS) -> pl.Expr:
@@ -100,16 +109,19 @@ def between_cuts(coverage: Coverage, record: pl.Expr, topic: str = CONSUMER_OFFS
     return pl.when(record >= of_partition(starts)).then(of_partition(words, pl.String()))
 
 
-def what_is_lost(coverage: Coverage, topic: str = CONSUMER_OFFSETS) -> pl.Expr:
+def what_is_lost(
+    coverage: Coverage, topic: str = CONSUMER_OFFSETS, partition: str = HOME
+) -> pl.Expr:
     """Return in words what a row's partition lacks; null where that is nothing.
 
     Args:
         coverage: What the dump holds.
-        topic: The internal topic whose partition `coordinator_partition` is.
+        topic: The internal topic.
+        partition: The column that has its partition.
     """
     lost = coverage.losses_of_topic(topic)
     said = {number: lacks(topic, number, losses) for number, losses in lost.items()}
-    return pl.col(HOME).replace_strict(
+    return pl.col(partition).replace_strict(
         pl.Series(list(said), dtype=pl.Int32),
         pl.Series(list(said.values()), dtype=pl.String),
         default=None,

@@ -119,8 +119,12 @@ def _with_undecided(changes: pl.DataFrame, rules: ReplayRules, coverage: Coverag
 def _with_losses(changes: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     """Add `complete` and `missing`; where a record before may be lost nothing is `previous`."""
     since = pl.min_horizontal(pl.col("known_since").fill_null(-1), "record_offset")
-    lost = lost_between(coverage, since, pl.col("position"))
-    words = pl.lit("the change before this one may be lost: ") + lost
+    here = pl.col("position")
+    own = pl.lit("this change may not have survived: ") + lost_between(coverage, here - 1, here + 1)
+    before = pl.lit("the change before this one may be lost: ") + lost_between(
+        coverage, since, here
+    )
+    words = pl.coalesce(own, before)
     uncertain = between_cuts(coverage, pl.col("position"))
     missing = pl.concat_str("undecided", words, uncertain, separator="; ", ignore_nulls=True)
     told = changes.with_columns(pl.when(missing != "").then(missing).alias("missing"))

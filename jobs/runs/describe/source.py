@@ -33,6 +33,7 @@ NEEDS = (
 _MEMBERS = (
     *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "member_epoch"),
     *("is_classic", "process_id", "topology_epoch", "assignment_fields_written", "missing"),
+    "unread",
 )
 _ASSIGNMENTS = (
     *("group_id", "member_id", "kind", "role", "subtopology_id", "topic", "topic_id"),

@@ -12,6 +12,7 @@ from analytics.evaluate.lag.capacity import group_capacity
 from analytics.evaluate.lag.summaries import BY, summed, with_capacity, with_readers
 from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
 from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
+from analytics.evaluate.marks import marked
 from analytics.library.limits.group_selection import select_groups
 from analytics.library.limits.workspace_filters import filters_of
 from analytics.library.replayed.kept_evaluations import keep_evaluations
@@ -142,6 +143,8 @@ def _evaluated(state: Replayed, asked: GroupSelection, wanted: Wanted) -> tuple[
     found = evaluate_lag(question, state.tables.batches("offset_history", HISTORY))
     shares = state.tables.read("share_partitions", ["group_id", "topic"])
     readers = topic_readers(found.rows, question.tables, shares)
+    readers = marked(readers, question.tables.groups, ["group_id"])
+    readers = marked(readers, found.rows, ["group_id", "topic"])
     rows, readers = (
         each.filter(pc.is_in(each["topic"], state.topics_wanted(each["topic"])))
         for each in (found.rows, readers)
@@ -150,7 +153,10 @@ def _evaluated(state: Replayed, asked: GroupSelection, wanted: Wanted) -> tuple[
 
 
 def _capacity(state: Replayed, found: Lag) -> pa.Table:
-    return group_capacity(found.rows, state.tables.read("members", ["group_id"]))
+    tables, columns = state.tables, ["group_id", "missing"]
+    capacity = group_capacity(found.rows, tables.read("members", ["group_id"]))
+    made_of = pa.concat_tables([tables.read("groups", columns), found.rows.select(columns)])
+    return marked(capacity, made_of, ["group_id"])
 
 
 def _unread(state: Replayed, asked: GroupSelection, readers: pa.Table) -> list[str] | None:

@@ -19,20 +19,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from analytics.library.given_settings import Settings
+    from analytics.library.limits.group_selection import GroupSelection
     from jobs.runs.replay.replayed import Replayed
 
 _BACKLOG = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}
 
 
-def limits_of(state: Replayed, groups: pa.Table, backlog: pa.Table) -> pa.Table:
+def limits_of(state: Replayed, selected: GroupSelection, backlog: pa.Table) -> pa.Table:
     """Return the table `share_limits`.
 
     Args:
         state: Says the instant, settings and release.
-        groups: Rows of `groups`: the share groups that are asked about.
+        selected: The share groups that are asked about.
         backlog: The table `share_backlog`.
     """
-    tables = state.tables
+    tables, groups = state.tables, selected.found
     everyone = tables.read("groups", ["group_id", "group_type"])
     types = dict(zip(*(each.to_pylist() for each in everyone.columns), strict=True))
     said = limit_settings(tables.read("configs"), state.settings)
@@ -40,7 +41,8 @@ def limits_of(state: Replayed, groups: pa.Table, backlog: pa.Table) -> pa.Table:
     if tables.selection.groups:
         own = {group: values for group, values in said.groups.items() if group in asked}
         said = LimitSettings(said.brokers, own)
-    left_out = _left_out(state)
+    # What cannot be told may be that there are more groups, or less.
+    left_out = _left_out(state) or next(iter(selected.cannot_tell), None)
     seen = Seen(
         {
             **{kind: _most(backlog, column) for kind, column in _BACKLOG.items()},

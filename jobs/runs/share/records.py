@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.marks import marked_by_records
 from analytics.evaluate.share.backlog.open_transactions import COLUMNS as TRANSACTION_COLUMNS
 from analytics.evaluate.share.backlog.open_transactions import open_transactions
 from analytics.evaluate.share.lifecycle.phases import COLUMNS as PICTURE_COLUMNS
@@ -24,6 +25,9 @@ from analytics.evaluate.share.state_log.prunable import (
 )
 from analytics.evaluate.share.state_log.share_log import COLUMNS, ShareLog, share_log
 from analytics.library.replayed.records_at import records_at
+from analytics.library.replayed.replayed_instant import replayed_instant
+from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.log.losses_at import leading
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
@@ -95,7 +99,12 @@ def share_records(
 
 def steps_of(records: ShareRecords, rules: ShareRules, state: Replayed) -> pa.Table:
     """Return the table `share_steps` of the topics that are asked for."""
-    found = share_steps(records.steps, round(rules.steps_slack_seconds * 1000))
+    instant = replayed_instant(state.as_of, state.frames)
+    coverage = coverage_of(
+        state.manifest, instant, state.source, state.lines, assumed_in(state.manifest)
+    )
+    steps = share_steps(records.steps, round(rules.steps_slack_seconds * 1000))
+    found = marked_by_records(steps, coverage, "began_offset", "ended_offset")
     wanted = pc.or_(
         pc.is_null(found["topic"]),
         pc.is_in(found["topic"], state.topics_wanted(pc.fill_null(found["topic"], ""))),

@@ -207,7 +207,7 @@ def _made(
         "share_archived_ranges": found.archived,
         "share_faults": found.faults,
         "share_steps": steps_of(records, rules, state),
-        "share_limits": limits_of(state, asked.found, found.rows),
+        "share_limits": limits_of(state, asked, found.rows),
         "share_stalls": named_stalls(
             stall_history(
                 records.whole_log,
@@ -217,7 +217,7 @@ def _made(
             ),
             topics,
         ),
-        "share_prunable": prunable(records.state, topics),
+        "share_prunable": prunable(records.state, topics, gaps),
     }
 
 

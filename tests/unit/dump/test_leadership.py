@@ -40,16 +40,43 @@ def absent(
     copies: dict[str, MadeAt],
     epochs: dict[str, int],
     high_watermark: int | None = 40,
+    begins: dict[int, int] | None = None,
 ) -> list[AbsentLeader]:
-    """What is absent where the first copy leads, with 50 records."""
+    """What is absent where the first copy leads, with 50 records; epochs begin where it says."""
     leaders = Leaders({KEY: Registered(steps=steps)}, copies, END)
     last = leaders.last_witnessed(KEY, epochs)
-    return absent_leaders(steps, last.values(), next(iter(epochs.values())), 50, high_watermark)
+    begins = begins or {next(iter(epochs.values())): 0}
+    return absent_leaders(steps, last.values(), begins, 50, high_watermark)
 
 
 def test_after_an_unclean_election_of_an_absent_leader_all_may_be_other() -> None:
     dead = {"broker-1": MadeAt(1, 15, 14_500)}
     assert absent(FAILOVER, dead, {"broker-1": 0}) == [AbsentLeader(2, 2, 30_000, 0)]
+
+
+LED_BEFORE = (
+    step(0, 0, 2, {1, 2}),
+    step(10, 1, 1, {1}),
+    DEAD,
+    step(30, 2, 2, {2}, is_unclean=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("begins", "first"),
+    [
+        # What broker 2 wrote as the leader of epoch 0 it has, and not what broker 1 wrote then.
+        ({0: 0, 1: 20}, 20),
+        ({0: 0}, 50),
+        # Records of epoch 0 that came to nobody else say nothing of this log.
+        ({1: 0}, 0),
+    ],
+)
+def test_a_leader_has_what_it_wrote_when_it_led_before(begins: dict[int, int], first: int) -> None:
+    dead = {"broker-1": MadeAt(1, 15, 14_500)}
+    latest = {"broker-1": max(begins)}
+    found = absent(LED_BEFORE, dead, latest, begins=begins)
+    assert found == [AbsentLeader(2, 2, 30_000, first)]
 
 
 def test_who_was_in_sync_has_what_the_leader_wrote() -> None:

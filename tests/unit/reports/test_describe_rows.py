@@ -39,6 +39,7 @@ MEMBER = {
     "is_classic": pa.bool_(),
     "assignment_fields_written": INT,
     "missing": TEXT,
+    "unread": TEXT,
 }
 ASSIGNED = {
     **dict.fromkeys(("group_id", "member_id", "kind", "role", "subtopology_id"), TEXT),

@@ -27,7 +27,7 @@ ODD = replace(
     members=table(
         MEMBER,
         member("short", "m", assignment_fields_written=1),
-        member("connect", "m", missing="not a consumer group"),
+        member("connect", "m", unread="not a consumer group"),
         member("gone", "m"),
         member("sound", "m"),
     ),

@@ -18,7 +18,7 @@ MEMBER_FIELDS = (
     "rack_id",
     "member_epoch",
     "state",
-    "missing",
+    "unread",
     "wants",
     "has",
 )

@@ -105,7 +105,7 @@ def _unreadable(row: Row) -> str | None:
     if row["group_type"] == CLASSIC and row["protocol_type"] != _CONSUMERS:
         kind = row["protocol_type"] or "no protocol"
         return f"not a consumer group ({kind}): what its members share is not known"
-    unread = [member["missing"] for member in row["members"] if member["missing"]]
+    unread = [member["unread"] for member in row["members"] if member["unread"]]
     if unread:
         has = "has" if len(unread) == 1 else "have"
         return f"what {counted(len(unread), 'member')} {has} cannot be read: {unread[0]}"

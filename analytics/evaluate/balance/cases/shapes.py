@@ -23,7 +23,7 @@ _OF_CASE: Final = (
     *("group_type", "protocol_type", "protocol", "unread", "moved", "is_whole", "gap"),
     *("topics", "owned_before"),
 )
-_OF_MEMBER: Final = ("group_instance_id", "rack_id", "missing", "wants", "has")
+_OF_MEMBER: Final = ("group_instance_id", "rack_id", "unread", "wants", "has")
 _EPOCHS: Final = ("epoch", "assignment_epoch")
 _STABLE: Final = "STABLE"
 _PLACE: Final = "place_in_map"

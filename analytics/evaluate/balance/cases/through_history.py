@@ -113,7 +113,7 @@ def _wants(
     wanted = with_wants(wishes, expressions, parts).select(LIFE, "words", _WISH, "wants")
     return told.join(
         wanted, on=[LIFE, "words"], nulls_equal=True, maintain_order="left"
-    ).with_columns(nothing.alias(name) for name in ("rack_id", "state", "missing"))
+    ).with_columns(nothing.alias(name) for name in ("rack_id", "state", "unread"))
 
 
 def _removals(sizes: pl.DataFrame) -> pl.DataFrame:

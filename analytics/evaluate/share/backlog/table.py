@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.marks import marked
 from analytics.evaluate.share.backlog.archived_ranges import archived_ranges
 from analytics.evaluate.share.backlog.delivery_counts import delivery_counts
 from analytics.evaluate.share.backlog.group_side import with_members, with_phases
@@ -146,8 +147,8 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     ]
     return Share(
         _worst_first(rows, asked.rules),
-        delivery_counts(rows, ranges),
-        archived_ranges(rows, asked.log),
+        marked(delivery_counts(rows, ranges), rows, _GROUP),
+        marked(archived_ranges(rows, asked.log), rows, _GROUP),
         pa.concat_tables(faults),
     )
 

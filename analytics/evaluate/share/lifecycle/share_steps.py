@@ -23,7 +23,6 @@ from analytics.evaluate.share.lifecycle.pictures import DELETING, INITIALIZED, I
 from analytics.evaluate.share.lifecycle.state_acts import StateActs
 from analytics.evaluate.share.state_log.share_log import NO_TIME
 from analytics.time_columns import times_of
-from schemas import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +60,7 @@ class _Acts:
 
 
 def share_steps(records: StepRecords, slack_ms: int) -> pa.Table:
-    """Return the table, what is out of order first.
+    """Return the table without marks, what is out of order first.
 
     Args:
         records: What it is read off.
@@ -208,8 +207,7 @@ def _table(columns: Mapping[str, object]) -> pa.Table:
         "began_offset": columns["began_offset"],
         "ended_offset": pa.array(last, mask=last == NONE),
     }
-    names = [each.name for each in table("share_steps").columns]
-    return pa.table({name: made[name] for name in names}).cast(STEPS)
+    return pa.table({name: made[name] for name in STEPS.names}).cast(STEPS)
 
 
 _TIMES: Final = ("began_at", "state_at", "ended_at")
@@ -228,4 +226,4 @@ STEPS: Final = pa.schema(
         ("ended_offset", pa.int64()),
     ]
 )
-"""The columns of `share_steps`."""
+"""The columns of `share_steps` without marks."""

@@ -8,14 +8,17 @@ without a new snapshot keeps the records of all others of its internal partition
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.marks import marked
 from analytics.evaluate.share.places import places_in
 from analytics.evaluate.share.state_log.share_log import KEY
+from analytics.replay.log.losses import HOME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,13 +48,22 @@ class StateRecords:
     log_starts: Mapping[int, int]
 
 
-def prunable(records: StateRecords, topics: pa.Table) -> pa.Table:
+def prunable(
+    records: StateRecords, topics: pa.Table, gaps: Mapping[int, str] = MappingProxyType({})
+) -> pa.Table:
     """Return a row for each internal partition with a snapshot: the table `share_prunable`.
 
     Args:
         records: Of all groups.
         topics: The table `topics`: `topic_id`, `topic`.
+        gaps: By internal partition, what the dump lacks of it, in words.
     """
+    numbers, words = pa.array(gaps, pa.int32()), pa.array(gaps.values(), pa.string())
+    lacking = pa.table([numbers, words], names=[HOME, "missing"])
+    return marked(_prunable(records, topics), lacking, [HOME])
+
+
+def _prunable(records: StateRecords, topics: pa.Table) -> pa.Table:
     snapshots = records.snapshots
     if not snapshots.num_rows:
         return EMPTY.empty_table()
@@ -110,7 +122,7 @@ EMPTY: Final = pa.schema(
         ("held_since", pa.timestamp("us", "UTC")),
     ]
 )
-"""The columns of `share_prunable`."""
+"""The columns of `share_prunable` without marks."""
 
 
 def _column(rows: pa.Table, name: str) -> Numbers:

@@ -63,6 +63,7 @@ def one_shot_groups(
                 "groups": len(there),
                 "deletable_groups": len(idle),
                 **_total([sums[name] for name in names if name in sums]),
+                **_marks(there),
             }
         )
         deletions += [_deletion(pattern, row, sums.get(row["group_id"], {})) for row in idle]
@@ -72,6 +73,15 @@ def one_shot_groups(
         table_of("one_shot_groups", found).sort_by(order),
         table_of("group_deletions", deletions).sort_by(by_name),
     )
+
+
+def _marks(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what is lacking of groups: of how many, and of the first of them what."""
+    lacking = [row["missing"] for row in groups if not row["complete"]]
+    words = (
+        f"{len(lacking)} of {len(groups)} groups cannot be told: {lacking[0]}" if lacking else None
+    )
+    return {"complete": not lacking, "missing": words}
 
 
 def _by_group(usage: pa.Table) -> dict[str, dict[str, Any]]:

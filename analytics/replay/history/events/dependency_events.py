@@ -149,7 +149,8 @@ def topic_events(uses: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """Return topic_created, topic_deleted and topic_grown.
 
     Args:
-        uses: `group_id` and `topic`, each pair once: what groups commit for or are assigned.
+        uses: `group_id` and `topic`, each pair once: what groups commit for or are assigned; and
+            `doubt`, why they may not.
         changes: Of `topic_changes`.
     """
     detail = words(
@@ -167,18 +168,24 @@ def config_events(uses: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
     """Return config_changed of groups and of the topics that they use.
 
     Args:
-        uses: `group_id` and `topic` (null where only the group is known).
+        uses: `group_id` and `topic` (null where only the group is known), and `doubt`.
         said: Of config records: `resource_type` (as stored), `resource`, `name`, `value`, `since`,
             `metadata_offset` and `position`.
     """
     kept = said.with_columns(word(pl.col("resource_type"), RESOURCES, OTHER))
     of_topics = uses.filter(pl.col("topic").is_not_null()).select(
-        "group_id", pl.lit("topic").alias("resource_type"), pl.col("topic").alias("resource")
+        "group_id",
+        pl.lit("topic").alias("resource_type"),
+        pl.col("topic").alias("resource"),
+        "doubt",
     )
-    of_groups = uses.select(
-        "group_id", pl.lit("group").alias("resource_type"), pl.col("group_id").alias("resource")
+    is_sure = pl.col("doubt").is_null().any()
+    of_groups = uses.group_by("group_id").agg(
+        pl.lit("group").alias("resource_type"),
+        pl.col("group_id").first().alias("resource"),
+        pl.when(~is_sure).then(pl.col("doubt").min()).alias("doubt"),
     )
-    concerned = pl.concat([of_topics, of_groups]).unique()
+    concerned = pl.concat([of_topics, of_groups])
     shown = (
         pl.when(pl.col("value").is_null())
         .then(pl.lit("unset"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from analytics.replay.contract_frame import contract_frame, contract_schema
+from analytics.replay.log.losses import with_missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,10 +19,13 @@ def event_rows(frame: pl.DataFrame, log: str) -> pl.DataFrame:
     """Return events as rows of `group_events`.
 
     Args:
-        frame: Has the columns of `group_events` but `log`; rows whose `event` is null are none.
+        frame: Has the columns of `group_events` but `log` and marks; rows whose `event` is null are
+            none. `doubt` says, where it is there, why an event may be none of the group.
         log: The internal topic that holds the records.
     """
-    told = frame.filter(pl.col("event").is_not_null()).with_columns(pl.lit(log).alias("log"))
+    doubt = pl.col("doubt") if "doubt" in frame.columns else pl.lit(None, pl.String)
+    told = with_missing(frame, doubt)
+    told = told.filter(pl.col("event").is_not_null()).with_columns(pl.lit(log).alias("log"))
     return contract_frame(told, "group_events")
 
 

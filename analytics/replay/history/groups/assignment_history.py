@@ -14,6 +14,7 @@ from analytics.replay.history.groups.membership_facts import came_with_known_epo
 from analytics.replay.history.neighbours import LIFE
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import born_from, lost_until, uncompacted_from
+from analytics.replay.log.marks import with_marks_of_records
 
 if TYPE_CHECKING:
     from analytics.replay.history.groups.held_items import Held
@@ -54,7 +55,8 @@ def assignment_history(
         pl.when(pl.col("until").is_not_null()).then(to_epoch).alias("to_epoch"),
         pl.coalesce("epoch", "epoch_at").alias("member_epoch"),
     )
-    return contract_frame(_with_bounds(told, epochs, coverage), "assignment_history")
+    marked = with_marks_of_records(told, coverage, "from_offset", "to_offset")
+    return contract_frame(_with_bounds(marked, epochs, coverage), "assignment_history")
 
 
 def _with_bounds(rows: pl.DataFrame, epochs: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:

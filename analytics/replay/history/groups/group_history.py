@@ -23,6 +23,7 @@ from analytics.replay.history.groups.ownership import (
 )
 from analytics.replay.history.groups.unread_records import UnreadRecords
 from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.marks import with_marks_of_records
 from analytics.replay.log.rules import ReplayRules
 
 Frames = Mapping[str, pl.DataFrame]
@@ -72,7 +73,9 @@ def group_history(
     changes = membership_changes(held, epochs, coverage)
     events = [group_life_events(steps, epochs, coverage), member_events(changes)]
     return {
-        "group_epochs": contract_frame(epochs, "group_epochs"),
+        "group_epochs": contract_frame(
+            with_marks_of_records(epochs, coverage, "from_offset", "to_offset"), "group_epochs"
+        ),
         "membership_changes": changes,
         "assignment_history": assignment_history(held, epochs, coverage),
         "events": pl.concat(events),

@@ -30,6 +30,7 @@ from analytics.replay.history.groups.membership_facts import (
 from analytics.replay.history.neighbours import LIFE
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_until
+from analytics.replay.log.marks import with_marks_of_records
 
 if TYPE_CHECKING:
     from analytics.replay.history.groups.held_items import Held
@@ -50,7 +51,9 @@ def membership_changes(
         coverage: What the dump holds.
     """
     changes = _with_before(_changes(held, coverage), epochs, coverage)
-    return contract_frame(_restarts(changes.unnest("about", "position")), "membership_changes")
+    told = _restarts(changes.unnest("about", "position"))
+    marked = with_marks_of_records(told, coverage, "record_offset")
+    return contract_frame(marked, "membership_changes")
 
 
 def _changes(held: Held, coverage: Coverage) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from analytics.replay.groups.coded_log import first_row
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY
 from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
 from analytics.replay.history.neighbours import FIRST, LIFE
-from analytics.replay.log.losses import HOME, born_from, lost_until
+from analytics.replay.log.losses import HOME, born_from, lost_between
 
 if TYPE_CHECKING:
     from analytics.replay.groups.coded_log import Flags, Numbers
@@ -157,7 +157,7 @@ def _may_be_older(facts: Facts, coverage: Coverage) -> Flags:
         return np.zeros(len(facts.begins), bool)
     offset, since = pl.col("offset"), pl.col("since")
     first = (pl.col("way") == _CAME) & since.is_null()
-    lost = since.fill_null(-1) + 1 < pl.min_horizontal(offset, lost_until(coverage))
+    lost = lost_between(coverage, since.fill_null(-1), offset).is_not_null()
     may_be_older = lost | (first & (offset < born_from(coverage)))
     placed = facts.rows.with_columns(*facts.held.told(facts.rows["row"], HOME, "offset"))
     rows = placed.select(may_be_older).to_series().to_numpy()

@@ -14,7 +14,7 @@ def member(name: str, wants: list[str] | None, **about: Any) -> dict[str, Any]:
         "rack_id": None,
         "member_epoch": 4,
         "state": "STABLE",
-        "missing": None,
+        "unread": None,
         "wants": wants,
         "has": [],
         **about,
@@ -106,7 +106,7 @@ def test_members_of_other_protocols_and_subscriptions_that_are_lost_cannot_be_re
 
 
 def test_an_assignment_or_a_group_that_is_not_all_there_cannot_be_read() -> None:
-    members = [member("m", ["a"], missing="9 bytes"), member("n", ["a"])]
+    members = [member("m", ["a"], unread="9 bytes"), member("n", ["a"])]
     assert case_of(row(members, [topic("a", 1)])).unreadable == (
         "what 1 member has cannot be read: 9 bytes"
     )

@@ -24,7 +24,7 @@ _LISTS = {
             {
                 **dict.fromkeys(("member_id", "group_instance_id", "rack_id"), pl.String),
                 "member_epoch": pl.Int32,
-                **dict.fromkeys(("state", "missing"), pl.String),
+                **dict.fromkeys(("state", "unread"), pl.String),
                 "wants": pl.List(pl.String),
                 "has": pl.List(pl.Struct({"topic": pl.String, "partitions": pl.List(pl.Int32)})),
             }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+from analytics.replay.contract_frame import contract_schema
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.group_records import KINDS, MEMBER_ROLES
 from analytics.replay.groups.state import GroupState, folded_groups, groups_gone
@@ -322,9 +323,10 @@ def found() -> Found:
     ]
     lost = NUMBERS["consumer"], NUMBERS["classic"]
     coverage = Coverage(complete_from={(TOPIC, number): 1 for number in lost})
+    found = groups(state, *offsets, coverage)
     tables = {
-        "groups": groups(state, *offsets, coverage),
-        "members": members(state),
+        "groups": found,
+        "members": members(state, found),
         "committed_offsets": offsets[0],
     }
     by_case: Found = {}
@@ -425,9 +427,10 @@ def test_assignments_are_one_row_a_partition_or_task() -> None:
     ]
     state = state_of(frames_of(rows_of(cases), TABLES))
     topics = pl.DataFrame({"topic": ["t"], "topic_id": [ID]})
-    frame = assignments(state, topics)
+    frame = assignments(state, topics, pl.DataFrame(schema=contract_schema("groups")))
     assert frame.columns == [column.name for column in table("assignments").columns]
-    rows = sorted(frame.drop("member_id").rows(), key=str)
+    assert frame["complete"].all()
+    rows = sorted(frame.drop("member_id", "complete", "missing").rows(), key=str)
     assert rows == [
         ("g0", "classic", 5, "current", None, None, "t", None, 0),
         ("g0", "classic", 5, "current", None, None, "t", None, 2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -75,8 +76,20 @@ LOG = log_of(
 )
 
 
+NAMED = pl.DataFrame({"topic_id": [OLD, NEW], "topic": ["orders", "orders"]})
+
+
+def used(
+    pairs: Mapping[str, Sequence[str | None]], doubt: str | None = None, group: str = ""
+) -> pl.DataFrame:
+    """Pairs of groups and topics; those of a group are in doubt."""
+    rows = pl.DataFrame(pairs)
+    is_doubtful = pl.col("group_id") == group
+    return rows.with_columns(doubt=pl.when(is_doubtful).then(pl.lit(doubt, pl.String)))
+
+
 def test_topics_come_go_and_grow_for_the_groups_that_use_them() -> None:
-    named = pl.DataFrame({"topic_id": [OLD, NEW], "topic": ["orders", "orders"]})
+    named = NAMED
     uses = pl.DataFrame({"group_id": ["g", "h"], "topic": ["orders", "elsewhere"]})
     events = topic_events(uses, topic_changes(topic_records(LOG), named))
     # Partitions that are created with the topic make it no larger.
@@ -90,8 +103,28 @@ def test_topics_come_go_and_grow_for_the_groups_that_use_them() -> None:
     assert set(events["leader_epoch"]) == {4}
 
 
+def test_what_befell_a_topic_may_not_concern_a_group_whose_use_of_it_is_in_doubt() -> None:
+    doubt = "a lost line"
+    uses = used({"group_id": ["g", "h", "h"], "topic": ["orders"] * 2 + ["other"]}, doubt, "h")
+    for events in (
+        topic_events(uses, topic_changes(topic_records(LOG), NAMED)),
+        config_events(uses, config_records(LOG)),
+    ):
+        assert not events.is_empty()
+        assert {row["missing"] for row in events.to_dicts() if row["group_id"] == "h"} == {doubt}
+        assert {row["complete"] for row in events.to_dicts() if row["group_id"] == "g"} == {True}
+
+
+def test_a_group_is_there_for_sure_where_one_use_of_a_topic_is() -> None:
+    uses = used({"group_id": ["g", "g"], "topic": ["orders", "other"]})
+    uses = uses.with_columns(doubt=pl.when(pl.col("topic") == "orders").then(pl.lit("a lost line")))
+    events = config_events(uses, config_records(LOG)).to_dicts()
+    doubts = {(row["subject"], row["missing"]) for row in events}
+    assert doubts == {("topic orders", "a lost line"), ("topic other", None), ("group g", None)}
+
+
 def test_settings_of_a_group_and_of_its_topics_concern_it_and_secrets_are_withheld() -> None:
-    uses = pl.DataFrame({"group_id": ["g", "h"], "topic": ["orders", None]})
+    uses = used({"group_id": ["g", "h"], "topic": ["orders", None]})
     events = config_events(uses, config_records(LOG))
     timeout = "consumer.session.timeout.ms"
     assert told(events) == [
@@ -105,14 +138,14 @@ def test_settings_of_a_group_and_of_its_topics_concern_it_and_secrets_are_withhe
 def test_only_what_the_log_tells_of_concerns_anybody() -> None:
     named = pl.DataFrame({"topic_id": [OLD, NEW], "topic": ["orders", "orders"]})
     befell = Befell(topic_changes(topic_records(LOG), named), config_records(LOG))
-    uses = pl.DataFrame(
+    uses = used(
         {
             "group_id": ["h", "h", "g", "g", "h"],
             "topic": ["orders", "other", "elsewhere", None, None],
         }
     )
     told_of = uses.filter(befell.is_told)
-    assert told_of.rows() == [
+    assert told_of.drop("doubt").rows() == [
         ("h", "orders"),
         ("h", "other"),
         ("g", "elsewhere"),

@@ -338,7 +338,9 @@ def test_batches_are_one_row_a_range_with_kafkas_words() -> None:
     decoded = frames_of(
         {"share_snapshot": [snapshot(7, ORDERS, *RANGES, (30, 31, 7, 1))]}, STATE_TABLES
     )
-    found = share_batches(share_states(decoded), topics_of(orders="orders-id"))
+    states, topics = share_states(decoded), topics_of(orders="orders-id")
+    partitions = pl.DataFrame(schema=contract_schema("share_partitions"))
+    found = share_batches(states, topics, partitions)
     assert found.columns == [column.name for column in table("share_batches").columns]
     rows = found.sort("first_offset").to_dicts()
     assert {(row["group_id"], row["topic"], row["topic_id"], row["partition"]) for row in rows} == {
