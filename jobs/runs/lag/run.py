@@ -98,10 +98,12 @@ def lag_of(
         found, readers = _evaluated(state, asked, wanted)
         is_asked = out is not None or wanted.by == GROUP
         capacity = _capacity(state, found) if is_asked else None
-        growth = None
+        growth, not_earlier = None, []
         if wanted.since is not None:
             kept_options = {"needs": NEEDS, **options}
-            growth = growth_since(wanted.since, console, state, found.rows, **kept_options)
+            growth, not_earlier = growth_since(
+                wanted.since, console, state, found.rows, **kept_options
+            )
         if out is not None:
             kept = {
                 "lag": found.rows,
@@ -120,7 +122,7 @@ def lag_of(
             )
             return answer, groups_exit_code(asked) or (DONE if result.is_equal else DIFFERENT)
         unread = _unread(state, asked, readers) if wanted.by == "topic" else None
-        limitations = _limitations(found.rows)
+        limitations = [*_limitations(found.rows), *not_earlier]
         for each in limitations:
             console.error(f"cannot tell: {each}")
         said = {
