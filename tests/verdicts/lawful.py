@@ -19,11 +19,11 @@ from tests.verdicts.altered_logs import ALTERED, CLOCKS, subsets_of_copies, with
 from tests.verdicts.asking import ask, call
 from tests.verdicts.evidence import EVIDENCE, Take, copied
 from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
-from tests.verdicts.law import Answers, hold_equal, hold_law
+from tests.verdicts.law import Answers, declared, hold_equal, hold_law
 
 WHOLE = "whole"
-TIMES = frozenset({"timestamp"})
-"""A type of columns: with clocks that step, times are others."""
+TIMES = frozenset({"timestamp", *declared()["clocks"]["columns"]})
+"""A type of columns, and some columns: with clocks that step, times are others."""
 
 
 def terms_of(whole: Answers) -> dict[str, list[int]]:
