@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 
 from analytics.libraries_later import withhold_libraries
-from tests.verdicts.altered_logs import ALTERED, CLOCKS, subsets_of_copies, without_terms
+from tests.verdicts.altered_logs import ALTERED, CLOCKS, SHARE, subsets_of_copies, without_terms
 from tests.verdicts.asking import ask, call
-from tests.verdicts.evidence import EVIDENCE, Take, copied
+from tests.verdicts.evidence import EVIDENCE, OFFSETS, Take, copied
 from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
 from tests.verdicts.law import Answers, declared, hold_equal, hold_law
 
@@ -27,10 +27,15 @@ TIMES = frozenset({"timestamp", *declared()["clocks"]["columns"]})
 
 
 def terms_of(whole: Answers) -> dict[str, list[int]]:
-    """Return who led each internal partition, one after the other, by the name of its folder."""
+    """Return who led each partition of groups, one after the other, by the name of its folder.
+
+    The end of a dump is the last record of any of its logs: others stay, so that it does.
+    """
     epochs = whole.table("coordinator_epochs")
     terms: dict[str, list[int]] = {}
     for row in [] if epochs is None else epochs.sort("leader_epoch").iter_rows(named=True):
+        if row["topic"] not in {OFFSETS, SHARE}:
+            continue
         led = terms.setdefault(f"{row['topic']}-{row['partition']}", [])
         if row["leader"] is not None and led[-1:] != [row["leader"]]:
             led.append(row["leader"])
