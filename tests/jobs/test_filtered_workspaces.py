@@ -183,6 +183,16 @@ def test_growth_since_a_filtered_workspace_is_not_whole(
     assert whole.return_value == 0, whole.stderr
 
 
+def test_how_many_members_a_group_could_use_is_not_told_of_some_of_its_topics(
+    of_a_topic: Path, failover_workspace: Path
+) -> None:
+    for workspace in (of_a_topic, failover_workspace):
+        found = answered("lag", workspace, *TOPIC, "--by", "group")
+        assert found["group_capacity"] == []
+        assert {row["useful_members"] for row in found["rows"]} == {None}
+        assert any("only some of their topics" in each for each in found["cannot_tell"])
+
+
 def test_checkpoints_are_not_held_against_commits_that_were_left_out(tmp_path: Path) -> None:
     ends = ("--end-offsets", REGION / "end-offsets.csv")
     for name, options in (("whole", ()), ("part", ("--topic", "other"))):

@@ -88,7 +88,8 @@ def filtered(
     dump: Path, options: Sequence[str], folder: Path, whole: Answers
 ) -> Mapping[str, Held]:
     """Audit some of a dump and hold each table."""
-    return hold_law(whole, audited(dump, folder / "audit", *options))
+    part = audited(dump, folder / "audit", *options)
+    return hold_law(whole, part, leave_out=_counted_by_topic(options))
 
 
 def filtered_at_decode(
@@ -99,7 +100,14 @@ def filtered_at_decode(
     if not (decoded / "manifest.json").exists():
         answer = call("decode", dump, *options, "--out", decoded)
         assert answer.code in {0, 3}, answer.said
-    return hold_law(whole, audited(decoded, folder / "audit"))
+    part = audited(decoded, folder / "audit")
+    return hold_law(whole, part, leave_out=_counted_by_topic(options))
+
+
+def _counted_by_topic(options: Sequence[str]) -> frozenset[str]:
+    """Return as `table.column` what counts offsets, where those of some topics are left out."""
+    counts = declared()["filters"]["columns"] if "--topic" in options else {}
+    return frozenset(f"{name}.{column}" for name, columns in counts.items() for column in columns)
 
 
 def used_before(

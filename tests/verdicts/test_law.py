@@ -137,6 +137,8 @@ def test_what_is_declared_is_there() -> None:
     every = {column.name for each in tables().values() for column in each.columns}
     assert free["columns"].keys() <= every
     assert {*free["clocks"]["columns"]} <= every
+    for name, names in free["filters"]["columns"].items():
+        assert {*names} <= {column.name for column in table(name).columns}, name
     for part in ("columns_of", "marks"):
         for name, columns in free[part].items():
             assert columns.keys() <= {column.name for column in table(name).columns}, name
