@@ -99,7 +99,8 @@ def lag_of(
         found, readers = _evaluated(state, asked, wanted)
         is_asked = out is not None or wanted.by == GROUP
         capacity = _capacity(state, found) if is_asked else None
-        growth, not_earlier = None, []
+        growth = None
+        not_earlier: list[str] = []
         if wanted.since is not None:
             kept_options = {"needs": NEEDS, **options}
             growth, not_earlier = growth_since(
