@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.verdicts.altered_logs import ALTERED, CLOCKS, without_terms
+from tests.verdicts.altered_logs import CHECKPOINTS, without_terms
 from tests.verdicts.asking import call
 from tests.verdicts.evidence import copied
 from tests.verdicts.held import RIGHT, Held
@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 
 
 QUICK = ("cleaned, tombstones gone", "without leader-epoch-checkpoint")
-LONG = (*ALTERED, *CLOCKS)
+LONG = (
+    *(f"without {name}" for name in CHECKPOINTS),
+    "cleaned, tombstones kept",
+    "one time of the offsets topic far ahead",
+    "times stepped back in the metadata log",
+)
 FILTERS = filters_of(["by-hand"], ["parcels"])
 
 
