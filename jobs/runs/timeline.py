@@ -40,6 +40,7 @@ from analytics.library.limits.lost_share_state import share_losses
 from analytics.library.limits.out_of_reach import looked_for_elsewhere, offsets_out_of_reach
 from analytics.library.limits.unread_members import COLUMNS as UNREAD
 from analytics.library.limits.unread_members import with_unread
+from analytics.library.limits.workspace_filters import has_topic_filter
 from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.library.replayed.pending_at import frames_until, pending_at
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
@@ -186,7 +187,8 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
     evidence = coordinator_evidence(state, until)
     # Share groups commit nothing, and what streams groups read is not in their tasks.
     commit = pc.field("group_type").isin(["classic", "consumer"])
-    given = tables.read("assignments", PLACE, commit & pc.field("topic").is_valid()).to_pylist()
+    given = tables.read("assignments", PLACE, commit & pc.field("topic").is_valid())
+    given = given.filter(pc.is_in(given["topic"], state.topics_wanted(given["topic"])))
     completeness = GroupCompleteness(state)
     homes = _homes(state, completeness, history)
     # What the directories say, they say of the end of the dump.
@@ -208,7 +210,7 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
         history=history,
         committed=committed,
         pending=pending,
-        given=[place_of(row) for row in given],
+        given=[place_of(row) for row in given.to_pylist()],
         groups=homes,
         gaps={each: why for each in homes if (why := _gap(state, completeness, each, until))},
         lines=lost_lines(state, evidence),
@@ -304,6 +306,8 @@ def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> lis
     Several of its partitions may have diverged: the last election is named.
     """
     wanted = state.tables.selection
+    are_some_topics = bool(wanted.topics) or has_topic_filter(state.manifest)
+    offsets = "; which offsets of other topics it had cannot be told" if are_some_topics else ""
     rows: dict[str, Verdict] = {}
     for each in state.tables.read("divergences").sort_by("elected_at").to_pylist():
         at = each["elected_at"]
@@ -312,13 +316,13 @@ def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> lis
         is_exact = each["election_shown_by"] == METADATA_LOG
         for group in names_wanted(each["groups_only_there"], wanted.groups, wanted.exclude_groups):
             if group not in told:
-                copy = each["copy"]
+                dump = f"the dump with --prefer-copy {each['copy']}"
                 rows[group] = verdict_row(
                     (group, None, None),
                     LOST,
                     at=at,
                     not_before=None if is_exact else each["lost_to_timestamp"],
                     confidence=HIGH if is_committed(state, each) else LOW,
-                    reason=f"only copy {copy} has the group (the dump with --prefer-copy {copy})",
+                    reason=f"only copy {each['copy']} has the group ({dump}){offsets}",
                 )
     return list(rows.values())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -72,6 +73,28 @@ def subsets_of_copies(names: tuple[str, ...]) -> Mapping[str, Take]:
     }
 
 
+def without_terms(terms: Mapping[str, Sequence[int]]) -> dict[str, Take]:
+    """Return what takes the logs of those who led between two elections, by its words.
+
+    Args:
+        terms: Who led each internal partition, one after the other, by the name of its folder.
+    """
+    most = max(map(len, terms.values()), default=0)
+
+    def taking(term: int) -> Take:
+        def take(dump: Path) -> None:
+            for folder, leaders in terms.items():
+                if term < len(leaders) - 1:
+                    shutil.rmtree(dump / f"broker-{leaders[term]}" / folder, ignore_errors=True)
+
+        return take
+
+    return {
+        f"without the leader's log between elections {term + 1} and {term + 2}": taking(term)
+        for term in range(most - 1)
+    }
+
+
 def _shifted(batch: bytes, by: int) -> bytes:
     """Return a batch of the newest format with all its times moved, and a right checksum."""
     if batch[_MAGIC_AT] < 2:
@@ -84,15 +107,27 @@ def _shifted(batch: bytes, by: int) -> bytes:
 
 
 def moving_times(topic: str, by: int, chosen: Callable[[int, int], bool]) -> Take:
-    """Return what moves times of batches, those chosen by their place and the number of all."""
+    """Return what moves times of batches, those chosen by their place and the number of all.
+
+    A batch has one time in all copies, that of its coordinator: places are those in the longest.
+    """
 
     def take(dump: Path) -> None:
-        for folder in partitions(dump, topic):
+        folders = partitions(dump, topic)
+        longest: dict[str, list[int]] = {}
+        for folder in folders:
+            bases = [each.base_offset for each in batches_of(folder)]
+            longest[folder.name] = max(longest.get(folder.name, []), bases, key=len)
+        moved = {
+            name: {base for place, base in enumerate(bases) if chosen(place, len(bases))}
+            for name, bases in longest.items()
+        }
+        for folder in folders:
             whole = batches_of(folder)
             changed = {
                 (each.segment, each.start): _shifted(each.read(), by)
-                for place, each in enumerate(whole)
-                if chosen(place, len(whole))
+                for each in whole
+                if each.base_offset in moved[folder.name]
             }
             for segment in segments(folder):
                 here = [each for each in whole if each.segment == segment]

@@ -1,6 +1,6 @@
 """Audits of a dump with all its evidence and with some, each row held against the law.
 
-python -m tests.verdicts.lawful DUMP [--evidence WORDS] [--faults FILE] [--keep DIR]
+python -m tests.verdicts.lawful DUMP [--evidence WORDS] [--group G] [--topic T] [--other DUMP]
 """
 
 from __future__ import annotations
@@ -11,25 +11,43 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from analytics.libraries_later import withhold_libraries
-from tests.verdicts.altered_logs import ALTERED, CLOCKS, subsets_of_copies
+from tests.verdicts.altered_logs import ALTERED, CLOCKS, SHARE, subsets_of_copies, without_terms
 from tests.verdicts.asking import ask, call
-from tests.verdicts.evidence import EVIDENCE, Take, copied
+from tests.verdicts.evidence import EVIDENCE, OFFSETS, Take, copied
 from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
-from tests.verdicts.law import Answers, hold_law
+from tests.verdicts.law import Answers, declared, hold_equal, hold_law
 
 WHOLE = "whole"
-TIMES = frozenset({"timestamp"})
-"""A type of columns: with clocks that step, times are others."""
+TIMES = frozenset({"timestamp", *declared()["clocks"]["columns"]})
+"""A type of columns, and some columns: with clocks that step, times are others."""
 
 
-def takes_of(dump: Path) -> dict[str, Take]:
-    """Return everything that is done to a dump."""
+def terms_of(whole: Answers) -> dict[str, list[int]]:
+    """Return who led each partition of groups, one after the other, by the name of its folder.
+
+    The end of a dump is the last record of any of its logs: others stay, so that it does.
+    """
+    epochs = whole.table("coordinator_epochs")
+    terms: dict[str, list[int]] = {}
+    for row in [] if epochs is None else epochs.sort("leader_epoch").iter_rows(named=True):
+        if row["topic"] not in {OFFSETS, SHARE}:
+            continue
+        led = terms.setdefault(f"{row['topic']}-{row['partition']}", [])
+        if row["leader"] is not None and led[-1:] != [row["leader"]]:
+            led.append(row["leader"])
+    return terms
+
+
+def takes_of(dump: Path, whole: Answers | None = None) -> dict[str, Take]:
+    """Return everything that is done to a dump; with an audit of it also what elections allow."""
     brokers = tuple(sorted(each.name for each in dump.glob("broker-*") if each.is_dir()))
     named = {name: take for name, take in EVIDENCE.items() if take is not None}
-    return {**subsets_of_copies(brokers), **ALTERED, **CLOCKS, **named}
+    terms = {} if whole is None else without_terms(terms_of(whole))
+    return {**subsets_of_copies(brokers), **ALTERED, **CLOCKS, **named, **terms}
 
 
 def filters_of(groups: Sequence[str], topics: Sequence[str]) -> dict[str, list[str]]:
@@ -61,7 +79,7 @@ def lawful(dump: Path, evidence: str, folder: Path, whole: Answers) -> Mapping[s
     """Take something away, audit what is left, and hold each table."""
     copy = folder / "dump"
     shutil.rmtree(copy, ignore_errors=True)
-    takes_of(dump)[evidence](copied(dump, copy))
+    takes_of(dump, whole)[evidence](copied(dump, copy))
     part = audited(copy, folder / "audit")
     return hold_law(whole, part, leave_out=TIMES if evidence in CLOCKS else frozenset())
 
@@ -70,7 +88,36 @@ def filtered(
     dump: Path, options: Sequence[str], folder: Path, whole: Answers
 ) -> Mapping[str, Held]:
     """Audit some of a dump and hold each table."""
-    return hold_law(whole, audited(dump, folder / "audit", *options))
+    part = audited(dump, folder / "audit", *options)
+    return hold_law(whole, part, leave_out=_counted_by_topic(options))
+
+
+def filtered_at_decode(
+    dump: Path, options: Sequence[str], folder: Path, whole: Answers
+) -> Mapping[str, Held]:
+    """Decode some of a dump, audit what was decoded, and hold each table."""
+    decoded = folder / "decoded"
+    if not (decoded / "manifest.json").exists():
+        answer = call("decode", dump, *options, "--out", decoded)
+        assert answer.code in {0, 3}, answer.said
+    part = audited(decoded, folder / "audit")
+    return hold_law(whole, part, leave_out=_counted_by_topic(options))
+
+
+def _counted_by_topic(options: Sequence[str]) -> frozenset[str]:
+    """Return as `table.column` what counts offsets, where those of some topics are left out."""
+    counts = declared()["filters"]["columns"] if "--topic" in options else {}
+    return frozenset(f"{name}.{column}" for name, columns in counts.items() for column in columns)
+
+
+def used_before(
+    dump: Path, other: Path, options: Sequence[str], folder: Path, whole: Answers
+) -> Mapping[str, Held]:
+    """Audit something else into a folder, then the dump: it is as in a fresh one."""
+    out = folder / "audit"
+    if not out.with_suffix(".said").exists():
+        ask("audit", other, *options, "--out", out, "--fail-on", "never")
+    return hold_equal(whole, audited(dump, out))
 
 
 def main() -> int:
@@ -80,6 +127,7 @@ def main() -> int:
     parser.add_argument("--evidence", default="", help="a pattern: only what it is found in")
     parser.add_argument("--group", action="append", default=[])
     parser.add_argument("--topic", action="append", default=[])
+    parser.add_argument("--other", action="append", type=Path, default=[], help="another dump")
     parser.add_argument("--faults", type=Path, help="where to write what is wrong")
     parser.add_argument("--keep", type=Path, help="audits stay here, and are read again")
     given = parser.parse_args()
@@ -90,16 +138,22 @@ def main() -> int:
         whole = audited(copied_once(given.dump, root / "whole-dump"), root / "whole")
         wrong = 0
         filters = filters_of(given.group, given.topic)
-        for evidence in (*takes_of(given.dump), *filters):
-            if not re.search(given.evidence, evidence):
-                continue
-            folder = root / evidence.replace("/", " ").replace("*", "all")
-            folder.mkdir(exist_ok=True)
-            if evidence in filters:
-                helds = filtered(root / "whole-dump", filters[evidence], folder, whole)
-            else:
-                helds = lawful(given.dump, evidence, folder, whole)
-            wrong += _print(given.dump.name, evidence, helds, given.faults)
+        cells = {
+            evidence: partial(lawful, given.dump, evidence)
+            for evidence in takes_of(given.dump, whole)
+        }
+        source = root / "whole-dump"
+        for name, options in filters.items():
+            cells[name] = partial(filtered, source, options)
+            cells[f"decode {name}"] = partial(filtered_at_decode, source, options)
+            cells[f"used before with {name}"] = partial(used_before, source, source, options)
+        for other in given.other:
+            cells[f"used before for {other.name}"] = partial(used_before, source, other, [])
+        for evidence, cell in cells.items():
+            if re.search(given.evidence, evidence):
+                folder = root / evidence.replace("/", " ").replace("*", "all")
+                folder.mkdir(exist_ok=True)
+                wrong += _print(given.dump.name, evidence, cell(folder, whole), given.faults)
     return 1 if wrong else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from schemas import table, tables
 from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
-from tests.verdicts.law import Answers, declared, hold_law
+from tests.verdicts.law import Answers, declared, hold_equal, hold_law
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,12 +81,57 @@ def test_a_table_without_marks_is_covered_where_the_command_names_the_group() ->
     assert words(faults(2, 3, "cannot tell: __consumer_offsets-8 is not whole")) == (0, 0, 1)
 
 
+def _since(time: int, word: str = "no loss found since then") -> Made:
+    at = datetime(2026, 1, 1, time, tzinfo=UTC)
+    return Made(rows={"offset_verdicts": [{**GROUP, "verdict": word, "at": at}]})
+
+
+def test_a_bound_may_be_later_and_hides_nothing_that_was_after_it() -> None:
+    def words(whole: Made, part: Made) -> tuple[int, int, int]:
+        return _words(hold_law(whole, part)["offset_verdicts"])
+
+    assert words(_since(3), _since(5)) == (1, 0, 0)
+    assert words(_since(5), _since(3)) == (0, 0, 1)
+    assert words(_since(4, "lost by an election"), _since(5)) == (1, 0, 0)
+    assert words(_since(6, "lost by an election"), _since(5)) == (0, 0, 1)
+
+
+def test_an_audit_that_lacks_nothing_is_equal_in_rows_and_exit_code() -> None:
+    def words(part: Made) -> tuple[int, int, int]:
+        helds = hold_equal(WHOLE, part)
+        return _words(helds["committed_offsets"])
+
+    assert words(_offsets(committed_offset=7, complete=True)) == (1, 0, 0)
+    assert words(_offsets(committed_offset=7, complete=False, missing="much")) == (0, 0, 1)
+    # A cell that is empty now is another one here.
+    assert words(_offsets(committed_offset=None, complete=True)) == (0, 0, 1)
+    # A row more and a row less.
+    assert words(_offsets(committed_offset=7, complete=True, partition=1)) == (0, 0, 2)
+    code = hold_equal(WHOLE, _offsets(code=3, committed_offset=7, complete=True))["exit code"]
+    assert _words(code) == (0, 0, 1)
+
+
+def test_with_clocks_that_step_a_key_is_the_same_without_its_times() -> None:
+    def moved(time: int) -> Made:
+        at = datetime(2026, 1, 1, time, tzinfo=UTC)
+        return Made(rows={"status_history": [{**GROUP, "from_timestamp": at, "status": "OK"}]})
+
+    def words(part: Made, leave_out: frozenset[str]) -> tuple[int, int, int]:
+        return _words(hold_law(moved(1), part, leave_out=leave_out)["status_history"])
+
+    assert words(moved(2), frozenset()) == (0, 0, 1)
+    assert words(moved(2), frozenset({"timestamp"})) == (1, 0, 0)
+
+
 def test_what_is_declared_is_there() -> None:
     """A table or a column that was renamed would be held no more."""
     free = declared()
     assert free["tables"].keys() <= tables().keys()
     every = {column.name for each in tables().values() for column in each.columns}
     assert free["columns"].keys() <= every
+    assert {*free["clocks"]["columns"]} <= every
+    for name, names in free["filters"]["columns"].items():
+        assert {*names} <= {column.name for column in table(name).columns}, name
     for part in ("columns_of", "marks"):
         for name, columns in free[part].items():
             assert columns.keys() <= {column.name for column in table(name).columns}, name

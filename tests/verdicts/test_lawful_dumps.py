@@ -9,24 +9,37 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.verdicts.altered_logs import CHECKPOINTS, without_terms
+from tests.verdicts.asking import call
 from tests.verdicts.evidence import copied
 from tests.verdicts.held import CANNOT_TELL, RIGHT, Held
-from tests.verdicts.law import Answers, hold_law
-from tests.verdicts.lawful import audited, filters_of, lawful, replayed, takes_of
+from tests.verdicts.law import Answers, hold_equal, hold_law
+from tests.verdicts.lawful import (
+    audited,
+    filtered,
+    filtered_at_decode,
+    filters_of,
+    lawful,
+    replayed,
+    takes_of,
+    terms_of,
+    used_before,
+)
 from tests.verdicts.test_real_dumps import DUMPS, SMALL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 
 QUICK = ("cleaned, tombstones gone", "without leader-epoch-checkpoint")
 LONG = (
+    *(f"without {name}" for name in CHECKPOINTS),
     "cleaned, tombstones kept",
-    "without cleaner-offset-checkpoint",
     "one time of the offsets topic far ahead",
     "times stepped back in the metadata log",
 )
+FILTERS = filters_of(["by-hand"], ["parcels"])
 
 
 FAILOVER = "kafka-4.3.1-failover"
@@ -69,9 +82,14 @@ def test_state_and_history_are_those_of_the_whole_dump_or_marked(
         copy = copied(whole, tmp_path / evidence)
         takes_of(copy)[evidence](copy)
         _assert_lawful(hold_law(whole_state, replayed(copy, tmp_path / f"{evidence} replayed")))
-    for name, options in filters_of(["by-hand"], ["parcels"]).items():
+    for name, options in FILTERS.items():
         part = replayed(whole, tmp_path / name, *options)
         _assert_lawful(hold_law(whole_state, part))
+    # A folder that held less is as a fresh one; a filter at decoding as one at the replay.
+    _assert_lawful(hold_equal(whole_state, replayed(whole, tmp_path / name)))
+    assert call("decode", whole, *options, "--out", tmp_path / "decoded").code in {0, 3}
+    part = replayed(tmp_path / "decoded", tmp_path / "of decoded")
+    _assert_lawful(hold_law(whole_state, part))
 
 
 @pytest.mark.usefixtures("one_session")
@@ -110,3 +128,39 @@ def test_every_table_of_every_question_is_that_of_the_whole_dump_or_marked(
 ) -> None:
     before = audited(whole, tmp_path / "whole")
     _assert_lawful(lawful(DUMPS / SMALL, evidence, tmp_path, before))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("cell", [filtered, filtered_at_decode])
+def test_a_filter_changes_no_row_that_is_left(
+    cell: Callable[..., Mapping[str, Held]], name: str, whole: Path, tmp_path: Path
+) -> None:
+    before = audited(whole, tmp_path / "whole")
+    _assert_lawful(cell(whole, FILTERS[name], tmp_path, before))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("options", [(), *FILTERS.values()], ids=" ".join)
+def test_a_folder_that_was_used_before_is_as_a_fresh_one(
+    options: Sequence[str], whole: Path, failover_dump: Path, tmp_path: Path
+) -> None:
+    before = audited(whole, tmp_path / "whole")
+    other = whole if options else failover_dump
+    _assert_lawful(used_before(whole, other, options, tmp_path, before))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+def test_without_the_log_of_a_leader_between_two_elections(
+    failover_dump: Path, tmp_path: Path
+) -> None:
+    before = audited(copied(failover_dump, tmp_path / "dump"), tmp_path / "whole")
+    between = without_terms(terms_of(before))
+    assert len(between) == 2
+    for evidence in between:
+        folder = tmp_path / evidence
+        folder.mkdir()
+        _assert_lawful(lawful(failover_dump, evidence, folder, before))

@@ -28,7 +28,12 @@ EPOCH_CHANGED = "leader epoch changed"
 
 
 def changed_offsets(
-    before: pa.Table, after: pa.Table, incomplete: pa.Table, born_again: pa.Table, lost: pa.Table
+    before: pa.Table,
+    after: pa.Table,
+    incomplete: pa.Table,
+    born_again: pa.Table,
+    lost: pa.Table,
+    left_out: pa.Table,
 ) -> pa.Table:
     """Return the committed offsets that differ, or may differ.
 
@@ -38,6 +43,7 @@ def changed_offsets(
         incomplete: Groups of which one state does not tell all (`INCOMPLETE_GROUPS`).
         born_again: As `topics_born_again` returns it.
         lost: Lines of the offsets topic that the second state lost (`LOST_LINES`).
+        left_out: Topics that one state was made without (`LEFT_OUT_TOPICS`).
 
     Returns:
         `KEY`, `change`, the other columns of both states, `difference` (records, null where one
@@ -45,7 +51,9 @@ def changed_offsets(
         what an election took `cause`, `copy`, `elected_at`, `elected_after`.
     """
     rows = paired(before.select(COLUMNS), after.select(COLUMNS), KEY)
-    rows = replaced(rows, "doubt", one_reason(rows["from_missing"], rows["to_missing"]))
+    rows = rows.join(left_out, ["topic"], join_type="left outer")
+    doubt = one_reason(rows["from_missing"], rows["to_missing"])
+    rows = replaced(rows, "doubt", pc.coalesce(rows["left_out"], doubt)).drop_columns(["left_out"])
     epoch_changed = (differs(rows, "committed_leader_epoch"), EPOCH_CHANGED)
     rows = with_moves(rows, "committed_offset", epoch_changed, incomplete)
     rows = with_elections(_only_known(rows), lost)

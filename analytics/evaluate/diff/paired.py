@@ -18,6 +18,9 @@ CANNOT_TELL: Final = "cannot tell"
 INCOMPLETE_GROUPS = pa.schema([("group_id", pa.string()), ("reason", pa.string())])
 """Groups of which one of the states does not tell all, and why."""
 
+LEFT_OUT_TOPICS = pa.schema([("topic", pa.string()), ("left_out", pa.string())])
+"""Topics of whose offsets one of the states has none because it was made without them, and why."""
+
 _FROM, _TO = "from_", "to_"
 
 

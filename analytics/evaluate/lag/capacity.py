@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 NO_MEMBERS: Final = "no member is there"
 NO_PACE: Final = "no commit advanced in the history: only partitions count"
+UNKNOWN_PACE: Final = "how fast its commits advanced is not known: only partitions count"
 KEEPS_UP: Final = "its lag does not grow"
 NO_TREND: Final = "whether its lag grows is not known"
 
@@ -89,10 +90,12 @@ def _of_groups(live: pa.Table) -> pa.Table:
     told = told.append_column("has_trend", pc.is_valid(live["trend"]))
     is_growing = pc.fill_null(pc.equal(live["trend"], GROWING), fill_value=False)
     told = told.append_column("is_growing", is_growing)
+    has_advanced = pc.fill_null(pc.greater(live["advanced"], 0), fill_value=False)
+    told = told.append_column("has_advanced", pc.cast(has_advanced, pa.int64()))
     return (
         told.group_by("group_id", use_threads=False)
         .aggregate(
-            [("group_id", "count"), ("lag_per_second", "sum")]
+            [("group_id", "count"), ("lag_per_second", "sum"), ("has_advanced", "sum")]
             + [(name, "any") for name in ("has_trend", "is_growing")]
         )
         .sort_by("group_id")
@@ -158,14 +161,14 @@ def _of_group(
         "members": members,
         "idle_members": max(members - owners, 0),
         "partitions": row["group_id_count"],
-        "moving_partitions": len(paces),
+        "moving_partitions": row["has_advanced_sum"],
         "records_per_second": total if paces else None,
         "heaviest_topic": moving and moving.topic,
         "heaviest_partition": None if moving is None else moving.partition,
         "heaviest_share": max(paces) / total if paces else None,
         "useful_members": useful_members(paces, row["group_id_count"]),
         "needed_members": needed,
-        "reason": reason if paces else NO_PACE,
+        "reason": reason if paces else UNKNOWN_PACE if row["has_advanced_sum"] else NO_PACE,
     }
 
 

@@ -74,14 +74,18 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
         trend = np.select(
             [~is_told, change > tolerance, change < -tolerance], ["", GROWING, SHRINKING], STEADY
         )
-    span = (_floats(rows["last_commit_at"]) - _floats(rows["first_commit_at"])) / 1e6
+    now_us = as_of_ms * _SECOND_MS
+    last, last_advance = _floats(rows["last_commit_at"]), _floats(rows["last_advance_at"])
+    # A time later than the instant is not believed: nothing tells how long commits took.
+    is_later = (last > now_us) | (last_advance > now_us)
+    span = np.where(is_later, np.nan, last - _floats(rows["first_commit_at"])) / 1e6
     commits = _floats(rows["commits"])
     read = _over(_floats(rows["advanced"]), span)
-    stuck_us, now_us = rules.stuck_minutes * 60e6, as_of_ms * _SECOND_MS
-    is_moving = now_us - _floats(rows["last_advance_at"]) <= stuck_us
+    stuck_us = rules.stuck_minutes * 60e6
+    is_moving = now_us - last_advance <= stuck_us
     # A single commit of lately may have advanced: what was before it is not known.
-    may_move = (commits <= 1) & (now_us - _floats(rows["last_commit_at"]) <= stuck_us)
-    reads = np.where(is_moving, read, np.where(may_move, np.nan, 0.0))
+    may_move = (commits <= 1) & (now_us - last <= stuck_us)
+    reads = np.where(is_moving, read, np.where(may_move | is_later, np.nan, 0.0))
     drain, bound = _drained(lag, trend, a_second, reads)
     return pa.table(
         [

@@ -57,6 +57,8 @@ def causes(
     epochs: pl.DataFrame,
     held: pl.DataFrame,
     coverage: Coverage = WHOLE,
+    *,
+    doubtful: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the table, in the order of `rebalances`.
 
@@ -66,6 +68,8 @@ def causes(
         held: The table `assignment_history`, of all times.
         coverage: What the dump holds: that nothing is recorded is told only where compaction took
             nothing since the epoch before.
+        doubtful: Of `membership_changes` those that may be older than their record: `rebalances`
+            leaves them out, and they may be the cause for all that is known.
     """
     since = pl.coalesce(pl.min_horizontal("last_from_offset", "from_offset"), "from_offset")
     rows = (
@@ -74,14 +78,27 @@ def causes(
         .join(grown_topics(held), on=[*_LIFE, "epoch"], how="left", maintain_order="left")
         .with_columns((since < uncompacted_from(coverage)).alias("is_compacted"))
     )
+    rows = _with_doubt(rows, doubtful)
     found = pl.concat(_of(rows, rank, cause) for rank, cause in enumerate(_causes()))
     unexplained = rows.join(found, on="row", how="anti")
-    rest = _Cause(NONE_RECORDED, pl.lit(value=True), pl.lit(None, pl.String), _is_whole())
+    is_told = _is_whole() & ~pl.col("is_in_doubt")
+    rest = _Cause(NONE_RECORDED, pl.lit(value=True), pl.lit(None, pl.String), is_told)
     told = pl.concat([found, _of(unexplained, 0, rest)]).sort("row", "rank")
     # An epoch on a line that may not have survived may be none of the group.
     began = pl.col("from_offset")
     survived = lost_between(coverage, began - 1, began + 1).is_null()
     return told.with_columns(pl.col("is_told") & survived)
+
+
+def _with_doubt(rows: pl.DataFrame, doubtful: pl.DataFrame | None) -> pl.DataFrame:
+    """Add `is_in_doubt`: a member may have joined for the epoch, or long before it."""
+    if doubtful is None:
+        return rows.with_columns(pl.lit(value=False).alias("is_in_doubt"))
+    epoch = [*_LIFE, "epoch"]
+    marks = doubtful.select(epoch).unique().with_columns(pl.lit(value=True).alias("is_in_doubt"))
+    return rows.join(marks, on=epoch, how="left", maintain_order="left").with_columns(
+        pl.col("is_in_doubt").fill_null(value=False)
+    )
 
 
 def _of(rows: pl.DataFrame, rank: int, cause: _Cause) -> pl.DataFrame:

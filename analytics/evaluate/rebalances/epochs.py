@@ -47,7 +47,10 @@ def rebalances(
         .join(again, on=[*_GROUP, "epoch", "from_offset"], how="left")
         .with_columns(
             pl.col("from_timestamp").alias("at"),
-            divided(since, 1000).cast(pl.Int64).alias("since_previous_ms"),
+            # Where the coordinator's clock went back, nothing tells how long it was.
+            pl.when(since >= 0)
+            .then(divided(since, 1000).cast(pl.Int64))
+            .alias("since_previous_ms"),
             pl.col("times").fill_null(0).alias("stored_again"),
             _coordinator_change().alias("coordinator_change"),
             pl.col(*CHURN).fill_null([]),

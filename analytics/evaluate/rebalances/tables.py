@@ -80,10 +80,13 @@ def rebalance_tables(
         "stalled_members": _stalled_members(tables, inside, asked),
     }
     held = tables["assignment_history"]
+    doubtful = tables["membership_changes"].filter("before_is_compacted")
     return {
         "rebalances": epochs,
         **{name: in_key_order(name, frame) for name, frame in made.items()},
-        "rebalance_causes": causes(epochs, tables["group_epochs"], held, coverage),
+        "rebalance_causes": causes(
+            epochs, tables["group_epochs"], held, coverage, doubtful=doubtful
+        ),
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from analytics.evaluate.region.commits import Request
@@ -37,6 +37,7 @@ class Evidence:
         shown_since: Since then every commit is shown; None: since ever.
         never_shown: No commit is sure to be shown.
         gap: Why its history cannot be told; None where it can.
+        left_out: By topic, why no commit of it is there.
     """
 
     requests: Sequence[Request] = ()
@@ -44,6 +45,7 @@ class Evidence:
     shown_since: int | None = None
     never_shown: bool = False
     gap: str | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,8 @@ def _drain(
     )
     if not left_out:
         return Drain(checkpoint, contribution, CLEAN, committed, (), requests)
-    missing = _untold(window, evidence)
+    not_there = (evidence.left_out.get(topic) for (topic, _), _ in left_out)
+    missing = next(filter(None, not_there), None) or _untold(window, evidence)
     verdict = CANNOT_TELL if missing else PARTIAL if committed else NONE
     return Drain(checkpoint, contribution, verdict, committed, left_out, requests, missing)
 

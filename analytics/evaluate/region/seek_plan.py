@@ -70,6 +70,7 @@ class Present:
         gone: Topics that were deleted, and of which none of the name is there.
         matched: Which member is which operator.
         gap: Why its offsets cannot be told.
+        left_out: By topic, why no offset of it is there.
         membership_gap: Why its members cannot be told.
     """
 
@@ -82,6 +83,11 @@ class Present:
     matched: Matched = field(default_factory=Matched)
     gap: str | None = None
     membership_gap: str | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def gap_of(self, topic: str) -> str | None:
+        """Return why an offset of a topic that is not there may have been committed."""
+        return self.left_out.get(topic) or self.gap
 
 
 @dataclass(frozen=True)
@@ -164,7 +170,7 @@ def _seek(partition: Partition, latest: Checkpoint | None, present: Present) -> 
         basis,
         _contributor(said),
         committed,
-        _commit_is(offset, committed, present),
+        _commit_is(offset, committed, present.gap_of(partition[0])),
         log,
         log_is,
         missing,
@@ -207,9 +213,9 @@ def _started(partition: Partition, present: Present, log: Log) -> tuple[int | No
     return committed.offset, ""
 
 
-def _commit_is(offset: int | None, committed: Committed | None, present: Present) -> str:
+def _commit_is(offset: int | None, committed: Committed | None, gap: str | None) -> str:
     if committed is None:
-        return "cannot_tell" if present.gap else "no_commit"
+        return "cannot_tell" if gap else "no_commit"
     if committed.is_of_other_topic:
         return "other_topic"
     if committed.offset is None or offset is None:

@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.diff.paired import in_order, replaced
+from analytics.evaluate.diff.paired import LEFT_OUT_TOPICS, in_order, replaced
 from analytics.evaluate.restore.data_logs import Logs, data_limits, with_limits
 from analytics.evaluate.restore.refusals import (
     SHARE_GROUP,
@@ -50,6 +50,7 @@ class State:
         incomplete_groups: `group_id`, `reason`: groups of which the state does not tell all.
         logs: The logs of data partitions, as far as they are known.
         knows_topics: A topic that is not in `topics` is not there.
+        left_out_topics: Topics that the state was made without (`LEFT_OUT_TOPICS`).
     """
 
     committed: pa.Table
@@ -58,6 +59,7 @@ class State:
     incomplete_groups: pa.Table
     logs: Logs = field(default_factory=dict)
     knows_topics: bool = False
+    left_out_topics: pa.Table = field(default_factory=LEFT_OUT_TOPICS.empty_table)
 
 
 def restore_plan(
@@ -82,6 +84,7 @@ def restore_plan(
     present = now.committed.select([*KEY, "committed_offset", "commit_timestamp", "missing"])
     names = [*KEY, "present_offset", "present_timestamp", "present_missing"]
     rows = rows.join(present.rename_columns(names), list(KEY), join_type="left outer")
+    rows = rows.join(now.left_out_topics, ["topic"], join_type="left outer")
     rows = _with_groups(rows, then.incomplete_groups, now.incomplete_groups, unfit)
     rows = _with_topics(rows, then, now)
     rows = rows.join(_pending(then, now), list(KEY), join_type="left outer")
@@ -135,7 +138,7 @@ def _with_difference(rows: pa.Table) -> pa.Table:
 
 def _with_groups(rows: pa.Table, then: pa.Table, now: pa.Table, unfit: pa.Table) -> pa.Table:
     rows = _joined(rows, unfit, "unfit")
-    return _with_untold(rows, then, now, ("missing",), ("present_missing",))
+    return _with_untold(rows, then, now, ("missing",), ("left_out", "present_missing"))
 
 
 def _with_untold(
@@ -180,6 +183,7 @@ def _only_pending(then: State, now: State) -> pa.Table:
     present = now.committed.select([*KEY, "committed_offset", "missing"])
     present = present.rename_columns([*KEY, "present_offset", "present_missing"])
     rows = rows.join(present, list(KEY), join_type="left outer")
+    rows = rows.join(now.left_out_topics, ["topic"], join_type="left outer")
     still = _open(now, "at present").select([*KEY, "doubt"])
     rows = rows.join(still, list(KEY), join_type="left outer")
     rows = _with_untold(
@@ -187,7 +191,7 @@ def _only_pending(then: State, now: State) -> pa.Table:
         then.incomplete_groups,
         now.incomplete_groups,
         ("doubt_then",),
-        ("present_missing", "doubt"),
+        ("left_out", "present_missing", "doubt"),
     )
     rows = with_reasons(rows, refusals_of_pending(rows))
     rows = rows.append_column("committed_offset", pa.nulls(rows.num_rows, pa.int64()))

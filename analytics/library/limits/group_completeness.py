@@ -30,6 +30,7 @@ from analytics.library.limits.internal_topics import (
     partitions_that_fit,
 )
 from analytics.library.limits.undecided_offsets import undecided_of
+from analytics.library.limits.workspace_filters import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.internal_partitions import internal_partition
 from analytics.replay.log.key_homes import home_of
@@ -300,9 +301,15 @@ class GroupCompleteness:
         )
 
     def _left_out(self, group: str) -> str | None:
-        if all(names_wanted([group], *filters) for filters in self._filters):
-            return None
-        return f"{group} was left out by --group or --exclude-group when this was decoded"
+        if not all(names_wanted([group], *filters) for filters in self._filters):
+            return f"{group} was left out by --group or --exclude-group when this was decoded"
+        if has_topic_filter(self.replayed.manifest) and group not in self._where:
+            # A group that has nothing but offsets is there as long as these are.
+            return (
+                f"{group} may have been there: this workspace was made with --topic, and has "
+                "no offsets of other topics"
+            )
+        return None
 
     @cached_property
     def _filters(self) -> list[tuple[Sequence[str], Sequence[str]]]:

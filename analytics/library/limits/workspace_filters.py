@@ -5,7 +5,7 @@ Such a workspace answers for what it holds. Of the rest it knows nothing: that i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.decode.selection import is_name, names_wanted
@@ -40,6 +40,31 @@ def filters_sentence(filters: Mapping[str, Sequence[Any]]) -> str | None:
         return None
     said = " ".join(f"{OPTIONS[name]} {each}" for name, some in filters.items() for each in some)
     return f"this workspace was made with {said}: it knows of nothing else"
+
+
+def topics_held(manifest: Mapping[str, Any], topics: Iterable[str | None]) -> list[str]:
+    """Return the names of topics among these whose offsets a workspace was made with.
+
+    Of the others it has no offset: that is not "never committed".
+    """
+    names = [each for each in topics if each is not None]
+    for made in _made(manifest):
+        names = names_wanted(names, made.get("data_topics") or ())
+    return names
+
+
+def topics_left_out(manifest: Mapping[str, Any], topics: Iterable[str | None]) -> dict[str, str]:
+    """Return those of these topics that a workspace was made without, each with the reason."""
+    names = {each for each in topics if each is not None}
+    return {
+        name: f"offsets of {name} were left out by --topic when this was made"
+        for name in sorted(names - set(topics_held(manifest, names)))
+    }
+
+
+def has_topic_filter(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a workspace has the offsets of some topics only."""
+    return any(made.get("data_topics") for made in _made(manifest))
 
 
 def left_out_of(manifest: Mapping[str, Any], asked: Selection) -> list[str]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
+from analytics.library.limits.workspace_filters import topics_held
 from analytics.replay.dump.followed_lines import followed_lines
 
 if TYPE_CHECKING:
@@ -61,9 +62,17 @@ class ReplayedWorkspace:
         time = self.as_of["time"]
         return followed_lines(self.manifest, time and datetime.fromisoformat(time))
 
-    def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
+    def topics_asked(self, topics: pa.ChunkedArray) -> pa.Array:
         """Return the names among these that are asked about."""
         names = names_wanted(pc.unique(topics).to_pylist(), self.tables.selection.topics)
+        return pa.array(names, pa.string())
+
+    def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
+        """Return the names among these that are asked about, and that the workspace has offsets of.
+
+        What it was made without is not there to be judged: no offset of it is not "none committed".
+        """
+        names = topics_held(self.manifest, self.topics_asked(topics).to_pylist())
         return pa.array(names, pa.string())
 
     def partitions_by_settings(self, topic: str) -> int | None:  # noqa: ARG002 - a subclass's

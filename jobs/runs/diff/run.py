@@ -14,6 +14,7 @@ from analytics.evaluate.diff import share_partitions as of_shares
 from analytics.evaluate.diff.elections import lost_lines
 from analytics.evaluate.diff.groups import changed_groups, changed_members
 from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
+from analytics.evaluate.diff.paired import LEFT_OUT_TOPICS
 from analytics.evaluate.diff.share_partitions import changed_share_partitions
 from analytics.library.limits.group_completeness import GroupCompleteness
 from analytics.library.limits.group_selection import pattern_limits
@@ -22,6 +23,7 @@ from analytics.library.limits.incomplete_groups import (
     incomplete_in_either,
     lost_share_partitions,
 )
+from analytics.library.limits.workspace_filters import left_out_of, topics_left_out
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.tables.stored_tables import StoredTables
@@ -72,6 +74,10 @@ def diff_sides(
             "kafka_version": {"from": before.release, "to": after.release},
             "lines": {"from": lines_metadata(before.lines), "to": lines_metadata(after.lines)},
             "cannot_tell": reasons,
+            "left_out": {
+                word: left_out_of(state.manifest, state.tables.selection)
+                for state, word in ((before, "from"), (after, "to"))
+            },
         }
         answer = render_difference(difference, output_format, said)
         if difference.is_unsure:
@@ -84,7 +90,8 @@ def diff_sides(
         if missing:
             return answer, NOT_THERE
         code = DIFFERENT if fail_on_difference and difference.is_there else DONE
-        return answer, code or before.exit_code or after.exit_code
+        # What one state was made without may differ, whatever else does.
+        return answer, before.exit_code or after.exit_code or code
 
 
 def difference_of(before: Replayed, after: Replayed) -> Difference:
@@ -113,6 +120,7 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
                 incomplete,
                 topics_born_again(_topics(before), _topics(after)),
                 lost,
+                _left_out_topics(before, after),
             ),
             changed_groups(old, new, incomplete, lost),
             changed_share_partitions(
@@ -130,6 +138,25 @@ def difference_of(before: Replayed, after: Replayed) -> Difference:
 def _lost_lines(before: Replayed, after: Replayed, topic: str) -> pa.Table:
     divergences = before.manifest.get("divergences", ())
     return lost_lines(divergences, followed_copies(before), followed_copies(after), topic)
+
+
+def _left_out_topics(before: Replayed, after: Replayed) -> pa.Table:
+    """Return the topics of which one state has offsets, and which the other was made without."""
+    topics = {
+        name
+        for state in (before, after)
+        for name in pc.unique(
+            state.tables.read("committed_offsets", ["topic"])["topic"]
+        ).to_pylist()
+    }
+    reasons = {
+        topic: f"{word}: {why}"
+        for state, word in ((before, "from"), (after, "to"))
+        for topic, why in topics_left_out(state.manifest, topics).items()
+    }
+    return pa.table(
+        {"topic": list(reasons), "left_out": list(reasons.values())}, schema=LEFT_OUT_TOPICS
+    )
 
 
 def _names(state: Replayed) -> list[str]:

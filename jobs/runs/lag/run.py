@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.capacity import group_capacity
+from analytics.evaluate.lag.capacity import CAPACITY, group_capacity
 from analytics.evaluate.lag.summaries import BY, summed, with_capacity, with_readers
 from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
 from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
 from analytics.evaluate.marks import marked
 from analytics.library.limits.group_selection import select_groups
-from analytics.library.limits.workspace_filters import filters_of
+from analytics.library.limits.workspace_filters import filters_of, has_topic_filter
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from schemas.evaluation_rules import LagRules
 
 GROUP, TOPIC = "group", "topic"
+_ONLY_SOME_TOPICS = "how many members groups could use: only some of their topics are looked at"
 NEEDS = (
     *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),
     *("share_partitions", "offset_history", "configs"),
@@ -100,9 +101,12 @@ def lag_of(
         is_asked = out is not None or wanted.by == GROUP
         capacity = _capacity(state, found) if is_asked else None
         growth = None
+        not_earlier: list[str] = []
         if wanted.since is not None:
             kept_options = {"needs": NEEDS, **options}
-            growth = growth_since(wanted.since, console, state, found.rows, **kept_options)
+            growth, not_earlier = growth_since(
+                wanted.since, console, state, found.rows, **kept_options
+            )
         if out is not None:
             kept = {
                 "lag": found.rows,
@@ -121,7 +125,9 @@ def lag_of(
             )
             return answer, groups_exit_code(asked) or (DONE if result.is_equal else DIFFERENT)
         unread = _unread(state, asked, readers) if wanted.by == "topic" else None
-        limitations = _limitations(found.rows)
+        limitations = [*_limitations(found.rows), *not_earlier]
+        if wanted.by == GROUP and _are_some_topics(state):
+            limitations.append(_ONLY_SOME_TOPICS)
         for each in limitations:
             console.error(f"cannot tell: {each}")
         said = {
@@ -152,9 +158,18 @@ def _evaluated(state: Replayed, asked: GroupSelection, wanted: Wanted) -> tuple[
     return replace(found, rows=rows), readers
 
 
+def _are_some_topics(state: Replayed) -> bool:
+    return bool(state.tables.selection.topics) or has_topic_filter(state.manifest)
+
+
 def _capacity(state: Replayed, found: Lag) -> pa.Table:
+    """Return how many members groups could use; nothing where not all they read is looked at."""
     tables, columns = state.tables, ["group_id", "missing"]
-    capacity = group_capacity(found.rows, tables.read("members", ["group_id"]))
+    capacity = (
+        CAPACITY.empty_table()
+        if _are_some_topics(state)
+        else group_capacity(found.rows, tables.read("members", ["group_id"]))
+    )
     made_of = pa.concat_tables([tables.read("groups", columns), found.rows.select(columns)])
     return marked(capacity, made_of, ["group_id"])
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.lag.growth import lag_growth
 from analytics.evaluate.lag.table import HISTORY, evaluate_lag
 from analytics.library.limits.group_selection import select_groups
+from analytics.library.limits.workspace_filters import left_out_of
 from analytics.library.replayed.answered_instant import instant_of
 from analytics.workspace import Workspace
 from jobs.runs.lag.question import lag_question
@@ -30,8 +33,11 @@ def growth_since(
     *,
     needs: tuple[str, ...],
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
-) -> pa.Table:
-    """Return how lags grew since an earlier workspace was asked about: the table `lag_growth`.
+) -> tuple[pa.Table, list[str]]:
+    """Return how lags grew since an earlier workspace was asked about, and what that lacks.
+
+    The first is the table `lag_growth`, the second a sentence for each filter that the earlier
+    workspace was made with and that leaves out some of what is asked.
 
     Args:
         since: The workspace.
@@ -55,10 +61,13 @@ def growth_since(
     kept = {name: each for name, each in options.items() if name in _NAMES}
     with replayed(console, inputs=[since], needs=needs, has_hint=False, **kept) as before:
         question = lag_question(before, select_groups(before), None)
-        found = evaluate_lag(question, before.tables.batches("offset_history", HISTORY))
+        found = evaluate_lag(question, before.tables.batches("offset_history", HISTORY)).rows
+        # Of what it was made without it has no commit: that is not a lag from the log's start.
+        found = found.filter(pc.is_in(found["topic"], before.topics_wanted(found["topic"])))
+        left_out = left_out_of(before.manifest, before.tables.selection)
         begun, ended = instant_of(before), instant_of(state)
     if begun >= ended:
         raise InputNotRecognizedError(
             f"--since {since} is of {begun:%Y-%m-%dT%H:%M:%SZ}, which is not before this instant"
         )
-    return lag_growth(found.rows, rows, begun, ended)
+    return lag_growth(found, rows, begun, ended), [f"--since {since}: {each}" for each in left_out]

@@ -17,6 +17,7 @@ from analytics.evaluate.region.merge import Checkpoint
 from analytics.evaluate.region.seek_plan import Committed, Log, Present
 from analytics.evaluate.region.table import Dumped
 from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.workspace_filters import topics_left_out
 from analytics.library.replayed.answered_instant import instant_of
 from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.replay.log.losses_at import cleaned_until, leading
@@ -45,14 +46,18 @@ def dumped_groups(state: Replayed, checkpoints: Sequence[Checkpoint], wanted: Wa
     Raises:
         GroupscopeError: A side file is not what it has to be.
     """
-    groups = sorted({each.key.group_id for each in checkpoints if each.key.group_id is not None})
+    groups = _groups(checkpoints)
     completeness = GroupCompleteness(state)
     members = _members(state)
     return Dumped(
         _evidence(state, checkpoints, groups, completeness),
-        _present(state, groups, completeness, members, wanted),
+        _present(state, checkpoints, completeness, members, wanted),
         {group: list(each.values()) for group, each in members.items()},
     )
+
+
+def _groups(checkpoints: Sequence[Checkpoint]) -> list[str]:
+    return sorted({each.key.group_id for each in checkpoints if each.key.group_id is not None})
 
 
 def _evidence(
@@ -76,6 +81,7 @@ def _evidence(
     }
     since = shown_since(state.tables.batches("offset_history", HISTORY), starts)
     until = _milliseconds(instant_of(state))
+    left_out = topics_left_out(state.manifest, {topic for _, topic, _, _ in wanted})
     found = {}
     for group in groups:
         home = completeness.home(group)
@@ -85,6 +91,7 @@ def _evidence(
             since.get(home) if home is not None else None,
             never_shown=home in starts and home not in since,
             gap=completeness.gaps_of(group).history,
+            left_out=left_out,
         )
     return found
 
@@ -101,7 +108,7 @@ def _members(state: Replayed) -> dict[str, dict[str, Member]]:
 
 def _present(
     state: Replayed,
-    groups: Sequence[str],
+    checkpoints: Sequence[Checkpoint],
     completeness: GroupCompleteness,
     members: Mapping[str, Mapping[str, Member]],
     wanted: Wanted,
@@ -112,8 +119,16 @@ def _present(
     logs = _logs(end_offsets_at(state, wanted.end_offsets).to_pylist(), topics)
     initial = read_initial_offsets(wanted.initial_offsets)
     gone = _gone(state, topics)
+    read = {
+        topic
+        for each in checkpoints
+        for made in each.contributions
+        for (topic, _), _ in made.offsets
+    }
+    owned = {topic for each in owners.values() for topic, _ in each}
+    left_out = topics_left_out(state.manifest, read | owned)
     found = {}
-    for group in groups:
+    for group in _groups(checkpoints):
         gaps = completeness.gaps_of(group)
         found[group] = Present(
             owners.get(group, {}),
@@ -124,6 +139,7 @@ def _present(
             gone,
             gap=gaps.offsets,
             membership_gap=gaps.membership,
+            left_out=left_out,
         )
     return found
 
@@ -156,7 +172,7 @@ def _owners(
     columns = ["group_id", "member_id", "kind", "topic", "partition"]
     where = (pc.field("kind") == "current") & pc.field("topic").is_valid()
     rows = state.tables.read("assignments", columns, where)
-    rows = rows.filter(pc.is_in(rows["topic"], state.topics_wanted(rows["topic"])))
+    rows = rows.filter(pc.is_in(rows["topic"], state.topics_asked(rows["topic"])))
     for row in rows.to_pylist():
         member = members.get(row["group_id"], {}).get(row["member_id"], Member(row["member_id"]))
         found[row["group_id"]][row["topic"], row["partition"]] = member

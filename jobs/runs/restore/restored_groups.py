@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from analytics.evaluate.diff.paired import CANNOT_TELL
 from reports.describe.columns import number_of
 from reports.quantities import count
 from reports.restore.commands import CONSUMER_TOOL, STREAMS_TOOL, Reset
@@ -75,13 +76,16 @@ def _unfit(
     return None
 
 
-def restored_groups(plan: pa.Table, old: pa.Table, new: pa.Table) -> list[RestoredGroup]:
+def restored_groups(
+    plan: pa.Table, old: pa.Table, new: pa.Table, untold: Mapping[str, str]
+) -> list[RestoredGroup]:
     """Return the groups of a plan in order.
 
     Args:
         plan: As `analytics.evaluate.restore.plan` makes it.
         old: The table `groups` of the past: what was then but has no offset is not in the plan.
         new: That of the present.
+        untold: Groups of which the present does not tell all, and why.
     """
     counts: dict[str, dict[str, int]] = {}
     grouped = plan.group_by(["group_id", "verdict", "via"]).aggregate([([], "count_all")])
@@ -94,7 +98,9 @@ def restored_groups(plan: pa.Table, old: pa.Table, new: pa.Table) -> list[Restor
     present = {each["group_id"]: each for each in new.to_pylist()}
     names = file_names(name for name, each in counts.items() if each["restore"])
     return [
-        _restored(name, verdicts, past.get(name), present.get(name), names.get(name))
+        _restored(
+            name, verdicts, (past.get(name), present.get(name)), names.get(name), untold.get(name)
+        )
         for name, verdicts in sorted(counts.items())
     ]
 
@@ -102,15 +108,19 @@ def restored_groups(plan: pa.Table, old: pa.Table, new: pa.Table) -> list[Restor
 def _restored(
     name: str,
     verdicts: Mapping[str, int],
-    then: Mapping[str, Any] | None,
-    now: Mapping[str, Any] | None,
+    states: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
     file: str | None,
+    untold: str | None,
 ) -> RestoredGroup:
-    said = {"group_id": name, **verdicts, "present_state": now["state"] if now else _NOBODY}
+    then, now = states
+    absent = _NOBODY if untold is None else CANNOT_TELL
+    said = {"group_id": name, **verdicts, "present_state": now["state"] if now else absent}
     if file is None:
         return RestoredGroup({**said, "file": None, "note": None}, None)
     notes = []
-    if now is None:
+    if now is None and untold is not None:
+        notes.append(f"{name}: cannot tell whether it is there: {untold}")
+    elif now is None:
         notes.append(f"{name} is not there: its offsets are committed anew")
     elif now["state"] not in RESETTABLE:
         members = count(now["member_count"] or 0, "member")

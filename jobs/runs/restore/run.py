@@ -14,6 +14,7 @@ from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
 from analytics.evaluate.restore.refusals import UNSURE
 from analytics.library.limits.group_selection import select_groups
 from analytics.library.limits.incomplete_groups import incomplete_groups
+from analytics.library.limits.workspace_filters import left_out_of, topics_left_out
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.replay.dump.followed_lines import lines_metadata
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
@@ -99,11 +100,16 @@ def restored(
     said = {
         "as_of": answered_instant(past),
         "input": list(past.given),
-        "against": {"as_of": answered_instant(present), "input": list(present.given)},
+        "against": {
+            "as_of": answered_instant(present),
+            "input": list(present.given),
+            "left_out": left_out_of(present.manifest, present.tables.selection),
+        },
         "kafka_version": past.release,
         "lines": lines_metadata(past.lines),
         "include_live": wanted.include_live,
         "cannot_tell": list(asked.cannot_tell),
+        "left_out": left_out_of(past.manifest, past.tables.selection),
     }
     title = f"Committed offsets of {', '.join(past.given)} as of {past.instant}"
     followed = _followed(past)
@@ -139,10 +145,15 @@ def _planned(
 ) -> tuple[pa.Table, list[RestoredGroup]]:
     old, new = past.tables.read("groups", GROUPS), present.tables.read("groups", GROUPS)
     then = restore_state(past, _as_table(incomplete_groups(past, old, old[:0])), past_logs(past))
+    topics = (
+        then.committed["topic"].unique().to_pylist() + then.pending["topic"].unique().to_pylist()
+    )
+    untold = incomplete_groups(present, new, old)
     now = restore_state(
         present,
-        _as_table(incomplete_groups(present, new, old)),
+        _as_table(untold),
         present_logs(present, wanted.end_offsets),
+        topics_left_out(present.manifest, topics),
     )
     plan = restore_plan(
         then,
@@ -153,7 +164,7 @@ def _planned(
     )
     shares = share_plan(*(each.tables.read("share_partitions", SHARES) for each in (past, present)))
     plan = pa.concat_tables([plan.select(PLAN), shares.select(PLAN)], promote_options="permissive")
-    return plan, restored_groups(plan, old, new)
+    return plan, restored_groups(plan, old, new, untold)
 
 
 def _as_table(reasons: Mapping[str, str]) -> pa.Table:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.diff.paired import LEFT_OUT_TOPICS
 from analytics.evaluate.restore.data_logs import DataLog, Logs, logs_of
 from analytics.evaluate.restore.plan import COMMITTED, KEY, State
 from analytics.library.replayed.end_offsets import end_offsets_at, true_copies
@@ -15,6 +17,8 @@ from analytics.replay.metadata.topic_sources import METADATA_LOG, SOURCES
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jobs.runs.replay.replayed import Replayed
 
 NEEDS = (
@@ -39,13 +43,19 @@ _UNCLEAN = pa.schema(
 )
 
 
-def restore_state(state: Replayed, incomplete_groups: pa.Table, logs: Logs) -> State:
+def restore_state(
+    state: Replayed,
+    incomplete_groups: pa.Table,
+    logs: Logs,
+    left_out: Mapping[str, str] = MappingProxyType({}),
+) -> State:
     """Read what the plan is made of.
 
     Args:
         state: At its instant.
         incomplete_groups: `group_id`, `reason`: groups of which it does not tell all.
         logs: Of the data partitions.
+        left_out: By topic, why the state has no offset of it.
     """
     topics = StoredTables(state.tables.workspace).read(
         "topics", ["topic", "topic_id", "partitions", "deleted_at", "source"]
@@ -60,6 +70,9 @@ def restore_state(state: Replayed, incomplete_groups: pa.Table, logs: Logs) -> S
         incomplete_groups=incomplete_groups,
         logs=logs,
         knows_topics=METADATA_LOG in topics["source"].to_pylist(),
+        left_out_topics=pa.table(
+            {"topic": list(left_out), "left_out": list(left_out.values())}, schema=LEFT_OUT_TOPICS
+        ),
     )
 
 

@@ -47,6 +47,7 @@ SKIPPED = "the group says that the state is there, and never said before that it
 LATE_STATE = "the state was first stored after the group said that it was there"
 LATE_TOMBSTONE = "the state was removed after the group said that it was gone"
 NOT_THERE = "the share coordinator's records of that time are not in the dump"
+CLOCK_WENT_BACK = "the clock of the group's coordinator went back between its records"
 GIVEN_UP = "the group does not say that it was done"
 
 
@@ -190,6 +191,10 @@ def _table(columns: Mapping[str, object]) -> pa.Table:
     begun, ended = np.asarray(columns["began_at"]), np.asarray(columns["ended_at"])
     is_timed = (begun != NONE) & (ended != NONE)
     size = begun.size
+    # What was first is told by times: not where the coordinator's clock went back meanwhile.
+    is_back = is_timed & (ended < begun)
+    for name, value in (("verdict", CANNOT_TELL), ("reason", CLOCK_WENT_BACK)):
+        columns = {**columns, name: np.where(is_back, value, np.asarray(columns[name], object))}
     texts = {
         name: pa.array(np.asarray(columns[name]).tolist(), pa.string())
         for name in ("verdict", "reason")
@@ -201,7 +206,7 @@ def _table(columns: Mapping[str, object]) -> pa.Table:
         if isinstance(columns["act"], str)
         else columns["act"],
         **{name: times_of(np.asarray(columns[name])) for name in _TIMES},
-        "took_ms": pa.array(ended - begun, mask=~is_timed),
+        "took_ms": pa.array(ended - begun, mask=~is_timed | is_back),
         **texts,
         "coordinator_partition": pa.array(columns["coordinator_partition"], pa.int32()),
         "began_offset": columns["began_offset"],

@@ -11,7 +11,7 @@ import pytest
 
 from analytics.evaluate.diff.elections import LOST_LINES
 from analytics.evaluate.diff.offsets import COLUMNS, changed_offsets, topics_born_again
-from analytics.evaluate.diff.paired import INCOMPLETE_GROUPS
+from analytics.evaluate.diff.paired import INCOMPLETE_GROUPS, LEFT_OUT_TOPICS
 
 WHEN = datetime(2026, 11, 21, 9, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -28,6 +28,7 @@ SCHEMA = pa.schema(
     ]
 )
 NO_ELECTION = LOST_LINES.empty_table()
+ALL_TOPICS = LEFT_OUT_TOPICS.empty_table()
 TOPICS = pa.schema(
     [
         ("topic", pa.string()),
@@ -56,7 +57,7 @@ def incomplete(**reasons: str) -> pa.Table:
 
 def changes(before: pa.Table, after: pa.Table, **reasons: str) -> dict[tuple[str, int], Any]:
     rows = changed_offsets(
-        before, after, incomplete(**reasons), NOTHING_BORN, NO_ELECTION
+        before, after, incomplete(**reasons), NOTHING_BORN, NO_ELECTION, ALL_TOPICS
     ).to_pylist()
     return {
         (row["group_id"], row["partition"]): (row["change"], row["difference"], row["reason"])
@@ -120,10 +121,23 @@ def test_a_topic_that_was_created_again_is_named() -> None:
     )
     assert born.to_pylist() == [{"topic": "t", "note": "the topic was created again: A is now B"}]
     rows = changed_offsets(
-        state(("g", 0, 5, 1)), state(("g", 0, 2, 0)), incomplete(), born, NO_ELECTION
+        state(("g", 0, 5, 1)), state(("g", 0, 2, 0)), incomplete(), born, NO_ELECTION, ALL_TOPICS
     ).to_pylist()
     assert [(row["change"], row["note"]) for row in rows] == [
         ("went back", "the topic was created again: A is now B")
+    ]
+
+
+def test_what_one_state_was_made_without_did_not_vanish() -> None:
+    left_out = pa.table(
+        {"topic": ["t"], "left_out": ["to: t was left out"]}, schema=LEFT_OUT_TOPICS
+    )
+    nothing = state().slice(0, 0)
+    rows = changed_offsets(
+        state(("g", 0, 5, 1)), nothing, incomplete(), NOTHING_BORN, NO_ELECTION, left_out
+    ).to_pylist()
+    assert [(row["change"], row["reason"]) for row in rows] == [
+        ("cannot tell", "to: t was left out")
     ]
 
 

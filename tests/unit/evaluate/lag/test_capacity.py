@@ -14,6 +14,7 @@ from analytics.evaluate.lag.capacity import (
     NO_MEMBERS,
     NO_PACE,
     NO_TREND,
+    UNKNOWN_PACE,
     group_capacity,
     useful_members,
 )
@@ -74,6 +75,13 @@ def test_without_a_pace_partitions_count() -> None:
     found = capacity({"advanced": None}, {"advanced": None}, members=3)
 
     assert (found["useful_members"], found["reason"], found["idle_members"]) == (2, NO_PACE, 1)
+
+
+def test_commits_that_advanced_at_a_pace_that_nothing_tells_did_advance() -> None:
+    found = capacity({"records_per_second": None}, {"advanced": 0})
+
+    assert (found["moving_partitions"], found["records_per_second"]) == (1, None)
+    assert (found["useful_members"], found["reason"]) == (2, UNKNOWN_PACE)
 
 
 def test_while_a_lag_grows_its_growth_says_how_many_members_lack() -> None:

@@ -69,6 +69,14 @@ def test_rates_are_of_the_time_from_the_first_commit_to_the_last() -> None:
     assert (row["trend"], row["drain_bound"]) == (None, "unknown")
 
 
+def test_a_commit_of_later_than_the_instant_measures_nothing() -> None:
+    """A clock was years ahead once: that is no pace, and nobody stands still for it."""
+    for name in ("last_commit_at", "last_advance_at"):
+        row = told([], lag=40, **{name: NOW + timedelta(days=4000)})
+        assert (row["commits_per_second"], row["records_per_second"]) == (None, None)
+        assert (row["drain_ms"], row["drain_bound"]) == (None, "unknown")
+
+
 def test_a_lag_that_grows_is_never_gone() -> None:
     # Ten minutes ago 1500 - 1000 were left, now 1100: one record a second more.
     row = told(samples((20, 1000), (0, 2000)), lag=1100)

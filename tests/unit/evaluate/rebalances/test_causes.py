@@ -60,6 +60,20 @@ def words(*epochs: dict[str, Any], **more: Any) -> list[str]:
     return [cause for cause, _, _ in told(*epochs, **more)]
 
 
+def test_that_nothing_is_recorded_is_not_told_where_a_join_may_have_been_then() -> None:
+    """`rebalances` leaves out who may have been there long before its first record."""
+    epochs = (epoch(1), epoch(2), epoch(3))
+    joined = {**PLACE, "epoch": 2, "member_id": "m2", "change": "joined"}
+    rows = causes(
+        rows_of("rebalances", epochs),
+        rows_of("group_epochs", epochs),
+        rows_of("assignment_history", ()),
+        doubtful=rows_of("membership_changes", [{**joined, "before_is_compacted": True}]),
+    ).to_dicts()
+    assert {row["cause"] for row in rows} == {"none_recorded"}
+    assert {row["epoch"]: row["is_told"] for row in rows} == {1: True, 2: False, 3: True}
+
+
 class TestLeaderFailures:
     """A leader failure makes all members rejoin, which allows a new leader."""
 

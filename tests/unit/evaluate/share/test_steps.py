@@ -124,6 +124,14 @@ def test_a_group_that_is_made_and_removed_step_by_step_is_in_order() -> None:
     ]
 
 
+def test_where_the_clock_went_back_meanwhile_nothing_tells_what_was_first() -> None:
+    begun, state, ended = CREATE[2:]
+    late = (begun[0], 9, begun[2])
+    found = told(*CREATE[:2], late, (state[0], 9, state[2]), ended)
+    assert ("initialize", "cannot_tell", True) in found
+    assert "out_of_order" not in {verdict for _, verdict, _ in found}
+
+
 def test_steps_that_are_not_done_are_under_way() -> None:
     assert ("initialize", "under_way", False) in told(*CREATE[:3])
     assert ("initialize", "under_way", False) in told(*CREATE[:4])
