@@ -26,6 +26,9 @@ IN_SET: Final = "expect_column_values_to_be_in_set"
 KEY_UNIQUE: Final = "expect_rows_to_differ_in"
 CONTRACT: Final = "contract"
 """The suite of what contracts say."""
+WRITTEN: Final = "groupscope"
+"""The suites of `expectations/`."""
+OUR_SUITES: Final = frozenset({CONTRACT, WRITTEN})
 
 _FOLDER: Final = "expectations"
 _COLUMN_ARGUMENTS: Final = ("column", "column_A", "column_B", "column_list", "columns")
@@ -102,7 +105,7 @@ def written_suites() -> Mapping[str, tuple[Expectation, ...]]:
         if each.name.endswith(".json"):
             name = each.name.removesuffix(".json")
             document = json.loads(each.read_text(encoding="utf-8"))
-            found[name] = suite_of(document, name, "groupscope")
+            found[name] = suite_of(document, name, WRITTEN)
     return found
 
 

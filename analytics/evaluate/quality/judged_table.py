@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.evaluate.quality.column_types import wrong_columns
 from analytics.evaluate.quality.great_expectations_engine import Engine, Judged
-from analytics.evaluate.quality.row_checks import mask_of
-from schemas.expectation_suites import COLUMNS_TYPE
+from analytics.evaluate.quality.row_checks import CHECKS, mask_of
+from schemas.expectation_suites import COLUMNS_TYPE, OUR_SUITES
 
 if TYPE_CHECKING:
     from analytics.evaluate.quality.row_checks import Others
@@ -51,48 +52,87 @@ def judged_table(
         others: Reads columns of other tables.
         engine: Judges.
     """
-    found: dict[int, Judged] = {}
-    masks: dict[int, pa.Array] = {}
-    theirs = []
+    return judged_tables([(stored, expected)], others, engine)
+
+
+def judged_tables(
+    tables: Iterable[tuple[StoredTable, Sequence[Expectation]]], others: Others, engine: Engine
+) -> list[dict[str, Any]]:
+    """Return a row of `data_quality` for each expectation of each table, in their order.
+
+    Args:
+        tables: One after the other, each with what is expected of it; none is held longer.
+        others: Reads columns of other tables.
+        engine: Judges.
+    """
+    rows: list[dict[str, Any]] = []
+    counts: dict[int, int] = {}
+    for stored, expected in tables:
+        found = _checked(stored, expected, others)
+        theirs = [place for place, each in enumerate(expected) if place not in found]
+        judged = engine.judge(stored.rows, [expected[each] for each in theirs])
+        found |= dict(zip(theirs, judged, strict=True))
+        for place, each in enumerate(expected):
+            one = found[place]
+            if isinstance(one, _Counted):
+                counts[len(rows)] = one.unexpected
+                one = Judged(not one.unexpected, one.unexpected, one.example)
+            rows.append(_row(stored, each, one))
+    for place, holds in zip(counts, engine.judge_counts(list(counts.values())), strict=True):
+        rows[place]["outcome"] = PASSED if holds else FAILED
+    return rows
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What a check of our own counted.
+
+    Attributes:
+        unexpected: How many rows are not as expected.
+        example: The first of them.
+    """
+
+    unexpected: int
+    example: Any
+
+
+def _checked(
+    stored: StoredTable, expected: Sequence[Expectation], others: Others
+) -> dict[int, Judged | _Counted]:
+    """Return by its place what is not for great-expectations to look at row by row."""
+    found: dict[int, Judged | _Counted] = {}
     for place, each in enumerate(expected):
         lacking = [name for name in each.columns if name not in stored.rows.column_names]
         if each.type == COLUMNS_TYPE:
             found[place] = _of_columns(stored.schema, each.kwargs["types"])
         elif lacking:
             found[place] = Judged(None, reason=f"the table has no column {', '.join(lacking)}")
-        elif each.is_own:
+        elif each.is_own or (each.suite in OUR_SUITES and each.type in CHECKS):
             try:
-                masks[place] = mask_of(each.type, stored.rows, each.kwargs, each.where, others)
+                mask = mask_of(each.type, stored.rows, each.kwargs, each.where, others)
+                found[place] = _counted(mask, stored, each)
             except Exception as error:  # noqa: BLE001 - a check that breaks is told, and no more
                 found[place] = Judged(None, reason=f"{type(error).__name__}: {error}"[:300])
-        else:
-            theirs.append(place)
-    for place, judged in zip(masks, engine.judge_masks(list(masks.values())), strict=True):
-        found[place] = _with_example(judged, stored, masks[place], expected[place])
-    judged_ones = engine.judge(stored.rows, [expected[each] for each in theirs])
-    found |= dict(zip(theirs, judged_ones, strict=True))
-    return [_row(stored, each, found[place]) for place, each in enumerate(expected)]
+    return found
+
+
+def _counted(mask: pa.Array, stored: StoredTable, expected: Expectation) -> _Counted:
+    """Count rows that do not hold; name the first by its key, with what the check looked at."""
+    count = pc.sum(pc.invert(mask)).as_py() or 0
+    if not count:
+        return _Counted(0, None)
+    place = mask.index(pa.scalar(False, pa.bool_())).as_py()  # noqa: FBT003
+    row = {
+        name: stored.rows[name][place].as_py()
+        for name in dict.fromkeys([*stored.key, *expected.columns])
+        if name in stored.rows.column_names
+    }
+    return _Counted(count, row)
 
 
 def _of_columns(schema: pa.Schema, types: Mapping[str, str]) -> Judged:
     wrong = wrong_columns(schema, types)
     return Judged(not wrong, len(wrong), wrong[0] if wrong else None)
-
-
-def _with_example(
-    judged: Judged, stored: StoredTable, mask: pa.Array, expected: Expectation
-) -> Judged:
-    """Name the first row that does not hold by its key, with what the check looked at."""
-    if judged.holds is not False:
-        return judged
-    place = mask.index(pa.scalar(False, pa.bool_())).as_py()  # noqa: FBT003
-    names = [*stored.key, *expected.columns]
-    row = {
-        name: stored.rows[name][place].as_py()
-        for name in dict.fromkeys(names)
-        if name in stored.rows.column_names
-    }
-    return replace(judged, example=row)
 
 
 def _row(stored: StoredTable, expected: Expectation, judged: Judged) -> dict[str, Any]:

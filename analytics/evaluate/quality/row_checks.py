@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas.expectation_suites import IN_SET, NOT_NULL
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -54,6 +56,15 @@ def mask_of(
 def _is_one_of(column: pa.ChunkedArray, allowed: Sequence[Any]) -> pa.ChunkedArray:
     # Among the allowed ones null is null.
     return pc.is_in(column, value_set=pa.array(allowed).cast(column.type))
+
+
+def _not_null(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    return pc.is_valid(rows[kwargs["column"]])
+
+
+def _in_set(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    column = rows[kwargs["column"]]
+    return pc.if_else(pc.is_valid(column), _is_one_of(column, kwargs["value_set"]), _NO)
 
 
 def _at_least(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
@@ -199,6 +210,8 @@ def _last_told(
 
 
 CHECKS: Final[Mapping[str, Callable[[pa.Table, Mapping[str, Any], Others], Any]]] = {
+    NOT_NULL: _not_null,
+    IN_SET: _in_set,
     "expect_rows_at_least": _at_least,
     "expect_rows_at_most": _at_most,
     "expect_rows_to_be_the_sum": _sum,
@@ -207,4 +220,7 @@ CHECKS: Final[Mapping[str, Callable[[pa.Table, Mapping[str, Any], Others], Any]]
     "expect_rows_never_to_go_back": _never_back,
     "expect_rows_not_to_overlap": _apart,
 }
-"""By the type of the expectation, what holds of each row."""
+"""By the type of the expectation, what holds of each row.
+
+The library's own two are what contracts and our suites say most; a team's are left to the library.
+"""

@@ -14,7 +14,7 @@ from pyarrow import fs
 from analytics.errors import InputNotRecognizedError
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.quality.great_expectations_engine import Engine
-from analytics.evaluate.quality.judged_table import BROKEN, StoredTable, judged_table
+from analytics.evaluate.quality.judged_table import BROKEN, StoredTable, judged_tables
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading
 from schemas import SchemaError, tables
 from schemas.expectation_suites import (
@@ -70,15 +70,9 @@ def data_quality_of(space: Workspace, suites: Suites, *, has_examples: bool = Tr
         suites: A team's own expectations, by table.
         has_examples: Show a row that is not as expected, with the names in it.
     """
-    stored, engine = _Stored(space), Engine()
-    rows = []
-    for name in stored.names:
-        expected = [
-            *expected_by_contract(tables()[name]),
-            *written_suites().get(name, ()),
-            *suites.get(name, ()),
-        ]
-        rows += _judged(stored, name, expected, engine)
+    stored = _Stored(space)
+    judged = judged_tables(_with_expectations(stored, suites), stored.read, Engine())
+    rows = [_unless_too_large(each) for each in judged]
     order = {name: place for place, name in enumerate(stored.names)}
     rows.sort(key=lambda each: (_ORDER[each["outcome"]], order[each["table"]]))
     if not has_examples:
@@ -86,22 +80,29 @@ def data_quality_of(space: Workspace, suites: Suites, *, has_examples: bool = Tr
     return table_of(NAME, rows)
 
 
-def _judged(
-    stored: _Stored, name: str, expected: Sequence[Expectation], engine: Engine
-) -> list[dict[str, Any]]:
-    schema, count = stored.schema(name), stored.count(name)
-    key = tables()[name].key
-    wanted = {*key, *(column for each in expected for column in each.columns)}
-    there = [each for each in schema.names if each in wanted]
-    is_too_large = count > MOST_ROWS
-    rows = schema.empty_table().select(there) if is_too_large else stored.read(name, there)
-    found = judged_table(StoredTable(name, schema, rows, key, count), expected, stored.read, engine)
-    if is_too_large:
-        why = f"{count:,} rows are more than are checked ({MOST_ROWS:,})"
-        for each in found:
-            if each["columns"]:
-                each |= {"outcome": BROKEN, "reason": why, "unexpected_count": None}
-    return found
+def _with_expectations(
+    stored: _Stored, suites: Suites
+) -> Iterator[tuple[StoredTable, Sequence[Expectation]]]:
+    for name in stored.names:
+        contract = tables()[name]
+        expected = [
+            *expected_by_contract(contract),
+            *written_suites().get(name, ()),
+            *suites.get(name, ()),
+        ]
+        schema, count = stored.schema(name), stored.count(name)
+        wanted = {*contract.key, *(column for each in expected for column in each.columns)}
+        there = [each for each in schema.names if each in wanted]
+        is_held = count <= MOST_ROWS
+        rows = stored.read(name, there) if is_held else schema.empty_table().select(there)
+        yield StoredTable(name, schema, rows, contract.key, count), expected
+
+
+def _unless_too_large(row: dict[str, Any]) -> dict[str, Any]:
+    if row["rows"] <= MOST_ROWS or not row["columns"]:
+        return row
+    why = f"{row['rows']:,} rows are more than are checked ({MOST_ROWS:,})"
+    return {**row, "outcome": BROKEN, "reason": why, "unexpected_count": None}
 
 
 class _Stored:
