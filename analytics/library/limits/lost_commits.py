@@ -17,7 +17,8 @@ from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.evaluate.offset_verdicts.lost_lines import LostLine, last_on_line
 from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
 from analytics.replay.dump.written_instants import iso_time
-from analytics.replay.log.losses_at import Ends, elections_since, first_later, leading
+from analytics.replay.log.ends_at import ends_at
+from analytics.replay.log.losses_at import elections_since, leading
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import (
     COMMIT_FIELDS,
@@ -91,8 +92,7 @@ def _perhaps_in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[in
     if CLEAN_ELECTIONS in assumed_in(state.manifest):
         return {}
     time_ms = round(until.timestamp() * 1000)
-    later = first_later(state.source, state.manifest, time_ms, (CONSUMER_OFFSETS,))
-    ends = Ends(later=later, is_end=False, time=until)
+    ends = ends_at(state.source, state.manifest, time_ms, (CONSUMER_OFFSETS,))
     return {
         row["partition"]: Unjudged(None, each.why)
         for row in leading(state.manifest)
