@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from analytics.dump.inspection.losses import Loss
 from analytics.epoch_times import milliseconds_of
 from analytics.library.key_places import homes_in
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
+from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.log.ends_at import Ends, ends_at
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.losses_at import losses_at
@@ -45,7 +45,7 @@ def losses_of(state: ReplayedWorkspace, topic: str, ends: Ends) -> Mapping[int, 
         topic: An internal topic.
         ends: As `ends_of` returns them.
     """
-    are_clean = CLEAN_ELECTIONS in assumed_in(state.manifest)
+    are_clean = are_elections_clean(assumed_in(state.manifest))
     found = losses_at(state.manifest, ends, state.lines, are_elections_clean=are_clean)
     return {number: each for (of_topic, number), each in found.items() if of_topic == topic}
 

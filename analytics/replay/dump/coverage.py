@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, NO_TRANSACTIONS, archived
+from analytics.replay.dump.assumptions import NO_TRANSACTIONS, archived, are_elections_clean
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.ends_at import ends_at
 from analytics.replay.log.losses_at import leading, losses_at
@@ -42,7 +42,7 @@ def coverage_of(
         homes: Of `topic_homes`.
     """
     ends = ends_at(source, manifest, instant.timestamp_ms, INTERNAL_TOPICS, instant.offsets)
-    are_clean = CLEAN_ELECTIONS in assumed
+    are_clean = are_elections_clean(assumed)
     losses = losses_at(manifest, ends, lines, are_elections_clean=are_clean)
     shown: dict[tuple[str, int], int] = {}
     cleaned: dict[tuple[str, int], int] = {}

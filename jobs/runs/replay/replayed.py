@@ -118,7 +118,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         kafka_version: The release asked for.
         topic_ids: A side file.
         has_hint: Say that `--out` keeps the work, where there is none.
-        assume: What a person vouches for where archived rows cannot tell.
+        assume: What a person vouches for where the dump cannot tell.
         broker_configs: Files with brokers' settings.
         config: A file with settings and thresholds.
         fail_on: From which severity of findings on the exit code is 1.
@@ -129,6 +129,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
     settings = read_settings(broker_configs, config)
+    assume = (*assume, *settings.of_elections())
     found = recognize(inputs, options.get("topic_partition"))
     selection = Selection(
         *(tuple(options.get(name, ())) for name in ("groups", "exclude_groups", "data_topics"))

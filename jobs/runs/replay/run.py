@@ -29,6 +29,7 @@ from analytics.tables.decoded_workspace import (
 from analytics.workspace import EVALUATIONS, FOLDERS, HISTORY, STATE, Workspace
 from jobs.cli.exit_codes import DONE
 from jobs.cli.options import assumptions
+from jobs.cli.settings_files import read_settings
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.replay.keys_elsewhere import sentences_of_homes
@@ -64,6 +65,8 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     kafka_version: str | None = None,
     topic_ids: str | None = None,
     assume: Sequence[str] = (),
+    broker_configs: Sequence[str] = (),
+    config: str | None = None,
     needs: Sequence[str] | None = None,
     as_dump: bool = False,
     master: str | None = None,
@@ -78,6 +81,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
+    assume = (*assume, *read_settings(broker_configs, config).of_elections())
     is_end = as_of in (None, END) and not ends
     # What lies below the log start was the broker's at instants before it was deleted.
     source, result, given = _decoded(
