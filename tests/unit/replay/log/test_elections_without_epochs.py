@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -108,8 +107,8 @@ def changes(log: list[Write]) -> dict[int, tuple[Key, int | None, int | None]]:
 
 
 def rows_of(space: Workspace, table: str) -> list[dict[str, Any]]:
-    table_of: pa.Table = pq.read_table(space.path(table))
-    return table_of.to_pylist()
+    rows: list[dict[str, Any]] = pq.read_table(space.path(table)).to_pylist()
+    return rows
 
 
 def asked(decoded: Workspace, folder: Path, at: int | None, assume: tuple[str, ...] = ()) -> Any:
