@@ -29,12 +29,11 @@ from analytics.library.framed_instant import framed
 from analytics.library.replay_work import ReplayWork, replay_workspace
 from analytics.library.state import State
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
-from analytics.replay.dump.chosen_release import named_release, shown_release
+from analytics.replay.dump.chosen_release import chosen_release
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import remarks
 from analytics.replay.dump.written_instants import moment
 from analytics.replay.log.instants import AsOf
-from analytics.replay.log.rules import NEWEST
 from analytics.tables.decoded_workspace import (
     DECODED_IN,
     absolute,
@@ -118,14 +117,19 @@ class Dump:
         source = self._decode(session, is_end=time_ms is None and not ends)
         manifest = source.manifest()
         said = tuple(remarks(time_ms, ends or {}, manifest))
-        kafka_version = kafka_version or self._named_release()
-        release = kafka_version or shown_release(manifest) or NEWEST
+        release = chosen_release(kafka_version, self._given_manifest(), manifest)
         lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
         instant = framed(AsOf(ends or {}, time_ms), source, lines)
         assumed = assumed_of(manifest, assume)
-        is_named = kafka_version is not None
         work = ReplayWork(
-            instant, release, (), {}, tables, lines, assumed, is_release_named=is_named
+            instant,
+            release.release,
+            (),
+            {},
+            tables,
+            lines,
+            assumed,
+            is_release_named=release.named is not None,
         )
         manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in work.assumed)
         work = work.with_homes(source, manifest)
@@ -136,12 +140,12 @@ class Dump:
         manifest["replay"] = {**work.metadata(parts), DECODED_IN: absolute(source)}
         manifest.pop(EVALUATIONS, None)
         staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
-        return State(spark, Workspace(folder), said, kafka_version)
+        return State(spark, Workspace(folder), said, release.named)
 
-    def _named_release(self) -> str | None:
-        """Return the release that was named for the replay of a workspace."""
+    def _given_manifest(self) -> Mapping[str, Any] | None:
+        """Return the manifest of the workspace that was given; None where that is a dump."""
         given = self._found.workspaces
-        return named_release(Workspace(given[0]).manifest()) if given else None
+        return Workspace(given[0]).manifest() if given else None
 
     def _decode(self, spark: SparkSession, *, is_end: bool) -> Workspace:
         """Return a workspace with decoded tables; a dump is decoded once for each kind of instant.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from analytics.replay.dump.assumptions import ONE_REPLICA, UNCLEAN_ELECTIONS_OFF
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.thresholds import NONE_GIVEN, Given
 
@@ -14,6 +15,9 @@ PARTITIONS_SETTINGS: Final = {
     SHARE_GROUP_STATE: "share.coordinator.state.topic.num.partitions",
 }
 """By internal topic, the setting of brokers that says how many partitions it is made with."""
+
+_MAY_BE_UNCLEAN: Final = "unclean.leader.election.enable"
+_OFFSETS_REPLICAS: Final = "offsets.topic.replication.factor"
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,26 @@ class Settings:
 
     brokers: Sequence[BrokerSettings] = ()
     given: GivenSettings = field(default_factory=GivenSettings)
+
+    def of_elections(self) -> tuple[str, ...]:
+        """Return what the settings say of elections: names of `analytics.replay.dump.assumptions`.
+
+        Each broker has to say it: where one says nothing its release's default counts, which was
+        to allow unclean elections before 0.11.
+        """
+        says = {
+            UNCLEAN_ELECTIONS_OFF: (_MAY_BE_UNCLEAN, "false"),
+            ONE_REPLICA: (_OFFSETS_REPLICAS, "1"),
+        }
+        return tuple(name for name, (of, value) in says.items() if self._all_say(of) == value)
+
+    def _all_say(self, name: str) -> str | None:
+        """Return the value of a setting that all brokers have; None where one may have another."""
+        everywhere = self.given.values.get(name)
+        extra = [] if everywhere is None and self.brokers else [everywhere]
+        own = (each.values.get(name, everywhere) for each in self.brokers)
+        values = {None if each is None else each.strip().lower() for each in (*own, *extra)}
+        return next(iter(values)) if len(values) == 1 else None
 
     def partitions_of(self, topic: str) -> int | None:
         """Return how many partitions an internal topic is made with; None where files differ."""

@@ -19,6 +19,7 @@ from jobs.cli.options.shared import (
     output_options,
     spark_options,
 )
+from jobs.cli.settings_files import settings_options
 from jobs.cli.topic_ids import topic_ids_option
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def _is_backwards(since: int | BeforeEnd | str | None, until: int | BeforeEnd | 
     "--kafka-version", metavar="X.Y", help="The release whose rules apply.  [default: inferred]"
 )
 @topic_ids_option
+@settings_options
 @assume_option
 @table_option(*TABLES)
 @rows_options

@@ -21,6 +21,7 @@ from jobs.cli.options.shared import (
     summary_format_option,
 )
 from jobs.cli.options.undecoded_limit import max_undecoded_option
+from jobs.cli.settings_files import settings_options
 from jobs.cli.topic_ids import topic_ids_option
 from jobs.workspaces.temporary_workspace import workspace_folder
 
@@ -37,6 +38,7 @@ Examples:
 @out_option
 @instant_options
 @topic_ids_option
+@settings_options
 @assume_option
 @dialect_option
 @summary_format_option

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
+from jobs.cli.options.assumptions import assume_option
 from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.instant_options import instant_options
 from jobs.cli.options.rows import Needed, rows_options, table_option
@@ -42,6 +43,7 @@ BY = ("record-type", "group", "partition", "topic")
 
 _options = in_order(
     settings_options,
+    assume_option,
     instant_options,
     rows_options,
     named_groups_options,

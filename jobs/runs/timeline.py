@@ -43,7 +43,7 @@ from analytics.library.limits.unread_members import with_unread
 from analytics.library.limits.workspace_filters import has_topic_filter
 from analytics.library.replayed.end_offsets import end_offsets_at
 from analytics.library.replayed.pending_at import frames_until, pending_at
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
+from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.replay.log.frames import disputed
@@ -199,7 +199,7 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
         committed = history.last_in_force()
         pending = pending_at(state, until)
     not_whole = _not_whole(state)
-    are_clean = CLEAN_ELECTIONS in assumed_in(state.manifest)
+    are_clean = are_elections_clean(assumed_in(state.manifest))
     unjudged = {} if are_clean else {number: each.unjudged() for number, each in evidence.items()}
     unjudged |= {} if until is None else in_force_then(state, until)
     unjudged |= {

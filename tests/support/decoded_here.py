@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from analytics.decode.empty import empty_parts
 from analytics.decode.losses.known_leaders import known_leaders
-from analytics.decode.run.decoding import Decoding, groups_only_there
+from analytics.decode.run.decoding import Decoding, groups_only_there, kinds_of
 from analytics.decode.run.publication import published
 from analytics.decode.tasks import Settings, packed, run_task
 from analytics.dump.copies.plan import PlanOptions, plan
@@ -33,10 +33,12 @@ def decoded_here(inputs: Sequence[str], folder: Path) -> Workspace:
     parts = [part for task in tasks for part in task.parts]
     written = {part.table for part in parts}
     parts += empty_parts(staging.location, DECODED, written)
+    slices = [each for task in tasks for each in task.slices]
     decoding = Decoding(
         parts,
-        [each for task in tasks for each in task.slices],
+        slices,
         [],
+        kinds_of(planned, slices, []),
         groups_only_there=groups_only_there(planned, parts, staging.location),
     )
     published(staging, found, planned, decoding, settings, options)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.library.replay_work import ReplayWork, replay_workspace
+from analytics.replay.dump.assumptions import assumed_of
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.written_instants import moment
 from analytics.replay.log.instants import AsOf
@@ -14,21 +15,32 @@ from analytics.tables.decoded_workspace import DECODED_IN, absolute
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
-def replayed_here(source: Workspace, folder: Path, time_ms: int | None = None) -> Workspace:
+def replayed_here(
+    source: Workspace,
+    folder: Path,
+    time_ms: int | None = None,
+    assume: Sequence[str] = (),
+    needs: Sequence[str] | None = None,
+) -> Workspace:
     """Replay a workspace with decoded tables into another one.
 
     Args:
         source: As `decoded_here` makes it.
         folder: Of the other workspace.
         time_ms: The instant in epoch milliseconds; None is the end of the dump.
+        assume: What a person vouches for.
+        needs: The tables that are made; None is all.
     """
     manifest = source.manifest()
     lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
     release = manifest["kafka_version"].get("at_least") or NEWEST
-    work = ReplayWork(AsOf({}, time_ms), release, (), {}, None, lines)
+    work = ReplayWork(
+        AsOf({}, time_ms), release, (), {}, needs, lines, assumed_of(manifest, assume)
+    )
     manifest = with_archived_losses(manifest, is_whole=False)
     space = Workspace(str(folder))
     staging = space.prepare()

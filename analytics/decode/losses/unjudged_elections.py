@@ -50,11 +50,13 @@ class Unjudged:
         at: When it was; None where not known.
         reason: Why it cannot be told.
         leader_epoch: Of the leader that was elected; None for any there may have been.
+        is_unclean: The metadata log shows that it was unclean; else it may have been.
     """
 
     at: datetime | None
     reason: str
     leader_epoch: int | None = None
+    is_unclean: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,13 +117,13 @@ class Evidence:
         lacking = [each.lacks for each in logs if each.lacks is not None]
         if lacking:
             reason = f"{may}: in the log of broker {former}, the leader before, {lacking[0]}"
-            return Unjudged(election.at, reason, election.leader_epoch)
+            return Unjudged(election.at, reason, election.leader_epoch, is_unclean=True)
         ended_before = any((each.last_epoch or 0) < election.leader_epoch for each in logs)
         if ended_before or self._is_shown_by_a_line(election.leader_epoch, election.former_epoch):
             return None
         what = "was cut back to the new leader's afterwards" if logs else "is not in the dump"
         reason = f"{may}: the log of broker {former}, the leader before, {what}"
-        return Unjudged(election.at, reason, election.leader_epoch)
+        return Unjudged(election.at, reason, election.leader_epoch, is_unclean=True)
 
     def _outside_the_metadata_log(self) -> list[Unjudged]:
         """Judge the elections that no metadata log tells of."""
@@ -200,7 +202,8 @@ def with_unjudged_elections(
     """Return a manifest whose partitions name the elections that may have lost commits unseen.
 
     Each partition that is decoded has `unjudged_elections`: `leader_epoch`, `at` (null where not
-    known), `first_offset` (from which on the leader before may have had other records) and `why`.
+    known), `first_offset` (from which on the leader before may have had other records), `why` and
+    `is_unclean` (it is known to have been unclean).
 
     Args:
         manifest: Of a dump that was decoded.
@@ -238,6 +241,7 @@ def _unjudged_of(
             "at": None if each.at is None else iso_time(milliseconds_of(each.at)),
             "first_offset": _first_offset(row, each.leader_epoch),
             "why": each.reason,
+            "is_unclean": each.is_unclean,
         }
         for each in evidence.every_unjudged()
     ]

@@ -95,7 +95,7 @@ def decode_dump(
     empty = [
         part for each in sorted(prefixes) for part in empty_parts(settings.staging, each, written)
     ]
-    kinds = _kinds(plan, slices, rows)
+    kinds = kinds_of(plan, slices, rows)
     return Decoding(
         sorted([*parts, *empty], key=lambda part: part.table),
         slices,
@@ -108,7 +108,8 @@ def decode_dump(
     )
 
 
-def _kinds(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]) -> Kinds:
+def kinds_of(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]) -> Kinds:
+    """Return how many records of each kind were decoded."""
     kinds: Kinds = {}
     for report in slices:
         where = plan.slices[report.number]

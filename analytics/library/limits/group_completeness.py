@@ -32,9 +32,10 @@ from analytics.library.limits.internal_topics import (
 from analytics.library.limits.undecided_offsets import undecided_of
 from analytics.library.limits.workspace_filters import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
+from analytics.replay.log.ends_at import Ends
 from analytics.replay.log.internal_partitions import internal_partition
 from analytics.replay.log.key_homes import home_of
-from analytics.replay.log.losses_at import Ends, cleaned_until, leading, what_took_history
+from analytics.replay.log.losses_at import cleaned_until, leading, what_took_history
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 

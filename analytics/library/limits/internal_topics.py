@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from analytics.dump.inspection.losses import Loss
 from analytics.epoch_times import milliseconds_of
 from analytics.library.key_places import homes_in
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
+from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
+from analytics.replay.log.ends_at import Ends, ends_at
 from analytics.replay.log.key_homes import home_of
-from analytics.replay.log.losses_at import Ends, first_later, losses_at
+from analytics.replay.log.losses_at import losses_at
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
@@ -32,10 +33,8 @@ def ends_of(state: ReplayedWorkspace, topic: str) -> Ends:
         of_topic, _, number = name.rpartition("-")
         offsets[of_topic, int(number)] = end
     time = state.as_of["time"]
-    at = None if time is None else datetime.fromisoformat(time)
-    time_ms = None if at is None else milliseconds_of(at)
-    later = first_later(state.source, state.manifest, time_ms, (topic,))
-    return Ends(offsets, later, state.is_end, at)
+    time_ms = None if time is None else milliseconds_of(datetime.fromisoformat(time))
+    return ends_at(state.source, state.manifest, time_ms, (topic,), offsets)
 
 
 def losses_of(state: ReplayedWorkspace, topic: str, ends: Ends) -> Mapping[int, Sequence[Loss]]:
@@ -46,7 +45,7 @@ def losses_of(state: ReplayedWorkspace, topic: str, ends: Ends) -> Mapping[int, 
         topic: An internal topic.
         ends: As `ends_of` returns them.
     """
-    are_clean = CLEAN_ELECTIONS in assumed_in(state.manifest)
+    are_clean = are_elections_clean(assumed_in(state.manifest))
     found = losses_at(state.manifest, ends, state.lines, are_elections_clean=are_clean)
     return {number: each for (of_topic, number), each in found.items() if of_topic == topic}
 

@@ -15,9 +15,10 @@ from analytics.decode.losses.unjudged_elections import Evidence, Unjudged
 from analytics.decode.selection import names_wanted
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.evaluate.offset_verdicts.lost_lines import LostLine, last_on_line
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
+from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.dump.written_instants import iso_time
-from analytics.replay.log.losses_at import Ends, elections_since, first_later, leading
+from analytics.replay.log.ends_at import ends_at
+from analytics.replay.log.losses_at import elections_since, leading
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import (
     COMMIT_FIELDS,
@@ -88,11 +89,10 @@ def in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[int, Unjudg
 
 def _perhaps_in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[int, Unjudged]:
     """Return the partitions of which an election after an instant may have lost commits unseen."""
-    if CLEAN_ELECTIONS in assumed_in(state.manifest):
+    if are_elections_clean(assumed_in(state.manifest)):
         return {}
     time_ms = round(until.timestamp() * 1000)
-    later = first_later(state.source, state.manifest, time_ms, (CONSUMER_OFFSETS,))
-    ends = Ends(later=later, is_end=False, time=until)
+    ends = ends_at(state.source, state.manifest, time_ms, (CONSUMER_OFFSETS,))
     return {
         row["partition"]: Unjudged(None, each.why)
         for row in leading(state.manifest)

@@ -25,7 +25,7 @@ from analytics.library.limits.lost_commits import (
     lost_of_topic,
     records_of_line,
 )
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, assumed_in
+from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.log.lines import parsed_time
 from analytics.replay.log.losses_at import leading
 from analytics.workspace import DECODED, DIVERGED
@@ -83,7 +83,7 @@ def _records(state: ReplayedWorkspace, row: Row, folder: str, where: pc.Expressi
 
 def _untold(state: ReplayedWorkspace) -> list[Verdict]:
     """Return why an election may have taken state unseen, for each share partition it is about."""
-    if CLEAN_ELECTIONS in assumed_in(state.manifest):
+    if are_elections_clean(assumed_in(state.manifest)):
         return []
     why = {
         row["partition"]: row["unjudged_elections"][-1]

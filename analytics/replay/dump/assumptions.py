@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from schemas import CONSUMER_OFFSETS
 
 NO_TRANSACTIONS, COMPLETE_ARCHIVE = "no-transactions", "complete-archive"
-CLEAN_ELECTIONS = "clean-elections"
+CLEAN_ELECTIONS: Final = "clean-elections"
+UNCLEAN_ELECTIONS_OFF: Final = "unclean-elections-off"
+"""Settings that a person gives say `unclean.leader.election.enable=false`."""
+ONE_REPLICA: Final = "one-replica"
+"""Settings that a person gives say `offsets.topic.replication.factor=1`."""
 
 
 def archived(manifest: Mapping[str, Any], topic: str) -> frozenset[int]:
@@ -25,8 +31,33 @@ def assumed_of(manifest: Mapping[str, Any], assume: Iterable[str]) -> list[str]:
     if any(each.get("copy", "") is None for each in rows):
         open_questions |= {NO_TRANSACTIONS, COMPLETE_ARCHIVE}
     if any(each.get("unjudged_elections") for each in rows):
-        open_questions.add(CLEAN_ELECTIONS)
+        open_questions |= {CLEAN_ELECTIONS, *_settings_believed(manifest)}
     return sorted(open_questions & set(assume))
+
+
+def are_elections_clean(assumed: Collection[str]) -> bool:
+    """Return whether no election lost commits but those that the dump shows, as is assumed."""
+    return not {CLEAN_ELECTIONS, UNCLEAN_ELECTIONS_OFF, ONE_REPLICA}.isdisjoint(assumed)
+
+
+def _settings_believed(manifest: Mapping[str, Any]) -> set[str]:
+    """Return which settings are believed of elections that nothing in a dump tells of.
+
+    None are where the dump shows an unclean election: the settings were others then.
+    """
+    untold = [
+        (row["topic"], each)
+        for row in manifest["partitions"]
+        for each in row.get("unjudged_elections") or ()
+    ]
+    lost = manifest.get("divergences") or ()
+    # Workspaces of older releases do not say whether one is known to have been unclean.
+    if any(each.get("is_unclean", True) for _, each in untold) or any(
+        each.get("unclean") for each in lost
+    ):
+        return set()
+    is_of_offsets = all(topic == CONSUMER_OFFSETS for topic, _ in untold)
+    return {UNCLEAN_ELECTIONS_OFF, *([ONE_REPLICA] if is_of_offsets else [])}
 
 
 def assumed_in(manifest: Mapping[str, Any]) -> list[str]:

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, NO_TRANSACTIONS, archived
-from analytics.replay.dump.written_instants import moment
+from analytics.replay.dump.assumptions import NO_TRANSACTIONS, archived, are_elections_clean
 from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.losses_at import Ends, first_later, leading, losses_at
+from analytics.replay.log.ends_at import ends_at
+from analytics.replay.log.losses_at import leading, losses_at
 from analytics.replay.metadata.topic_sources import PARTITION_METADATA, SIDE_FILE
 from schemas import CONSUMER_OFFSETS, INTERNAL_TOPICS
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from analytics.replay.log.instants import AsOf
     from analytics.replay.log.lines import FollowedLine
     from analytics.replay.log.topic_homes import TopicHomes
@@ -43,15 +41,9 @@ def coverage_of(
         assumed: What a person vouches for where archived rows cannot tell.
         homes: Of `topic_homes`.
     """
-    later = {}
-    if source is not None:
-        later = first_later(source, manifest, instant.timestamp_ms, INTERNAL_TOPICS)
-    losses = losses_at(
-        manifest,
-        Ends(instant.offsets, later, instant.is_end, time_of(instant)),
-        lines,
-        are_elections_clean=CLEAN_ELECTIONS in assumed,
-    )
+    ends = ends_at(source, manifest, instant.timestamp_ms, INTERNAL_TOPICS, instant.offsets)
+    are_clean = are_elections_clean(assumed)
+    losses = losses_at(manifest, ends, lines, are_elections_clean=are_clean)
     shown: dict[tuple[str, int], int] = {}
     cleaned: dict[tuple[str, int], int] = {}
     present: dict[str, set[int]] = {}
@@ -80,7 +72,7 @@ def coverage_of(
         data_topics=_topics_on_disk(manifest),
         losses=losses,
         frames=instant.frames,
-        leader_epochs=_leader_epochs(manifest, instant, later),
+        leader_epochs=_leader_epochs(manifest, instant, ends.later),
         is_of_running=not instant.offsets,
         undecided=frozenset()
         if NO_TRANSACTIONS in assumed
@@ -101,11 +93,6 @@ def _leader_epochs(
         if end is not None:
             found[key] = {epoch: first for epoch, first in noted.items() if first < end}
     return found
-
-
-def time_of(instant: AsOf) -> datetime | None:
-    """Return the time that an instant is; None where it is the end of the dump or offsets are."""
-    return None if instant.timestamp_ms is None else moment(instant.timestamp_ms)
 
 
 def _topics_on_disk(manifest: Mapping[str, Any]) -> frozenset[str] | None:

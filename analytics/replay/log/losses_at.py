@@ -6,51 +6,22 @@ an earlier instant it may have removed what was in force then.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from pyarrow import fs
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from analytics.dump.inspection.found_losses import DELETED
 from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
 from analytics.dump.inspection.survey import COMPACTION
-from analytics.replay.dump.written_instants import moment
 from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, parsed_time
-from analytics.replay.log.timeless import COMMITS
-from analytics.workspace import Workspace, reading
 from schemas import COMPACTED_TOPICS
+
+if TYPE_CHECKING:
+    from analytics.replay.log.ends_at import Ends
 
 Key = tuple[str, int]
 Row = Mapping[str, Any]
 
 _DELETED = "records were deleted up to the log start"
-
-
-@dataclass(frozen=True)
-class Ends:
-    """Where the records end that count at an instant.
-
-    Attributes:
-        offsets: By partition the end offsets asked for.
-        later: By partition the first offset of a record that is later than the time asked for.
-        is_end: Everything counts.
-        time: The time asked for; None where it is the end of the dump, or end offsets are.
-    """
-
-    offsets: Mapping[Key, int] = field(default_factory=dict)
-    later: Mapping[Key, int] = field(default_factory=dict)
-    is_end: bool = True
-    time: datetime | None = None
-
-    def of(self, key: Key) -> int | None:
-        """Return where a partition ends; None is its end in the dump."""
-        ends = (self.offsets.get(key), self.later.get(key))
-        return min((each for each in ends if each is not None), default=None)
 
 
 def losses_at(
@@ -119,7 +90,9 @@ def elections_since(row: Row, ends: Ends) -> Iterator[Loss]:
     """Yield what the dump may lack of an instant before an election that may have lost commits.
 
     Until then the leader before may have had records that its successor never got; a log that is
-    cut back to the successor's shows none of them.
+    cut back to the successor's shows none of them. All that stood before them survived, and all
+    that was written after the election has later offsets: so of an instant before it that may be
+    missing which lay behind the last record up to the instant, and nothing before that.
 
     Args:
         row: A partition of a manifest.
@@ -137,8 +110,14 @@ def elections_since(row: Row, ends: Ends) -> Iterator[Loss]:
             is_later = first >= ((row["end_offset"] or 0) if end is None else end)
         else:
             is_later = True
-        if is_later:
-            yield Loss(first, OPEN_END, f"{each['why']} (see --assume clean-elections)")
+        if not is_later:
+            continue
+        why, beside = each["why"], ends.beside.get((row["topic"], row["partition"]))
+        if each["leader_epoch"] is None and beside is not None:
+            # Whichever election it was: what came after the cut was written by the leader elected.
+            first = beside.first_that_may_be_lost(first)
+            why = f"{why}; it would have been {beside.words}"
+        yield Loss(first, OPEN_END, f"{why} (see --assume clean-elections)")
 
 
 def absent_leaders_at(row: Row, ends: Ends) -> Iterator[Loss]:
@@ -198,63 +177,6 @@ def _taken(row: Row, start: int) -> str:
 def leading(manifest: Row) -> Iterator[Row]:
     """Yield the partitions of a manifest, each once: the copy whose line is decoded."""
     return (each for each in manifest["partitions"] if each.get("is_leading", True))
-
-
-def first_later(
-    source: Workspace, manifest: Row, timestamp_ms: int | None, wanted: Collection[str]
-) -> dict[Key, int]:
-    """Return by partition the first offset of a record that is later than a time.
-
-    Only of partitions of which anything is, or may be, lost or compacted: of others nobody asks.
-    A commit without a time of its own (message format 0) says one in its value, as in the cut.
-
-    Args:
-        source: The workspace with the decoded tables.
-        manifest: Its manifest.
-        timestamp_ms: The time; None is the end of the dump.
-        wanted: Topics.
-    """
-    asked = {
-        (each["topic"], each["partition"])
-        for each in leading(manifest)
-        if each["topic"] in wanted
-        and (
-            each.get("complete_from")
-            or losses_of_row(each)
-            or each.get("unjudged_elections")
-            or each.get("absent_leaders")
-        )
-    }
-    if timestamp_ms is None or not asked:
-        return {}
-    time = moment(timestamp_ms)
-    first: dict[Key, int] = {}
-    for name, topic in sorted(_tables(manifest, {topic for topic, _ in asked})):
-        path = source.path(f"decoded/{name}")
-        if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
-            continue
-        with reading(path):
-            records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
-        own = pc.field("timestamp")
-        is_later = own > pa.scalar(time, records.schema.field("timestamp").type)
-        if name == COMMITS:
-            is_later |= own.is_null() & (pc.field("value", "commit_timestamp") > timestamp_ms)
-        numbers = [partition for of, partition in asked if of == topic]
-        is_asked = (pc.field("topic") == topic) & pc.field("partition").isin(numbers)
-        with reading(path):
-            rows = records.to_table(columns=["partition", "offset"], filter=is_asked & is_later)
-        for each in rows.group_by("partition").aggregate([("offset", "min")]).to_pylist():
-            key, offset = (topic, each["partition"]), each["offset_min"]
-            first[key] = min(offset, first.get(key, offset))
-    return first
-
-
-def _tables(manifest: Row, topics: Collection[str]) -> set[tuple[str, str]]:
-    return {
-        (each["table"], each["topic"])
-        for each in manifest["record_types"]
-        if each["topic"] in topics and each["table"] and each["records"]
-    }
 
 
 def _copies(manifest: Row) -> Iterator[Row]:

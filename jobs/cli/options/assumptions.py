@@ -6,12 +6,22 @@ from collections.abc import Iterable
 
 import click
 
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS, COMPLETE_ARCHIVE, NO_TRANSACTIONS
+from analytics.replay.dump.assumptions import (
+    CLEAN_ELECTIONS,
+    COMPLETE_ARCHIVE,
+    NO_TRANSACTIONS,
+    ONE_REPLICA,
+    UNCLEAN_ELECTIONS_OFF,
+)
 
 _WORDS = {
     NO_TRANSACTIONS: "no commit in the archived rows was made in a transaction",
     CLEAN_ELECTIONS: "no election lost commits but those that the dump shows",
     COMPLETE_ARCHIVE: "the archived rows are all there were but for what compaction removed",
+}
+_BY_SETTINGS = {
+    UNCLEAN_ELECTIONS_OFF: "unclean.leader.election.enable=false",
+    ONE_REPLICA: "offsets.topic.replication.factor=1",
 }
 
 
@@ -34,4 +44,9 @@ assume_option = click.option(
 
 def sentences(assumed: Iterable[str]) -> list[str]:
     """Return what is assumed in words."""
-    return [f"assumed: {_WORDS[each]} (--assume {each})" for each in assumed]
+    return [
+        f"by the settings given, {_WORDS[CLEAN_ELECTIONS]}: {_BY_SETTINGS[each]}"
+        if each in _BY_SETTINGS
+        else f"assumed: {_WORDS[each]} (--assume {each})"
+        for each in assumed
+    ]

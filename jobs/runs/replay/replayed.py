@@ -25,7 +25,7 @@ from analytics.library.limits.workspace_filters import (
 from analytics.library.replayed.answered_instant import answered_instant
 from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.assumptions import assumed_in, assumed_of
-from analytics.replay.dump.chosen_release import named_release
+from analytics.replay.dump.chosen_release import chosen_release
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
@@ -118,7 +118,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         kafka_version: The release asked for.
         topic_ids: A side file.
         has_hint: Say that `--out` keeps the work, where there is none.
-        assume: What a person vouches for where archived rows cannot tell.
+        assume: What a person vouches for where the dump cannot tell.
         broker_configs: Files with brokers' settings.
         config: A file with settings and thresholds.
         fail_on: From which severity of findings on the exit code is 1.
@@ -129,6 +129,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
     settings = read_settings(broker_configs, config)
+    assume = (*assume, *settings.of_elections())
     found = recognize(inputs, options.get("topic_partition"))
     selection = Selection(
         *(tuple(options.get(name, ())) for name in ("groups", "exclude_groups", "data_topics"))
@@ -261,7 +262,7 @@ class _Asked:
         return (
             done is not None
             and self._is_instant_of(done)
-            and self._is_release_of(manifest, done["kafka_version"])
+            and self._is_release_of(manifest)
             and self._are_names_of(done)
             and assumed_in(manifest) == assumed_of(manifest, self.assume)
             and self._are_filters_of(done)
@@ -276,10 +277,9 @@ class _Asked:
             return False  # replayed by a release that knew only the surviving lines
         return bool(done["as_of"] == as_of_metadata(time_ms, self.ends))
 
-    def _is_release_of(self, manifest: Mapping[str, Any], release: str) -> bool:
-        if self.kafka_version is None:
-            return not (self.is_of_dump and named_release(manifest) is not None)
-        return self.kafka_version == release
+    def _is_release_of(self, manifest: Mapping[str, Any]) -> bool:
+        workspace = None if self.is_of_dump else manifest
+        return chosen_release(self.kafka_version, workspace, manifest).is_of(manifest)
 
     def _are_names_of(self, done: Mapping[str, Any]) -> bool:
         if self.topic_ids is None:

@@ -13,12 +13,17 @@ from analytics.errors import InputNotRecognizedError
 from analytics.library.framed_instant import framed
 from analytics.library.replay_work import ReplayWork, replay_workspace
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
-from analytics.replay.dump.chosen_release import named_release, shown_release
+from analytics.replay.dump.chosen_release import (
+    NAMED_BEFORE,
+    NOTHING,
+    SHOWN,
+    ChosenRelease,
+    chosen_release,
+)
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
 from analytics.replay.log.instants import AsOf
-from analytics.replay.log.rules import NEWEST
 from analytics.tables.decoded_workspace import (
     DECODED_IN,
     absolute,
@@ -29,6 +34,7 @@ from analytics.tables.decoded_workspace import (
 from analytics.workspace import EVALUATIONS, FOLDERS, HISTORY, STATE, Workspace
 from jobs.cli.exit_codes import DONE
 from jobs.cli.options import assumptions
+from jobs.cli.settings_files import read_settings
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.replay.keys_elsewhere import sentences_of_homes
@@ -64,6 +70,8 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     kafka_version: str | None = None,
     topic_ids: str | None = None,
     assume: Sequence[str] = (),
+    broker_configs: Sequence[str] = (),
+    config: str | None = None,
     needs: Sequence[str] | None = None,
     as_dump: bool = False,
     master: str | None = None,
@@ -78,6 +86,7 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
+    assume = (*assume, *read_settings(broker_configs, config).of_elections())
     is_end = as_of in (None, END) and not ends
     # What lies below the log start was the broker's at instants before it was deleted.
     source, result, given = _decoded(
@@ -95,17 +104,19 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     time_ms = as_of if isinstance(as_of, int) else None
     lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
     instant = framed(AsOf(ends or {}, time_ms), source, lines)
-    named = _named(console, kafka_version, None if as_dump else given)
+    workspace = None if as_dump or given is None else given.manifest()
+    release = chosen_release(kafka_version, workspace, manifest)
+    _say_which(console, release, given)
     wanted = ReplayWork(
         instant,
-        named or _release(console, manifest),
+        release.release,
         read_topic_ids(topic_ids) if topic_ids else [],
         # A dump was filtered while it was read.
         {} if result else {name: selection.get(name, ()) for name in _FILTERS},
         needs,
         lines,
         assumed_of(manifest, assume),
-        is_release_named=named is not None,
+        is_release_named=release.named is not None,
     )
     manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in wanted.assumed)
     wanted = wanted.with_homes(source, manifest)
@@ -133,26 +144,17 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     return ReplayResult(manifest, result.exit_code(None) if result else DONE)
 
 
-def _named(console: Console, kafka_version: str | None, given: Workspace | None) -> str | None:
-    """Return the release that a person named, now or for the replay of a given workspace."""
-    if kafka_version is not None or given is None:
-        return kafka_version
-    named = named_release(given.manifest())
-    if named is not None:
-        console.say(f"{given.location}: by the rules of Kafka {named}, as it was replayed")
-    return named
-
-
-def _release(console: Console, manifest: Mapping[str, Any]) -> str:
-    """Return the release that a dump shows, and say which it is."""
-    release = shown_release(manifest)
-    if release is None:
+def _say_which(console: Console, chosen: ChosenRelease, given: Workspace | None) -> None:
+    """Say by the rules of which release a replay goes, unless it was named just now."""
+    if chosen.chosen_by == NAMED_BEFORE and given is not None:
+        console.say(f"{given.location}: by the rules of Kafka {chosen.release}, as it was replayed")
+    elif chosen.chosen_by == NOTHING:
         console.say(
-            f"nothing shows which release wrote this dump: the rules of Kafka {NEWEST} apply"
+            "nothing shows which release wrote this dump: "
+            f"the rules of Kafka {chosen.release} apply"
         )
-        return NEWEST
-    console.detail(f"Kafka {release} or newer wrote this dump")
-    return release
+    elif chosen.chosen_by == SHOWN:
+        console.detail(f"Kafka {chosen.release} or newer wrote this dump")
 
 
 def _replaced(source: Workspace, target: Workspace) -> Sequence[str]:

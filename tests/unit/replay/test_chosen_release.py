@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from analytics.replay.dump.chosen_release import named_release
+from analytics.replay.dump.chosen_release import (
+    NAMED,
+    NAMED_BEFORE,
+    NOTHING,
+    SHOWN,
+    ChosenRelease,
+    chosen_release,
+    named_release,
+)
 from analytics.replay.log.rules import NEWEST
 
 
@@ -40,3 +48,58 @@ def test_the_release_that_a_dump_shows_may_be_named_too(is_named: bool, named: s
 
 def test_a_workspace_that_was_only_decoded_names_none() -> None:
     assert named_release({"kafka_version": {"at_least": "4.1"}}) is None
+
+
+def workspace(release: str, *, is_named: bool) -> dict[str, Any]:
+    replay = {"kafka_version": release, "kafka_version_is_named": is_named}
+    return {"kafka_version": {"at_least": "4.1"}, "replay": replay}
+
+
+SHOWS_NOTHING: dict[str, Any] = {"kafka_version": {"at_least": None}}
+
+
+@pytest.mark.parametrize(
+    ("named", "given", "dump", "chosen"),
+    [
+        pytest.param("3.9", None, workspace("4.1", is_named=False), ("3.9", NAMED), id="now"),
+        pytest.param(
+            "3.9",
+            workspace("4.0", is_named=True),
+            workspace("4.0", is_named=True),
+            ("3.9", NAMED),
+            id="now, before what was named earlier",
+        ),
+        pytest.param(
+            None,
+            workspace("4.0", is_named=True),
+            workspace("4.0", is_named=True),
+            ("4.0", NAMED_BEFORE),
+            id="earlier",
+        ),
+        pytest.param(
+            None, None, workspace("4.0", is_named=True), ("4.1", SHOWN), id="asked as a dump"
+        ),
+        pytest.param(None, None, SHOWS_NOTHING, (NEWEST, NOTHING), id="nothing"),
+    ],
+)
+def test_what_a_person_names_goes_before_what_a_dump_shows(
+    named: str | None, given: Any, dump: dict[str, Any], chosen: tuple[str, str]
+) -> None:
+    assert chosen_release(named, given, dump) == ChosenRelease(*chosen)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "is_named", "is_ready"),
+    [
+        (ChosenRelease("4.1", NAMED), True, True),
+        (ChosenRelease("4.1", NAMED), False, True),
+        (ChosenRelease("4.0", NAMED_BEFORE), True, False),
+        (ChosenRelease("4.1", SHOWN), True, False),
+        (ChosenRelease("4.1", SHOWN), False, True),
+        (ChosenRelease(NEWEST, NOTHING), False, True),
+    ],
+)
+def test_a_workspace_is_ready_for_the_release_that_it_was_replayed_by(
+    chosen: ChosenRelease, *, is_named: bool, is_ready: bool
+) -> None:
+    assert chosen.is_of(workspace("4.1", is_named=is_named)) is is_ready

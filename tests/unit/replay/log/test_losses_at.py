@@ -12,8 +12,9 @@ import pytest
 
 from analytics.dump.inspection.found_losses import DELETED
 from analytics.dump.inspection.losses import OPEN_END, Loss, loss_rows
+from analytics.replay.log.ends_at import Beside, Ends, first_later
 from analytics.replay.log.lines import CANNOT_TELL, LED, FollowedLine
-from analytics.replay.log.losses_at import Ends, first_later, losses_at, what_took_history
+from analytics.replay.log.losses_at import losses_at, what_took_history
 from analytics.workspace import Workspace
 
 TOPIC = "__consumer_offsets"
@@ -148,6 +149,45 @@ def test_an_election_after_which_nobody_wrote_may_be_later_than_any_instant() ->
 
 def test_where_no_leader_epochs_are_recorded_an_election_may_be_anywhere() -> None:
     assert untold(99, 0, election(None, None, 0)) == [Loss(0, OPEN_END, WHY)]
+
+
+OLD_MS, NEW_MS = 1_480_000_000_000, 1_480_000_060_000
+OLD, NEW = "2016-11-24T15:06:40.000Z", "2016-11-24T15:07:40.000Z"
+
+
+@pytest.mark.parametrize(
+    ("beside", "first", "where"),
+    [
+        pytest.param(
+            Beside((96, OLD_MS), (99, NEW_MS)),
+            97,
+            f"between the records at offsets 96 and 99, {OLD} to {NEW}",
+            id="between two records",
+        ),
+        pytest.param(
+            Beside(None, (99, NEW_MS)),
+            0,
+            f"before the record at offset 99, {NEW}",
+            id="before the first",
+        ),
+        pytest.param(
+            Beside((98, OLD_MS), None),
+            99,
+            f"after the record at offset 98, {OLD}",
+            id="after the last",
+        ),
+    ],
+)
+def test_what_an_election_may_have_taken_of_an_instant_lay_behind_its_last_record(
+    beside: Beside, first: int, where: str
+) -> None:
+    row = log("broker-2") | {"unjudged_elections": [election(None, None, 0)]}
+    ends = Ends(later={KEY: 99}, is_end=False, time=ELECTED, beside={KEY: beside})
+    (loss,) = losses_at(manifest(row), ends)[KEY]
+    assert (loss.first, loss.end) == (first, OPEN_END)
+    assert loss.why == (
+        f"it was unclean; it would have been {where} (see --assume clean-elections)"
+    )
 
 
 def test_what_was_in_force_at_the_end_or_below_offsets_no_election_changes() -> None:
