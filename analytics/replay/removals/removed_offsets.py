@@ -136,7 +136,9 @@ def with_topic_deletion(gone: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFram
     deleted = topics.filter(pl.col("deleted_at").is_not_null()).select(
         "topic", pl.col("topic_id").alias("deleted_id"), "deleted_at"
     )
-    named, since, at = pl.col("removed_topic_id"), pl.col("removed_at"), pl.col("deleted_at")
+    named, at = pl.col("removed_topic_id"), pl.col("deleted_at")
+    # The commit is before its tombstone in the log: a later time of it is not believed.
+    since = pl.min_horizontal("removed_at", pl.when(pl.col("removed_at").is_not_null()).then("at"))
     is_named = named.is_not_null() & (named != ZERO_UUID)
     # A commit without an id that came after the deletion is for the topic's next life.
     is_later = (since > at + LATE_COMMITS_WITHIN) | (
