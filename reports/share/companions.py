@@ -125,7 +125,7 @@ def stalls_section(rows: pa.Table) -> Section:
     signs = {"at_latest": ">= "}
     bounds, lengths = rows["since_bound"].to_pylist(), rows["duration_ms"].to_pylist()
     stood = [
-        signs.get(bound, "") + str(duration(length))
+        None if length is None else signs.get(bound, "") + str(duration(length))
         for bound, length in zip(bounds, lengths, strict=True)
     ]
     states, counts = (

@@ -175,12 +175,29 @@ def test_growth_since_a_filtered_workspace_is_not_whole(
     failover_workspace: Path, tmp_path: Path
 ) -> None:
     run("replay", DUMP, *TOPIC, *EARLIER, "--out", tmp_path / "earlier")
-    found = answered("lag", failover_workspace, "--since", tmp_path / "earlier")
-    assert any(
-        "topics other than those of --topic parcels" in each for each in found["cannot_tell"]
-    )
+    asked = run("lag", failover_workspace, "--since", tmp_path / "earlier", "--format", "json")
+    assert asked.return_value == 3
+    (limit,) = json.loads(asked.stdout)["cannot_tell"]
+    assert "topics other than those of --topic parcels" in limit
+    # Once, and of the earlier workspace: the one that is asked lacks nothing.
+    assert asked.stderr.count("topics other than those of --topic parcels") == 1
+    assert f"cannot tell: {limit}" in asked.stderr
+    assert f"--since {tmp_path / 'earlier'}: " in limit
     whole = run("lag", failover_workspace, "--since", tmp_path / "earlier", *TOPIC)
     assert whole.return_value == 0, whole.stderr
+
+
+def test_growth_a_day_since_some_partitions_cannot_be_told(
+    failover_workspace: Path, tmp_path: Path
+) -> None:
+    """The last record of those that were read is no end of the copies."""
+    run("decode", DUMP, "--partitions", 1, "--out", tmp_path / "earlier")
+    found = answered("usage", failover_workspace, "--since", tmp_path / "earlier", "--disk", "2GB")
+    assert any("made of some partitions only" in each for each in found["cannot_tell"])
+    rows = found["usage_growth"]
+    assert {row["appended_records"] for row in rows} == {0}
+    assert {row["bytes_per_day"] for row in rows} == {None}
+    assert found["disk"] == []
 
 
 def test_how_many_members_a_group_could_use_is_not_told_of_some_of_its_topics(

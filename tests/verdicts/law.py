@@ -12,12 +12,15 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from analytics.epoch_times import milliseconds_of
+from analytics.replay.dump.times import last_time
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from schemas import tables
@@ -42,6 +45,10 @@ class Answers:
         """Return a table, or None where the audit has none of that name."""
         stored = StoredTables(Workspace(str(self.folder)))
         return pl.DataFrame(stored.read(name)) if stored.has(name) else None
+
+    def instant(self) -> datetime | None:
+        """Return when what was audited ends."""
+        return last_time(Workspace(str(self.folder)).manifest())
 
 
 @cache
@@ -75,6 +82,7 @@ def _hold_table(contract: Table, whole: Answers, part: Answers, leave_out: froze
     if before is None or after is None:
         return held
     columns = compared_columns(contract, after, leave_out)
+    before, measured = _as_of_the_part(before, whole.instant(), part.instant())
     for row, others in _pairs(contract, before, after, leave_out):
         if _is_weaker(contract, row, before, leave_out):
             held.add(RIGHT, str(row.get("group_id")), "")
@@ -85,7 +93,7 @@ def _hold_table(contract: Table, whole: Answers, part: Answers, leave_out: froze
         if not others:
             held.add(word, group, f"{contract.name} of {place}: is no row of the whole dump")
             continue
-        differing = min((_differing(columns, other, row) for other in others), key=len)
+        differing = min((_differing(columns, other, row, measured) for other in others), key=len)
         if not differing:
             held.add(RIGHT, group, "")
             continue
@@ -128,14 +136,45 @@ def _hold_rows(contract: Table, before: pl.DataFrame | None, after: pl.DataFrame
     return held
 
 
+def _as_of_the_part(
+    before: pl.DataFrame, whole: datetime | None, part: datetime | None
+) -> tuple[pl.DataFrame, Mapping[str, int]]:
+    """Return a table of the whole dump as of where the part ends, which may be earlier.
+
+    What was at the instant is at that one; how much less, or more, what is measured up to it may be
+    is the second, by column.
+    """
+    if whole is None or part is None or part >= whole:
+        return before, {}
+    earlier = milliseconds_of(whole) - milliseconds_of(part)
+    measured = {name: -sign * earlier for name, sign in declared()["instant"]["columns"].items()}
+    times = [name for name, kind in before.schema.items() if isinstance(kind, pl.Datetime)]
+    moved = [
+        pl.when(pl.col(name) == whole).then(pl.lit(part, before.schema[name])).otherwise(name)
+        for name in times
+    ]
+    return before.with_columns(
+        moved_to.alias(name) for name, moved_to in zip(times, moved, strict=True)
+    ), measured
+
+
 def _differing(
-    columns: Iterable[str], other: Mapping[str, Any], row: Mapping[str, Any]
+    columns: Iterable[str],
+    other: Mapping[str, Any],
+    row: Mapping[str, Any],
+    measured: Mapping[str, int],
 ) -> dict[str, tuple[Any, Any]]:
     return {
         name: (other.get(name), row[name])
         for name in columns
-        if name in row and not _equal(other.get(name), row[name])
+        if name in row
+        and not _equal(other.get(name), row[name])
+        and not _is_measured_less(other.get(name), row[name], measured.get(name))
     }
+
+
+def _is_measured_less(before: Any, after: Any, less: int | None) -> bool:
+    return less is not None and before is not None and bool(before + less == after)
 
 
 def compared_columns(
@@ -164,8 +203,11 @@ def _is_weaker(
     others = before.filter(same)
     if others.is_empty():
         return False
+    same_bounds = others.filter(pl.col(bound["column"]).str.starts_with(bound["begins"]))
     if "timestamp" in leave_out:
-        return bool(others[bound["column"]].str.starts_with(bound["begins"]).any())
+        return not same_bounds.is_empty()
+    if (same_bounds[bound["at"]] <= row[bound["at"]]).any():
+        return True
     return not (others[bound["at"]] > row[bound["at"]]).any()
 
 

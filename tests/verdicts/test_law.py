@@ -28,6 +28,11 @@ class Made(Answers):
     code: int = 0
     said: str = ""
     rows: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    at: datetime | None = None
+
+    def instant(self) -> datetime | None:
+        """Return when it ends."""
+        return self.at
 
     def table(self, name: str) -> pl.DataFrame | None:
         """Return a table with all columns of its contract."""
@@ -94,6 +99,29 @@ def test_a_bound_may_be_later_and_hides_nothing_that_was_after_it() -> None:
     assert words(_since(5), _since(3)) == (0, 0, 1)
     assert words(_since(4, "lost by an election"), _since(5)) == (1, 0, 0)
     assert words(_since(6, "lost by an election"), _since(5)) == (0, 0, 1)
+    # What is beyond a bound that the whole dump has, too, is no loss, but an open transaction.
+    (bound,), (pending,) = (
+        each.rows["offset_verdicts"] for each in (_since(3), _since(6, "pending"))
+    )
+    assert words(Made(rows={"offset_verdicts": [bound, pending]}), _since(5)) == (1, 0, 0)
+
+
+def test_what_is_measured_up_to_the_instant_may_be_less_by_how_much_earlier_that_is() -> None:
+    def lag(second: int, behind_ms: int, left_ms: int) -> Made:
+        row = {**GROUP, "time_lag_ms": behind_ms, "loss_in_ms": left_ms, "complete": True}
+        at = datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
+        status = {**GROUP, "from_timestamp": at, "status": "OK"}
+        return Made(rows={"lag": [row], "status_history": [status]}, at=at)
+
+    def words(part: Made) -> list[tuple[int, int, int]]:
+        helds = hold_law(lag(9, 5000, 100_000), part)
+        return [_words(helds[name]) for name in ("lag", "status_history")]
+
+    assert words(lag(9, 5000, 100_000)) == [(1, 0, 0), (1, 0, 0)]
+    assert words(lag(7, 3000, 102_000)) == [(1, 0, 0), (1, 0, 0)]
+    assert words(lag(7, 4000, 102_000)) == [(0, 0, 1), (1, 0, 0)]
+    # Nothing that is taken away makes it later.
+    assert words(lag(11, 7000, 98_000)) == [(0, 0, 1), (0, 0, 1)]
 
 
 def test_an_audit_that_lacks_nothing_is_equal_in_rows_and_exit_code() -> None:
@@ -129,7 +157,7 @@ def test_what_is_declared_is_there() -> None:
     assert free["tables"].keys() <= tables().keys()
     every = {column.name for each in tables().values() for column in each.columns}
     assert free["columns"].keys() <= every
-    assert {*free["clocks"]["columns"]} <= every
+    assert {*free["clocks"]["columns"], *free["instant"]["columns"]} <= every
     for name, names in free["filters"]["columns"].items():
         assert {*names} <= {column.name for column in table(name).columns}, name
     for part in ("columns_of", "marks"):

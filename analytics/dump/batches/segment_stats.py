@@ -11,7 +11,7 @@ import numpy as np
 from analytics.calendar_numbers import are_times
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
 from analytics.dump.batches.log_bounds import MAX_SEGMENT_OFFSETS
-from analytics.dump.batches.stretches import Stretch, in_order, stretches_of
+from analytics.dump.batches.stretches import Stretch, in_order, set_back_at, stretches_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,6 +65,9 @@ class SegmentSurvey:
         changed: The file changed while it was read.
         unreadable: Why the system refused to read it, None where it did not.
         stretches: Of batches in which time goes on, in the order of the log.
+        set_back_at: First offset of the first batch before which a clock was set back.
+        first_batch_ms: Time of the first batch that has one.
+        last_batch_ms: That of the last.
     """
 
     segment: SegmentFile
@@ -92,6 +95,9 @@ class SegmentSurvey:
     changed: bool = False
     unreadable: str | None = None
     stretches: tuple[Stretch, ...] = ()
+    set_back_at: int | None = None
+    first_batch_ms: int | None = None
+    last_batch_ms: int | None = None
 
     @property
     def overflows(self) -> bool:
@@ -142,6 +148,7 @@ class SegmentStats:
             leader_epochs=_extended(before.leader_epochs, headers),
             thinned_end=_last(headers.last_offset, thinned, before.thinned_end),
             stretches=in_order((*before.stretches, *stretches_of(headers))),
+            **_clock(before, headers),
         )
         self._note_holes(headers)
 
@@ -225,8 +232,41 @@ def joined(parts: Sequence[SegmentSurvey]) -> SegmentSurvey:
             changed=whole.changed or part.changed,
             unreadable=whole.unreadable or part.unreadable,
             stretches=in_order((*whole.stretches, *part.stretches)),
+            set_back_at=first_set_back((whole, part)),
+            first_batch_ms=_first(whole.first_batch_ms, part.first_batch_ms),
+            last_batch_ms=_first(part.last_batch_ms, whole.last_batch_ms),
         )
     return whole
+
+
+def first_set_back(parts: Iterable[SegmentSurvey]) -> int | None:
+    """Return where a clock was first set back in files, or parts of one, that follow each other."""
+    before: int | None = None
+    for each in parts:
+        if before is not None and each.first_batch_ms is not None and each.first_offset is not None:
+            begin, time = np.array([each.first_offset]), np.array([each.first_batch_ms])
+            if (found := set_back_at(begin, time, before)) is not None:
+                return found
+        if each.set_back_at is not None:
+            return each.set_back_at
+        before = _first(each.last_batch_ms, before)
+    return None
+
+
+def _clock(before: SegmentSurvey, headers: Headers) -> dict[str, int | None]:
+    at_ms = headers.max_timestamp
+    times = at_ms[are_times(at_ms)]
+    first, last = (int(times[0]), int(times[-1])) if times.size else (None, None)
+    here = set_back_at(headers.base_offset, at_ms, before.last_batch_ms)
+    return {
+        "set_back_at": _first(before.set_back_at, here),
+        "first_batch_ms": _first(before.first_batch_ms, first),
+        "last_batch_ms": _first(last, before.last_batch_ms),
+    }
+
+
+def _first(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one
 
 
 def _extended(epochs: tuple[tuple[int, int], ...], headers: Headers) -> tuple[tuple[int, int], ...]:

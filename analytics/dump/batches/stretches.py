@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 BACK_MS: Final = 60_000
 """Times that go back by less are of one stretch: so brokers take turns, and clients' clocks."""
 FORWARD_MS: Final = 86_400_000
+SAME_CLOCK_MS: Final = 1000
+"""Clocks of the brokers of a cluster differ by less."""
 MOST: Final = 200
 """So many stretches of a file are kept apart; of more, those that follow each other are joined."""
 _SEVERAL: Final = 2
@@ -75,6 +77,25 @@ def stretches_in(first: Offsets, end: Offsets, at_ms: Offsets) -> tuple[Stretch,
             (ends - starts).tolist(),
         )
     )
+
+
+def set_back_at(first: Offsets, at_ms: Offsets, before_ms: int | None = None) -> int | None:
+    """Return the first offset of the first batch before which a clock was set back; None for none.
+
+    What goes back by a day and more follows on a time that is not believed: no clock was set.
+
+    Args:
+        first: The first offset of each batch, in the order of the log.
+        at_ms: Its time, epoch milliseconds; any other number where it has none.
+        before_ms: That of the batch before.
+    """
+    timed = np.flatnonzero(are_times(at_ms))
+    times = at_ms[timed] if before_ms is None else np.concatenate([[before_ms], at_ms[timed]])
+    back = times[:-1] - times[1:]
+    found = np.flatnonzero((back > SAME_CLOCK_MS) & (back < FORWARD_MS))
+    if not found.size:
+        return None
+    return int(first[timed[found[0] + (1 if before_ms is None else 0)]])
 
 
 def in_order(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:

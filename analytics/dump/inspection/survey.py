@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from analytics.dump.batches.damage import DamageReason, TailKind
+from analytics.dump.batches.segment_stats import first_set_back
 from analytics.dump.batches.stretches import Stretch, in_order
 from analytics.dump.copies.slices import log_start
 from schemas import COMPACTED_TOPICS
@@ -80,6 +81,11 @@ class PartitionSurvey:
     def stretches(self) -> tuple[Stretch, ...]:
         """Stretches of batches in which time goes on, in the order of the log."""
         return in_order(each for log in self.logs for each in log.stretches)
+
+    @property
+    def set_back_at(self) -> int | None:
+        """First offset of the first batch before which a clock was set back; None for none."""
+        return first_set_back(self.logs)
 
     @property
     def complete_from(self) -> int | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NO_MEMBERS: Final = "no member is there"
 NO_PACE: Final = "no commit advanced in the history: only partitions count"
-UNKNOWN_PACE: Final = "how fast its commits advanced is not known: only partitions count"
+UNKNOWN_PACE: Final = "cannot tell: how fast some of its commits advanced is not known"
 KEEPS_UP: Final = "its lag does not grow"
 NO_TREND: Final = "whether its lag grows is not known"
 
@@ -61,7 +61,8 @@ def group_capacity(rows: pa.Table, members: pa.Table) -> pa.Table:
         no longer subscribes to left out), `moving_partitions` whose commits advanced;
         `records_per_second` of all, the heaviest partition and its share of them;
         `useful_members`: more would leave the busiest member as busy as it is; `needed_members`:
-        so many would keep up with the logs, null where that is not known, `reason` says why.
+        so many would keep up with the logs, null where that is not known, `reason` says why. Where
+        nothing tells how fast some of the commits advanced, all that rests on paces is null.
     """
     live = rows.filter(pc.not_equal(rows["kind"], STALE))
     there = _counted(members["group_id"])
@@ -92,11 +93,13 @@ def _of_groups(live: pa.Table) -> pa.Table:
     told = told.append_column("is_growing", is_growing)
     has_advanced = pc.fill_null(pc.greater(live["advanced"], 0), fill_value=False)
     told = told.append_column("has_advanced", pc.cast(has_advanced, pa.int64()))
+    lacks_pace = pc.and_(has_advanced, pc.is_null(live["records_per_second"]))
+    told = told.append_column("lacks_pace", lacks_pace)
     return (
         told.group_by("group_id", use_threads=False)
         .aggregate(
             [("group_id", "count"), ("lag_per_second", "sum"), ("has_advanced", "sum")]
-            + [(name, "any") for name in ("has_trend", "is_growing")]
+            + [(name, "any") for name in ("has_trend", "is_growing", "lacks_pace")]
         )
         .sort_by("group_id")
     )
@@ -153,9 +156,14 @@ def _of_group(
 ) -> dict[str, Any]:
     group = row["group_id"]
     members, owners = there.get(group, 0), owning.get(group, 0)
+    if row["lacks_pace_any"]:
+        moving = None
     paces = [] if moving is None else moving.paces
     total = sum(paces)
     needed, reason = _needed(row, total, owners)
+    useful: int | None = useful_members(paces, row["group_id_count"])
+    if not paces:
+        useful, reason = (None, UNKNOWN_PACE) if row["lacks_pace_any"] else (useful, NO_PACE)
     return {
         "group_id": group,
         "members": members,
@@ -166,9 +174,9 @@ def _of_group(
         "heaviest_topic": moving and moving.topic,
         "heaviest_partition": None if moving is None else moving.partition,
         "heaviest_share": max(paces) / total if paces else None,
-        "useful_members": useful_members(paces, row["group_id_count"]),
+        "useful_members": useful,
         "needed_members": needed,
-        "reason": reason if paces else UNKNOWN_PACE if row["has_advanced_sum"] else NO_PACE,
+        "reason": reason,
     }
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 NO_COMMIT: Final = "no commit is in force"
 NO_SAMPLES: Final = "Burrow's rules need end offsets at the times of the commits (--end-offsets)"
+UNBELIEVED: Final = "cannot tell Burrow's status: the time of a commit is not believed"
 FORGOTTEN: Final = "Burrow forgets a group without a commit for {} s"
 SEVERAL_OWNERS: Final = "members own it"
 HISTORY: Final = tuple(dict.fromkeys([*COMMITS, *COLUMNS]))
@@ -97,7 +98,7 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     """
     as_of_ms = round(asked.as_of.timestamp() * 1000)
     keys = CommitKeys()
-    fold = StatusFold(asked.rules.burrow, asked.samples, keys)
+    fold = StatusFold(asked.rules.burrow, asked.samples, keys, as_of_ms)
     since_ms = as_of_ms - round(asked.rules.trend.minutes * 60_000)
     moved = ProgressFold(keys, asked.rules.jump, asked.samples, since_ms)
     changes = []
@@ -167,10 +168,13 @@ def _judged(rows: pa.Table, asked: LagQuestion) -> pa.Table:
         _NOT_EVALUABLE,
     )
     is_untold = pc.equal(status, _NOT_EVALUABLE)
+    instant = pa.scalar(asked.as_of, last.type)
+    is_unbelieved = pc.fill_null(pc.greater(rows["last_commit_at"], instant), fill_value=False)
     why = pc.case_when(
-        pc.make_struct(pc.invert(is_committed), is_forgotten, is_untold),
+        pc.make_struct(pc.invert(is_committed), is_forgotten, is_unbelieved, is_untold),
         NO_COMMIT,
         FORGOTTEN.format(expire),
+        UNBELIEVED,
         NO_SAMPLES,
         pa.scalar(None, pa.string()),
     )

@@ -65,7 +65,12 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     begun = samples.ends_at(rows, since) - _floats(rows["since_offset"])
     change = lag - begun
     took = (as_of_ms - since) / _SECOND_MS
-    is_told = np.isfinite(change) & (took > 0)
+    now_us = as_of_ms * _SECOND_MS
+    last, last_advance = _floats(rows["last_commit_at"]), _floats(rows["last_advance_at"])
+    # A time later than the instant is not believed: nothing tells how long commits took, nor
+    # which of them was in force when the trend begins.
+    is_later = (last > now_us) | (last_advance > now_us)
+    is_told = np.isfinite(change) & (took > 0) & ~is_later
     tolerance = np.maximum(
         rules.trend.steady_records, rules.trend.steady_share * np.maximum(lag, begun)
     )
@@ -74,10 +79,6 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
         trend = np.select(
             [~is_told, change > tolerance, change < -tolerance], ["", GROWING, SHRINKING], STEADY
         )
-    now_us = as_of_ms * _SECOND_MS
-    last, last_advance = _floats(rows["last_commit_at"]), _floats(rows["last_advance_at"])
-    # A time later than the instant is not believed: nothing tells how long commits took.
-    is_later = (last > now_us) | (last_advance > now_us)
     span = np.where(is_later, np.nan, last - _floats(rows["first_commit_at"])) / 1e6
     commits = _floats(rows["commits"])
     read = _over(_floats(rows["advanced"]), span)

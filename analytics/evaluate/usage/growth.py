@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.evaluate.contract_table import table_of
 from analytics.evaluate.usage.cleaning.log_files import milliseconds
+from analytics.replay.dump.times import end_of
+from analytics.replay.dump.times import milliseconds as milliseconds_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 DAY_MS: Final = 86_400_000
+_LIMITS: Final = ("topics", "partitions")
+"""Options of decoding with which a manifest has some of a copy's logs only."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +42,28 @@ def usage_growth(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> pa.Table
     """Return how every copy that both dumps have grew, the fastest first.
 
     A partition that the earlier dump lacks is new only where all its records are of later; of the
-    others `not_in_both` tells.
+    others `not_in_both` tells. Where one of the two is of some partitions only (`is_limited`),
+    nothing tells when its copies end: of what both have sizes are told, without times and rates.
 
     Args:
         earlier: The manifest of the earlier decode run.
         now: That of this one.
     """
-    before = _copies(earlier)
-    ends = {name: _end(manifest) for name, manifest in (("from", earlier), ("to", now))}
-    names = {copy for copy, _, _ in before}
+    before, after = _copies(earlier), _copies(now)
+    has_ends = not (is_limited(earlier) or is_limited(now))
+    # Else the end of what both have is held against itself.
+    common = None if has_ends else before.keys() & after.keys()
+    starts, ends = _end(earlier, common), _end(now, common)
     found = []
-    for key, row in _copies(now).items():
+    for key, row in after.items():
         copy, topic, partition = key
-        start, end = ends["from"].get(copy), ends["to"].get(copy)
-        if copy not in names or start is None or end is None or end <= start:
+        start, end = starts.get(copy), ends.get(copy)
+        if start is None or end is None or end < start or (has_ends and end == start):
             continue
         old = before.get(key)
-        if old is None and not _began_after(row, start):
+        if old is None and (not has_ends or not _began_after(row, start)):
             continue
-        days = (end - start) / DAY_MS
+        days = (end - start) / DAY_MS if has_ends else None
         size, was = _size(row), _size(old) if old else 0
         ended = (old["end_offset"] or 0) if old else 0
         written = (row["end_offset"] or 0) - ended
@@ -66,13 +73,15 @@ def usage_growth(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> pa.Table
                 "topic": topic,
                 "partition": partition,
                 "copy": copy,
-                "from_timestamp": start,
-                "to_timestamp": end,
+                "from_timestamp": start if has_ends else None,
+                "to_timestamp": end if has_ends else None,
                 "earlier_bytes": was,
                 "file_bytes": size,
-                "bytes_per_day": round((size - was) / days),
+                "bytes_per_day": None if days is None else round((size - was) / days),
                 "appended_records": appended,
-                "appended_per_day": None if appended is None else round(appended / days),
+                "appended_per_day": None
+                if appended is None or days is None
+                else round(appended / days),
             }
         )
     keys = [(name, "ascending") for name in ("topic", "partition", "copy")]
@@ -82,22 +91,29 @@ def usage_growth(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> pa.Table
 def not_in_both(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return the partitions of which nobody can tell how they grew, by their names.
 
-    The earlier dump has their broker and lacks them, and they have records from before its end.
+    The earlier dump has their broker and lacks them, and they have records from before its end; or
+    nothing tells when it ends.
     """
     before, ends = _copies(earlier), _end(earlier)
+    has_end = not is_limited(earlier)
     return sorted(
         f"{topic}-{partition}"
         for key, row in _copies(now).items()
         for copy, topic, partition in [key]
-        if key not in before and copy in ends and not _began_after(row, ends[copy])
+        if key not in before and copy in ends and not (has_end and _began_after(row, ends[copy]))
     )
+
+
+def is_limited(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a decode run was told to read some internal partitions only."""
+    return any(manifest["options"].get(each) for each in _LIMITS)
 
 
 def outlooks(growth: pa.Table, room_bytes: int) -> list[DiskOutlook]:
     """Return when each copy takes all the room, at the rate at which it grew.
 
     Args:
-        growth: The table `usage_growth`.
+        growth: The table `usage_growth`, with rates.
         room_bytes: What the internal topics may take on a broker.
     """
     rows = growth.to_pylist()
@@ -132,11 +148,24 @@ def _size(row: Mapping[str, Any]) -> int:
     return sum(each["size"] for each in row["files"])
 
 
-def _end(manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Return the time of the last record of each copy."""
+def _end(
+    manifest: Mapping[str, Any], of: Collection[tuple[str, str, int]] | None = None
+) -> dict[str, int]:
+    """Return the time of the last record of each copy, of those that are believed.
+
+    Args:
+        manifest: Of a decode run.
+        of: Of these logs alone; None is all of them.
+    """
+    believed = end_of(manifest).time
     ends: dict[str, int] = {}
-    for each in manifest["partitions"]:
-        last = milliseconds(each["last_timestamp"])
-        if last is not None and each["copy"] is not None:
-            ends[each["copy"]] = max(last, ends.get(each["copy"], last))
+    for key, each in _copies(manifest).items():
+        if believed is None or (of is not None and key not in of):
+            continue
+        times = [stretch["last_ms"] for stretch in each.get("stretches") or ()]
+        times.append(milliseconds(each["last_timestamp"]))
+        latest = milliseconds_of(believed)
+        last = max((at for at in times if at is not None and at <= latest), default=None)
+        if last is not None:
+            ends[key[0]] = max(last, ends.get(key[0], last))
     return ends

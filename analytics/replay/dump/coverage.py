@@ -73,6 +73,11 @@ def coverage_of(
         losses=losses,
         frames=instant.frames,
         leader_epochs=_leader_epochs(manifest, instant, ends.later),
+        set_back_at={
+            (each["topic"], each["partition"]): each["clock_set_back_at"]
+            for each in leading(manifest)
+            if each.get("clock_set_back_at") is not None
+        },
         is_of_running=not instant.offsets,
         undecided=frozenset()
         if NO_TRANSACTIONS in assumed

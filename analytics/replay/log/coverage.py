@@ -36,6 +36,8 @@ class Coverage:
             partition that they lie in.
         leader_epochs: By topic and partition, the leader epochs that logs and checkpoints note,
             with their first offsets: those that had begun at the instant.
+        set_back_at: By topic and partition, the first offset before which a clock was set back:
+            times from there on measure nothing.
         is_of_running: What is asked is what the coordinator that ran at the instant answered; else
             what one has that loads the log up to its end offsets.
     """
@@ -51,6 +53,7 @@ class Coverage:
     frames: Mapping[tuple[str, int], Frame] = field(default_factory=dict)
     homes: Mapping[str, TopicHomes] = field(default_factory=dict)
     leader_epochs: Mapping[tuple[str, int], Mapping[int, int]] = field(default_factory=dict)
+    set_back_at: Mapping[tuple[str, int], int] = field(default_factory=dict)
     is_of_running: bool = False
 
     def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:

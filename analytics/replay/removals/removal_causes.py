@@ -19,6 +19,7 @@ from analytics.replay.log.coverage import Coverage
 from analytics.replay.removals.removed_offsets import ACT
 from analytics.replay.spans.conditions import EMPTY, SIMPLE, STREAMS_GROUP, UNSUBSCRIBED
 from analytics.replay.spans.group_spans import SUBSCRIBED, UNPARSEABLE
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
     "expiration",
@@ -28,6 +29,8 @@ EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
     "unknown",
 )
 HIGH, MEDIUM, LOW = "high", "medium", "low"
+
+CLOCK_SET_BACK: Final = "a clock was set back: how long it was kept cannot be told"
 
 SHORTEST_RETENTION_MS: Final = 60_000
 """`offsets.retention.minutes` is at least one."""
@@ -78,7 +81,7 @@ def with_removal_cause(
     undecided = _said(UNKNOWN, LOW)
     told = pl.col("is_known") | pl.col("removed_pending") | pl.col("repeats")
     # Whether it was due rests on the commit; what its topic's deletion took does not.
-    by_topic = pl.col("undecided").is_not_null() & pl.col("topic_gone")
+    by_topic = (pl.col("undecided") != CLOCK_SET_BACK) & pl.col("topic_gone")
     judged = (
         pl.when(by_topic)
         .then(_said(TOPIC_DELETED, MEDIUM))
@@ -141,13 +144,36 @@ def with_undecided_removal(removed: pl.DataFrame, coverage: Coverage) -> pl.Data
     """Add `undecided` to removed offsets: why what a tombstone removed is not known; null if it is.
 
     Of archived rows no producer id and no marker tells whether a commit took effect; one that names
-    its topic's id did not come in a transaction.
+    its topic's id did not come in a transaction. Where a clock was set back, nothing tells whether
+    the offset was due, nor which came first, the tombstone or the deletion of its topic.
+
+    Args:
+        removed: With what `with_topic_deletion` adds.
+        coverage: What the dump holds.
     """
     is_commit = pl.col("removed_position").is_not_null()
     last = is_undecided(coverage, pl.col("removed_topic_id"), is_commit=is_commit)
     return removed.with_columns(
-        pl.when(last).then(pl.lit(MAY_HAVE_BEEN_ABORTED)).alias("undecided")
+        pl.when(last)
+        .then(pl.lit(MAY_HAVE_BEEN_ABORTED))
+        .when(_is_unmeasured(coverage))
+        .then(pl.lit(CLOCK_SET_BACK))
+        .alias("undecided")
     )
+
+
+def _is_unmeasured(coverage: Coverage) -> pl.Expr:
+    """Return whether a tombstone was written after a clock was set back, or its topic's was."""
+    partitions = {
+        number: offset
+        for (topic, number), offset in coverage.set_back_at.items()
+        if topic == CONSUMER_OFFSETS
+    }
+    home = pl.col("coordinator_partition").cast(pl.Int64)
+    begins = home.replace_strict(partitions, default=None, return_dtype=pl.Int64)
+    is_behind = (pl.col("position") >= begins).fill_null(value=False)
+    is_set = any(topic == CLUSTER_METADATA for topic, _ in coverage.set_back_at)
+    return is_behind | (pl.col("topic_was_deleted") & is_set)
 
 
 _FACTS: Final = (

@@ -126,6 +126,8 @@ def with_bounds(gone: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
 def with_topic_deletion(gone: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """Add `topic_deleted_at`: the latest deletion of the topic's life that the offset belonged to.
 
+    And `topic_was_deleted`: whether a topic of that name was, be it another life of it.
+
     A coordinator removes the offsets of a deleted topic once, all that its partition holds then
     (``onPartitionsDeleted``): what is committed behind those tombstones is for the next life.
 
@@ -136,7 +138,9 @@ def with_topic_deletion(gone: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFram
     deleted = topics.filter(pl.col("deleted_at").is_not_null()).select(
         "topic", pl.col("topic_id").alias("deleted_id"), "deleted_at"
     )
-    named, since, at = pl.col("removed_topic_id"), pl.col("removed_at"), pl.col("deleted_at")
+    named, at = pl.col("removed_topic_id"), pl.col("deleted_at")
+    # The commit is before its tombstone in the log: a later time of it is not believed.
+    since = pl.min_horizontal("removed_at", pl.when(pl.col("removed_at").is_not_null()).then("at"))
     is_named = named.is_not_null() & (named != ZERO_UUID)
     # A commit without an id that came after the deletion is for the topic's next life.
     is_later = (since > at + LATE_COMMITS_WITHIN) | (
@@ -162,7 +166,10 @@ def with_topic_deletion(gone: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFram
         .group_by(_PLACE)
         .agg(at.max().alias("topic_deleted_at"))
     )
-    return gone.join(found, on=_PLACE, how="left")
+    names = deleted["topic"].unique().implode()
+    return gone.join(found, on=_PLACE, how="left").with_columns(
+        pl.col("topic").is_in(names).fill_null(value=False).alias("topic_was_deleted")
+    )
 
 
 def _acts(gone: pl.DataFrame) -> pl.DataFrame:

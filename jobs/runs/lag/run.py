@@ -13,6 +13,7 @@ from analytics.evaluate.lag.summaries import BY, summed, with_capacity, with_rea
 from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
 from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
 from analytics.evaluate.marks import marked
+from analytics.library.limits.compacted_history import groups_lacking_history
 from analytics.library.limits.group_selection import select_groups
 from analytics.library.limits.workspace_filters import filters_of, has_topic_filter
 from analytics.library.replayed.kept_evaluations import keep_evaluations
@@ -99,7 +100,7 @@ def lag_of(
         report_groups(console, asked)
         found, readers = _evaluated(state, asked, wanted)
         is_asked = out is not None or wanted.by == GROUP
-        capacity = _capacity(state, found) if is_asked else None
+        capacity = _capacity(state, asked, found) if is_asked else None
         growth = None
         not_earlier: list[str] = []
         if wanted.since is not None:
@@ -162,7 +163,7 @@ def _are_some_topics(state: Replayed) -> bool:
     return bool(state.tables.selection.topics) or has_topic_filter(state.manifest)
 
 
-def _capacity(state: Replayed, found: Lag) -> pa.Table:
+def _capacity(state: Replayed, asked: GroupSelection, found: Lag) -> pa.Table:
     """Return how many members groups could use; nothing where not all they read is looked at."""
     tables, columns = state.tables, ["group_id", "missing"]
     capacity = (
@@ -170,7 +171,11 @@ def _capacity(state: Replayed, found: Lag) -> pa.Table:
         if _are_some_topics(state)
         else group_capacity(found.rows, tables.read("members", ["group_id"]))
     )
-    made_of = pa.concat_tables([tables.read("groups", columns), found.rows.select(columns)])
+    # Paces are of the commits that are there: earlier ones would give others.
+    lacking = groups_lacking_history(state, asked.found).rename_columns(columns)
+    made_of = pa.concat_tables(
+        [tables.read("groups", columns), found.rows.select(columns), lacking]
+    )
     return marked(capacity, made_of, ["group_id"])
 
 

@@ -13,6 +13,7 @@ from analytics.library.limits.group_selection import select_groups
 from analytics.library.limits.workspace_filters import left_out_of
 from analytics.library.replayed.answered_instant import instant_of
 from analytics.workspace import Workspace
+from jobs.cli.held_console import HeldConsole
 from jobs.runs.lag.question import lag_question
 from jobs.runs.replay.replayed import replayed
 
@@ -59,13 +60,18 @@ def growth_since(
     if all(clusters) and not clusters[0] & clusters[1]:
         raise InputNotRecognizedError(f"--since {since} is of another cluster")
     kept = {name: each for name, each in options.items() if name in _NAMES}
-    with replayed(console, inputs=[since], needs=needs, has_hint=False, **kept) as before:
+    held = HeldConsole(console.quiet, console.verbose, console.progress)
+    with replayed(held, inputs=[since], needs=needs, has_hint=False, **kept) as before:
         question = lag_question(before, select_groups(before), None)
         found = evaluate_lag(question, before.tables.batches("offset_history", HISTORY)).rows
         # Of what it was made without it has no commit: that is not a lag from the log's start.
         found = found.filter(pc.is_in(found["topic"], before.topics_wanted(found["topic"])))
         left_out = left_out_of(before.manifest, before.tables.selection)
         begun, ended = instant_of(before), instant_of(state)
+    # What the filters leave out is returned, and said with all else that cannot be told.
+    returned = {f"cannot tell: {each}" for each in left_out}
+    held.held = [(how, each) for how, each in held.held if each not in returned]
+    held.tell(console, lambda message: f"--since {since}: {message}")
     if begun >= ended:
         raise InputNotRecognizedError(
             f"--since {since} is of {begun:%Y-%m-%dT%H:%M:%SZ}, which is not before this instant"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.epoch_times import milliseconds_of
 from analytics.evaluate.marks import marked_by_records
 from analytics.evaluate.share.backlog.open_transactions import COLUMNS as TRANSACTION_COLUMNS
 from analytics.evaluate.share.backlog.open_transactions import open_transactions
@@ -18,12 +19,14 @@ from analytics.evaluate.share.lifecycle.phases import phases
 from analytics.evaluate.share.lifecycle.pictures import pictures_of
 from analytics.evaluate.share.lifecycle.share_steps import share_steps
 from analytics.evaluate.share.lifecycle.step_records import StepRecords
+from analytics.evaluate.share.state_log.clock_steps import clock_steps
 from analytics.evaluate.share.state_log.prunable import (
     SNAPSHOT_COLUMNS,
     UPDATE_COLUMNS,
     StateRecords,
 )
 from analytics.evaluate.share.state_log.share_log import COLUMNS, ShareLog, share_log
+from analytics.library.replayed.answered_instant import instant_of
 from analytics.library.replayed.records_at import records_at
 from analytics.library.replayed.replayed_instant import replayed_instant
 from analytics.replay.dump.assumptions import assumed_in
@@ -32,6 +35,9 @@ from analytics.replay.log.losses_at import leading
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from jobs.runs.replay.replayed import Replayed
     from schemas.share_rules import ShareRules
 
@@ -43,6 +49,8 @@ class ShareRecords:
     Attributes:
         log: Of the share partitions asked about.
         whole_log: The same with what was deleted and is still in the files.
+        clock_steps: Where the clock of the share coordinators went back, by partition: the offsets
+            behind.
         state: Of all share partitions.
         phases: What groups initialise and delete.
         steps: What the order of steps is read off.
@@ -52,6 +60,7 @@ class ShareRecords:
 
     log: ShareLog
     whole_log: ShareLog
+    clock_steps: Mapping[int, NDArray[np.int64]]
     state: StateRecords
     phases: pa.Table
     steps: StepRecords
@@ -81,6 +90,7 @@ def share_records(
     return ShareRecords(
         share_log(_of_groups(snapshots, groups), _of_groups(updates, groups)),
         whole_log,
+        clock_steps(whole, milliseconds_of(instant_of(state))),
         StateRecords(
             snapshots.select(list(SNAPSHOT_COLUMNS)), updates.select(list(UPDATE_COLUMNS)), starts
         ),

@@ -214,6 +214,7 @@ def _made(
                 round(rules.stalled_minutes * _MINUTE),
                 round(as_of.timestamp() * 1000),
                 gaps,
+                records.clock_steps,
             ),
             topics,
         ),

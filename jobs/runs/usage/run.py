@@ -13,7 +13,13 @@ from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError, InputNotRecognizedError
 from analytics.evaluate.usage.cleaning.log_settings import LogSettings
 from analytics.evaluate.usage.groups.offset_deletions import OFFSETS_COLUMNS
-from analytics.evaluate.usage.growth import DiskOutlook, not_in_both, outlooks, usage_growth
+from analytics.evaluate.usage.growth import (
+    DiskOutlook,
+    is_limited,
+    not_in_both,
+    outlooks,
+    usage_growth,
+)
 from analytics.evaluate.usage.keys.summaries import summed
 from analytics.library.replayed.kept_evaluations import keep_evaluations
 from analytics.replay.dump.written_instants import END
@@ -177,6 +183,18 @@ def _growth(
     unknown = []
     if lacking:
         unknown = [f"how {', '.join(lacking)} grew: --since {wanted.since} has no copy of them"]
+    limited = [
+        name
+        for name, each in ((f"--since {wanted.since}", earlier), ("this workspace", manifest))
+        if is_limited(each)
+    ]
+    if limited:
+        unknown += [
+            f"how much partitions grew a day: {each} was made of some partitions only, which do "
+            "not tell when its copies end"
+            for each in limited
+        ]
+        return growth, [], unknown
     return growth, [] if wanted.disk is None else outlooks(growth, wanted.disk), unknown
 
 

@@ -12,6 +12,7 @@ from analytics.dump.batches.stretches import (
     MOST,
     Stretch,
     in_order,
+    set_back_at,
     stretches_in,
 )
 
@@ -44,3 +45,23 @@ def test_a_time_after_the_year_9999_is_none_as_one_before_1970_is() -> None:
     first = np.arange(5)
 
     assert stretches_in(first, first + 1, at_ms) == (Stretch(0, 5, 1_000, 2_000, 2),)
+
+
+def test_a_clock_that_is_set_back_is_told_and_a_time_that_is_not_believed_is_none() -> None:
+    def back(*seconds: int, before: int | None = None) -> int | None:
+        offsets = np.arange(10, 10 + len(seconds))
+        before_ms = None if before is None else BEGIN_MS + before * 1000
+        return set_back_at(offsets, BEGIN_MS + np.array(seconds) * 1000, before_ms)
+
+    day = 86_400
+    assert back(1, 2, 3) is None
+    # Clocks of brokers differ by less than a second.
+    assert back(5, 4, 6) is None
+    assert back(9, 5, 1) == 11
+    assert back(5, 6, before=9) == 10
+    assert back(5, 3 * day, 6, 7) is None
+    assert set_back_at(np.arange(2), np.array([BEGIN_MS, -1])) is None
+    assert set_back_at(np.arange(0), np.arange(0), BEGIN_MS) is None
+
+
+BEGIN_MS = 1_795_000_000_000

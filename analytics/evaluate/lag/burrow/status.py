@@ -35,6 +35,7 @@ from analytics.evaluate.lag.burrow.fold import (
 from analytics.evaluate.lag.burrow.window import NAMES
 from analytics.evaluate.lag.commits.commit_keys import CommitKeys
 from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples, milliseconds
+from analytics.evaluate.lag.times import END_OF_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,11 +81,15 @@ class StatusFold:
         rules: How many commits make a window, and what lag is none.
         samples: Where logs ended, and when.
         keys: Whose numbers the commits have.
+        until_ms: The instant. A commit of a later time is not believed: when it was made nothing
+            tells, nor by when the commits behind it were in its window.
     """
 
     rules: BurrowRules
     samples: EndOffsetSamples
     keys: CommitKeys = field(default_factory=CommitKeys)
+    until_ms: int = END_OF_TIME
+    _is_doubted: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     _kept: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
     _windows: _Numbers = field(default_factory=lambda: np.empty((3, 0), np.int64))
 
@@ -99,9 +104,12 @@ class StatusFold:
         if commits["effective_timestamp"].null_count:
             is_timed = pc.is_valid(commits["effective_timestamp"])
             commits, keys = commits.filter(is_timed), keys[is_timed.to_numpy()]
+        self._grow()
+        is_placed = self._before_doubt(keys, milliseconds(commits["effective_timestamp"]))
+        if not is_placed.all():
+            commits, keys = commits.filter(pa.array(is_placed)), keys[is_placed]
         if not commits.num_rows:
             return CHANGES.empty_table()
-        self._grow()
         told = np.empty((commits.num_rows, TOLD), np.int64)
         told[:, 0] = keys
         offsets = commits["committed_offset"]
@@ -125,7 +133,23 @@ class StatusFold:
         changes = self._room(count, np.arange(count))
         until = np.array([until_ms], np.int64)
         told = fold_until(len(changes) * _FIELDS_A_COMMIT, until, *self._state(), changes)
-        return _changes(changes[:told])
+        found = changes[:told]
+        return _changes(found[~self._is_doubted[found[:, CHANGED_KEY]]])
+
+    def is_doubted(self, keys: _Numbers) -> NDArray[np.bool_]:
+        """Return of partitions by their numbers whether nothing tells their present status."""
+        doubted: NDArray[np.bool_] = self._is_doubted[keys]
+        return doubted
+
+    def _before_doubt(self, keys: _Numbers, arrivals: _Numbers) -> NDArray[np.bool_]:
+        """Return which commits come before any of their partition whose time is not believed."""
+        is_later = arrivals > self.until_ms
+        place = np.arange(keys.size)
+        first = np.full(self.keys.count, keys.size)
+        np.minimum.at(first, keys[is_later], place[is_later])
+        is_before: NDArray[np.bool_] = (place < first[keys]) & ~self._is_doubted[keys]
+        self._is_doubted[keys[is_later]] = True
+        return is_before
 
     def _state(self) -> tuple[_Numbers, _Numbers, _Numbers, _Numbers, _Numbers]:
         rules = np.zeros(3, np.int64)
@@ -152,6 +176,7 @@ class StatusFold:
         kept[:, SAMPLE] = kept[:, FIRST_SAMPLE] = first
         kept[:, END_SAMPLE] = end
         self._kept = np.concatenate([self._kept, kept.reshape(-1)])
+        self._is_doubted = np.concatenate([self._is_doubted, np.zeros(new, np.bool_)])
         room = np.zeros((3, new * self.rules.intervals), np.int64)
         self._windows = np.concatenate([self._windows, room], axis=1)
 
@@ -161,7 +186,8 @@ def status_history(changes: Iterable[pa.Table], fold: StatusFold) -> pa.Table:
 
     Returns:
         `group_id`, `topic`, `partition`, `status`, `from_timestamp`, `to_timestamp` (null: still),
-        `rule`, `committed_offset`.
+        `rule`, `committed_offset`. Of a partition with a commit whose time is not believed it has
+        what was over before that.
     """
     rows = pa.concat_tables([CHANGES.empty_table(), *changes]).sort_by(
         [("key", "ascending"), ("from_timestamp", "ascending")]
@@ -173,6 +199,9 @@ def status_history(changes: Iterable[pa.Table], fold: StatusFold) -> pa.Table:
     )
     is_followed = pc.fill_null(pc.equal(key.take(following), key), fill_value=False)
     until = pc.if_else(is_followed, since.take(following), None)
+    is_told = pa.array(
+        is_followed.to_numpy(zero_copy_only=False) | ~fold.is_doubted(key.to_numpy())
+    )
     names = fold.keys.named().take(key)
     rule = pc.index_in(rows["status"], pa.array(list(RULES)))
     return (
@@ -181,6 +210,7 @@ def status_history(changes: Iterable[pa.Table], fold: StatusFold) -> pa.Table:
         .append_column("to_timestamp", until)
         .append_column("rule", pa.array(list(RULES.values())).take(rule.combine_chunks()))
         .append_column("committed_offset", rows["committed_offset"])
+        .filter(is_told)
     )
 
 

@@ -8,7 +8,7 @@ one such record to the next; that was a stall from when a record at or beyond it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from analytics.evaluate.share.backlog.progress import Covers, first_covers
 from analytics.evaluate.share.places import AFTER_ALL
+from analytics.evaluate.share.state_log.clock_steps import WENT_BACK, are_crossed
 from analytics.evaluate.share.state_log.share_log import NO_TIME
 from analytics.evaluate.share.state_log.window import NONE, NOT_STORED, is_done, state_name
 from analytics.replay.share.share_ranges import Ranges
@@ -26,8 +27,6 @@ from analytics.time_columns import times_of
 from schemas import table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from analytics.evaluate.share.state_log.share_log import ShareLog
@@ -40,6 +39,7 @@ MOVED: Final = "moved"
 RESET: Final = "reset"
 EXACT: Final = "exact"
 AT_LATEST: Final = "at_latest"
+_NO_STEPS: Final[Mapping[int, Numbers]] = {}
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,13 @@ class _Run:
         return self.start.size
 
 
-def stall_history(log: ShareLog, least_ms: int, as_of_ms: int, gaps: Mapping[int, str]) -> pa.Table:
+def stall_history(
+    log: ShareLog,
+    least_ms: int,
+    as_of_ms: int,
+    gaps: Mapping[int, str],
+    steps: Mapping[int, Numbers] = _NO_STEPS,
+) -> pa.Table:
     """Return every stall that lasted, the longest first.
 
     Args:
@@ -79,17 +85,23 @@ def stall_history(log: ShareLog, least_ms: int, as_of_ms: int, gaps: Mapping[int
         as_of_ms: The instant.
         gaps: By partition of the topic, what the dump lacks of it: what moved a start offset there
             may be among that.
+        steps: By partition of the topic, where its clock went back. How long something stood there
+            is not told; what stood across such a step may have stood for long, and is a row.
 
     Returns:
         The columns of `share_stalls`, but names of topics.
     """
     rows = []
     for run in _runs(log):
-        rows += [each for each in _stalls(run, as_of_ms) if each["duration_ms"] >= least_ms]
+        number = log.shares["coordinator_partition"][run.share].as_py()
+        rows += _lasting(_stalls(run, as_of_ms), log, (least_ms, as_of_ms), steps.get(number))
     whose = pa.array([each["share"] for each in rows], pa.int64())
     shares = log.shares.take(whose)
     numbers = shares["coordinator_partition"].to_pylist()
-    missing = [gaps.get(each) for each in numbers]
+    missing = [
+        "; ".join(why for why in (gaps.get(number), each["clock"]) if why) or None
+        for number, each in zip(numbers, rows, strict=True)
+    ]
     records = np.array([each["record"] for each in rows], np.int64)
     columns = {
         **{name: shares[name] for name in ("group_id", "topic_id")},
@@ -118,6 +130,25 @@ def stall_history(log: ShareLog, least_ms: int, as_of_ms: int, gaps: Mapping[int
         columns[name] = times_of(columns[name].fill_null(-1).to_numpy())
     order = [("duration_ms", "descending"), *((name, "ascending") for name in _ORDER)]
     return pa.table(columns).sort_by(order)
+
+
+def _lasting(
+    found: Iterable[dict[str, Any]], log: ShareLog, within: tuple[int, int], steps: Numbers | None
+) -> Iterator[dict[str, Any]]:
+    """Yield stalls that lasted, and those of which nothing measures whether they did."""
+    least_ms, as_of_ms = within
+    for each in found:
+        ender = None if each["record"] < 0 else int(log.offset[each["record"]])
+        since, until = each["since"], each["until"] or 0
+        is_crossed = steps is not None and are_crossed(
+            steps, int(log.offset[each["begins"]]), ender
+        )
+        # A time beyond the instant is not believed.
+        is_unknown = is_crossed or max(since, until) > as_of_ms
+        if is_unknown or each["duration_ms"] >= least_ms:
+            is_measured = steps is None and not is_unknown
+            unmeasured = {"duration_ms": None, "clock": WENT_BACK}
+            yield {**each, "clock": None, **({} if is_measured else unmeasured)}
 
 
 def named_stalls(stalls: pa.Table, topics: pa.Table) -> pa.Table:
@@ -210,6 +241,7 @@ def _row(
         "blocking_state": state_name(NOT_STORED if last is None else int(there.state[last])),
         "blocking_delivery_count": None if last is None else int(there.count[last]),
         "done_behind": done,
+        "begins": run.first + since,
         "record": -1 if ender is None else ender,
     }
 

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,11 +78,20 @@ def test_without_a_pace_partitions_count() -> None:
     assert (found["useful_members"], found["reason"], found["idle_members"]) == (2, NO_PACE, 1)
 
 
-def test_commits_that_advanced_at_a_pace_that_nothing_tells_did_advance() -> None:
-    found = capacity({"records_per_second": None}, {"advanced": 0})
+@pytest.mark.parametrize("other", [{"advanced": 0}, {"records_per_second": 10.0}])
+def test_commits_that_advanced_at_a_pace_that_nothing_tells_did_advance(
+    other: dict[str, Any],
+) -> None:
+    """By the paces that are known fewer members would be useful than by all."""
+    found = capacity({"records_per_second": None}, other)
 
-    assert (found["moving_partitions"], found["records_per_second"]) == (1, None)
-    assert (found["useful_members"], found["reason"]) == (2, UNKNOWN_PACE)
+    assert found["moving_partitions"] == (1 if other.get("advanced") == 0 else 2)
+    rests_on_paces = (
+        *("records_per_second", "heaviest_topic", "heaviest_partition"),
+        *("heaviest_share", "useful_members", "needed_members"),
+    )
+    assert {found[name] for name in rests_on_paces} == {None}
+    assert (found["partitions"], found["reason"]) == (2, UNKNOWN_PACE)
 
 
 def test_while_a_lag_grows_its_growth_says_how_many_members_lack() -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.evaluate.share.backlog.stall_history import stall_history
 from analytics.evaluate.share.backlog.table import evaluate_share
+from analytics.evaluate.share.state_log.clock_steps import WENT_BACK, are_crossed, clock_steps
+from analytics.evaluate.share.state_log.share_log import share_log
 from analytics.evaluate.share.state_log.window import STATE_NAMES
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.share_leader import ACKNOWLEDGED, AVAILABLE, FINAL, Truth, random_leader
-from tests.unit.evaluate.share.backlog import log_of, question, time_of
+from tests.unit.evaluate.share.backlog import decoded, log_of, question, time_of
 
 KEY = ("g", "topic", 0)
 NAMES = (
@@ -166,3 +171,69 @@ def test_a_delivery_state_that_kafka_does_not_know_is_named_so() -> None:
 
     assert (stall["next_offset"], stall["blocking_state"]) == (100, "UNKNOWN")
     assert row["blocking_state"] == "UNKNOWN"
+
+
+STEP = timedelta(minutes=7)
+
+
+def stepped(rows: pa.Table, begin: int, end: int) -> pa.Table:
+    """Records of some offsets, written while a clock was behind."""
+    is_behind = pc.and_(pc.greater_equal(rows["offset"], begin), pc.less(rows["offset"], end))
+    moved = pc.if_else(is_behind, pc.subtract(rows["timestamp"], STEP), rows["timestamp"])
+    return rows.set_column(rows.column_names.index("timestamp"), "timestamp", moved)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_where_a_clock_went_back_nothing_is_measured_and_no_stall_is_hidden(seed: int) -> None:
+    random = Random(seed)
+    leader = random_leader(random, random.randrange(3, 150))
+    if not leader.records:
+        return
+    last = max(each.offset for each in leader.records)
+    begin, end = sorted(random.choices(range(last + 2), k=2))
+    as_of_ms = round(time_of(last).timestamp() * 1000)
+    least_ms = random.randrange(0, 20) * 60_000
+    tables = [stepped(each, begin, end) for each in decoded(leader.records)]
+    steps = clock_steps(tables, as_of_ms)
+
+    found = stall_history(share_log(*tables), least_ms, as_of_ms, {}, steps).to_pylist()
+
+    whole = stall_history(log_of(leader.records), least_ms, as_of_ms, {}).to_pylist()
+    names = ("partition", "next_offset", "record_offset")
+    told = {tuple(row[name] for name in names) for row in found}
+    for row in found:
+        assert row["complete"] == (row["coordinator_partition"] not in steps)
+        assert row["complete"] or (row["duration_ms"], row["missing"]) == (None, WENT_BACK)
+    # What was put right before the first record, no record shows.
+    stood = [row for row in whole if row["coordinator_partition"] in steps]
+    assert {tuple(row[name] for name in names) for row in stood} <= told
+
+
+def test_a_clock_goes_back_between_two_records_of_one_partition() -> None:
+    records = [begun(0, 0), *(record(at, 0, (at, at, AVAILABLE)) for at in range(1, 30))]
+    tables = [stepped(each, 10, 20) for each in decoded(records)]
+    as_of_ms = round(time_of(29).timestamp() * 1000)
+
+    (steps,) = clock_steps(tables, as_of_ms).values()
+
+    assert steps.tolist() == [10]
+    spans = ((0, 9), (9, 10), (10, None), (3, None))
+    assert [are_crossed(steps, *each) for each in spans] == [False, True, False, True]
+    assert clock_steps(decoded(records), as_of_ms) == {}
+    # A time beyond the instant is not believed: the one behind it did not go back.
+    ahead = [stepped(each, 0, 30) for each in decoded([*records, record(90, 0)])]
+    assert clock_steps(ahead, as_of_ms) == {}
+
+
+def test_what_stood_across_a_step_of_the_clock_may_have_stood_for_long() -> None:
+    records = [begun(0, 0), record(1, 0, (0, 3, AVAILABLE)), record(4, 4)]
+    as_of_ms = round(time_of(4).timestamp() * 1000)
+    steps = {0: np.array([3])}
+
+    (stall,) = stall_history(log_of(records), 60 * 60_000, as_of_ms, {}, steps).to_pylist()
+
+    assert (stall["duration_ms"], stall["missing"]) == (None, WENT_BACK)
+    # A step before it, or in another partition.
+    for other in ({0: np.array([1])}, {1: np.array([3])}):
+        assert stall_history(log_of(records), 60 * 60_000, as_of_ms, {}, other).num_rows == 0

@@ -66,6 +66,7 @@ def manifest(
 ) -> dict[str, Any]:
     return {
         "copies": [{"name": "b", "node_id": 1, "cluster_id": "c"}],
+        "options": {},
         "partitions": [
             {
                 "copy": "b",
@@ -183,3 +184,38 @@ def test_a_partition_that_the_earlier_dump_lacks_is_new_only_where_its_records_a
     assert {row["partition"] for row in usage_growth(lacking, NOW).to_pylist()} == {0, 2}
     assert not_in_both(lacking, NOW) == ["__consumer_offsets-1"]
     assert not_in_both(EARLIER, NOW) == []
+
+
+@pytest.mark.parametrize("options", [{"partitions": [0]}, {"topics": [TOPIC]}])
+def test_of_some_partitions_nothing_tells_when_a_dump_ends(options: dict[str, Any]) -> None:
+    """The last record of those that were read may be much earlier: a rate would be another one."""
+    limited = {**EARLIER, "partitions": EARLIER["partitions"][:1], "options": options}
+
+    (row,) = usage_growth(limited, NOW).to_pylist()
+
+    assert (row["earlier_bytes"], row["file_bytes"], row["appended_records"]) == (1000, 3000, 40)
+    rates = ("from_timestamp", "to_timestamp", "bytes_per_day", "appended_per_day")
+    assert {row[name] for name in rates} == {None}
+    # What the filter left out is not new, though its records are later than what was read.
+    assert not_in_both(limited, NOW) == ["__consumer_offsets-1", "__consumer_offsets-2"]
+    now = {**NOW, "partitions": NOW["partitions"][:1], "options": options}
+    (row,) = usage_growth(EARLIER, now).to_pylist()
+    assert {row[name] for name in rates} == {None}
+    assert usage_growth(NOW, {**EARLIER, "options": options}).num_rows == 0
+
+
+def test_a_time_that_is_not_believed_is_no_end_of_a_dump() -> None:
+    times = [
+        {"first_offset": 0, "end_offset": 40, "first_ms": 1_795_132_800_000, "batches": 40}
+        | {"last_ms": 1_795_305_600_000},
+        {"first_offset": 40, "end_offset": 41, "first_ms": 2_147_483_000_000, "batches": 1}
+        | {"last_ms": 2_147_483_000_000},
+        {"first_offset": 41, "end_offset": 50, "first_ms": 1_795_305_600_000, "batches": 9}
+        | {"last_ms": 1_795_305_600_000},
+    ]
+    ahead = manifest("2026-11-22T00:00:00.000Z", {0: 3000}, {0: 50})
+    ahead["partitions"][0] |= {"last_timestamp": "2038-01-19T03:03:20.000Z", "stretches": times}
+
+    (row,) = usage_growth(EARLIER, ahead).to_pylist()
+
+    assert row["bytes_per_day"] == 1000

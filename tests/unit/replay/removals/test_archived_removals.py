@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from analytics.replay.log.coverage import Coverage
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 from tests.support.archived_removals import (
     ARCHIVED,
     NAMED,
@@ -38,3 +40,19 @@ def test_what_went_with_its_topic_went_with_it_whatever_was_committed(
     causes: dict[int, tuple[str, str]],
 ) -> None:
     assert causes[OF_THE_TOPIC] == ("topic_deleted", "medium")
+
+
+def test_where_a_clock_was_set_back_no_time_tells_what_took_an_offset() -> None:
+    """From there on: it may have been due, and its topic deleted before it or after it."""
+
+    def told(topic: str, partition: int, offset: int) -> dict[int, tuple[str, str]]:
+        coverage = Coverage(set_back_at={(topic, partition): offset})
+        return told_removals(records(), "4.3", TOPICS, coverage)
+
+    whole = told_removals(records(), "4.3", TOPICS)
+    unknown = ("unknown", "low")
+    home = 2
+    assert told(CONSUMER_OFFSETS, home, 0) == dict.fromkeys(whole, unknown)
+    assert told(CONSUMER_OFFSETS, home, max(whole) + 1) == whole
+    assert told(CONSUMER_OFFSETS, home + 1, 0) == whole
+    assert told(CLUSTER_METADATA, 0, 0) == {**whole, OF_THE_TOPIC: unknown}

@@ -24,6 +24,7 @@ TOPICS = contract_schema("topics")
 
 DELETED = datetime(2026, 11, 22, 1, 3, 19, tzinfo=UTC)
 SOON, LATER = DELETED + timedelta(seconds=1), DELETED + timedelta(seconds=18)
+FAR = timedelta(days=4380)
 OLD, NEW, ZERO = "gtb2stGYRk-vWZ2zAozmoA", "EYAGe3ybSjSvj5d44sPkEw", "AAAAAAAAAAAAAAAAAAAAAA"
 
 Case = tuple[datetime, tuple[str | None, datetime | None] | None]
@@ -39,6 +40,8 @@ CASES: dict[str, tuple[Case, bool]] = {
     "removed before": ((DELETED - timedelta(seconds=9), (None, DELETED)), False),
     "compacted away": ((LATER, None), True),
     "committed at a time not told": ((LATER, (None, None)), True),
+    "committed at a time that is not believed": ((SOON, (None, DELETED + FAR)), True),
+    "committed to the next topic, at such a time": ((LATER, (None, DELETED + FAR)), False),
 }
 
 
