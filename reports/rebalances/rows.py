@@ -151,7 +151,7 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     if row.get("complete") is False and "missing_before" in row:
         changes.append(f"there may have been more: {row['missing']}")
     if row.get("incomplete_because"):
-        shown |= {name: f">= {row[name]}" for name in _COUNTS}
+        shown |= {name: f">= {row[name] or 0}" for name in _COUNTS}
     shown["changes"] = "; ".join(changes) or None
     shown.setdefault("causes", None)
     if row.get("missing_is_compacted"):

@@ -74,3 +74,38 @@ def test_a_sound_dump_fails_no_check_of_quality(
     rows = pq.read_table(tmp_path / "out" / "evaluations" / "data_quality").to_pylist()
     assert rows
     assert [row for row in rows if row["outcome"] != "passed"] == []
+
+
+def test_an_offset_that_a_commit_below_0_took_is_given_back(
+    groupscope: Groupscope, tmp_path: Path
+) -> None:
+    before = ("--as-of-offset", "__consumer_offsets:42:1", "--group", "poller")
+    ends = ("--end-offsets", NEGATIVE / "ends.csv")
+    groupscope("restore", NEGATIVE, *before, *ends, "--out", tmp_path / "out", "--quiet")
+
+    assert (tmp_path / "out" / "poller.csv").read_text() == "orders,0,1500\n"
+
+
+def test_what_a_commit_below_0_left_is_no_offset_to_give_back(
+    groupscope: Groupscope, tmp_path: Path
+) -> None:
+    # Three offsets below 0 are stored then, and no other.
+    after = ("--as-of-offset", "__consumer_offsets:42:4", "--group", "poller")
+    ends = ("--end-offsets", NEGATIVE / "ends.csv")
+    groupscope("restore", NEGATIVE, *after, *ends, "--out", tmp_path / "out", "--quiet")
+
+    found = json.loads((tmp_path / "out" / "restore.json").read_text())
+    assert not (tmp_path / "out" / "poller.csv").exists(), found
+
+
+def changed(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("change", "from_committed_offset", "to_committed_offset"))
+
+
+def test_a_commit_below_0_makes_an_offset_vanish(groupscope: Groupscope) -> None:
+    times = ("--from", "2026-09-21T14:13:20Z", "--to", "2026-09-21T14:14:20Z")
+    asking = ("--group", "poller", "--table", "offsets", "--format", "json", "--quiet")
+    rows = json.loads(groupscope("diff", NEGATIVE, *times, *asking).stdout)["rows"]
+
+    found = {row["partition"]: changed(row) for row in rows}
+    assert found == {0: ("vanished", 1500, None), 3: ("appeared", None, 70)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,12 @@ MAY_END_WITH = {0, 1, 3}
 
 def replayed_for_questions(dump: DumpFolder, folder: Path) -> Path:
     """Decode and replay all copies of a dump; return the workspace."""
-    decoded_here([f"{copy}={dump.root / copy}" for copy in dump.copies], folder / "decoded")
+    return replayed_copies([f"{copy}={dump.root / copy}" for copy in dump.copies], folder)
+
+
+def replayed_copies(inputs: Sequence[str], folder: Path) -> Path:
+    """Decode and replay log directories; return the workspace."""
+    decoded_here(inputs, folder / "decoded")
     _run("replay", str(folder / "decoded"), "--out", str(folder / "replayed"))
     return folder / "replayed"
 

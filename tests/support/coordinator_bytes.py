@@ -38,14 +38,14 @@ def _record(table: str, row: Mapping[str, Any]) -> Record:
     kind = record_type(table)
     version = row.get("value_version")
     version = VERSIONS.get(table, 0) if version is None else version
-    key = encode_key(kind, kind.ids[-1], _filled(kind.key, 0, row["key"]))
+    key = encode_key(kind, kind.ids[-1], filled(kind.key, 0, row["key"]))
     value = None
     if not row["is_tombstone"]:
-        value = encode_value(kind, version, _filled(kind.value, version, row["value"]))
+        value = encode_value(kind, version, filled(kind.value, version, row["value"]))
     return Record(row["offset"], round(row["timestamp"].timestamp() * 1000), key, value)
 
 
-def _filled(schema: Struct, version: int, value: Mapping[str, Any]) -> dict[str, Any]:
+def filled(schema: Struct, version: int, value: Mapping[str, Any]) -> dict[str, Any]:
     """What is not named has its default, and a subscription the bytes of a member's client."""
     found = {each.column: _content(each, version, value) for each in schema.at(version, None)}
     if "subscription_decoded" in value:
@@ -58,7 +58,7 @@ def _content(schema: Field, version: int, value: Mapping[str, Any]) -> Any:
         return _default(schema, version)
     said = value[schema.column]
     if schema.type == "struct" and schema.is_array:
-        return [_filled(schema.struct, version, each) for each in said]
+        return [filled(schema.struct, version, each) for each in said]
     return -1 if said is None and schema.type == "int64" else said
 
 
@@ -74,4 +74,4 @@ def _subscription(decoded: Mapping[str, Any] | None) -> bytes:
     if decoded is None:
         return b"\xff"
     message = embedded("consumer_protocol_subscription")
-    return encode_embedded(message, 0, _filled(message.struct, 0, decoded))
+    return encode_embedded(message, 0, filled(message.struct, 0, decoded))

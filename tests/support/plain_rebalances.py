@@ -40,6 +40,8 @@ class Life:
     """Members of the life before a conversion of which no record here has been seen yet."""
     gone_now: dict[str, str | None] = field(default_factory=dict)
     """Members, with their static names, that were removed at this very time."""
+    is_untold: list[bool] = field(default_factory=list)
+    """Of each of `rows`, whether what told of members since the one before may be gone."""
 
     def change(self, what: str, member: str) -> None:
         """Note a change that leads to the next epoch."""
@@ -140,6 +142,17 @@ class PlainRebalances:
             and (life.family == "classic" or epoch > 1)
         )
 
+    def _may_lack(self, life: Life, record: PlainRecord, epoch: int) -> bool:
+        """Whether the cleaner may have taken what told of members since the epoch before.
+
+        A generation has all of its members in one record; else each member has its own.
+        """
+        since = life.rows[-1]["from_offset"] if life.rows else record.offset
+        is_missing = life.family == "classic" and epoch > (life.generation or 0) + 1
+        is_first = self._may_repeat(life, record, epoch)
+        is_alone = life.family != "classic" and bool(life.rows)
+        return is_first or (since < self._cleaned_until and (is_missing or is_alone))
+
     def _begin(
         self, life: Life, record: PlainRecord, epoch: int, members: int | None = None
     ) -> None:
@@ -170,6 +183,7 @@ class PlainRebalances:
         }
         if self._may_repeat(life, record, epoch):
             life.changes.pop("joined", None)
+        life.is_untold.append(self._may_lack(life, record, epoch))
         _merge(row, life.changes)
         life.changes, life.generation = {}, epoch
         life.rows.append(row)
@@ -232,11 +246,12 @@ class PlainRebalances:
         return {
             (name, row["from_offset"]): {
                 **row,
-                **{each: sorted(row[each]) for each in CHURN},
+                # Nobody is known to have done it, and what the cleaner took may have told of some.
+                **{each: sorted(row[each]) or (None if is_untold else []) for each in CHURN},
             }
             for name, lives in self.lives.items()
             for life in lives
-            for row in life.rows
+            for row, is_untold in zip(life.rows, life.is_untold, strict=True)
         }
 
     def churn(self) -> dict[str, Row]:
@@ -250,6 +265,7 @@ class PlainRebalances:
             between = [
                 row["since_previous_ms"] for row in rows if row["since_previous_ms"] is not None
             ]
+            is_untold = any(each for life in lives for each in life.is_untold)
             found[name] = {
                 "group_type": rows[-1]["group_type"],
                 "epochs": len(rows),
@@ -257,7 +273,10 @@ class PlainRebalances:
                 "to_timestamp": max(times, default=None),
                 "stored_again": sum(row["stored_again"] for row in rows),
                 "median_seconds_between": statistics.median(between) / 1000 if between else None,
-                **{each: sum(len(row[each]) for row in rows) for each in CHURN},
+                **{
+                    each: sum(len(row[each]) for row in rows) or (None if is_untold else 0)
+                    for each in CHURN
+                },
             }
         return found
 

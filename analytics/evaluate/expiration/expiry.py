@@ -96,7 +96,7 @@ def _expiry(era: ExpirationRules) -> dict[str, pl.Expr]:
     instant = pl.when(by_record).then("expire_ms").otherwise(base + pl.col("retention_ms"))
     if era.heeds:
         instant = pl.max_horizontal(instant, *_when_free(era, by_record))
-    own = pl.col("expire_ms") - pl.col("commit_ms")
+    own = difference(pl.col("expire_ms"), pl.col("commit_ms"))
     source = pl.col("retention_source")
     return {
         "rule": rule,
@@ -107,6 +107,16 @@ def _expiry(era: ExpirationRules) -> dict[str, pl.Expr]:
         "goes_after": pl.lit(era.due == "after"),
         "is_kept": kept,
     }
+
+
+def difference(later: pl.Expr, earlier: pl.Expr) -> pl.Expr:
+    """Return by how much a number is more than another, as far as a number of 64 bits goes.
+
+    A client may have stored any expire time.
+    """
+    least, most = (pl.lit(each, pl.Int128) for each in (-(2**63), 2**63 - 1))
+    wide = later.cast(pl.Int128) - earlier.cast(pl.Int128)
+    return wide.clip(least, most).cast(pl.Int64)
 
 
 def _base(era: ExpirationRules) -> pl.Expr:

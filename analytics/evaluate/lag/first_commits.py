@@ -21,12 +21,14 @@ BELOW_FIRST: Final = (
 _TOPIC: Final[Sequence[str]] = ("group_id", "topic")
 
 
-def with_first_commits(rows: pa.Table, lacking: pa.Table) -> pa.Table:
+def with_first_commits(rows: pa.Table, progress: pa.Table, lacking: pa.Table) -> pa.Table:
     """Add `offsets_below_first`, and say so where a group had committed to the topic before.
 
     Args:
         rows: `group_id`, `topic`, `log_start_offset`, `first_committed`, `first_epoch`,
             `has_gaps`, `is_other_log`, `reason`.
+        progress: `group_id`, `topic`, `first_epoch` of all partitions that were ever committed,
+            those included whose offsets were removed since.
         lacking: Of `lost_unread.WHOSE`: of these groups earlier commits may be missing.
     """
     may_lack = pc.or_(
@@ -36,7 +38,7 @@ def with_first_commits(rows: pa.Table, lacking: pa.Table) -> pa.Table:
     below = pc.subtract(rows["first_committed"], rows["log_start_offset"])
     below = pc.max_element_wise(below, pa.scalar(0, pa.int64()), skip_nulls=False)
     below = pc.if_else(may_lack, pa.scalar(None, pa.int64()), below)
-    begun = rows.group_by(list(_TOPIC)).aggregate([("first_epoch", "min")])
+    begun = progress.group_by(list(_TOPIC)).aggregate([("first_epoch", "min")])
     keyed = rows.select(list(_TOPIC)).append_column(
         "row", pa.array(range(rows.num_rows), pa.int64())
     )

@@ -21,6 +21,8 @@ from analytics.evaluate.lag.commits.commit_keys import KEY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
 ASSIGNED: Final = "assigned"
 UNASSIGNED: Final = "unassigned"
 NEVER_COMMITTED: Final = "never_committed"
@@ -140,14 +142,29 @@ def _by_partition(owned: pa.Table, members: pa.Table) -> tuple[pa.Table, pa.List
     rows = owned.group_by(_OWNED.names).aggregate([])
     rows = rows.join(members.select(["group_id", *_OWNER]), ["group_id", "member_id"])
     rows = rows.sort_by([(name, "ascending") for name in (*KEY, "member_id")])
-    sizes = rows.group_by(list(KEY), use_threads=False).aggregate([("member_id", "count")])
-    ends = np.cumsum(sizes["member_id_count"].to_numpy())
-    offsets = pa.array(np.append(0, ends), pa.int32())
+    begins = _begins(rows)
+    offsets = pa.array(np.append(begins, rows.num_rows), pa.int32())
     columns = [rows[name].combine_chunks() for name in _OWNER]
     lists = pa.ListArray.from_arrays(
         offsets, pa.StructArray.from_arrays(columns, fields=list(OWNER))
     )
-    return sizes.select(list(KEY)).append_column("place", pa.array(np.arange(len(ends)))), lists
+    keys = rows.select(list(KEY)).take(pa.array(begins))
+    return keys.append_column("place", pa.array(np.arange(len(begins)))), lists
+
+
+def _begins(rows: pa.Table) -> NDArray[np.int64]:
+    """Return at which rows, in the order of `KEY`, another partition begins.
+
+    Groups of Arrow come in any order, not in that of their first rows.
+    """
+    is_new = np.ones(rows.num_rows, np.bool_)
+    if rows.num_rows:
+        is_same = np.ones(rows.num_rows - 1, np.bool_)
+        for name in KEY:
+            column = rows[name]
+            is_same &= pc.equal(column.slice(1), column.slice(0, rows.num_rows - 1)).to_numpy()
+        is_new[1:] = ~is_same
+    return np.flatnonzero(is_new)
 
 
 def _with_lost(rows: pa.Table, lost: Mapping[str, str]) -> pa.Table:

@@ -110,9 +110,10 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     statuses = status_history(changes, fold)
     rows, owners = read_partitions(asked.tables)
     rows = partition_lag(rows, asked.ends, asked.tables.topics)
-    rows = rows.join(moved.progress(), list(KEY)).join(_last(statuses), list(KEY))
+    progress = moved.progress()
+    rows = rows.join(progress, list(KEY)).join(_last(statuses), list(KEY))
     rows = _judged(with_owners(rows, owners), asked)
-    rows = with_first_commits(rows, asked.lacking)
+    rows = with_first_commits(rows, progress, asked.lacking)
     rows = with_lost_unread(rows, asked.lacking)
     for found in (
         stable_lags(rows, asked.stable),

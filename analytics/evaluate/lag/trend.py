@@ -44,21 +44,22 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     """Return the columns of `TREND` for each row.
 
     Args:
-        rows: `topic`, `partition`, `lag`; `commits`, `unchanged_commits`, `advanced`,
-            `first_commit_at`, `last_commit_at`, `last_advance_at`, `since_at`, `since_offset`.
+        rows: `topic`, `partition`, `lag`; `commits`, `unchanged_commits`, `timed_commits`,
+            `timed_advanced`, `first_commit_at`, `last_commit_at`, `last_advance_at`, `since_at`,
+            `since_offset`.
         samples: Where logs ended, and when.
         as_of_ms: The instant.
         rules: What change is none, and after how long without an advance a group stands still.
 
     Returns:
         `unchanged_share`: of commits, those of the offset that was in force already.
-        `commits_per_second`, `records_per_second`: from the first commit to the last; null where
-        there are not two. `trend`: growing, shrinking, steady, or null where the end of the log or
-        the offset in force is not known for a time before the instant. `trend_since`: that time.
-        `lag_per_second`: how the lag changed since. `drain_ms`: until nothing is left to read;
-        `drain_bound`: exact where nothing is, estimated where the trend goes on, at_least where the
-        log's growth is not known, never where the lag does not shrink, else unknown: a single
-        commit shows neither.
+        `commits_per_second`, `records_per_second`: from the first commit that has a time to the
+        last; null where there are not two. `trend`: growing, shrinking, steady, or null where the
+        end of the log or the offset in force is not known for a time before the instant.
+        `trend_since`: that time. `lag_per_second`: how the lag changed since. `drain_ms`: until
+        nothing is left to read; `drain_bound`: exact where nothing is, estimated where the trend
+        goes on, at_least where the log's growth is not known, never where the lag does not shrink,
+        else unknown: a single commit shows neither.
     """
     lag = _floats(rows["lag"])
     since = _floats(rows["since_at"]) / _SECOND_MS
@@ -81,7 +82,7 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
         )
     span = np.where(is_later, np.nan, last - _floats(rows["first_commit_at"])) / 1e6
     commits = _floats(rows["commits"])
-    read = _over(_floats(rows["advanced"]), span)
+    read = _over(_floats(rows["timed_advanced"]), span)
     stuck_us = rules.stuck_minutes * 60e6
     is_moving = now_us - last_advance <= stuck_us
     # A single commit of lately may have advanced: what was before it is not known.
@@ -91,12 +92,13 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     return pa.table(
         [
             _known(_over(_floats(rows["unchanged_commits"]), commits)),
-            _known(_over(commits - 1, span)),
+            _known(_over(_floats(rows["timed_commits"]) - 1, span)),
             _known(read),
             pa.array(trend.tolist(), pa.string(), mask=~is_told),
             pc.if_else(pa.array(is_told), rows["since_at"].combine_chunks(), None),
             _known(a_second),
-            pc.cast(_known(np.minimum(np.ceil(drain), _LONGEST_MS)), pa.int64()),
+            # A quotient of floats may be a little above a whole number that is meant.
+            pc.cast(_known(np.minimum(np.ceil(drain.round(6)), _LONGEST_MS)), pa.int64()),
             pa.array(bound.tolist(), pa.string()),
         ],
         schema=TREND,

@@ -49,7 +49,13 @@ def group_churn(
     rate = (pl.col("epochs") + pl.col("missing_since")) / divided(seconds, _HOUR)
     return rows.with_columns(
         divided(pl.col("median_ms"), 1000).alias("median_seconds_between"),
-        pl.col(*CHURN, "storms").fill_null(0),
+        *(
+            pl.when((pl.col(each) > 0) | ~pl.col(f"{each}_not_known"))
+            .then(pl.col(each).fill_null(0))
+            .alias(each)
+            for each in CHURN
+        ),
+        pl.col("storms").fill_null(0),
         pl.when(seconds >= _SHORTEST).then(rate).alias("per_hour"),
         pl.col("incomplete_because").is_null().alias("complete"),
     )
@@ -71,6 +77,7 @@ def _counted(rebalances: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
             pl.col("missing").sum(),
             missing_since_first().alias("missing_since"),
             pl.col("missing_is_compacted").sum().alias("compacted"),
+            *(pl.col(each).has_nulls().alias(f"{each}_not_known") for each in CHURN),
             pl.col("at").min().alias("from_timestamp"),
             pl.col("at").max().alias("to_timestamp"),
             pl.col("since_previous_ms").median().alias("median_ms"),

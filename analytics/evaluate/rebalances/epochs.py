@@ -12,7 +12,7 @@ from analytics.evaluate.quotients import divided
 from analytics.evaluate.rebalances.storms import CHURN
 from analytics.replay.groups.group_records import CLASSIC
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import lost_between
+from analytics.replay.log.losses import lost_between, uncompacted_from
 
 _GROUP = ("coordinator_partition", "group_id")
 _LIFE = (*_GROUP, "life")
@@ -20,6 +20,7 @@ _CHANGE = ("change", "member_id")
 _EMPTY = "Empty"
 _LEAVING = ("left", "fenced")
 _COMING = ("joined", "subscription_changed")
+_HIDDEN = "_hidden"
 
 
 def rebalances(
@@ -35,7 +36,13 @@ def rebalances(
         changes: The table `membership_changes`.
         again: Of `stored_again`.
         coverage: What the dump holds.
+
+    Returns:
+        Of each kind of change (`CHURN`) who made it; null where nobody is known to have, and what
+        compaction took may have told of some.
     """
+    is_hidden = pl.col("before_is_compacted")
+    known, hidden = changes.filter(~is_hidden), changes.filter(is_hidden)
     last = ("state", "leader_epoch", "from_timestamp", "from_offset")
     key = (*_LIFE, "epoch")
     since = (pl.col("from_timestamp") - pl.col("before_from_timestamp")).dt.total_microseconds()
@@ -43,7 +50,8 @@ def rebalances(
     return (
         epochs.sort(*_LIFE, "from_offset")
         .with_columns(in_life_before(pl.col(name)).alias(f"before_{name}") for name in last)
-        .join(_who(_led_to(changes, epochs)), on=key, how="left")
+        .join(_who(_led_to(known, epochs)), on=key, how="left")
+        .join(_who(_led_to(hidden, epochs)), on=key, how="left", suffix=_HIDDEN)
         .join(again, on=[*_GROUP, "epoch", "from_offset"], how="left")
         .with_columns(
             pl.col("from_timestamp").alias("at"),
@@ -53,11 +61,24 @@ def rebalances(
             .alias("since_previous_ms"),
             pl.col("times").fill_null(0).alias("stored_again"),
             _coordinator_change().alias("coordinator_change"),
-            pl.col(*CHURN).fill_null([]),
+            *(_known_or_none(each, coverage) for each in CHURN),
             lost_between(coverage, after, pl.col("from_offset") + 1).alias("missing"),
         )
         .with_columns(pl.col("missing").is_null().alias("complete"))
     )
+
+
+def _known_or_none(change: str, coverage: Coverage) -> pl.Expr:
+    """Return who made a change, a list; null where it is empty and compaction may be why."""
+    # A generation has all of its members in one record; else each member has its own, and the
+    # cleaner takes those of members that are gone.
+    is_after = (pl.col("before_from_offset") < uncompacted_from(coverage)).fill_null(value=False)
+    is_taken = pl.col("missing_is_compacted") | ((pl.col("group_type") != CLASSIC) & is_after)
+    # The first record left of a member may be one of many: of its coming, going, and change.
+    is_hidden = pl.any_horizontal(pl.col(f"{each}{_HIDDEN}").list.len() > 0 for each in CHURN)
+    may_be_more = is_taken | is_hidden.fill_null(value=False)
+    known = pl.col(change).fill_null([])
+    return pl.when((known.list.len() > 0) | ~may_be_more).then(known).alias(change)
 
 
 def in_life_before(value: pl.Expr) -> pl.Expr:

@@ -63,12 +63,12 @@ def rebalance_tables(
         coverage: What the dump holds.
         asked: The time asked about.
     """
-    begun, changes = _begun(tables["group_epochs"]), _known(tables["membership_changes"])
+    begun, changes = _begun(tables["group_epochs"]), tables["membership_changes"]
     epochs = in_key_order(
         "rebalances",
         asked.within(rebalances(begun, changes, tables["stored_again"], coverage), "at"),
     )
-    inside = asked.within(changes, "at")
+    inside = asked.within(_known(changes), "at")
     rules = asked.rules
     storms = rebalance_storms(
         asked.within(begun, "from_timestamp"), inside, rules.storm_epochs, rules.storm_minutes

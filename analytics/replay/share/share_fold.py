@@ -220,11 +220,7 @@ def _counts(ranges: Ranges, keys: int) -> NDArray[np.int64]:
     """Offsets by key and delivery state; more than an int64 holds is the largest."""
     known = ranges.where((ranges.state >= 0) & (ranges.state < _KNOWN_STATES))
     place = known.key * _KNOWN_STATES + known.state
-    counts = np.zeros(keys * _KNOWN_STATES, np.int64)
-    np.add.at(counts, place, known.last - known.first + 1)
-    lengths = known.last.astype(np.float64) - known.first.astype(np.float64) + 1
-    counts[np.bincount(place, lengths, keys * _KNOWN_STATES) >= float(_LARGEST)] = _LARGEST
-    return counts.reshape(keys, _KNOWN_STATES)
+    return known.counted(place, keys * _KNOWN_STATES).reshape(keys, _KNOWN_STATES)
 
 
 def _max_delivery_count(ranges: Ranges, keys: int) -> pa.Array:

@@ -33,6 +33,22 @@ class Ranges:
     state: NDArray[np.int8]
     count: NDArray[np.int16]
 
+    @property
+    def sizes(self) -> NDArray[np.uint64]:
+        """How many offsets each has: 2^63 of them are more than a number with a sign holds."""
+        return (self.last - self.first).astype(np.uint64) + np.uint64(1)
+
+    def counted(self, place: NDArray[np.int64], places: int) -> NDArray[np.int64]:
+        """Return how many offsets lie in each place; more than an int64 holds is the largest.
+
+        Args:
+            place: Of each range; those of one place do not overlap.
+            places: How many there are.
+        """
+        counts = np.zeros(places, np.uint64)
+        np.add.at(counts, place, self.sizes)
+        return np.minimum(counts, np.uint64(_INT64.max)).astype(np.int64)
+
     def where(self, chosen: NDArray[np.bool_]) -> Ranges:
         """Some of the ranges."""
         if chosen.all():

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 KEY, EVENT, OFFSET, ADVANCE, AT, EPOCH, MEMBER, TOPIC_ID, IS_OTHER_TOPIC, HAS_GAP = range(10)
-"""What is told of each commit; its time, that of the log, in microseconds. The number of its
-topic's id; whether it is known to be for another topic of that name than the one before; and
+"""What is told of each commit; its time, that of the log, in microseconds, or `UNKNOWN`. The number
+of its topic's id; whether it is known to be for another topic of that name than the one before; and
 whether commits may be missing before it."""
 TOLD: Final = 10
 
@@ -49,12 +49,15 @@ UNKNOWN: Final = -(1 << 63)
     GAPS,
     FIRST_OFFSET,
     FIRST_EPOCH,
-) = range(18)
+    TIMED,
+    TIMED_ADVANCED,
+) = range(20)
 """What is kept: how many commits, of these unchanged, back, far forward, forward; records forward;
 times; who committed last; for the trend from when on, and the offset in force then; the highest
 offset committed for the topic of the last id; before how many commits others may be missing; the
-first offset committed for that topic, and its epoch."""
-KEPT: Final = 18
+first offset committed for that topic, and its epoch. Of the commits that have a time how many, and
+what those behind the first of them advanced by."""
+KEPT: Final = 20
 
 TIMES, RECORDS, AFTER = range(3)
 """The rules of a jump: so many times the mean step forward, at least so many records, and seen so
@@ -82,7 +85,41 @@ def _reach(commits: Given, place: int, kept: Numbers, base: int) -> None:
     kept[base + GAPS] += commits[place + HAS_GAP]
 
 
-@compiled(f"int64({_READ}, int64[::1], {_READ}, int64[:, ::1])", _reach)
+def _sum(whole: int, more: int) -> int:
+    """A commit may be of any offset: a sum never grows beyond what a number holds."""
+    return whole + more if more < MOST - whole else MOST
+
+
+def _forward(kept: Numbers, base: int, advance: int, at: int, rules: Given) -> bool:
+    """Keep a step forward; return whether it is a jump."""
+    steps = kept[base + FORWARD]
+    # Without a division: the mean of the steps before is what they add up to, shared out.
+    is_jump = (
+        steps >= rules[AFTER]
+        and advance >= rules[RECORDS]
+        and advance // rules[TIMES] >= kept[base + ADVANCED] // steps
+    )
+    if is_jump:
+        kept[base + JUMPS] += 1
+    kept[base + FORWARD] = steps + 1
+    kept[base + ADVANCED] = _sum(kept[base + ADVANCED], advance)
+    if at != UNKNOWN and kept[base + TIMED] > 0:
+        kept[base + TIMED_ADVANCED] = _sum(kept[base + TIMED_ADVANCED], advance)
+    kept[base + LAST_ADVANCE_AT] = max(kept[base + LAST_ADVANCE_AT], at)
+    return bool(is_jump)
+
+
+def _time(kept: Numbers, base: int, at: int, offset: int) -> None:
+    """Keep when a commit was, and the offset in force when the trend begins."""
+    if kept[base + TIMED] == 0:
+        kept[base + SINCE_AT] = max(kept[base + SINCE_AT], at)
+    if at <= kept[base + SINCE_AT]:
+        kept[base + SINCE_OFFSET] = offset
+    kept[base + FIRST_AT] = min(kept[base + FIRST_AT], at)
+    kept[base + TIMED] += 1
+
+
+@compiled(f"int64({_READ}, int64[::1], {_READ}, int64[:, ::1])", _reach, _sum, _forward, _time)
 def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) -> int:
     """Measure commits, in order; return how many moves were told.
 
@@ -104,25 +141,12 @@ def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) ->
         if advance == 0:
             kept[base + UNCHANGED] += 1
         elif advance > 0:
-            steps = kept[base + FORWARD]
-            # Without a division: the mean of the steps before is what they add up to, shared out.
-            is_moved = (
-                steps >= rules[AFTER]
-                and advance >= rules[RECORDS]
-                and advance // rules[TIMES] >= kept[base + ADVANCED] // steps
-            )
-            if is_moved:
-                kept[base + JUMPS] += 1
-            kept[base + FORWARD] = steps + 1
-            # A commit may be of any offset: a sum never grows beyond what a number holds.
-            kept[base + ADVANCED] = (
-                kept[base + ADVANCED] + advance if advance < MOST - kept[base + ADVANCED] else MOST
-            )
-            kept[base + LAST_ADVANCE_AT] = max(kept[base + LAST_ADVANCE_AT], at)
+            is_moved = _forward(kept, base, advance, at, rules)
         elif advance != UNKNOWN:
             kept[base + REWINDS] += 1
             is_moved = True
-        if is_moved:
+        # When a move was that has no time is not known: it is counted, and not listed.
+        if is_moved and at != UNKNOWN:
             moves[told, MOVED_ROW] = row
             moves[told, MOVED_EPOCH] = kept[base + LAST_EPOCH]
             moves[told, MOVED_MEMBER] = kept[base + LAST_MEMBER]
@@ -131,12 +155,10 @@ def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) ->
         if kept[base + COMMITS] == 0:
             kept[base + FIRST_OFFSET] = commits[place + OFFSET]
             kept[base + FIRST_EPOCH] = commits[place + EPOCH]
-            kept[base + SINCE_AT] = max(kept[base + SINCE_AT], at)
         _reach(commits, place, kept, base)
-        kept[base + FIRST_AT] = min(kept[base + FIRST_AT], at)
         kept[base + COMMITS] += 1
-        if at <= kept[base + SINCE_AT]:
-            kept[base + SINCE_OFFSET] = commits[place + OFFSET]
+        if at != UNKNOWN:
+            _time(kept, base, at, commits[place + OFFSET])
         kept[base + LAST_AT] = max(kept[base + LAST_AT], at)
         kept[base + LAST_EPOCH] = commits[place + EPOCH]
         kept[base + LAST_MEMBER] = commits[place + MEMBER]

@@ -50,6 +50,8 @@ from analytics.evaluate.lag.commits.moves_fold import (
     REWINDS,
     SINCE_AT,
     SINCE_OFFSET,
+    TIMED,
+    TIMED_ADVANCED,
     TIMES,
     TOLD,
     TOPIC_ID,
@@ -86,13 +88,15 @@ _COUNTED: Final = {
     "rewinds": REWINDS,
     "jumps": JUMPS,
     "advanced": ADVANCED,
+    "timed_commits": TIMED,
+    "timed_advanced": TIMED_ADVANCED,
 }
 _FOUND: Final = {
     "highest_committed": HIGHEST,
     "first_committed": FIRST_OFFSET,
     "first_epoch": FIRST_EPOCH,
 }
-_TIMED: Final = {
+_TIMES: Final = {
     "first_commit_at": FIRST_AT,
     "last_commit_at": LAST_AT,
     "last_advance_at": LAST_ADVANCE_AT,
@@ -148,8 +152,6 @@ class ProgressFold:
         is_made = pc.and_(
             pc.is_in(commits["event"], _COMMITTED), pc.is_valid(commits["committed_offset"])
         )
-        if commits["effective_timestamp"].null_count:
-            is_made = pc.and_(is_made, pc.is_valid(commits["effective_timestamp"]))
         told[:, EVENT] = np.where(is_made.to_numpy(), COMMIT, OTHER)
         told[:, MEMBER] = self._members.of(commits["member_id"])
         told[:, TOPIC_ID] = np.where(
@@ -177,7 +179,9 @@ class ProgressFold:
         Returns:
             `group_id`, `topic`, `partition`; `commits`, `unchanged_commits` (of the offset that was
             in force already), `rewinds`, `jumps`, `advanced` (records forward, steps back left
-            out), `first_commit_at`, `last_commit_at`, `last_advance_at` (null where none advanced);
+            out); `timed_commits` and `timed_advanced`: those that have a time, and what they
+            advanced by behind the first of them; `first_commit_at`, `last_commit_at`,
+            `last_advance_at` (null where none advanced);
             `since_at` and `since_offset`: the offset in force when the trend begins;
             `highest_committed` for the topic of the last commit's id; `first_committed` and its
             `first_epoch`; `has_gaps`, whether commits
@@ -188,8 +192,10 @@ class ProgressFold:
         rows = self.keys.named()
         for name, place in _COUNTED.items():
             rows = rows.append_column(name, pa.array(kept[:, place]))
-        for name, place in _TIMED.items():
-            rows = rows.append_column(name, _times(kept[:, place]))
+        # Records of the oldest message format have no time.
+        is_timed = kept[:, TIMED] > 0
+        for name, place in _TIMES.items():
+            rows = rows.append_column(name, _times(np.where(is_timed, kept[:, place], UNKNOWN)))
         since = kept[:, SINCE_OFFSET]
         rows = rows.append_column("since_offset", pa.array(since, mask=since == UNKNOWN))
         for name, place in _FOUND.items():

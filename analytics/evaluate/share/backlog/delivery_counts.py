@@ -13,6 +13,7 @@ from analytics.evaluate.share.state_log.window import is_done, state_name
 if TYPE_CHECKING:
     from analytics.replay.share.share_ranges import Ranges
 
+_MOST = pa.scalar(np.iinfo(np.int64).max, pa.uint64())
 _OF = ("group_id", "topic_id", "topic", "partition", "delivery_count_limit")
 
 
@@ -29,7 +30,7 @@ def delivery_counts(rows: pa.Table, ranges: Ranges) -> pa.Table:
             "place": ranges.key,
             "delivery_state": ranges.state.astype(np.int64),
             "delivery_count": ranges.count.astype(np.int32),
-            "records": ranges.last - ranges.first + 1,
+            "records": ranges.sizes,
         }
     )
     keys = ["place", "delivery_count", "delivery_state"]
@@ -44,7 +45,7 @@ def delivery_counts(rows: pa.Table, ranges: Ranges) -> pa.Table:
             **{name: of[name] for name in _OF[:4]},
             "delivery_count": found["delivery_count"],
             "delivery_state_name": pa.array(known, pa.string()),
-            "records": found["records_sum"],
+            "records": pc.min_element_wise(found["records_sum"], _MOST).cast(pa.int64()),
             "deliveries_left": pc.if_else(
                 pa.array(is_done(states.astype(np.int8))),
                 pa.scalar(None, pa.int64()),

@@ -255,10 +255,8 @@ def _told_of_beyond(rows: pa.Table) -> pa.Table:
 
 
 def _sum(ranges: Ranges, chosen: NDArray[np.bool_], places: Numbers) -> Numbers:
-    found = np.zeros(places.size, np.int64)
     picked = ranges.where(chosen)
-    np.add.at(found, picked.key, picked.last - picked.first + 1)
-    return found
+    return picked.counted(picked.key, places.size)
 
 
 def _lost(ranges: Ranges, start: Numbers, log_start: Numbers) -> Numbers:

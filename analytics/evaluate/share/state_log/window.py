@@ -144,11 +144,10 @@ def is_done(state: NDArray[np.int8]) -> NDArray[np.bool_]:
 
 
 def _counts(places: int, ranges: Ranges) -> NDArray[np.int64]:
-    counts = np.zeros((places, NOT_STORED + 1), np.int64)
     known = (ranges.state >= AVAILABLE) & (ranges.state <= ARCHIVED)
-    chosen = ranges.where(known)
-    np.add.at(counts, (chosen.key, chosen.state), chosen.last - chosen.first + 1)
-    return counts
+    chosen, states = ranges.where(known), NOT_STORED + 1
+    place = chosen.key * states + chosen.state
+    return chosen.counted(place, places * states).reshape(places, states)
 
 
 def _leading(start: Numbers, ranges: Ranges) -> NDArray[np.bool_]:

@@ -48,6 +48,23 @@ def test_a_step_back_is_told_with_who_committed_before_and_after() -> None:
     assert (move["epoch"], move["member_id"], move["advance"]) == (2, "b", -25)
 
 
+def test_commits_without_a_time_are_counted_and_rates_are_of_those_that_have_one() -> None:
+    offsets, times = [90, 40, 60, 65], [None, None, at(1000), at(3000)]
+    rows = history([{"committed_offset": each} for each in offsets])
+    place = rows.column_names.index("effective_timestamp")
+    rows = rows.set_column(place, "effective_timestamp", pa.array(times, HISTORY.field(place).type))
+    fold = folded(rows, lag_rules().jump, since_ms=EPOCH_MS)
+    (row,) = fold.progress().to_pylist()
+
+    assert (row["commits"], row["rewinds"], row["advanced"]) == (4, 1, 25)
+    assert (row["timed_commits"], row["timed_advanced"]) == (2, 5)
+    assert (row["highest_committed"], row["first_committed"]) == (90, 90)
+    assert (row["first_commit_at"], row["last_commit_at"]) == (at(1000), at(3000))
+    assert (row["since_at"], row["since_offset"]) == (at(1000), 60)
+    # When the step back was is not known.
+    assert fold.moves().num_rows == 0
+
+
 def test_a_step_far_longer_than_those_before_it_is_a_jump() -> None:
     steps = [0, 100, 200, 300, 400, 500, 600, 700, 100_700, 100_800]
     fold = folded(history([{"committed_offset": each} for each in steps]), JumpRules(20, 1000, 5))

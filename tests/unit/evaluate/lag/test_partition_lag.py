@@ -288,6 +288,17 @@ def test_partitions_that_are_subscribed_and_nobodys_are_there_too() -> None:
     ]
 
 
+def test_each_of_many_partitions_has_its_own_owner() -> None:
+    owner = {(topic, place): f"m{place % 7}" for topic in "tu" for place in range(60)}
+    question = asked(
+        owned=[("g", topic, place, member) for (topic, place), member in owner.items()],
+        subscribed={f"m{each}": ["t", "u"] for each in range(7)},
+    )
+    rows = evaluate_lag(question, ()).rows.to_pylist()
+
+    assert {(row["topic"], row["partition"]): row["member_id"] for row in rows} == owner
+
+
 def test_a_partition_that_two_members_own_is_one_row_and_has_its_lag_once() -> None:
     question = asked(
         committed=[commit(7), commit(1, partition=1)],

@@ -21,7 +21,8 @@ ROWS = pa.schema(
     [
         ("topic", pa.string()),
         ("partition", pa.int32()),
-        *((name, LONG) for name in ("lag", "commits", "unchanged_commits", "advanced")),
+        *((name, LONG) for name in ("lag", "commits", "unchanged_commits")),
+        *((name, LONG) for name in ("timed_commits", "timed_advanced")),
         *((name, TIME) for name in ("first_commit_at", "last_commit_at", "last_advance_at")),
         ("since_at", TIME),
         ("since_offset", LONG),
@@ -46,7 +47,8 @@ def told(sampled: list[dict[str, Any]], **row: Any) -> dict[str, Any]:
         "partition": 0,
         "commits": 11,
         "unchanged_commits": 1,
-        "advanced": 600,
+        "timed_commits": row.get("commits", 11),
+        "timed_advanced": 600,
         "first_commit_at": ago(10),
         "last_commit_at": NOW,
         "last_advance_at": NOW,
@@ -87,7 +89,7 @@ def test_a_lag_that_grows_is_never_gone() -> None:
 
 def test_a_single_commit_of_lately_does_not_show_that_nothing_is_read() -> None:
     """The cleaner leaves the last commit of a key: that the group read on is not known."""
-    alone = {"commits": 1, "unchanged_commits": 0, "advanced": 0, "last_advance_at": None}
+    alone = {"commits": 1, "unchanged_commits": 0, "timed_advanced": 0, "last_advance_at": None}
     alone |= {"since_at": None, "since_offset": None}
     bounds = [
         told([], lag=40, first_commit_at=at, last_commit_at=at, **alone)["drain_bound"]
@@ -119,9 +121,9 @@ def test_without_a_sample_before_it_a_time_to_drain_is_a_bound() -> None:
 
 
 def test_the_largest_numbers_are_taken() -> None:
-    row = told([], lag=(1 << 63) - 1, since_offset=(1 << 63) - 1, advanced=(1 << 63) - 1)
+    row = told([], lag=(1 << 63) - 1, since_offset=(1 << 63) - 1, timed_advanced=(1 << 63) - 1)
     assert row["drain_bound"] == "at_least"
-    slow = told([], lag=(1 << 63) - 1, advanced=1)
+    slow = told([], lag=(1 << 63) - 1, timed_advanced=1)
     assert slow["drain_ms"] == 1 << 53
 
 

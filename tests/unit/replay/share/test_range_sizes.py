@@ -1,0 +1,38 @@
+"""How many offsets ranges have, also those that end at the largest offset there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.evaluate.share.backlog.delivery_counts import delivery_counts
+from analytics.replay.share.share_ranges import Ranges
+
+MOST = (1 << 63) - 1
+
+
+def ranges(*bounds: tuple[int, int]) -> Ranges:
+    first, last = np.array(bounds, np.int64).T
+    keys = np.zeros(len(bounds), np.int64)
+    return Ranges(keys, first, last, keys.astype(np.int8), keys.astype(np.int16))
+
+
+def test_a_range_up_to_the_largest_offset_has_one_more_than_a_number_holds() -> None:
+    assert ranges((0, MOST), (5, 5), (MOST, MOST)).sizes.tolist() == [MOST + 1, 1, 1]
+
+
+def test_more_than_a_number_holds_is_the_largest() -> None:
+    for found, count in ((ranges((0, MOST)), MOST), (ranges((1, 4), (6, 6)), 5)):
+        assert found.counted(found.key, 1).tolist() == [count]
+
+
+def test_the_histogram_has_the_largest_number_too() -> None:
+    rows = pa.table(
+        {
+            **{name: ["g"] for name in ("group_id", "topic_id", "topic")},
+            "partition": pa.array([0], pa.int32()),
+            "delivery_count_limit": pa.array([5], pa.int64()),
+        }
+    )
+    (row,) = delivery_counts(rows, ranges((0, MOST))).to_pylist()
+    assert row["records"] == MOST
