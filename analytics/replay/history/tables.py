@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -186,11 +187,17 @@ def _events(
     once: bool = False,
 ) -> TableStep:
     """Return a step for some of the events, marked where the record that shows one may be lost."""
-
-    def marked(coverage: Coverage, *given: Any) -> pl.DataFrame:  # noqa: ANN401
-        return with_marks_of_records(function(*given), coverage, "record_offset", log="log")
-
+    marked = partial(_marked, function)
     return TableStep(output, marked, ("coverage", *inputs), once=once, part_of=_EVENTS)
+
+
+def _marked(
+    function: Callable[..., pl.DataFrame],
+    coverage: Coverage,
+    *given: Any,  # noqa: ANN401
+) -> pl.DataFrame:
+    """Return marked events; a function of the module, as tasks are sent it."""
+    return with_marks_of_records(function(*given), coverage, "record_offset", log="log")
 
 
 def _of_groups(name: str) -> TableStep:
