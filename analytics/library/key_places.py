@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 
 from analytics.library.cut_tables import IN_BUCKETS, Cut, tables_of
 from analytics.replay.dump.written_instants import iso_time, moment
+from analytics.replay.log.disputed_homes import UNDISPUTED, disputed_keys
 from analytics.replay.log.instants import END
 from analytics.replay.log.internal_partitions import share_key
 from analytics.replay.log.lines import parsed_time
@@ -80,9 +82,20 @@ def internal_topics(
         eras = eras_of(places, named, least)
         if not eras:
             continue
-        homes = with_misplaced(_homes_at(eras, instant), places)
-        found.partition_counts[topic] = homes.partitions
-        if homes.misplaced or homes.perhaps is not None:
+        disputed = UNDISPUTED
+        if not named:
+            disputed = disputed_keys(places, eras, are_all_there=not _is_filtered(manifest))
+        if disputed.is_number_guessed:
+            eras = (Era(eras[-1].partitions),)
+        homes = replace(
+            _homes_at(eras, instant),
+            disputed=disputed.kept,
+            is_number_guessed=disputed.is_number_guessed,
+        )
+        homes = with_misplaced(homes, places)
+        if not disputed.is_number_guessed:
+            found.partition_counts[topic] = homes.partitions
+        if homes.disputed or homes.misplaced or homes.perhaps is not None:
             found.homes[topic] = homes
     return found
 
@@ -115,6 +128,12 @@ def _homes_at(eras: tuple[Era, ...], instant: AsOf) -> TopicHomes:
         # End offsets of partitions are no time: by which number clients went then nothing says.
         eras = (*eras[:-1], Era(eras[-1].partitions, NOT_SEEN))
     return homes_at(eras, at)
+
+
+def _is_filtered(manifest: Mapping[str, Any]) -> bool:
+    """Return whether keys were left out when the dump was decoded."""
+    options = manifest.get("options", {})
+    return any(options.get(name) for name in ("groups", "exclude_groups", "partitions"))
 
 
 def _least(manifest: Mapping[str, Any], topic: str) -> int:
@@ -201,6 +220,8 @@ def homes_metadata(homes: Mapping[str, TopicHomes]) -> dict[str, Any]:
                 for era in each.before
             ],
             "since": _written(each.since),
+            "disputed": [list(pair) for pair in each.disputed.items()],
+            "is_number_guessed": each.is_number_guessed,
         }
         for topic, each in homes.items()
     }
@@ -220,6 +241,8 @@ def homes_in(manifest: Mapping[str, Any]) -> dict[str, TopicHomes]:
                 for era in each["before"]
             ),
             parsed_time(each["since"]),
+            dict(each["disputed"]),
+            each["is_number_guessed"],
         )
         for topic, each in said.items()
     }

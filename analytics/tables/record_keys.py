@@ -105,7 +105,7 @@ def _looked_for(topic: str, column: str, homes: TopicHomes) -> tuple[dict[str, s
     here = pl.col(f"{_OWN}partition")
     # Keys are looked at where some are known to be elsewhere.
     may_be_elsewhere = here.is_in(list(homes.misplaced))
-    home = internal_partition(pl.when(may_be_elsewhere).then(key), homes.partitions)
+    home = internal_partition(pl.when(may_be_elsewhere).then(key), homes.partitions, homes.disputed)
     return fields, (~may_be_elsewhere | (home == here)).fill_null(value=True)
 
 

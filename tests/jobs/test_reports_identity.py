@@ -7,6 +7,7 @@ instead of 50, and started again; `real-describe.txt` is what Kafka's own tool s
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,84 @@ def test_groups_whose_hash_did_not_move_lost_nothing(eight: Path) -> None:
     rows = answered("timeline", eight, "--group", "*")["verdicts"]
     lost = {row["group_id"]: row["was"] for row in rows if row["verdict"].startswith("lost")}
     assert lost == dict.fromkeys(MOVED, 12)
+
+
+def test_a_group_that_lies_elsewhere_alone_is_named_as_out_of_reach(
+    groupscope: Groupscope, reports: Path
+) -> None:
+    dump, between = reports / "offsets-topic-grown" / "real", "2026-11-25T12:17:54.800Z"
+    told = groupscope("describe", dump, "--group", "billing", "--as-of", between)
+    assert told.returncode == 1
+    elsewhere = "records of it lie in __consumer_offsets 9, where no client is sent since"
+    assert f"{elsewhere} {RESTARTED}" in told.stderr
+
+
+def test_offsets_of_a_group_that_moved_are_given_back_from_where_they_were(
+    groupscope: Groupscope, grown: Path, tmp_path: Path
+) -> None:
+    out, before = tmp_path / "back", "2026-11-25T12:17:39.200Z"
+    told = groupscope("restore", grown, "--as-of", before, "--group", "billing", "--out", out)
+    assert told.returncode == 0, told.stderr
+    (file,) = (each for each in out.rglob("*.csv") if each.name != "refused.csv")
+    assert file.read_text().split() == [f"invoices,{number},{140 + number}" for number in range(3)]
+    # Between the alteration and the restart nothing tells which partition counted.
+    between = "2026-11-25T12:17:45Z"
+    told = groupscope("restore", grown, "--as-of", between, "--group", "billing", "--out", out)
+    assert told.returncode == 3
+    assert "sent to partition 9 or to 49" in (out / "refused.csv").read_text()
+
+
+@pytest.fixture(scope="module")
+def unexplained(
+    groupscope: Groupscope, reports: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Replay logs that lie one partition further than they were written for."""
+    dump = tmp_path_factory.mktemp("identity") / "unexplained"
+    written = reports / "offsets-topic-grown-eight"
+    shutil.copytree(written, dump)
+    for number in range(8):
+        folder, target = (f"__consumer_offsets-{each % 8}" for each in (number, number + 1))
+        shutil.rmtree(dump / "broker-1" / target)
+        shutil.copytree(written / "broker-1" / folder, dump / "broker-1" / target)
+    out = dump.with_name("workspace")
+    told = groupscope("replay", dump, "--out", out)
+    assert told.returncode == 0, told.stderr
+    assert "no number of partitions of __consumer_offsets explains" in told.stderr
+    return out
+
+
+def test_where_no_number_explains_all_places_groups_in_several_are_not_told(
+    unexplained: Path,
+) -> None:
+    listed = answered("list", unexplained, code=3)
+    assert sorted(row["group_id"] for row in listed["rows"]) == sorted(
+        {row["group_id"] for row in listed["rows"]}
+    )
+    unsure = {row["group_id"] for row in listed["rows"] if row["missing"]}
+    assert {*MOVED} <= unsure
+    described = answered("describe", unexplained, "--group", "billing", code=3)
+    assert [row["committed_offset"] for row in described["rows"]] == [None]
+    verdicts = answered("timeline", unexplained, "--group", "billing", code=3)["verdicts"]
+    assert {row["verdict"] for row in verdicts} == {"cannot tell"}
+    assert all("explains where its records lie" in row["reason"] for row in verdicts)
+
+
+def test_nothing_is_given_back_of_a_group_of_which_nothing_tells_the_place(
+    groupscope: Groupscope, unexplained: Path, tmp_path: Path
+) -> None:
+    asked = ("--group", "billing", "--as-of", "2025-11-13T03:13:25Z")
+    told = groupscope("restore", unexplained, *asked, "--out", tmp_path)
+    assert told.returncode == 3
+    assert "explains where its records lie" in (tmp_path / "refused.csv").read_text()
+
+
+def test_a_filter_makes_no_number_of_partitions_certain(
+    groupscope: Groupscope, unexplained: Path
+) -> None:
+    dump = unexplained.with_name("unexplained")
+    told = groupscope("describe", dump, "--group", "billing")
+    assert told.returncode == 3
+    assert "explains where its records lie" in told.stderr
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,7 @@ from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assume
 from analytics.replay.log.ends_at import Ends
 from analytics.replay.log.internal_partitions import internal_partition
 from analytics.replay.log.key_homes import home_of
+from analytics.replay.log.losses import why_disputed
 from analytics.replay.log.losses_at import cleaned_until, leading, what_took_history
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
@@ -87,6 +88,8 @@ class GroupCompleteness:
         between = self._between_cuts.get(group)
         home = self.home(group)
         offsets, history = undecided_of(self.replayed, group, home)
+        if (disputed := self._of_disputed_home(group)) is not None:
+            offsets, history = [disputed, *offsets], [disputed, *history]
         if home is not None and home in self.losses:
             lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
             offsets = [f"{group}: its offsets may be missing or replaced: {lost}", *offsets]
@@ -130,7 +133,8 @@ class GroupCompleteness:
         """Return the partition a group lies in, by its name where the state does not have it."""
         home = self._where.get(group)
         if home is None and self._partitions is not None:
-            home = home_of(group, self._partitions)
+            homes = self._homes_told
+            home = homes.home(group) if homes else home_of(group, self._partitions)
         return home
 
     def of_group(self, group: str) -> str | None:
@@ -150,9 +154,13 @@ class GroupCompleteness:
         if group not in self._where and group in self._between_cuts:
             return f"{group} may have been there: {self._between_cuts[group]}"
         elsewhere = self._of_two_homes(group, self._partitions)
+        if group not in self._where and elsewhere is None:
+            elsewhere = self._of_disputed_home(group)
         if elsewhere is not None or self._is_all_there:
             return elsewhere
-        return self._of_home(group, home_of(group, self._partitions))
+        homes = self._homes_told
+        home = homes.home(group) if homes else home_of(group, self._partitions)
+        return self._of_home(group, home)
 
     def _of_two_homes(self, group: str, partitions: int) -> str | None:
         """Return why it is not known in which of two partitions a group would be."""
@@ -166,6 +174,12 @@ class GroupCompleteness:
             f"{group}: nothing shows whether clients were sent to {CONSUMER_OFFSETS}-{one} "
             f"or to {other}"
         )
+
+    def _of_disputed_home(self, group: str) -> str | None:
+        """Return why nothing shows in which partition clients looked for a group."""
+        homes = self._homes_told
+        is_disputed = homes is not None and homes.is_disputed(group)
+        return f"{group}: {why_disputed(CONSUMER_OFFSETS)}" if is_disputed else None
 
     def _of_home(self, group: str, home: int) -> str | None:
         """Return why the partition of a group tells nothing of it."""
@@ -184,7 +198,8 @@ class GroupCompleteness:
     @property
     def _if_so_many(self) -> str:
         """What the partition of a group rests on, where it rests on a default."""
-        if self._named_partitions is not None or self._homes:
+        is_guess = self._homes_told is not None and self._homes_told.is_number_guessed
+        if not is_guess and (self._named_partitions is not None or self._homes):
             return ""
         return f" (if that topic has {self._partitions} partitions: nothing says)"
 
@@ -248,7 +263,8 @@ class GroupCompleteness:
         missing = missing & asked if asked else missing
         if not missing or not self._present:
             return None
-        return f"groups of {CONSUMER_OFFSETS} {ranges(missing)}: this dump has no copy of these"
+        reason = f"groups of {CONSUMER_OFFSETS} {ranges(missing)}: this dump has no copy of these"
+        return reason + self._if_so_many
 
     @property
     def _is_archive_whole(self) -> bool:

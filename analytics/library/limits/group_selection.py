@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import as_regex, is_name, names_wanted
 from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.library.limits.misplaced_groups import why_not_there
 from analytics.library.limits.refused_partitions import refused_partitions
 from analytics.tables.stored_tables import StoredTables
 
@@ -103,15 +104,14 @@ def select_groups(
     unmatched = [each for each in asked if not is_name(each) and not names_wanted(there, (each,))]
     unsure = pattern_limits(completeness, unmatched)
     cannot_tell += unsure
+    missing = [name for name in names if name not in there and name not in unknown]
     return GroupSelection(
         found,
         tuple(cannot_tell),
-        (
-            *(name for name in names if name not in there and name not in unknown),
-            *(each for each in unmatched if not unsure),
-        ),
+        (*missing, *(each for each in unmatched if not unsure)),
         replayed.instant,
         _refused(replayed, found),
+        why_not_there(replayed, missing),
         names_like_patterns=tuple(each for each in asked if not is_name(each) and each in there),
     )
 

@@ -25,6 +25,7 @@ from analytics.library.limits.lost_commits import (
     lost_of_topic,
     records_of_line,
 )
+from analytics.library.limits.share_state_out_of_reach import share_state_out_of_reach
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.log.lines import parsed_time
 from analytics.replay.log.losses_at import leading
@@ -48,6 +49,7 @@ def share_losses(state: ReplayedWorkspace, until: datetime | None) -> list[Verdi
     topics = {row["topic_id"]: row["topic"] for row in rows if row["topic_id"]}
     lines = [_line(state, row) for row in lost_of_topic(state, SHARE_GROUP_STATE)]
     found = share_state_losses([each for each in lines if each.lost.num_rows], topics)
+    found += share_state_out_of_reach(state, topics)
     found = [each for each in found if _is_wanted(state, each)] + _untold(state)
     return [each for each in found if not (until and each["at"] and each["at"] > until)]
 

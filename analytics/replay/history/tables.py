@@ -197,6 +197,7 @@ def _marked(
     coverage: Coverage,
     *given: Any,  # noqa: ANN401
 ) -> pl.DataFrame:
+    """Return marked events; a function of the module, as tasks are sent it."""
     return with_marks_of_records(function(*given), coverage, "record_offset", log="log")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,14 +18,32 @@ _OF_TWO_UNITS: Final = r"[\x{10000}-\x{10FFFF}]"
 """Letters that UTF-16 needs two code units for."""
 
 
-def internal_partition(key: pl.Expr, partitions: int) -> pl.Expr:
+_NONE: Final[Mapping[int, int]] = MappingProxyType({})
+
+
+def internal_partition(
+    key: pl.Expr, partitions: int, disputed: Mapping[int, int] = _NONE
+) -> pl.Expr:
     """Return the partition that Kafka's coordinators choose for each key, null where there is none.
 
     Args:
         key: Group ids; for share state what `share_key` returns.
         partitions: How many partitions the internal topic has.
+        disputed: Where keys are read of which that is not known, by their `hash_places`.
     """
-    return key.map_batches(lambda keys: _homes(keys, partitions), return_dtype=pl.Int32)
+    return key.map_batches(lambda keys: _homes(keys, partitions, disputed), return_dtype=pl.Int32)
+
+
+def is_one_of(key: pl.Expr, places: Mapping[int, int]) -> pl.Expr:
+    """Return whether `hash_places` of each key is among some."""
+    among = np.array(sorted(places), np.int64)
+
+    def looked_up(keys: pl.Series) -> pl.Series:
+        distinct = keys.drop_nulls().unique()
+        found = pl.Series(np.isin(hash_places(distinct), among))
+        return keys.replace_strict(distinct, found, default=False, return_dtype=pl.Boolean)
+
+    return key.map_batches(looked_up, return_dtype=pl.Boolean)
 
 
 def share_key(group: pl.Expr, topic_id: pl.Expr, partition: pl.Expr) -> pl.Expr:
@@ -31,10 +51,24 @@ def share_key(group: pl.Expr, topic_id: pl.Expr, partition: pl.Expr) -> pl.Expr:
     return pl.format("{}:{}:{}", group, topic_id, partition)
 
 
-def _homes(keys: pl.Series, partitions: int) -> pl.Series:
+def _homes(keys: pl.Series, partitions: int, disputed: Mapping[int, int]) -> pl.Series:
     distinct = keys.drop_nulls().unique()
-    homes = pl.Series(hash_places(distinct) % partitions, dtype=pl.Int32)
+    homes = pl.Series(homes_of(distinct, partitions, disputed), dtype=pl.Int32)
     return keys.replace_strict(distinct, homes, default=None, return_dtype=pl.Int32)
+
+
+def homes_of(
+    keys: pl.Series, partitions: int, disputed: Mapping[int, int] = _NONE
+) -> NDArray[np.int64]:
+    """Return the partition of each key; see `internal_partition`."""
+    hashes = hash_places(keys)
+    homes = np.asarray(hashes % partitions)
+    if disputed:
+        known = np.array(sorted(disputed), np.int64)
+        kept = np.array([disputed[each] for each in known.tolist()], np.int64)
+        at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+        homes = np.where(known[at] == hashes, kept[at], homes)
+    return homes
 
 
 def hash_places(keys: pl.Series) -> NDArray[np.int64]:

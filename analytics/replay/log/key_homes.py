@@ -21,9 +21,14 @@ def home_of(key: str, partitions: int) -> int:
         key: A group id; for share state see `home_of_share`.
         partitions: How many partitions the internal topic has.
     """
+    return hash_place(key) % partitions
+
+
+def hash_place(key: str) -> int:
+    """Return `Utils.abs(hashCode)` of a key: modulo a number of partitions it is a partition."""
     unsigned = string_hash(key)
     positive = min(unsigned, ALL_HASHES - unsigned)
-    return 0 if positive == LEAST_HASH else positive % partitions
+    return 0 if positive == LEAST_HASH else positive
 
 
 def home_of_share(group: str, topic_id: str, partition: int, partitions: int) -> int:

@@ -13,7 +13,7 @@ import polars as pl
 from analytics.dump.inspection.losses import Loss, lacks
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.frames import disputed
-from analytics.replay.log.internal_partitions import internal_partition
+from analytics.replay.log.internal_partitions import internal_partition, is_one_of
 from analytics.replay.log.record_position import AFTER_ALL
 from schemas import CONSUMER_OFFSETS
 
@@ -56,16 +56,42 @@ def may_be_elsewhere(
         topic: The internal topic.
     """
     homes = coverage.homes.get(topic)
-    if homes is None or homes.perhaps is None:
-        return pl.lit(None, pl.String)
     key = pl.col("group_id") if key is None else key
+    if homes is None or homes.perhaps is None:
+        return of_disputed_home(coverage, key, topic)
     one, other = (internal_partition(key, each) for each in (homes.partitions, homes.perhaps))
     text = (
         f"{topic} was given {homes.perhaps} partitions instead of {homes.partitions}, and nothing "
         f"shows whether the brokers had been started again: clients were sent to partition {{}} "
         f"or to {{}}"
     )
-    return pl.when(one != other).then(pl.format(text, one, other))
+    several = pl.when(one != other).then(pl.format(text, one, other))
+    return pl.coalesce(of_disputed_home(coverage, key, topic), several)
+
+
+def of_disputed_home(
+    coverage: Coverage, key: pl.Expr | None = None, topic: str = CONSUMER_OFFSETS
+) -> pl.Expr:
+    """Return why nothing shows where clients look for a key, null where it does.
+
+    Args:
+        coverage: What the dump holds.
+        key: Of the coordinator; by default `group_id`.
+        topic: The internal topic.
+    """
+    homes = coverage.homes.get(topic)
+    if homes is None or not homes.disputed:
+        return pl.lit(None, pl.String)
+    key = pl.col("group_id") if key is None else key
+    return pl.when(is_one_of(key, homes.disputed)).then(pl.lit(why_disputed(topic)))
+
+
+def why_disputed(topic: str) -> str:
+    """Return in words why nothing shows where clients look for a key of a topic."""
+    return (
+        f"no number of partitions of {topic} explains where its records lie: nothing shows in "
+        f"which partition clients looked for it"
+    )
 
 
 def lost_between(

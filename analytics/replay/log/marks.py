@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.losses import HOME, lost_between, with_missing
+from analytics.replay.log.losses import HOME, lost_between, of_disputed_home, with_missing
 from analytics.replay.log.record_position import AFTER_ALL
 from schemas import COORDINATOR_TOPICS
 
@@ -69,7 +69,8 @@ def with_marks_of_records(
         return lost_between(coverage, pl.col(first) - 1, end + 1, partition=partition, **topic)
 
     if log is None:
-        return with_missing(rows, _joined([lost(), *own]))
+        elsewhere = [of_disputed_home(coverage)] if "group_id" in rows.columns else []
+        return with_missing(rows, _joined([lost(), *elsewhere, *own]))
     of_logs = [
         pl.when(pl.col(log) == topic).then(lost(topic=topic))
         for topic in sorted(COORDINATOR_TOPICS)

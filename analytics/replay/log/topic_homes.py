@@ -20,7 +20,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from analytics.replay.log.internal_partitions import hash_places
+from analytics.replay.log.internal_partitions import hash_places, homes_of
+from analytics.replay.log.key_homes import hash_place
 from analytics.replay.log.meanings import TIME
 
 DEFAULT_PARTITIONS: Final = 50
@@ -69,6 +70,9 @@ class TopicHomes:
         unreachable: How many keys lie in such partitions alone.
         before: The eras that are over, the newest first.
         since: From when on this number counts; None where it always did or nothing shows it.
+        disputed: Keys of which nothing shows where clients look for them, as `hash_places` has
+            them, and in which partition each is read.
+        is_number_guessed: Whether no number of partitions explains where all keys lie.
     """
 
     partitions: int
@@ -77,6 +81,17 @@ class TopicHomes:
     unreachable: int = 0
     before: tuple[Era, ...] = ()
     since: datetime | None = None
+    disputed: Mapping[int, int] = field(default_factory=dict)
+    is_number_guessed: bool = False
+
+    def is_disputed(self, key: str) -> bool:
+        """Return whether nothing shows where clients look for a key."""
+        return bool(self.disputed) and hash_place(key) in self.disputed
+
+    def home(self, key: str) -> int:
+        """Return the partition in which a key is read."""
+        place = hash_place(key)
+        return self.disputed.get(place, place % self.partitions)
 
 
 def homes_at(eras: Sequence[Era], at: datetime | None) -> TopicHomes:
@@ -108,7 +123,7 @@ def with_misplaced(homes: TopicHomes, places: pl.DataFrame) -> TopicHomes:
         homes: Of the topic.
         places: `PLACES`.
     """
-    home = pl.Series(hash_places(places["key"]) % homes.partitions)
+    home = pl.Series(homes_of(places["key"], homes.partitions, homes.disputed))
     is_wrong = home != places["partition"]
     wrong, right = places.filter(is_wrong), places.filter(~is_wrong)
     counts = wrong.group_by("partition").len().sort("partition")
@@ -167,7 +182,7 @@ def _number_now(told: pl.DataFrame, least: int) -> int:
 
     Of several such numbers the one that puts most other keys where they are counts, then Kafka's
     default, then the least. Where no number has all of them at home, the one that has most keys
-    there counts: the others lie where no client is sent, and no key is in force in two places.
+    there is a guess: see `analytics.replay.log.disputed_homes`.
     """
     few = _sample(told)
     numbers = np.arange(max(least, 1), MOST_PARTITIONS + 1)

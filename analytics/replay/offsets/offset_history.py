@@ -20,7 +20,7 @@ from analytics.replay.log.archived_commits import (
     is_undecided,
 )
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import between_cuts, lost_between
+from analytics.replay.log.losses import between_cuts, lost_between, of_disputed_home
 from analytics.replay.log.meanings import instant, present, uuid
 from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.offset_causes import (
@@ -126,7 +126,8 @@ def _with_losses(changes: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     )
     words = pl.coalesce(own, before)
     uncertain = between_cuts(coverage, pl.col("position"))
-    missing = pl.concat_str("undecided", words, uncertain, separator="; ", ignore_nulls=True)
+    why = ("undecided", words, uncertain, of_disputed_home(coverage))
+    missing = pl.concat_str(why, separator="; ", ignore_nulls=True)
     told = changes.with_columns(pl.when(missing != "").then(missing).alias("missing"))
     complete = pl.col("missing").is_null()
     return told.with_columns(

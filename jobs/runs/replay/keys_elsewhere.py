@@ -22,13 +22,19 @@ def sentences_of_homes(homes: Mapping[str, TopicHomes]) -> Iterator[str]:
     """
     for topic, each in homes.items():
         what = _SHARE_PARTITION if topic == SHARE_GROUP_STATE else _GROUP
+        if each.disputed:
+            yield (
+                f"cannot tell where clients look for {count(len(each.disputed), *what)}: no number "
+                f"of partitions of {topic} explains where all keys lie; the records of one "
+                f"partition are shown for each"
+            )
         if each.perhaps is not None:
             yield (
                 f"cannot tell whether brokers went by {each.partitions} or {each.perhaps} "
                 f"partitions of {topic} then: of what lies elsewhere by the other number nothing "
                 f"is certain"
             )
-        elif each.misplaced:
+        elif each.misplaced and not each.disputed:
             yield _elsewhere(topic, each, what)
 
 

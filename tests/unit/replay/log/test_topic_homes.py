@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
+from analytics.replay.log.disputed_homes import UNDISPUTED, disputed_keys
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.topic_homes import (
     NOT_SEEN,
@@ -105,7 +106,7 @@ def test_an_older_copy_of_a_log_is_not_the_home() -> None:
     assert eras_of(places, (), 50)[-1].partitions == 50
 
 
-def test_what_no_number_explains_lies_where_no_client_is_sent() -> None:
+def test_where_no_number_explains_all_places_nothing_tells_which_of_several_counts() -> None:
     nowhere = [
         (group, (home_of(group, 50) + step) % 50, minute, minute)
         for group in GROUPS[:2]
@@ -115,10 +116,29 @@ def test_what_no_number_explains_lies_where_no_client_is_sent() -> None:
     places = placed(*(each for each in moved if each[0] not in GROUPS[:2]), *nowhere)
 
     (era,) = eras_of(places, (), 50)
-    homes = with_misplaced(TopicHomes(era.partitions), places)
+    disputed = disputed_keys(places, (era,))
+    homes = with_misplaced(TopicHomes(era.partitions, disputed=disputed.kept), places)
 
-    assert era.partitions == 50
-    assert (sum(homes.misplaced.values()), homes.unreachable) == (5, 2)
+    assert (era.partitions, disputed.is_number_guessed) == (50, True)
+    in_several = {*GROUPS[:2], GROUPS[3]}
+    assert {each for each in GROUPS if homes.is_disputed(each)} == in_several
+    kept = {each: homes.home(each) for each in GROUPS}
+    at_home = {each: home_of(each, 50) for each in GROUPS if each not in GROUPS[:2]}
+    # Each is read in one place, the one with its last commit where none is at home.
+    last = {each: (home_of(each, 50) + 2) % 50 for each in GROUPS[:2]}
+    assert kept == at_home | last
+    assert (sum(homes.misplaced.values()), homes.unreachable) == (3, 0)
+
+
+def test_of_a_group_that_lies_where_no_number_put_it_nothing_tells_whether_it_counts() -> None:
+    stray = ("group-0", (home_of("group-0", 9) + 3) % 9, 5, 5)
+    assert stray[1] not in {home_of("group-0", 4), home_of("group-0", 9)}
+    places = pl.concat([GROWN.filter(pl.col("key") != "group-0"), placed(stray)])
+    eras = eras_of(places, (), 9)
+    disputed = disputed_keys(places, eras)
+    assert [each.partitions for each in eras] == [4, 9]
+    assert (list(disputed.kept.values()), disputed.is_number_guessed) == ([stray[1]], False)
+    assert disputed_keys(GROWN, eras_of(GROWN, (), 9)) == UNDISPUTED
 
 
 def test_groups_that_lie_elsewhere_alone_are_counted() -> None:
