@@ -221,6 +221,6 @@ def test_a_table_is_written_as_spark_ddl() -> None:
         "`group_id` string NOT NULL, `topic_id` string NOT NULL, `topic` string, "
         "`partition` int NOT NULL, `first_offset` bigint NOT NULL, `last_offset` bigint NOT NULL, "
         "`delivery_state` tinyint NOT NULL, `delivery_state_name` string NOT NULL, "
-        "`delivery_count` smallint NOT NULL"
+        "`delivery_count` smallint NOT NULL, `complete` boolean NOT NULL, `missing` string"
     )
     assert "NOT NULL" not in table.ddl(not_null=False)
