@@ -1,0 +1,54 @@
+"""Marks of rows that a dump does not show whole: in a table of the page, and below a chart."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.page.model import Cell
+from reports.page.texts import ABSENT, harmless, name_cut
+
+HEAD: Final = "Cannot tell"
+_COMPLETE: Final = "complete"
+_MISSING: Final = "missing"
+_LONGEST: Final = 160
+
+
+def doubts(rows: pa.Table) -> list[Cell]:
+    """Return a mark for each row with what is lacking; none where all rows are whole.
+
+    Args:
+        rows: Of a table that has `complete`, and maybe `missing`; one that has neither makes no
+            marks.
+    """
+    if not _has_doubt(rows):
+        return []
+    words = rows[_MISSING] if _MISSING in rows.column_names else pa.nulls(rows.num_rows)
+    return [
+        Cell(ABSENT) if is_whole else _mark(why)
+        for is_whole, why in zip(rows[_COMPLETE].to_pylist(), words.to_pylist(), strict=True)
+    ]
+
+
+def doubt_said(rows: pa.Table) -> str:
+    """Return what is said below a chart of these rows; nothing where all are whole."""
+    if not _has_doubt(rows):
+        return ""
+    lacking = rows.filter(pc.invert(rows[_COMPLETE]))
+    whys = pc.drop_null(lacking[_MISSING]).to_pylist()
+    why = f": {name_cut(harmless(whys[0]), _LONGEST)}" if whys else ""
+    return f" Cannot tell whether {lacking.num_rows:,} of {rows.num_rows:,} rows are so{why}."
+
+
+def _has_doubt(rows: pa.Table) -> bool:
+    if _COMPLETE not in rows.column_names or not rows.num_rows:
+        return False
+    return not pc.all(rows[_COMPLETE]).as_py()
+
+
+def _mark(why: str | None) -> Cell:
+    text = "cannot tell" if why is None else f"cannot tell: {harmless(why)}"
+    short = name_cut(text, _LONGEST)
+    return Cell(short, whole="" if short == text else text, tone="warning")
