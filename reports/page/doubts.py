@@ -12,7 +12,8 @@ from reports.page.texts import ABSENT, harmless, name_cut
 
 HEAD: Final = "Cannot tell"
 _COMPLETE: Final = "complete"
-_MISSING: Final = "missing"
+_WORDS: Final = ("missing", "incomplete_because")
+"""Columns that say what is lacking; `missing` is a number of generations in `group_churn`."""
 _LONGEST: Final = 160
 
 
@@ -20,15 +21,14 @@ def doubts(rows: pa.Table) -> list[Cell]:
     """Return a mark for each row with what is lacking; none where all rows are whole.
 
     Args:
-        rows: Of a table that has `complete`, and maybe `missing`; one that has neither makes no
-            marks.
+        rows: Of a table that has `complete`, and what is lacking in words; one that has no
+            `complete` gets no marks.
     """
     if not _has_doubt(rows):
         return []
-    words = rows[_MISSING] if _MISSING in rows.column_names else pa.nulls(rows.num_rows)
     return [
         Cell(ABSENT) if is_whole else _mark(why)
-        for is_whole, why in zip(rows[_COMPLETE].to_pylist(), words.to_pylist(), strict=True)
+        for is_whole, why in zip(rows[_COMPLETE].to_pylist(), _words(rows), strict=True)
     ]
 
 
@@ -37,7 +37,7 @@ def doubt_said(rows: pa.Table) -> str:
     if not _has_doubt(rows):
         return ""
     lacking = rows.filter(pc.invert(rows[_COMPLETE]))
-    whys = pc.drop_null(lacking[_MISSING]).to_pylist()
+    whys = [each for each in _words(lacking) if each is not None]
     why = f": {name_cut(harmless(whys[0]), _LONGEST)}" if whys else ""
     return f" Cannot tell whether {lacking.num_rows:,} of {rows.num_rows:,} rows are so{why}."
 
@@ -46,6 +46,15 @@ def _has_doubt(rows: pa.Table) -> bool:
     if _COMPLETE not in rows.column_names or not rows.num_rows:
         return False
     return not pc.all(rows[_COMPLETE]).as_py()
+
+
+def _words(rows: pa.Table) -> list[str | None]:
+    """Return what is lacking of each row, in words; None where no column has any."""
+    for name in _WORDS:
+        if name in rows.column_names and pa.types.is_string(rows.schema.field(name).type):
+            words: list[str | None] = rows[name].to_pylist()
+            return words
+    return [None] * rows.num_rows
 
 
 def _mark(why: str | None) -> Cell:

@@ -45,6 +45,15 @@ def test_a_table_that_says_no_reason_has_marks_all_the_same() -> None:
     assert made.rows[0][-1].text == "cannot tell"
 
 
+def test_a_number_of_what_is_missing_is_no_reason() -> None:
+    table = rows(router=None).drop_columns(["missing", "complete"])
+    table = table.append_column("complete", [[False]]).append_column("missing", [[3]])
+    assert grid(table).rows[0][-1].text == "cannot tell"
+    said = table.append_column("incomplete_because", [["broker 2's log"]])
+    assert grid(said).rows[0][-1].text == "cannot tell: broker 2's log"
+    assert doubt_said(said).endswith("so: broker 2's log.")
+
+
 def test_a_table_without_marks_of_its_own_gets_none() -> None:
     plain = rows(router="broker 2's log").drop_columns(["missing", "complete"])
     assert grid(plain).heads == ("Group", "Lag")
