@@ -22,12 +22,12 @@ def doubts(rows: pa.Table) -> list[Cell]:
 
     Args:
         rows: Of a table that has `complete`, and what is lacking in words; one that has no
-            `complete` gets no marks.
+            `complete` gets no marks, nor does a row of which that is null: it is of what is gone.
     """
     if not _has_doubt(rows):
         return []
     return [
-        Cell(ABSENT) if is_whole else _mark(why)
+        _mark(why) if is_whole is False else Cell(ABSENT)
         for is_whole, why in zip(rows[_COMPLETE].to_pylist(), _words(rows), strict=True)
     ]
 
@@ -45,7 +45,7 @@ def doubt_said(rows: pa.Table) -> str:
 def _has_doubt(rows: pa.Table) -> bool:
     if _COMPLETE not in rows.column_names or not rows.num_rows:
         return False
-    return not pc.all(rows[_COMPLETE]).as_py()
+    return bool(pc.any(pc.invert(rows[_COMPLETE])).as_py())
 
 
 def _words(rows: pa.Table) -> list[str | None]:

@@ -54,6 +54,15 @@ def test_a_number_of_what_is_missing_is_no_reason() -> None:
     assert doubt_said(said).endswith("so: broker 2's log.")
 
 
+def test_a_row_of_what_is_gone_has_no_mark() -> None:
+    gone = rows(a=None, b=None).drop_columns(["complete"])
+    some = gone.append_column("complete", [[False, None]])
+    assert [row[-1].text for row in grid(some).rows] == ["cannot tell", ABSENT]
+    none = gone.append_column("complete", [pa.nulls(2, pa.bool_())])
+    assert grid(none).heads == ("Group", "Lag")
+    assert doubt_said(none) == ""
+
+
 def test_a_table_without_marks_of_its_own_gets_none() -> None:
     plain = rows(router="broker 2's log").drop_columns(["missing", "complete"])
     assert grid(plain).heads == ("Group", "Lag")
