@@ -10,20 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from schemas.finding_rules import FindingRule, finding_rules
+from schemas.group_tools import group_tools, tool_of
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "audit.md"
 FOLDER = DOCS / "findings"
 MARK = "<!-- rules: written by docs/render_findings.py -->\n"
+_SHOWN_TYPE = "consumer"
 _PLACEHOLDERS = {
     "input": "DUMP",
     "dump": "DUMP",
     "groups": "--group {group_id}...",
     "before": "TIME",
     "folder": "DIR",
+    "tool": tool_of(_SHOWN_TYPE).name,
+    "topic_option": tool_of(_SHOWN_TYPE).topic_option,
 }
-"""What the audit fills in: the dump, and of `restore` the groups of a loss and the last instant
-before it."""
+"""What the audit fills in: the dump, of `restore` the groups of a loss and the last instant before
+it, and Kafka's tool by the group's type."""
 _OPERATORS = {
     "is_not": "is not",
     "begins_with": "begins with",
@@ -98,6 +102,7 @@ def _lines(rule: FindingRule) -> Iterator[str]:
     yield written_command(rule.suggestion)
     yield "```"
     yield ""
+    yield from _other_tools(rule)
     yield "## Your own settings"
     yield ""
     yield "In the file of `--config`:"
@@ -114,6 +119,21 @@ def _lines(rule: FindingRule) -> Iterator[str]:
     yield "```"
     yield ""
     yield "[All rules](../audit.md#the-rules)"
+    yield ""
+
+
+def _other_tools(rule: FindingRule) -> Iterator[str]:
+    """Yield which tools the audit names for groups of other types, if it names one by type."""
+    if not rule.names_tool_of_group():
+        return
+    shown, said = tool_of(_SHOWN_TYPE), []
+    for group_type, tool in group_tools().items():
+        if tool.name != shown.name:
+            option = tool.topic_option
+            differs = "{topic_option}" in rule.suggestion and option != shown.topic_option
+            more = f" with `{option}`" if differs else ""
+            said.append(f"of a {group_type} group `{tool.name}`{more}")
+    yield f"The audit names the tool by the group's type: {', '.join(said)}."
     yield ""
 
 

@@ -23,8 +23,8 @@ OPERATORS: Final = (
 )
 """Of a condition: the last two compare a time with the instant asked about."""
 
-TAKES: Final = ("count", "sum", "min", "max", "first", "names")
-"""How values of the rows of a finding become one."""
+TAKES: Final = ("count", "sum", "min", "max", "first", "names", "numbers")
+"""How values of the rows of a finding become one; `numbers` are all, as commands list them."""
 
 RECORD_AT: Final = "record_at"
 """In place of a column of `since`: when the record was written that a row rests on."""
@@ -88,7 +88,8 @@ class FindingRule:
         values: What the wording uses besides `per`: `take` (one of `TAKES`), `column`, and how it
             is said (`as`: number, bytes, duration or time).
         message: The wording, with names of `per`, `values` and `thresholds` in braces.
-        suggestion: What to do: a command, with names in braces; `{dump}` is the INPUT.
+        suggestion: What to do: a command, with names in braces; `{dump}` is the INPUT, `{tool}`
+            Kafka's tool for groups of that type, `{topic_option}` its option that names a topic.
         restore: Where the suggestion gives lost offsets back, what it does so by: `{groups}`,
             `{before}` and `{folder}` are of the command that serves a finding's groups.
         thresholds: By name.
@@ -137,6 +138,14 @@ class FindingRule:
         found_by = {each for each in self.record.values() if not each.startswith("__")}
         given_back = set() if self.restore is None else self.restore.columns()
         return named | set(self.per) | found_by | given_back
+
+    def commands(self) -> list[str]:
+        """Return the commands that it advises."""
+        return [self.suggestion, *([] if self.restore is None else [self.restore.otherwise])]
+
+    def names_tool_of_group(self) -> bool:
+        """Return whether a command is one of the tool for its group's type."""
+        return any("{tool}" in each for each in self.commands())
 
     def joined_by(self) -> set[str]:
         """Return the columns of its table by which records are found in others."""
@@ -240,8 +249,7 @@ def _restore_columns(name: str, document: Mapping[str, str] | None) -> RestoreCo
 def _check(rule: FindingRule) -> None:
     if rule.severity not in SEVERITIES:
         raise SchemaError(f"rule {rule.name}: severity {rule.severity!r} is none of {SEVERITIES}")
-    if rule.restore is not None and "group_id" not in rule.per:
-        raise SchemaError(f"rule {rule.name}: restore needs findings by group_id")
+    _check_commands(rule)
     if (rule.since is None) is (rule.no_since is None):
         raise SchemaError(f"rule {rule.name}: since is a column, or why there is none")
     if bool(rule.record or rule.record_of) is (rule.no_record is not None):
@@ -256,3 +264,12 @@ def _check(rule: FindingRule) -> None:
     for value in rule.values.values():
         if value.get("take") not in TAKES:
             raise SchemaError(f"rule {rule.name}: not a value: {value}")
+
+
+def _check_commands(rule: FindingRule) -> None:
+    if "group_id" in rule.per:
+        return
+    if rule.names_tool_of_group():
+        raise SchemaError(f"rule {rule.name}: {{tool}} needs findings by group_id")
+    if rule.restore is not None:
+        raise SchemaError(f"rule {rule.name}: restore needs findings by group_id")

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from reports.page.anchors import group_anchor
+from reports.page.doubts import HEAD, doubts
 from reports.page.model import Cell, Grid
 from reports.page.texts import ABSENT, cell_text, harmless, moment, name_cut, names_cut
 
@@ -47,7 +48,7 @@ def grid_of(
     source: str,
     stories: frozenset[str] = frozenset(),
 ) -> Grid:
-    """Return the first rows of a table.
+    """Return the first rows of a table; those that the dump does not show whole carry a mark.
 
     Args:
         anchor: Its id on the page.
@@ -62,11 +63,16 @@ def grid_of(
     there = [each for each in columns if _says_something(begins, each)]
     first = begins.select([each.name for each in there])
     cells = [_cells(first[each.name].to_pylist(), each, stories) for each in there]
+    heads = [each.head for each in there]
+    marks = doubts(begins)
+    if marks:
+        heads.append(HEAD)
+        cells.append(marks)
     more = rows.num_rows - first.num_rows
     return Grid(
         anchor=anchor,
         caption=caption,
-        heads=tuple(each.head for each in there),
+        heads=tuple(heads),
         rows=tuple(zip(*cells, strict=True)),
         numbers=frozenset(n for n, each in enumerate(there) if each.kind in NUMBERS),
         sentences=frozenset(

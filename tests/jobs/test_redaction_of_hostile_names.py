@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from click.testing import CliRunner, Result
 
 from jobs.cli.main import cli
 from tests.support.decoded_here import decoded_here
-from tests.support.hostile_dump import NAMES, NUMBERS, name_of, write_hostile_dump
+from tests.support.hostile_dump import NAMES, NUMBERS, SIGNS, name_of, write_hostile_dump
+from tests.support.hostile_records import TYPES
 
-ANY_NAME = re.compile("zq[gmichtd]|[gmichtd]qz")
+ANY_NAME = re.compile("zq[gmichtdrpexo]|[gksw]qz|[michtdrpexo]qz")
 """Where a name begins or ends, in whichever way its signs are escaped."""
 
 CONFIG = """
@@ -41,7 +43,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def audited(folder: Path) -> tuple[Path, Result]:
-    return folder / "first", audit(folder, "first", "--config", folder / "audit.yaml")
+    asked = ("--config", folder / "audit.yaml", "--format", "csv")
+    return folder / "first", audit(folder, "first", *asked)
 
 
 def audit(folder: Path, name: str, *options: object) -> Result:
@@ -74,6 +77,22 @@ def test_the_dump_has_the_names(folder: Path) -> None:
     commits = pq.read_table(folder / "decoded" / "decoded" / "offset_commit").to_pylist()
     assert {each["key"]["group"] for each in commits} == {name_of("g", each) for each in NAMES}
     assert {each["value"]["metadata"] for each in commits} == {name_of("d", each) for each in NAMES}
+    assert pq.read_table(folder / "decoded" / "decoded" / "undecoded").num_rows == 0
+    for group_type, letter in TYPES.items():
+        groups = {name_of(f"g{letter}", each) for each in SIGNS}
+        rows = pq.read_table(folder / "decoded" / "decoded" / f"{group_type}_group_metadata")
+        assert {each["group_id"] for each in rows["key"].to_pylist()} == groups
+    topics = pq.read_table(folder / "decoded" / "decoded" / "topic_record")["value"].to_pylist()
+    assert {each["name"] for each in topics} > {name_of("t", each) for each in SIGNS}
+
+
+def test_groups_of_all_types_are_told_of_without_names(audited: tuple[Path, Result]) -> None:
+    rows = pq.read_table(audited[0] / "state" / "groups").to_pylist()
+    found = Counter(each["group_type"] for each in rows)
+    assert found == {"classic": len(NAMES), **dict.fromkeys(TYPES, len(SIGNS))}
+    assert pq.read_table(audited[0] / "state" / "members").num_rows == sum(found.values())
+    assert pq.read_table(audited[0] / "state" / "share_partitions").num_rows == len(SIGNS)
+    assert pq.read_table(audited[0] / "state" / "configs").num_rows > 0
 
 
 def test_no_file_and_no_word_has_a_name(audited: tuple[Path, Result]) -> None:
@@ -118,3 +137,10 @@ def test_since_an_earlier_audit_nothing_is_new_and_no_name_is_there(
     assert not ANY_NAME.search(result.output)
     changes = pq.read_table(folder / "second" / "evaluations" / "finding_changes").to_pylist()
     assert {each["change"] for each in changes} == {"still there"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_no_form_of_the_answer_has_a_name(folder: Path, form: str) -> None:
+    result = audit(folder, form, "--format", form)
+    assert not ANY_NAME.search(result.output)

@@ -147,7 +147,9 @@ def test_every_message_that_advises_is_followed_or_declared() -> None:
     assert unused == []
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+@pytest.mark.parametrize(
+    "form", [*(pytest.param(each, marks=LONG) for each in ("text", "json")), "markdown"]
+)
 def test_pages_of_all_forms_advise_the_same(form: str, failover_audited: Path) -> None:
     code, page, said = ended(
         ["groupscope", "report", str(failover_audited), "--format", form], failover_audited
@@ -158,7 +160,7 @@ def test_pages_of_all_forms_advise_the_same(form: str, failover_audited: Path) -
     assert set(of_page(page, form)) <= set(of_page(page_of(failover_audited), "html"))
 
 
-@pytest.mark.parametrize("answer", ["audited", "incident"])
+@pytest.mark.parametrize("answer", ["audited", pytest.param("incident", marks=LONG)])
 def test_what_pages_print_can_be_run(
     answer: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

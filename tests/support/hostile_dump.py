@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from schemas import CONSUMER_OFFSETS, record_types
 from tests.support.encoder import encode_key, encode_value
+from tests.support.hostile_records import write_groups, write_metadata
 from tests.support.log_dirs import LogDir
 from tests.support.segments import NOW, Record, batch
 
@@ -26,7 +27,10 @@ def name_of(kind: str, signs: str) -> str:
 
 
 def write_hostile_dump(folder: Path) -> Path:
-    """Write a broker's log directory with one partition of commits and classic groups."""
+    """Write a broker's log directory.
+
+    It has commits, groups of all types, state of share groups, and the metadata log.
+    """
     kinds = {each.table: each for each in record_types(CONSUMER_OFFSETS).values()}
     commit, group = kinds["offset_commit"], kinds["group_metadata"]
     rows: list[tuple[bytes, bytes]] = []
@@ -51,4 +55,6 @@ def write_hostile_dump(folder: Path) -> Path:
     held = [Record(at, NOW + at * 1000, *row) for at, row in enumerate(rows)]
     log = LogDir.create(folder / "broker-1")
     log.partition(f"{CONSUMER_OFFSETS}-0", {0: [batch(held).data]}, [(0, 0)])
+    write_groups(log, name_of, SIGNS)
+    write_metadata(log, name_of, SIGNS)
     return log.path

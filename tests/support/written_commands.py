@@ -92,8 +92,7 @@ def of_help() -> Iterator[Written]:
 def of_rules() -> Iterator[Written]:
     """Yield what rules advise, with the placeholders of their pages."""
     for rule in finding_rules():
-        advised = [rule.suggestion, *([rule.restore.otherwise] if rule.restore else [])]
-        for each in advised:
+        for each in rule.commands():
             yield Written(f"rule {rule.name}", written_command(each))
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.findings.advised_tools import group_types, with_tool
 from analytics.evaluate.findings.conditions import rows_of
 from analytics.evaluate.findings.evidence import KnownRecords, record_of, with_records
 from analytics.evaluate.findings.restore_commands import RestoreCommand, restore_commands
@@ -97,8 +98,9 @@ def _of_rule(
     asked_of: Mapping[str, str],
     known: KnownRecords | None,
 ) -> Iterator[dict[str, Any]]:
-    chosen = rows_of(rule, table, as_of).select(sorted(rule.columns()))
-    rows = with_records(rule, chosen, known).to_pylist()
+    chosen = rows_of(rule, table, as_of)
+    types = group_types(rule, chosen, known)
+    rows = with_records(rule, chosen.select(sorted(rule.columns())), known).to_pylist()
     commands = {} if rule.restore is None else restore_commands(rule.restore, rows)
     together: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -106,7 +108,7 @@ def _of_rule(
     for key, mine in together.items():
         found = dict(zip(rule.per, key, strict=True))
         restoring = None if rule.restore is None else commands.get(found["group_id"])
-        advice = _Advice(asked_of, restoring)
+        advice = _Advice(asked_of, restoring, types.get(found.get("group_id", "")))
         yield _finding(rule, found, mine, says, advice)
 
 
@@ -115,17 +117,18 @@ class _Advice(NamedTuple):
 
     asked_of: Mapping[str, str]
     restoring: Sequence[RestoreCommand] | None
+    group_type: str | None
 
     def worded(self, rule: FindingRule, said: Mapping[str, Said]) -> str:
         """Return the command of a finding; where it takes several, one after the other."""
-        if rule.restore is None:
-            return worded_command(rule.suggestion, said, self.asked_of)
-        if not self.restoring:
-            return worded_command(rule.restore.otherwise, said, self.asked_of)
-        return "; ".join(
-            worded_command(rule.suggestion, said, {**self.asked_of, **each.values()})
-            for each in self.restoring
-        )
+        if rule.restore is not None and self.restoring:
+            return "; ".join(
+                worded_command(rule.suggestion, said, {**self.asked_of, **each.values()})
+                for each in self.restoring
+            )
+        command = rule.suggestion if rule.restore is None else rule.restore.otherwise
+        command, of_tool = with_tool(command, self.group_type)
+        return worded_command(command, said, {**self.asked_of, **of_tool})
 
 
 def _finding(
@@ -167,7 +170,8 @@ def taken(take: str, rows: list[Row], column: str | None) -> Any:  # noqa: ANN40
     """Return one value for those that rows have in a column; None where they have none.
 
     Args:
-        take: One of `schemas.finding_rules.TAKES`; `names` are the distinct ones, in words.
+        take: One of `schemas.finding_rules.TAKES`; `names` are the distinct ones, in words,
+            `numbers` all of them with commas between.
         rows: The rows of a finding.
         column: Which column; `count` needs none.
     """
@@ -180,6 +184,8 @@ def taken(take: str, rows: list[Row], column: str | None) -> Any:  # noqa: ANN40
         names = list(dict.fromkeys(map(str, values)))
         more = len(names) - _MOST_NAMES
         return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    if take == "numbers":
+        return ",".join(map(str, sorted(set(values))))
     return values[0] if take == "first" else _TAKE[take](values)
 
 

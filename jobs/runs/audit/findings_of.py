@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.evaluate.findings.advised_tools import GROUPS
 from analytics.evaluate.findings.evidence import KnownRecords
 from analytics.evaluate.findings.found import findings, in_order
 from analytics.evaluate.findings.suppressions import suppressed
@@ -88,9 +89,9 @@ def input_words(inputs: Iterable[str], options: Mapping[str, Any]) -> dict[str, 
 
 
 def _known_records(state: Replayed) -> KnownRecords:
-    """Return the tables of a workspace that know where records are."""
+    """Return the tables of a workspace that know where records are, and of which type groups."""
     stored = state.tables
-    used = {each.table for each in record_sources().values()}
+    used = {GROUPS, *(each.table for each in record_sources().values())}
     used |= {each.located_by for each in record_sources().values() if each.located_by}
 
     def read(name: str, columns: Sequence[str], where: pc.Expression) -> pa.Table:

@@ -145,11 +145,11 @@ def _members(
         member = members.setdefault(key, {**each, "member_epoch": None})
         if each["kind"] == "current":
             member["member_epoch"] = max(member["member_epoch"] or 0, each["member_epoch"] or 0)
-    rows = [
-        {**each, "missing": _why_unread(types[group])}
-        for (group, _), each in sorted(members.items())
-        if group in types
-    ]
+    rows = []
+    for (group, _), each in sorted(members.items()):
+        if group in types:
+            unread = _why_unread(types[group])
+            rows.append({**each, "unread": unread, "missing": unread or each["missing"]})
     return pa.Table.from_pylist(rows, _schema_of(_MEMBERS))
 
 
@@ -178,6 +178,7 @@ _MEMBERS = {
     "is_classic": _FLAG,
     "assignment_fields_written": _INT,
     "missing": _TEXT,
+    "unread": _TEXT,
 }
 _ASSIGNMENTS = {
     **dict.fromkeys(("group_id", "member_id", "kind", "role", "subtopology_id"), _TEXT),

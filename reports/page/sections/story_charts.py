@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from reports.charts.committed_offsets import committed_offsets
 from reports.charts.ownership import ownership
 from reports.page.chart_rows import at, dicts, figure, labels, place
+from reports.page.doubts import doubt_said
 from reports.page.model import Figure
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
@@ -67,7 +68,7 @@ def _ownership(history: pa.Table, anchor: str, end: datetime | None) -> Iterator
         says = (
             f"From {at(first['from_timestamp'])}, {harmless(first['member_id'])} had "
             f"{harmless(place(first))}; the latest to get a partition was "
-            f"{harmless(last['member_id'])}, at {at(last['from_timestamp'])}."
+            f"{harmless(last['member_id'])}, at {at(last['from_timestamp'])}.{doubt_said(kept)}"
         )
     yield from figure(anchor, "Who owned which partitions (UTC)", says, rows, ownership)
 
@@ -105,6 +106,7 @@ def _offsets(read: WorkspaceTables, group: str, anchor: str) -> Iterator[Figure]
             f"{last['place']} ended at {last['offset']:,} at {last['at']}."
         )
         says += " Dashed upright lines are elections of the coordinator." if elections else ""
+        says += doubt_said(history)
     yield from figure(
         anchor,
         "Committed offsets over time (UTC)",

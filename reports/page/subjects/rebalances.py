@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from reports.charts.members_over_time import members_over_time
 from reports.charts.rebalances_over_time import rebalances_over_time
 from reports.page.chart_rows import at, dicts, figure, labels
+from reports.page.doubts import doubt_said
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Subject
 from reports.page.texts import harmless
@@ -70,6 +71,7 @@ def rebalances(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
         if first
         else ""
     )
+    doubt = doubt_said(known)
     marked = " Storms are shaded." if storms else ""
     lines = _members(known, groups[:_MOST_LINES])
     return Subject(
@@ -81,14 +83,14 @@ def rebalances(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
             *figure(
                 "rebalances-ticks",
                 "Rebalances over time (UTC)",
-                f"{says}{marked}",
+                f"{says}{marked}{doubt}",
                 ticks,
                 lambda rows, anchor: rebalances_over_time(rows, storms, anchor),
             ),
             *figure(
                 "rebalances-members",
                 "Members over time, of the most restless groups (UTC)",
-                says,
+                f"{says}{doubt}",
                 lines,
                 members_over_time,
             ),

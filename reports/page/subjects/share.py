@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
+
+import pyarrow as pa
 
 from reports.charts.delivery_counts import delivery_counts
 from reports.charts.share_window import share_window
 from reports.page.chart_rows import dicts, figure, labels, place
+from reports.page.doubts import doubt_said
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Figure, Subject
 from reports.page.sections.groups import TONES
@@ -67,6 +71,14 @@ def _named(row: dict[str, object]) -> str:
     return f"{row['group_id']} {place(row)}"
 
 
+def _of_places(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    """Return the rows of the share partitions that a chart shows."""
+    if not table.num_rows:
+        return table
+    is_shown = [_named(row) in names for row in dicts(table, "group_id", "topic", "partition")]
+    return table.filter(pa.array(is_shown))
+
+
 def _window(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figure, ...]:
     names = labels(map(_named, first))
     columns = ("group_id", "topic", "partition", "first_offset", "last_offset")
@@ -90,7 +102,7 @@ def _window(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figu
     says = (
         f"{harmless(_named(first[0]))} is {str(first[0]['status']).replace('_', ' ')}; "
         f"start offset {first[0]['start_offset']}. The upright line is the start offset; thick "
-        "is what is still to be dealt with."
+        f"is what is still to be dealt with.{doubt_said(_of_places(table, names))}"
     )
     return figure(
         "share-window",
@@ -122,10 +134,11 @@ def _deliveries(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[
         for row in known
     ]
     most = max(known, key=lambda row: int(row["delivery_count"]), default=None)
+    doubt = doubt_said(_of_places(table, names))
     says = (
         f"Delivered the most often: {count(most['records'], 'record')} of "
         f"{harmless(_named(most))}: {most['delivery_count']} times, "
-        f"{str(most['delivery_state_name']).lower()}."
+        f"{str(most['delivery_state_name']).lower()}.{doubt}"
         if most
         else ""
     )

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.usage.groups.group_tools import tool_of
+from schemas.group_tools import tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 OFFSETS_COLUMNS: Final = ("group_id", "topic", "partition", "commit_timestamp", "complete")
 """The columns of `committed_offsets` that are read."""
 _LOG: Final = "metadata_log"
-_TOPIC_OPTION: Final = {"streams": "--input-topic"}
 
 
 def offset_deletions(committed: pa.Table, groups: pa.Table, topics: pa.Table) -> pa.Table:
@@ -112,9 +111,8 @@ def _deletion(
     numbers = sorted(row["partition"] for row in rows)
     is_whole = not kept and not state["member_count"]
     tool, kind = tool_of(state["group_type"]), state["group_type"]
-    call = f'{tool} --bootstrap-server "$BOOTSTRAP_SERVER"'
+    call = f'{tool.script} --bootstrap-server "$BOOTSTRAP_SERVER"'
     place = shlex.quote(f"{topic}:{','.join(map(str, numbers))}")
-    option = _TOPIC_OPTION.get(kind, "--topic")
     name = shlex.quote(group)
     times = [row["commit_timestamp"] for row in rows if row["commit_timestamp"] is not None]
     return {
@@ -128,5 +126,5 @@ def _deletion(
         "topic_deleted_at": deleted_at,
         "command": f"{call} --delete --group {name}"
         if is_whole
-        else f"{call} --delete-offsets --group {name} {option} {place}",
+        else f"{call} --delete-offsets --group {name} {tool.topic_option} {place}",
     }

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.usage.groups.group_tools import tool_of
+from schemas.group_tools import tool_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,5 +117,5 @@ def _deletion(pattern: str, row: Mapping[str, Any], sums: Mapping[str, Any]) -> 
         "live_records": sums.get("live_records") or 0,
         "live_bytes": sums.get("live_bytes"),
         "last_timestamp": sums.get("last_timestamp"),
-        "command": f'{tool} --bootstrap-server "$BOOTSTRAP_SERVER" --delete --group {group}',
+        "command": f'{tool.script} --bootstrap-server "$BOOTSTRAP_SERVER" --delete --group {group}',
     }

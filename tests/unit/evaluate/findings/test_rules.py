@@ -97,6 +97,8 @@ def test_a_rule_reads_columns_that_its_table_has_and_words_what_it_knows(name: s
     restoring = {"groups", "before", "folder"} if rule.restore else set()
     otherwise = rule.restore.otherwise if rule.restore else ""
     suggested = string.Formatter().parse(rule.suggestion + otherwise)
-    used |= {field for _, field, _, _ in suggested if field} - restoring - ASKED_OF.keys()
+    of_tool = {"tool", "topic_option"} if rule.names_tool_of_group() else set()
+    given = {*restoring, *ASKED_OF, *of_tool}
+    used |= {field for _, field, _, _ in suggested if field} - given
     assert used <= {*rule.per, *rule.values, *rule.thresholds}
     assert rule.question.endswith("?")
