@@ -46,6 +46,7 @@ _SHAPE: Final[Mapping[str, Shape]] = {
     "reconciliation": [_ANY_OBJECT],
     "records_lost": _NUMBER,
     "evaluations": _ANY_OBJECT,
+    "files": _ANY_OBJECT,
     "replay": {
         "*as_of": {"*time": _NO_TEXT, "*offsets": _ANY_OBJECT},
         "*kafka_version": _TEXT,

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MANIFEST = "manifest.json"
+FILES = "files"
+"""Where the manifest says which files the tables have: bytes by path."""
 LISTING = "input_listing"
 """In a manifest: a digest of names, sizes and times of the files that were read."""
 DECODED, DIVERGED = "decoded", "diverged"
@@ -178,7 +180,33 @@ class Workspace:
         if (fault := misshapen(manifest)) is not None:
             message = f"{path} is damaged: {fault} (make the workspace again)"
             raise WorkspaceError(message)
+        self._check_files(manifest.get(FILES, {}))
         return manifest
+
+    def sizes_in(self, tops: Iterable[str]) -> dict[str, int]:
+        """Return how many bytes each file of some folders has, by its path in the workspace."""
+        return {
+            each.path.removeprefix(self.root).lstrip("/"): each.size
+            for top in tops
+            for each in self.filesystem.get_file_info(
+                fs.FileSelector(self.path(top), recursive=True, allow_not_found=True)
+            )
+            if each.is_file
+        }
+
+    def _check_files(self, files: Mapping[str, int]) -> None:
+        """Refuse tables of which a file is gone or has another length than its run wrote.
+
+        Raises:
+            WorkspaceError: One is not as it was.
+        """
+        there = self.sizes_in(sorted({name.partition("/")[0] for name in files}))
+        for name, size in files.items():
+            if there.get(name) == size:
+                continue
+            is_there = f"has {there[name]} bytes instead of {size}" if name in there else "is gone"
+            message = f"{self.path(name)} {is_there} (make the workspace again)"
+            raise WorkspaceError(message)
 
     def table(self, name: str) -> str:
         """Return the location of a table's folder, as given to ``--out`` and readable by Spark."""
@@ -280,10 +308,22 @@ class Staging:
             if filesystem.get_file_info(staged).type is _FOLDER:
                 _move_folder(filesystem, staged, space.path(top))
         filesystem.create_dir(space.path(self.name), recursive=True)
-        text = json.dumps(manifest, indent=1, ensure_ascii=False)
+        text = json.dumps(self._with_files(manifest, tops), indent=1, ensure_ascii=False)
         space.write(f"{self.name}/{MANIFEST}", text + "\n")
         filesystem.move(space.path(f"{self.name}/{MANIFEST}"), space.path(MANIFEST))
         self.discard()
+
+    def _with_files(self, manifest: Mapping[str, Any], tops: Iterable[str]) -> dict[str, Any]:
+        """Return a manifest that says which files the tables have now, and how long each is."""
+        replaced = {*tops}
+        there = {top for top in replaced if self._is_folder(top)}
+        kept = manifest.get(FILES, {}).items()
+        files = {name: size for name, size in kept if name.partition("/")[0] not in replaced}
+        return {**manifest, FILES: {**files, **self.workspace.sizes_in(sorted(there))}}
+
+    def _is_folder(self, name: str) -> bool:
+        space = self.workspace
+        return space.filesystem.get_file_info(space.path(name)).type is _FOLDER
 
     def discard(self) -> None:
         """Delete what the run left behind."""
