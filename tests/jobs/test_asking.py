@@ -14,14 +14,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def state_alone(failover_workspace: Path, tmp_path: Path) -> Path:
-    """A workspace with what `list` reads, to be damaged."""
-    copy = tmp_path / "workspace"
-    shutil.copytree(failover_workspace / "state", copy / "state")
-    shutil.copytree(failover_workspace / "history", copy / "history")
-    for name in ("manifest.json", ".groupscope"):
-        shutil.copy(failover_workspace / name, copy)
-    return copy
+def copied_workspace(failover_workspace: Path, tmp_path: Path) -> Path:
+    """A workspace to be damaged."""
+    return shutil.copytree(failover_workspace, tmp_path / "workspace")
 
 
 def test_out_that_holds_the_answer_is_used(
@@ -40,14 +35,14 @@ def test_out_that_holds_the_answer_is_used(
 
 @pytest.mark.parametrize("name", ["manifest.json", "state/groups/part-00000.parquet"])
 def test_a_damaged_file_of_a_workspace_is_named(
-    groupscope: Groupscope, state_alone: Path, name: str
+    groupscope: Groupscope, copied_workspace: Path, name: str
 ) -> None:
-    file = state_alone / name
+    file = copied_workspace / name
     file.write_bytes(file.read_bytes()[:100])
-    result = groupscope("list", state_alone)
+    result = groupscope("list", copied_workspace)
     assert result.returncode == 3
     assert str(file.parent) in result.stderr
-    assert "cannot be read" in result.stderr
+    assert "(make the workspace again)" in result.stderr
     assert "internal error" not in result.stderr
     assert result.stdout == ""
 

@@ -27,7 +27,7 @@ COMMANDS = {
     "usage": (),
     "share": (),
     "timeline": ("--group", "*"),
-    "audit": (),
+    "audit": ("--out", "../audited"),
 }
 
 
@@ -77,7 +77,7 @@ def broken(workspace: Path, file: Path, fault: Callable[[Path], None]) -> Iterat
 
 
 def refused(groupscope: Groupscope, workspace: Path, command: str, name: str) -> None:
-    told = groupscope(command, workspace, *COMMANDS[command])
+    told = groupscope(command, workspace, *COMMANDS[command], cwd=workspace)
     assert told.returncode in {2, 3}, (command, name, told.returncode, told.stderr)
     assert name.rpartition("/")[2] in told.stderr
     assert not told.stdout.strip(), (command, name)
@@ -95,7 +95,7 @@ def test_a_file_of_a_table_that_is_cut_off_or_gone_is_named(
     file = next((workspace / table).glob("*.parquet"))
     for name in broken(workspace, file, fault):
         refused(groupscope, workspace, command, name)
-        told = groupscope(command, workspace, *COMMANDS[command])
+        told = groupscope(command, workspace, *COMMANDS[command], cwd=workspace)
         assert name in told.stderr
         assert told.returncode == 3
 

@@ -129,7 +129,7 @@ class SegmentStats:
         # Where a compressed entry of magic 0 or 1 begins is not in its header.
         first = before.segment.base_offset if uncounted[0] else int(headers.base_offset[0])
         self._survey = replace(
-            before,
+            _with_clock(before, headers),
             first_offset=first if before.first_offset is None else before.first_offset,
             end_offset=int(headers.last_offset[-1]) + 1,
             first_position=(
@@ -148,7 +148,6 @@ class SegmentStats:
             leader_epochs=_extended(before.leader_epochs, headers),
             thinned_end=_last(headers.last_offset, thinned, before.thinned_end),
             stretches=in_order((*before.stretches, *stretches_of(headers))),
-            **_clock(before, headers),
         )
         self._note_holes(headers)
 
@@ -253,16 +252,18 @@ def first_set_back(parts: Iterable[SegmentSurvey]) -> int | None:
     return None
 
 
-def _clock(before: SegmentSurvey, headers: Headers) -> dict[str, int | None]:
+def _with_clock(stats: SegmentSurvey, headers: Headers) -> SegmentSurvey:
+    """Add the times of the batches that follow what was counted."""
     at_ms = headers.max_timestamp
     times = at_ms[are_times(at_ms)]
     first, last = (int(times[0]), int(times[-1])) if times.size else (None, None)
-    here = set_back_at(headers.base_offset, at_ms, before.last_batch_ms)
-    return {
-        "set_back_at": _first(before.set_back_at, here),
-        "first_batch_ms": _first(before.first_batch_ms, first),
-        "last_batch_ms": _first(last, before.last_batch_ms),
-    }
+    here = set_back_at(headers.base_offset, at_ms, stats.last_batch_ms)
+    return replace(
+        stats,
+        set_back_at=_first(stats.set_back_at, here),
+        first_batch_ms=_first(stats.first_batch_ms, first),
+        last_batch_ms=_first(last, stats.last_batch_ms),
+    )
 
 
 def _first(one: int | None, other: int | None) -> int | None:

@@ -91,7 +91,7 @@ def stall_history(
     Returns:
         The columns of `share_stalls`, but names of topics.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for run in _runs(log):
         number = log.shares["coordinator_partition"][run.share].as_py()
         rows += _lasting(_stalls(run, as_of_ms), log, (least_ms, as_of_ms), steps.get(number))

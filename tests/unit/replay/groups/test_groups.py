@@ -453,7 +453,8 @@ def test_what_a_list_repeats_is_one_partition_or_task_as_brokers_keep_sets() -> 
     ]
     state = state_of(frames_of(rows_of(cases), TABLES))
 
-    rows = assignments(state, pl.DataFrame({"topic": ["t"], "topic_id": [ID]}))
+    topics = pl.DataFrame({"topic": ["t"], "topic_id": [ID]})
+    rows = assignments(state, topics, pl.DataFrame(schema=contract_schema("groups")))
 
     kept = rows.select("group_id", "kind", "role", "partition").rows()
     assert sorted(kept, key=str) == [
