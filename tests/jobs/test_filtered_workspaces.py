@@ -226,3 +226,25 @@ def test_checkpoints_are_not_held_against_commits_that_were_left_out(tmp_path: P
         for each in (whole, part)
     ]
     assert owners[0] == owners[1]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("restore", "--as-of", "2026-11-21T09:18:30Z"),
+        ("diff", "--from", "2026-11-21T09:18:30Z", "--to", "end"),
+    ],
+    ids=["restore", "diff"],
+)
+def test_a_dump_that_is_asked_about_some_groups_is_not_lacking_the_others(
+    command: tuple[str, ...], failover_dump: Path, tmp_path: Path
+) -> None:
+    name, *options = command
+    out = ("--out", tmp_path / "out") if name == "restore" else ()
+    result = run(name, failover_dump, *GROUP, *options, *out, "--format", "json")
+
+    assert result.return_value == 0, result.stderr
+    assert "made without" not in result.stderr
+    answer = json.loads(result.stdout)
+    assert answer["rows"]
+    assert answer["left_out"] in ([], {"from": [], "to": []})

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import recognize
 from analytics.replay.dump.written_instants import END, BeforeEnd
-from analytics.tables.stored_tables import StoredTables
 from jobs.runs.replay.replayed import Replayed, replayed
 
 if TYPE_CHECKING:
@@ -133,11 +132,11 @@ def _of_one_dump(
                 as_of=side.as_of or END,
                 ends=side.ends,
                 has_hint=False,
+                about=selection,
                 **later,
                 **session,
             )
         )
-        tables = StoredTables(state.tables.workspace, selection)
-        return replace(state, tables=tables, given=first.inputs, exit_code=code or state.exit_code)
+        return replace(state, given=first.inputs, exit_code=code or state.exit_code)
 
     return at(first), at(second)

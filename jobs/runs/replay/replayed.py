@@ -102,6 +102,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     config: str | None = None,
     fail_on: str = NEVER,
     max_undecoded: Limit | None = None,
+    about: Selection | None = None,
     **options: Any,  # noqa: ANN401 - options of decoding and of Spark, handed through
 ) -> Iterator[Replayed]:
     """Hand over a workspace with the tables that are needed, at the instant asked about.
@@ -123,6 +124,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         config: A file with settings and thresholds.
         fail_on: From which severity of findings on the exit code is 1.
         max_undecoded: With more undecodable records the exit code is 3.
+        about: What the question is about, where the options do not say it: decoding went by it.
         **options: As `selection_options`, `input_options` and `spark_options` declare them.
 
     Raises:
@@ -131,7 +133,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     settings = read_settings(broker_configs, config)
     assume = (*assume, *settings.of_elections())
     found = recognize(inputs, options.get("topic_partition"))
-    selection = Selection(
+    selection = about or Selection(
         *(tuple(options.get(name, ())) for name in ("groups", "exclude_groups", "data_topics"))
     )
     ready = _workspace_of(found, options)
