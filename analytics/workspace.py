@@ -308,22 +308,17 @@ class Staging:
             if filesystem.get_file_info(staged).type is _FOLDER:
                 _move_folder(filesystem, staged, space.path(top))
         filesystem.create_dir(space.path(self.name), recursive=True)
-        text = json.dumps(self._with_files(manifest, tops), indent=1, ensure_ascii=False)
+        text = json.dumps(self._with_files(manifest), indent=1, ensure_ascii=False)
         space.write(f"{self.name}/{MANIFEST}", text + "\n")
         filesystem.move(space.path(f"{self.name}/{MANIFEST}"), space.path(MANIFEST))
         self.discard()
 
-    def _with_files(self, manifest: Mapping[str, Any], tops: Iterable[str]) -> dict[str, Any]:
-        """Return a manifest that says which files the tables have now, and how long each is."""
-        replaced = {*tops}
-        there = {top for top in replaced if self._is_folder(top)}
-        kept = manifest.get(FILES, {}).items()
-        files = {name: size for name, size in kept if name.partition("/")[0] not in replaced}
-        return {**manifest, FILES: {**files, **self.workspace.sizes_in(sorted(there))}}
+    def _with_files(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a manifest that says which files the tables have now, and how long each is.
 
-    def _is_folder(self, name: str) -> bool:
-        space = self.workspace
-        return space.filesystem.get_file_info(space.path(name)).type is _FOLDER
+        A manifest that came from another workspace says which that one has.
+        """
+        return {**manifest, FILES: self.workspace.sizes_in(FOLDERS)}
 
     def discard(self) -> None:
         """Delete what the run left behind."""

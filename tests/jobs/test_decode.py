@@ -120,7 +120,9 @@ def test_a_second_run_replaces_the_first_and_options_come_from_the_environment(
     environment = {"GROUPSCOPE_OUT": str(tmp_path / "out"), "GROUPSCOPE_FORMAT": "json"}
     first = installed("decode", disk, "--topics", "__consumer_offsets", env=environment)
     assert first.returncode == 0, first.stderr
-    assert json.loads(first.stdout) == manifest_of(tmp_path / "out")
+    manifest = manifest_of(tmp_path / "out")
+    assert manifest.pop("files")
+    assert json.loads(first.stdout) == manifest
     second = installed("decode", disk, "--partitions", "9", "--group", "parcel-*", env=environment)
     assert second.returncode == 0, second.stderr
     commits = rows(tmp_path / "out", "decoded/offset_commit")

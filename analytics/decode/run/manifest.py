@@ -35,7 +35,12 @@ _ONLY_IN_LOGS: dict[str, Any] = {
         (
             *("topic_id", "size", "batches", "uncounted_batches", "control_batches"),
             *("transactional_batches", "log_start_offset", "deleted_below", "high_watermark"),
-            *("records_above_high_watermark", "first_dirty_offset", "thinned_end"),
+            *(
+                "records_above_high_watermark",
+                "first_dirty_offset",
+                "thinned_end",
+                "clock_set_back_at",
+            ),
             *("crc_failures", "bytes_damaged", "truncated_tail", "preallocated_tail"),
             "changed_while_read",
         )

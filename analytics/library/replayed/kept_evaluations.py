@@ -9,7 +9,7 @@ from pyarrow import fs
 
 from analytics.errors import WorkspaceError
 from analytics.tables.staged_tables import write_rows
-from analytics.workspace import EVALUATIONS, FOLDERS, Part, Workspace
+from analytics.workspace import EVALUATIONS, FILES, FOLDERS, Part, Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 
 _REPLAY = "replay"
-_OF_QUESTIONS = frozenset({_REPLAY, EVALUATIONS})
+_OF_QUESTIONS = frozenset({_REPLAY, EVALUATIONS, FILES})
 """Sections of a manifest that say what was made of a dump; all others say what it is."""
 
 

@@ -43,7 +43,10 @@ def test_nothing_of_what_was_there_is_left(tmp_path: Path) -> None:
     (tmp_path / "asked/summary.json").write_text("{}")
     copy_workspace(source, target.location)
     assert tables(target) == {"state/new", "history/new"}
-    assert target.manifest() == source.manifest()
+    of_source, of_target = source.manifest(), target.manifest()
+    assert {name.partition("/")[0] for name in of_target.pop("files")} == {"state", "history"}
+    assert len(of_source.pop("files")) == 3
+    assert of_target == of_source
     assert not (tmp_path / "out/summary.json").exists()
     assert tables(source) == {"state/new", "history/new", "evaluations/new"}
 

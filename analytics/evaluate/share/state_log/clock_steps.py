@@ -33,7 +33,8 @@ def clock_steps(tables: Iterable[pa.Table], as_of_ms: int) -> Mapping[int, Numbe
         as_of_ms: The instant. Times later than that are not believed, and left out.
     """
     columns = ["partition", "offset", "timestamp"]
-    rows = pa.concat_tables([each.select(columns) for each in tables])
+    # Tables that were read have columns that may be null, those of a stretch have none such.
+    rows = pa.concat_tables([each.select(columns) for each in tables], promote_options="default")
     rows = rows.filter(pc.is_valid(rows["timestamp"]))
     at = pc.cast(rows["timestamp"], pa.int64()).to_numpy() // 1000
     partition, offset = (rows[name].to_numpy().astype(np.int64) for name in columns[:2])
