@@ -85,20 +85,25 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
         yield session
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _session_stays_open() -> Iterator[None]:
+    """Let no command that runs in this process stop Spark: one session serves all its tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jobs.spark.session._stop", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="session")
-def groupscope() -> Iterator[Groupscope]:
+def groupscope() -> Groupscope:
     """Run a command as a person would, in this process: what it printed and its exit code.
 
-    What depends on the environment, or on a process of its own, is run by `installed`. Commands
-    leave Spark open: one session serves them all, and the `spark` fixture.
+    What depends on the environment, or on a process of its own, is run by `installed`.
     """
 
     def run(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return run_here([*map(str, arguments)], cwd=cwd)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jobs.spark.session._stop", lambda _: None)
-        yield run
+    return run
 
 
 @pytest.fixture(scope="session")

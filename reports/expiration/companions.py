@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.durations import durations
+from reports.layout.section import companion_section
 from reports.row_formats import Section
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _ENDINGS: Final = {
     "group_id": "GROUP",
@@ -41,8 +39,10 @@ _PROBLEM: Final = "still_there"
 def ending_section(rows: pa.Table) -> Section:
     """Return the rows of the table `group_endings`; a group that should be gone is marked."""
     rows = rows.append_column("is_problem", pc.equal(rows["verdict"], _PROBLEM))
-    return _section(
-        rows, _ENDINGS, "endings", "Groups whose offsets have all expired", "removed_at"
+    title = "Groups whose offsets have all expired"
+    spare = ("removed_at",)
+    return companion_section(
+        rows, _ENDINGS, "endings", title=title, problem="is_problem", spare=spare
     )
 
 
@@ -54,26 +54,12 @@ def request_section(rows: pa.Table) -> Section:
     rows = rows.append_column("longest", told.cast(pa.string()))
     rows = rows.append_column("is_problem", pa.repeat(False, rows.num_rows))  # noqa: FBT003
     title = "What a commit of each request version would have been given (KIP-211)"
-    return _section(rows, _REQUESTS, "requests", title, "first_expires_at")
+    spare = ("first_expires_at",)
+    return companion_section(
+        rows, _REQUESTS, "requests", title=title, problem="is_problem", spare=spare
+    )
 
 
 def has_problems(section: Section) -> bool:
     """Return whether any row is marked."""
     return bool(pc.any(section.rows["is_problem"]).as_py())
-
-
-def _section(
-    rows: pa.Table, heads: Mapping[str, str], name: str, title: str, spare: str
-) -> Section:
-    also = [each for each in rows.column_names if each not in heads and each != "is_problem"]
-    return Section(
-        rows,
-        heads,
-        also,
-        name=name,
-        key=name,
-        title=title,
-        problem="is_problem",
-        spare=(spare,),
-        is_marked="complete" in also,
-    )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.layout.section import companion_section
 from reports.quantities import duration
 from reports.row_formats import Section
 from schemas import CONSUMER_OFFSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _WHERE: Final = {"group_id": "GROUP", "topic": "TOPIC", "partition": "PARTITION"}
 _COUNTS: Final = {
@@ -97,12 +95,12 @@ def count_section(rows: pa.Table) -> Section:
     """Return the rows of the table `share_delivery_counts`; those on their last try are marked."""
     is_last = pc.fill_null(pc.less_equal(rows["deliveries_left"], 1), fill_value=False)
     rows = rows.append_column("is_problem", is_last)
-    return _section(rows, _COUNTS, "delivery_counts", problem="is_problem")
+    return companion_section(rows, _COUNTS, "delivery_counts", problem="is_problem")
 
 
 def archived_section(rows: pa.Table) -> Section:
     """Return the rows of the table `share_archived_ranges`."""
-    return _section(rows, _ARCHIVED, "archived", spare=("record_offset", "archived_bound"))
+    return companion_section(rows, _ARCHIVED, "archived", spare=("record_offset", "archived_bound"))
 
 
 def fault_section(rows: pa.Table) -> Section:
@@ -117,7 +115,7 @@ def fault_section(rows: pa.Table) -> Section:
     )
     rows = rows.append_column("record", record)
     rows = rows.append_column("is_problem", pa.array([True] * rows.num_rows, pa.bool_()))
-    return _section(rows, _FAULTS, "faults", title="Faults", problem="is_problem")
+    return companion_section(rows, _FAULTS, "faults", title="Faults", problem="is_problem")
 
 
 def stalls_section(rows: pa.Table) -> Section:
@@ -170,7 +168,9 @@ def step_section(rows: pa.Table) -> Section:
     rows = rows.append_column("took", pa.array(took, pa.string()))
     rows = rows.append_column("is_problem", pc.equal(rows["verdict"], OUT_OF_ORDER))
     spare = ("record", "ended_at", "state_at", "took")
-    return _section(rows, _STEPS, "steps", title="Steps", problem="is_problem", spare=spare)
+    return companion_section(
+        rows, _STEPS, "steps", title="Steps", problem="is_problem", spare=spare
+    )
 
 
 def not_kept(rows: pa.Table) -> pa.Table:
@@ -183,32 +183,11 @@ def limit_section(rows: pa.Table) -> Section:
     is_problem = pc.is_in(rows["verdict"], pa.array(LIMIT_PROBLEMS))
     rows = rows.append_column("is_problem", is_problem)
     spare = ("kip_name", "seen_of", "source", "least", "most")
-    return _section(rows, _LIMITS, "limits", title="Limits", problem="is_problem", spare=spare)
+    return companion_section(
+        rows, _LIMITS, "limits", title="Limits", problem="is_problem", spare=spare
+    )
 
 
 def prunable_section(rows: pa.Table) -> Section:
     """Return the rows of the table `share_prunable`."""
-    return _section(rows, _PRUNABLE, "prunable", spare=("held_since", "log_start_offset"))
-
-
-def _section(
-    rows: pa.Table,
-    heads: Mapping[str, str],
-    name: str,
-    *,
-    title: str = "",
-    problem: str | None = None,
-    spare: tuple[str, ...] = (),
-) -> Section:
-    also = [each for each in rows.column_names if each not in heads and each != problem]
-    return Section(
-        rows,
-        heads,
-        also,
-        name=name,
-        key=name,
-        title=title,
-        problem=problem,
-        spare=spare,
-        is_marked="complete" in also,
-    )
+    return companion_section(rows, _PRUNABLE, "prunable", spare=("held_since", "log_start_offset"))

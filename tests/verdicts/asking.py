@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jobs.cli.main import run
+from tests.support.command_here import run_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,10 +29,8 @@ class Answer:
 
 def call(*arguments: str | Path) -> Answer:
     """Run a command line of which only the exit code and what it said matter."""
-    out, said = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(said):
-        code = run([*map(str, arguments)])
-    return Answer(code, {}, out.getvalue() + said.getvalue())
+    ended = run_here([*map(str, arguments)])
+    return Answer(ended.returncode, {}, ended.stdout + ended.stderr)
 
 
 def ask(*arguments: str | Path) -> Answer:
@@ -43,11 +39,9 @@ def ask(*arguments: str | Path) -> Answer:
     Raises:
         AssertionError: It ended as no question may end: called wrongly, or with a fault of ours.
     """
-    out, said = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(said):
-        code = run([*map(str, arguments), "--format", "json"])
-    text = out.getvalue()
-    assert code in {0, 1, 3}, (arguments, code, said.getvalue())
+    ended = run_here([*map(str, arguments), "--format", "json"])
+    code = ended.returncode
+    assert code in {0, 1, 3}, (arguments, code, ended.stderr)
     # A refusal is no answer, and "cannot tell" is one.
-    assert text.strip(), (arguments, code, said.getvalue())
-    return Answer(code, json.loads(text), said.getvalue())
+    assert ended.stdout.strip(), (arguments, code, ended.stderr)
+    return Answer(code, json.loads(ended.stdout), ended.stderr)

@@ -13,14 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _session_stays_open() -> Iterator[None]:
-    """Let no command stop the session, those of module fixtures, which `one_session` is not for."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jobs.spark.session._stop", lambda _: None)
-        yield
-
-
 @pytest.fixture
 def one_session(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
     """Let commands that run in this process use the session of the tests, and leave it open."""
