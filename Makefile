@@ -92,6 +92,11 @@ bench: $(VENV)/.bench-ready ## medians against a plain loop, kafka-python and Sp
 bench-peers: $(VENV)/.bench-ready ## the same against Kafka's own tools (needs Maven)
 	$(BIN)/python -m benchmarks --peers $(ARGS)
 
+.PHONY: size
+size: $(READY) ## how much code there is, and how many files a question takes to read
+	@$(BIN)/python -m benchmarks.code_size
+	@$(BIN)/python -m benchmarks.files_to_an_answer
+
 $(VENV)/.bench-ready: requirements/bench.txt $(READY)
 	@$(PIP) install --require-hashes -r $<
 	@touch $@
