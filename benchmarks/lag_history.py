@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
-from analytics.evaluate.lag.read_partitions import GroupTables
-from analytics.evaluate.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
+from analytics.questions.lag.read_partitions import GroupTables
+from analytics.questions.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
+from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory

@@ -23,10 +23,10 @@ from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
 from analytics.dump.inspection.archived_losses import with_archived_losses
+from analytics.engine.framed_instant import framed
+from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.epoch_times import milliseconds_of
 from analytics.errors import InputNotRecognizedError
-from analytics.library.framed_instant import framed
-from analytics.library.replay_work import ReplayWork, replay_workspace
 from analytics.library.state import State
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
 from analytics.replay.dump.chosen_release import chosen_release

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analytics.library.evaluations.balance import evaluate_balance
-from analytics.library.evaluations.expiration import chosen_rules, evaluate_expiration
-from analytics.library.evaluations.rebalances import evaluate_rebalances
-from analytics.library.given_settings import GivenSettings, Settings
-from analytics.library.limits.group_selection import select_groups
-from analytics.library.replayed.end_offsets import end_offsets_at
-from analytics.library.replayed.kept_evaluations import keep_evaluations
-from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.gaps.group_selection import select_groups
+from analytics.questions.balance.question import evaluate_balance
+from analytics.questions.expiration.question import chosen_rules, evaluate_expiration
+from analytics.questions.rebalances.question import evaluate_rebalances
+from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.given_settings import GivenSettings, Settings
+from analytics.replayed.kept_evaluations import keep_evaluations
+from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.tables.decoded_workspace import decoded_workspace
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.tables.table_frames import table_frame
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from analytics.library.evaluations.evaluated import Evaluated
+    from analytics.questions.answer import Evaluated
     from schemas.thresholds import Given
 
 

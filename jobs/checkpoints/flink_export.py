@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analytics.evaluate.region.contributions import CheckpointKey, Contribution, Partition
+from analytics.questions.region.contributions import CheckpointKey, Contribution, Partition
 from analytics.side_files import bad
 from jobs.checkpoints.fields import (
     Document,

@@ -15,7 +15,7 @@ from typing import Any
 
 import fastavro
 
-from analytics.evaluate.region.contributions import CheckpointKey, Contribution, Partition
+from analytics.questions.region.contributions import CheckpointKey, Contribution, Partition
 from analytics.side_files import bad, read_bytes, read_json
 
 HUDI = "hudi"

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from analytics.evaluate.region.contributions import CheckpointKey, Contribution
+from analytics.questions.region.contributions import CheckpointKey, Contribution
 from analytics.side_files import bad, read_bytes, read_json
 from jobs.checkpoints.fields import Document, by_partition, listed, whole, whole_or_none
 

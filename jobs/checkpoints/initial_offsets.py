@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.region.contributions import Partition
+from analytics.questions.region.contributions import Partition
 from analytics.side_files import bad, read_bytes, read_json
 from jobs.checkpoints.fields import partition_of, whole
 

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from analytics.evaluate.region.contributions import (
+from analytics.questions.region.contributions import (
     MERGE,
     CheckpointKey,
     Contribution,

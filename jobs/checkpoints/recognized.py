@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.region.contributions import Contribution
+from analytics.questions.region.contributions import Contribution
 from analytics.side_files import read_bytes, read_json
 from jobs.checkpoints.fields import Document
 from jobs.checkpoints.flink_export import FLINK, METADATA, flink_export, is_flink_export

@@ -6,7 +6,7 @@ offsets[{topic, partition, offset}], at}``, and `drain_started_at` where it is k
 
 from __future__ import annotations
 
-from analytics.evaluate.region.contributions import (
+from analytics.questions.region.contributions import (
     REGION,
     CheckpointKey,
     Contribution,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analytics.evaluate.region.contributions import CheckpointKey, Contribution, Partition
+from analytics.questions.region.contributions import CheckpointKey, Contribution, Partition
 from analytics.side_files import bad, read_bytes, read_json
 from jobs.checkpoints.fields import by_partition
 

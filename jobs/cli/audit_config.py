@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.findings.suppressions import Suppression
+from analytics.questions.findings.suppressions import Suppression
 from schemas.finding_rules import FindingRule, finding_rules
 from schemas.model import SchemaError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, NOT_THERE
 
 if TYPE_CHECKING:
-    from analytics.library.limits.group_selection import GroupSelection
+    from analytics.gaps.group_selection import GroupSelection
     from jobs.cli.console import Console
 
 

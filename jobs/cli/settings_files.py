@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from analytics.errors import InputNotRecognizedError
-from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
+from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 from analytics.side_files import MOST_INT, read_bytes, read_text, whole_number
 from jobs.cli.options.shared import in_order
 from schemas.errors import SchemaError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analytics.library.limits.group_selection import select_groups
+from analytics.gaps.group_selection import select_groups
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.replay.replayed import replayed
 from reports.describe.listed import ALSO, HEADS, PROBLEM, listed_rows

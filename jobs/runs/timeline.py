@@ -13,11 +13,25 @@ import pyarrow.compute as pc
 
 from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.decode.selection import is_name, names_wanted
-from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.offset_verdicts.history import OffsetHistory
-from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG, TopicLives
-from analytics.evaluate.offset_verdicts.verdicts import Known, in_order, verdicts
-from analytics.evaluate.offset_verdicts.words import (
+from analytics.gaps.compacted_history import compacted_history, compacted_sentence
+from analytics.gaps.coordinator_evidence import coordinator_evidence
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.gaps.group_selection import GroupSelection, select_groups
+from analytics.gaps.unread_members import COLUMNS as UNREAD
+from analytics.gaps.unread_members import with_unread
+from analytics.gaps.workspace_filters import has_topic_filter
+from analytics.questions.contract_table import table_of
+from analytics.questions.timeline.history import OffsetHistory
+from analytics.questions.timeline.lost_commits import (
+    in_force_then,
+    is_committed,
+    lost_lines,
+)
+from analytics.questions.timeline.out_of_reach import looked_for_elsewhere, offsets_out_of_reach
+from analytics.questions.timeline.share_losses import share_losses
+from analytics.questions.timeline.topic_lives import METADATA_LOG, TopicLives
+from analytics.questions.timeline.verdicts import Known, in_order, verdicts
+from analytics.questions.timeline.words import (
     CANNOT_TELL,
     HIGH,
     LOST,
@@ -27,27 +41,13 @@ from analytics.evaluate.offset_verdicts.words import (
     place_of,
     verdict_row,
 )
-from analytics.library.limits.compacted_history import compacted_history, compacted_sentence
-from analytics.library.limits.coordinator_evidence import coordinator_evidence
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import GroupSelection, select_groups
-from analytics.library.limits.lost_commits import (
-    in_force_then,
-    is_committed,
-    lost_lines,
-)
-from analytics.library.limits.lost_share_state import share_losses
-from analytics.library.limits.out_of_reach import looked_for_elsewhere, offsets_out_of_reach
-from analytics.library.limits.unread_members import COLUMNS as UNREAD
-from analytics.library.limits.unread_members import with_unread
-from analytics.library.limits.workspace_filters import has_topic_filter
-from analytics.library.replayed.end_offsets import end_offsets_at
-from analytics.library.replayed.pending_at import frames_until, pending_at
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.replay.log.frames import disputed
 from analytics.replay.log.losses_at import leading, what_took_history
+from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.pending_at import frames_until, pending_at
 from analytics.tables.stored_tables import StoredTables
 from jobs.cli import exit_codes
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups

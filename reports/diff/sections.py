@@ -174,7 +174,7 @@ def render_difference(difference: Difference, output_format: str, said: Mapping[
     """Return the differences in one of the formats.
 
     Args:
-        difference: The tables as `analytics.evaluate.diff` makes them.
+        difference: The tables as `analytics.questions.diff` makes them.
         output_format: ``text``, ``json``, ``csv`` or ``markdown``.
         said: `as_of`, `input` and what else the JSON object has beside `counts` and `rows`.
     """

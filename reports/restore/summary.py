@@ -57,7 +57,7 @@ def render_plan(
 
     Args:
         groups: One a group, with the names of `GROUP_HEADS`.
-        plan: As `analytics.evaluate.restore.plan` makes it.
+        plan: As `analytics.questions.restore.plan` makes it.
         output_format: ``text``, ``json``, ``csv`` or ``markdown``.
         said: `as_of`, `input` and what else the JSON object has beside `counts` and `rows`.
         with_offsets: Every offset is shown to people too; programs always get them.

@@ -34,7 +34,7 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from analytics.errors import GroupscopeError
-from analytics.evaluate.contract_table import table_of
+from analytics.questions.contract_table import table_of
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, FOUND
 from schemas import tables
 from tests.fuzz.fuzzing import fuzz

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.evaluate.findings.found import findings
+from analytics.questions.findings.found import findings
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from schemas.finding_rules import finding_rules

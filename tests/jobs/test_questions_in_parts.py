@@ -8,16 +8,18 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from analytics.library.evaluations import expiry_tables, held_in_epochs, rebalance_tables
-from analytics.library.evaluations.balance import evaluate_balance
-from analytics.library.evaluations.balance_tables import NEEDS_OF_HISTORY
-from analytics.library.evaluations.expiration import NEEDS, chosen_rules, evaluate_expiration
-from analytics.library.evaluations.rebalances import NEEDS as NEEDS_OF_REBALANCES
-from analytics.library.evaluations.rebalances import evaluate_rebalances
-from analytics.library.limits.group_selection import select_groups
-from analytics.library.replayed.end_offsets import end_offsets_at
-from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.gaps.group_selection import select_groups
+from analytics.questions.balance import held_in_epochs
+from analytics.questions.balance.balance_tables import NEEDS_OF_HISTORY
+from analytics.questions.balance.question import evaluate_balance
+from analytics.questions.expiration import expiry_tables
+from analytics.questions.expiration.question import NEEDS, chosen_rules, evaluate_expiration
+from analytics.questions.rebalances import rebalance_tables
+from analytics.questions.rebalances.question import NEEDS as NEEDS_OF_REBALANCES
+from analytics.questions.rebalances.question import evaluate_rebalances
 from analytics.replay.dump.written_instants import BeforeEnd
+from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from jobs.cli.console import Console
 from jobs.runs.replay.replayed import replayed
 from schemas.evaluation_rules import balance_rules, rebalance_rules

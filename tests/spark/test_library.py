@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics import Dump, State, open_dump
+from analytics.engine import replay_work
 from analytics.errors import CannotTellError, InputNotRecognizedError
 from analytics.library import dump as library
-from analytics.library import replay_work
 from schemas import table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.evaluate.region.merge import merged
+from analytics.questions.region.merge import merged
 from jobs.checkpoints.recognized import read_checkpoints
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.evaluate.balance.cases.partition_counts import (
+from analytics.questions.balance.cases.partition_counts import (
     counts_in_records,
     highest_seen,
     partition_counts,
 )
-from analytics.evaluate.balance.cases.subscriptions import resolved_expressions, subtopologies
-from analytics.evaluate.balance.cases.topic_sizes import topic_sizes
-from analytics.evaluate.balance.evaluated import evaluated
-from analytics.evaluate.balance.tables import Topics, cases_ever, cases_now
-from analytics.library.evaluations.held_in_epochs import numbered
+from analytics.questions.balance.cases.subscriptions import resolved_expressions, subtopologies
+from analytics.questions.balance.cases.topic_sizes import topic_sizes
+from analytics.questions.balance.evaluated import evaluated
+from analytics.questions.balance.held_in_epochs import numbered
+from analytics.questions.balance.tables import Topics, cases_ever, cases_now
 from analytics.replay.contract_frame import contract_frame
 from analytics.replay.history.groups.held_items import held_items
 from schemas.evaluation_rules import balance_rules

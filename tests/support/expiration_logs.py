@@ -9,10 +9,10 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.decode.records.tables import table_schema
-from analytics.evaluate.contract_columns import in_key_order
-from analytics.evaluate.contract_table import ARROW_TYPES
-from analytics.evaluate.expiration.offset_log import GroupRecords, OffsetLog, offset_log
-from analytics.evaluate.expiration.offset_removals import (
+from analytics.questions.contract_columns import in_key_order
+from analytics.questions.contract_table import ARROW_TYPES
+from analytics.questions.expiration.offset_log import GroupRecords, OffsetLog, offset_log
+from analytics.questions.expiration.offset_removals import (
     Cluster,
     offset_removals,
     removed_here,
@@ -31,7 +31,7 @@ from schemas.expiration_rules import audit_rules, expiration_eras
 
 if TYPE_CHECKING:
     from analytics.dump.inspection.losses import Loss
-    from analytics.evaluate.expiration.retention import Retention
+    from analytics.questions.expiration.retention import Retention
 
 Rows = Mapping[str, Iterable[Mapping[str, Any]]]
 TABLES = (*KINDS, "offset_commit", "control_markers")

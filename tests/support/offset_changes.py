@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.evaluate.offset_verdicts.history import OffsetHistory
+from analytics.questions.timeline.history import OffsetHistory
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PLACE = ("billing", "orders", 0)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.evaluate.findings.audited_groups import audited_groups, group_counts
-from analytics.evaluate.findings.found import FINDINGS
+from analytics.questions.findings.audited_groups import audited_groups, group_counts
+from analytics.questions.findings.found import FINDINGS
 from reports.page.workspace_tables import WorkspaceTables
 from schemas import table
 

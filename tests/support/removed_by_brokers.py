@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from analytics.evaluate.expiration.offset_expiration import offset_expiration
+from analytics.questions.expiration.offset_expiration import offset_expiration
 from schemas.expiration_rules import expiration_eras
 from tests.support.expiration_logs import Row, committed_in, log_of, rows_of
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from analytics.evaluate.expiration.retention import Retention
+    from analytics.questions.expiration.retention import Retention
 
 ONE_SWEEP_MS = 1000
 FAR_AHEAD_MS = 4_000_000_000_000

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.library.evaluations.retention_settings import SettingSources, retention_found
-from analytics.library.replayed.end_offsets import read_end_offsets
+from analytics.questions.expiration.retention_settings import SettingSources, retention_found
+from analytics.replayed.end_offsets import read_end_offsets
 from analytics.side_files import MOST, json_rows, text_of, time_of, whole_number
 from jobs.checkpoints.initial_offsets import read_initial_offsets
 from jobs.cli.settings_files import read_broker_settings, read_given_settings

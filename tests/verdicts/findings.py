@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from analytics.evaluate.offset_verdicts.words import NO_LOSS_SINCE
+from analytics.questions.timeline.words import NO_LOSS_SINCE
 from tests.verdicts.happened import (
     BY_TRANSACTION,
     EXPIRED,

@@ -12,9 +12,9 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.quality.great_expectations_engine import Engine
-from analytics.evaluate.quality.judged_table import BROKEN, StoredTable, judged_tables
+from analytics.questions.contract_table import table_of
+from analytics.questions.data_quality.great_expectations_engine import Engine
+from analytics.questions.data_quality.judged_table import BROKEN, StoredTable, judged_tables
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading
 from schemas import SchemaError, tables
 from schemas.expectation_suites import (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.findings.advised_tools import GROUPS
-from analytics.evaluate.findings.evidence import KnownRecords
-from analytics.evaluate.findings.found import findings, in_order
-from analytics.evaluate.findings.suppressions import suppressed
-from analytics.library.replayed.answered_instant import instant_of
+from analytics.questions.findings.advised_tools import GROUPS
+from analytics.questions.findings.evidence import KnownRecords
+from analytics.questions.findings.found import findings, in_order
+from analytics.questions.findings.suppressions import suppressed
+from analytics.replayed.answered_instant import instant_of
 from jobs.cli.audit_config import configured_rules, suppressions_of
 from jobs.cli.exit_codes import DONE, FOUND
 from jobs.cli.options.fail_on import NEVER

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.findings.applied_rules import applied_rules
-from analytics.evaluate.findings.audited_groups import audited_groups, group_counts
-from analytics.evaluate.findings.changes import with_changes
+from analytics.questions.contract_table import table_of
+from analytics.questions.findings.applied_rules import applied_rules
+from analytics.questions.findings.audited_groups import audited_groups, group_counts
+from analytics.questions.findings.changes import with_changes
 from jobs.cli.audit_config import configured_rules
 from jobs.runs.audit.findings_of import Found
 

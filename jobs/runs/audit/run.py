@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import CannotTellError
-from analytics.evaluate.findings.changes import with_changes
-from analytics.library.replayed.answered_instant import instant_of
-from analytics.library.replayed.kept_evaluations import forget_evaluations, keep_evaluations
+from analytics.questions.findings.changes import with_changes
 from analytics.redaction.documents import WITHHELD
+from analytics.replayed.answered_instant import instant_of
+from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.cli.audit_config import configured_rules

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from analytics.evaluate.contract_table import table_of
+from analytics.questions.contract_table import table_of
 from jobs.cli.audit_config import configured_rules
 from jobs.runs.balance.run import balance_inputs
 from jobs.runs.expiration.run import Wanted as ExpirationWanted

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.balance.placement import Placement
-from analytics.library.evaluations.balance import evaluate_balance, group_placement
-from analytics.library.evaluations.balance_tables import NEEDS, NEEDS_OF_HISTORY
-from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.questions.balance.balance_tables import NEEDS, NEEDS_OF_HISTORY
+from analytics.questions.balance.placement import Placement
+from analytics.questions.balance.question import evaluate_balance, group_placement
+from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError, InputUnreadableError
-from analytics.evaluate.offset_verdicts.topic_lives import METADATA_LOG
-from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.questions.timeline.topic_lives import METADATA_LOG
 from analytics.tables.stored_tables import StoredTables
 from reports.describe.against import AROUND, Comparison, compare
 from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import GroupSelection
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.gaps.group_selection import GroupSelection
 from reports.describe.source import Source
 
 if TYPE_CHECKING:

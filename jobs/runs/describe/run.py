@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.library.limits.group_selection import GroupSelection, select_groups
-from analytics.library.limits.undecided_offsets import undecided_of_all
-from analytics.library.limits.unread_members import COLUMNS, with_unread
+from analytics.gaps.group_selection import GroupSelection, select_groups
+from analytics.gaps.undecided_offsets import undecided_of_all
+from analytics.gaps.unread_members import COLUMNS, with_unread
 from jobs.cli.exit_codes import DIFFERENT, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.describe.against import compare_saved

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.share.backlog.share_lag import with_share_lag
-from analytics.library.limits.coordinators import coordinators
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.replayed.end_offsets import end_offsets_at
-from analytics.library.replayed.records_at import records_at
+from analytics.gaps.coordinators import coordinators
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.questions.share.backlog.share_lag import with_share_lag
+from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.records_at import records_at
 from analytics.tables.stored_tables import StoredTables
 from reports.describe.source import Source, only_groups, without_incomplete
 

@@ -8,24 +8,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name
-from analytics.evaluate.diff import groups as of_groups
-from analytics.evaluate.diff import offsets as of_offsets
-from analytics.evaluate.diff import share_partitions as of_shares
-from analytics.evaluate.diff.elections import lost_lines
-from analytics.evaluate.diff.groups import changed_groups, changed_members
-from analytics.evaluate.diff.offsets import changed_offsets, topics_born_again
-from analytics.evaluate.diff.paired import LEFT_OUT_TOPICS
-from analytics.evaluate.diff.share_partitions import changed_share_partitions
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import pattern_limits
-from analytics.library.limits.incomplete_groups import (
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.gaps.group_selection import pattern_limits
+from analytics.gaps.workspace_filters import left_out_of, topics_left_out
+from analytics.questions.diff import groups as of_groups
+from analytics.questions.diff import offsets as of_offsets
+from analytics.questions.diff import share_partitions as of_shares
+from analytics.questions.diff.elections import lost_lines
+from analytics.questions.diff.groups import changed_groups, changed_members
+from analytics.questions.diff.incomplete_groups import (
     incomplete_groups,
     incomplete_in_either,
     lost_share_partitions,
 )
-from analytics.library.limits.workspace_filters import left_out_of, topics_left_out
-from analytics.library.replayed.answered_instant import answered_instant
+from analytics.questions.diff.offsets import changed_offsets, topics_born_again
+from analytics.questions.diff.paired import LEFT_OUT_TOPICS
+from analytics.questions.diff.share_partitions import changed_share_partitions
 from analytics.replay.dump.followed_lines import lines_metadata
+from analytics.replayed.answered_instant import answered_instant
 from analytics.tables.stored_tables import StoredTables
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
 from jobs.runs.diff.compared_states import Side, compared_states

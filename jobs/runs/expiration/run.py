@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from analytics.library.evaluations.expiration import (
+from analytics.gaps.group_selection import select_groups
+from analytics.questions.expiration.question import (
     ChosenRules,
     ExpirationFound,
     chosen_rules,
     evaluate_expiration,
 )
-from analytics.library.evaluations.retention_settings import (
+from analytics.questions.expiration.retention_settings import (
     MINUTE_MS,
     RetentionFound,
 )
-from analytics.library.limits.group_selection import select_groups
-from analytics.library.replayed.end_offsets import end_offsets_at
-from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.replayed.records_at import records_at
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.replayed.records_at import records_at
 from jobs.runs.diff.run import NEEDS as DIFF
 from jobs.runs.restore.state import NEEDS as RESTORED
 from reports.quantities import ranges
 
 if TYPE_CHECKING:
-    from analytics.evaluate.incident.window import Window
+    from analytics.questions.forensics.window import Window
     from jobs.runs.replay.replayed import Replayed
     from reports.diff.sections import Difference
 

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import CannotTellError
-from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.diff.paired import CANNOT_TELL as UNSURE_CHANGE
-from analytics.evaluate.incident.window import Window, happened, suffering
-from analytics.evaluate.offset_verdicts.words import CANNOT_TELL
-from analytics.library.limits.group_selection import select_groups
-from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.gaps.group_selection import select_groups
+from analytics.questions.contract_table import table_of
+from analytics.questions.diff.paired import CANNOT_TELL as UNSURE_CHANGE
+from analytics.questions.forensics.window import Window, happened, suffering
+from analytics.questions.timeline.words import CANNOT_TELL
 from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
+from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
 from jobs.runs.diff.compared_states import Side, compared_states

@@ -15,9 +15,9 @@ from pyarrow import fs
 
 from analytics.dump.files.data_log_times import SEGMENTS, TIMES
 from analytics.dump.files.stable_ends import STABLE_ENDS
-from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES
-from analytics.evaluate.lag.stable_lag import STABLE
-from analytics.library.replayed.end_offsets import read_copies
+from analytics.questions.lag.stable_lag import STABLE
+from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.end_offsets import read_copies
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DATA_LOGS, reading
 

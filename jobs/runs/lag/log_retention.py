@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.evaluate.lag.loss import NO_CONFIGS, TopicRetention
+from analytics.questions.lag.loss import NO_CONFIGS, TopicRetention
 from analytics.replay.metadata.topic_sources import METADATA_LOG
 from analytics.side_files import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from analytics.library.given_settings import BrokerSettings, Settings
+    from analytics.replayed.given_settings import BrokerSettings, Settings
 
 _HOUR_MS: Final = 3_600_000
 _MINUTE_MS: Final = 60_000

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from analytics.evaluate.lag.commits.end_offset_samples import SAMPLES, EndOffsetSamples
-from analytics.evaluate.lag.loss import files_of
-from analytics.evaluate.lag.read_partitions import GroupTables
-from analytics.evaluate.lag.table import LagQuestion
-from analytics.library.limits.compacted_history import groups_lacking_history
-from analytics.library.replayed.answered_instant import instant_of
-from analytics.library.replayed.end_offsets import end_offset_samples, end_offsets_at
+from analytics.gaps.compacted_history import groups_lacking_history
+from analytics.questions.lag.loss import files_of
+from analytics.questions.lag.read_partitions import GroupTables
+from analytics.questions.lag.table import LagQuestion
+from analytics.replayed.answered_instant import instant_of
+from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.replayed.end_offsets import end_offset_samples, end_offsets_at
 from analytics.tables.stored_tables import StoredTables
 from jobs.runs.describe.source import lost_offsets, subtopology_inputs
 from jobs.runs.lag.data_logs import EXACT, data_logs
@@ -20,7 +20,7 @@ from jobs.runs.lag.log_retention import topic_retention
 from schemas.evaluation_rules import lag_rules
 
 if TYPE_CHECKING:
-    from analytics.library.limits.group_selection import GroupSelection
+    from analytics.gaps.group_selection import GroupSelection
     from jobs.runs.replay.replayed import Replayed
 
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.capacity import CAPACITY, group_capacity
-from analytics.evaluate.lag.summaries import BY, summed, with_capacity, with_readers
-from analytics.evaluate.lag.table import HISTORY, Lag, evaluate_lag
-from analytics.evaluate.lag.topic_readers import topic_readers, unread_topics
-from analytics.evaluate.marks import marked
-from analytics.library.limits.compacted_history import groups_lacking_history
-from analytics.library.limits.group_selection import select_groups
-from analytics.library.limits.workspace_filters import filters_of, has_topic_filter
-from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.gaps.compacted_history import groups_lacking_history
+from analytics.gaps.group_selection import select_groups
+from analytics.gaps.workspace_filters import filters_of, has_topic_filter
+from analytics.questions.lag.capacity import CAPACITY, group_capacity
+from analytics.questions.lag.summaries import BY, summed, with_capacity, with_readers
+from analytics.questions.lag.table import HISTORY, Lag, evaluate_lag
+from analytics.questions.lag.topic_readers import topic_readers, unread_topics
+from analytics.questions.marks import marked
+from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
@@ -44,7 +44,7 @@ from schemas.evaluation_rules import lag_rules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analytics.library.limits.group_selection import GroupSelection
+    from analytics.gaps.group_selection import GroupSelection
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
     from reports.row_formats import Section

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.lag.growth import lag_growth
-from analytics.evaluate.lag.table import HISTORY, evaluate_lag
-from analytics.library.limits.group_selection import select_groups
-from analytics.library.limits.workspace_filters import left_out_of
-from analytics.library.replayed.answered_instant import instant_of
+from analytics.gaps.group_selection import select_groups
+from analytics.gaps.workspace_filters import left_out_of
+from analytics.questions.lag.growth import lag_growth
+from analytics.questions.lag.table import HISTORY, evaluate_lag
+from analytics.replayed.answered_instant import instant_of
 from analytics.workspace import Workspace
 from jobs.cli.held_console import HeldConsole
 from jobs.runs.lag.question import lag_question

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
-from analytics.library.evaluations.rebalances import NEEDS, evaluate_rebalances
-from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.questions.rebalances.question import NEEDS, evaluate_rebalances
 from analytics.replay.dump.times import resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
+from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.audit.findings_of import failing

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from analytics.evaluate.region.commits import HISTORY, requests_of, shown_since
-from analytics.evaluate.region.contributions import CheckpointKey, Partition
-from analytics.evaluate.region.drains import Evidence
-from analytics.evaluate.region.members import Member, Owned, OwnersThen
-from analytics.evaluate.region.merge import Checkpoint
-from analytics.evaluate.region.seek_plan import Committed, Log, Present
-from analytics.evaluate.region.table import Dumped
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.workspace_filters import topics_left_out
-from analytics.library.replayed.answered_instant import instant_of
-from analytics.library.replayed.end_offsets import end_offsets_at
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.gaps.workspace_filters import topics_left_out
+from analytics.questions.region.commits import HISTORY, requests_of, shown_since
+from analytics.questions.region.contributions import CheckpointKey, Partition
+from analytics.questions.region.drains import Evidence
+from analytics.questions.region.members import Member, Owned, OwnersThen
+from analytics.questions.region.merge import Checkpoint
+from analytics.questions.region.seek_plan import Committed, Log, Present
+from analytics.questions.region.table import Dumped
 from analytics.replay.log.losses_at import cleaned_until, leading
+from analytics.replayed.answered_instant import instant_of
+from analytics.replayed.end_offsets import end_offsets_at
 from analytics.tables.stored_tables import StoredTables
 from jobs.checkpoints.initial_offsets import read_initial_offsets
 from schemas import CONSUMER_OFFSETS

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.region.contributions import OF_REGIONS, Contribution, Partition
-from analytics.evaluate.region.drains import CANNOT_TELL
-from analytics.evaluate.region.rows import tables_of
-from analytics.evaluate.region.table import Answer, Region, checkpoints_of, evaluate_regions
-from analytics.library.limits.group_selection import select_groups
-from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.gaps.group_selection import select_groups
+from analytics.questions.region.contributions import OF_REGIONS, Contribution, Partition
+from analytics.questions.region.drains import CANNOT_TELL
+from analytics.questions.region.rows import tables_of
+from analytics.questions.region.table import Answer, Region, checkpoints_of, evaluate_regions
+from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.checkpoints.recognized import read_checkpoints

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import Inputs, recognize
+from analytics.engine.key_places import homes_in
 from analytics.errors import InputNotRecognizedError
-from analytics.library.given_settings import Settings
-from analytics.library.key_places import homes_in
-from analytics.library.limits.unread_partitions import is_unread
-from analytics.library.limits.workspace_filters import (
+from analytics.gaps.unread_partitions import is_unread
+from analytics.gaps.workspace_filters import (
     filters_of,
     filters_sentence,
     left_out_of,
 )
-from analytics.library.replayed.answered_instant import answered_instant
-from analytics.library.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.replay.dump.assumptions import assumed_in, assumed_of
 from analytics.replay.dump.chosen_release import chosen_release
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
+from analytics.replayed.answered_instant import answered_instant
+from analytics.replayed.given_settings import Settings
+from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace

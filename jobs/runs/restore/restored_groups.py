@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.evaluate.diff.paired import CANNOT_TELL
+from analytics.questions.diff.paired import CANNOT_TELL
 from reports.describe.columns import number_of
 from reports.quantities import count
 from reports.restore.commands import CONSUMER_TOOL, STREAMS_TOOL, Reset
@@ -82,7 +82,7 @@ def restored_groups(
     """Return the groups of a plan in order.
 
     Args:
-        plan: As `analytics.evaluate.restore.plan` makes it.
+        plan: As `analytics.questions.restore.plan` makes it.
         old: The table `groups` of the past: what was then but has no offset is not in the plan.
         new: That of the present.
         untold: Groups of which the present does not tell all, and why.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.diff.paired import INCOMPLETE_GROUPS
-from analytics.evaluate.restore.plan import PLAN, restore_plan, share_plan
-from analytics.evaluate.restore.refusals import UNSURE
-from analytics.library.limits.group_selection import select_groups
-from analytics.library.limits.incomplete_groups import incomplete_groups
-from analytics.library.limits.workspace_filters import left_out_of, topics_left_out
-from analytics.library.replayed.answered_instant import answered_instant
+from analytics.gaps.group_selection import select_groups
+from analytics.gaps.workspace_filters import left_out_of, topics_left_out
+from analytics.questions.diff.incomplete_groups import incomplete_groups
+from analytics.questions.diff.paired import INCOMPLETE_GROUPS
+from analytics.questions.restore.plan import PLAN, restore_plan, share_plan
+from analytics.questions.restore.refusals import UNSURE
 from analytics.replay.dump.followed_lines import lines_metadata
+from analytics.replayed.answered_instant import answered_instant
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.diff.compared_states import Side, compared_states
@@ -39,7 +39,7 @@ from reports.restore.summary import counts_of, render_plan
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.library.limits.group_selection import GroupSelection
+    from analytics.gaps.group_selection import GroupSelection
     from jobs.cli.console import Console
     from jobs.runs.replay.replayed import Replayed
     from jobs.runs.restore.restored_groups import RestoredGroup

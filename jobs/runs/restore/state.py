@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.diff.paired import LEFT_OUT_TOPICS
-from analytics.evaluate.restore.data_logs import DataLog, Logs, logs_of
-from analytics.evaluate.restore.plan import COMMITTED, KEY, State
-from analytics.library.replayed.end_offsets import end_offsets_at, true_copies
-from analytics.library.replayed.records_at import records_at
+from analytics.questions.diff.paired import LEFT_OUT_TOPICS
+from analytics.questions.restore.data_logs import DataLog, Logs, logs_of
+from analytics.questions.restore.plan import COMMITTED, KEY, State
 from analytics.replay.metadata.topic_sources import METADATA_LOG, SOURCES
+from analytics.replayed.end_offsets import end_offsets_at, true_copies
+from analytics.replayed.records_at import records_at
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.losses import lacks
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.internal_topics import ends_of, losses_of, partition_count
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.gaps.internal_topics import ends_of, losses_of, partition_count
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.frames import disputed, frames_of_rows
 from analytics.replay.log.losses_at import leading

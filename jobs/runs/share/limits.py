@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from analytics.evaluate.share.limits import LimitSettings, LimitValue, Seen, share_limits_found
-from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
-from analytics.library.limits.internal_topics import partition_count
-from analytics.library.limits.workspace_filters import left_out_of
+from analytics.gaps.internal_topics import partition_count
+from analytics.gaps.workspace_filters import left_out_of
+from analytics.questions.share.limits import LimitSettings, LimitValue, Seen, share_limits_found
+from analytics.questions.share.settings import BROKER_CONFIG, DYNAMIC
 from schemas import SHARE_GROUP_STATE
 from schemas.share_limits import group_type_setting, share_limits
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from analytics.library.given_settings import Settings
-    from analytics.library.limits.group_selection import GroupSelection
+    from analytics.gaps.group_selection import GroupSelection
+    from analytics.replayed.given_settings import Settings
     from jobs.runs.replay.replayed import Replayed
 
 _BACKLOG = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}

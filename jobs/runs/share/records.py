@@ -11,27 +11,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.epoch_times import milliseconds_of
-from analytics.evaluate.marks import marked_by_records
-from analytics.evaluate.share.backlog.open_transactions import COLUMNS as TRANSACTION_COLUMNS
-from analytics.evaluate.share.backlog.open_transactions import open_transactions
-from analytics.evaluate.share.lifecycle.phases import COLUMNS as PICTURE_COLUMNS
-from analytics.evaluate.share.lifecycle.phases import phases
-from analytics.evaluate.share.lifecycle.pictures import pictures_of
-from analytics.evaluate.share.lifecycle.share_steps import share_steps
-from analytics.evaluate.share.lifecycle.step_records import StepRecords
-from analytics.evaluate.share.state_log.clock_steps import clock_steps
-from analytics.evaluate.share.state_log.prunable import (
+from analytics.questions.marks import marked_by_records
+from analytics.questions.share.backlog.open_transactions import COLUMNS as TRANSACTION_COLUMNS
+from analytics.questions.share.backlog.open_transactions import open_transactions
+from analytics.questions.share.lifecycle.phases import COLUMNS as PICTURE_COLUMNS
+from analytics.questions.share.lifecycle.phases import phases
+from analytics.questions.share.lifecycle.pictures import pictures_of
+from analytics.questions.share.lifecycle.share_steps import share_steps
+from analytics.questions.share.lifecycle.step_records import StepRecords
+from analytics.questions.share.state_log.clock_steps import clock_steps
+from analytics.questions.share.state_log.prunable import (
     SNAPSHOT_COLUMNS,
     UPDATE_COLUMNS,
     StateRecords,
 )
-from analytics.evaluate.share.state_log.share_log import COLUMNS, ShareLog, share_log
-from analytics.library.replayed.answered_instant import instant_of
-from analytics.library.replayed.records_at import records_at
-from analytics.library.replayed.replayed_instant import replayed_instant
+from analytics.questions.share.state_log.share_log import COLUMNS, ShareLog, share_log
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.log.losses_at import leading
+from analytics.replayed.answered_instant import instant_of
+from analytics.replayed.records_at import records_at
+from analytics.replayed.replayed_instant import replayed_instant
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:

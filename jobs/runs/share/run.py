@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.lag.commits.end_offset_samples import EndOffsetSamples
-from analytics.evaluate.share.backlog.isolation import STABLE_ENDS
-from analytics.evaluate.share.backlog.stall_history import named_stalls, stall_history
-from analytics.evaluate.share.backlog.summaries import BY, summed
-from analytics.evaluate.share.backlog.table import (
+from analytics.gaps.group_selection import select_groups
+from analytics.gaps.internal_topics import partition_count
+from analytics.questions.share.backlog.isolation import STABLE_ENDS
+from analytics.questions.share.backlog.stall_history import named_stalls, stall_history
+from analytics.questions.share.backlog.summaries import BY, summed
+from analytics.questions.share.backlog.table import (
     NO_END,
     Share,
     ShareQuestion,
     ShareTables,
     evaluate_share,
 )
-from analytics.evaluate.share.backlog.whole_state import StateCoverage
-from analytics.evaluate.share.state_log.prunable import prunable
-from analytics.library.limits.group_selection import select_groups
-from analytics.library.limits.internal_topics import partition_count
-from analytics.library.replayed.answered_instant import instant_of
-from analytics.library.replayed.end_offsets import end_offset_samples, end_offsets_at
-from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.questions.share.backlog.whole_state import StateCoverage
+from analytics.questions.share.state_log.prunable import prunable
+from analytics.replayed.answered_instant import instant_of
+from analytics.replayed.end_offset_samples import EndOffsetSamples
+from analytics.replayed.end_offsets import end_offset_samples, end_offsets_at
+from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from analytics.library.limits.group_selection import GroupSelection
+    from analytics.gaps.group_selection import GroupSelection
     from jobs.cli.console import Console
     from jobs.runs.lag.data_logs import DataLogs
     from jobs.runs.replay.replayed import Replayed

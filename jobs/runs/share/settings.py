@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from analytics.evaluate.share.settings import (
+from analytics.questions.share.settings import (
     ALWAYS,
     ASSUMED,
     BROKER_CONFIG,
@@ -25,7 +25,7 @@ from schemas.share_rules import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
+    from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ from reports.usage.writers import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from analytics.evaluate.usage.coordinator_load import Placed
-    from analytics.evaluate.usage.growth import DiskOutlook
-    from analytics.evaluate.usage.partition_usage import Identity
+    from analytics.questions.usage.coordinator_load import Placed
+    from analytics.questions.usage.growth import DiskOutlook
+    from analytics.questions.usage.partition_usage import Identity
 
 _TOP: Final = 10
 _ON_DEMAND: Final = ("group_deletions", "record_growth", "topic_usage")

@@ -11,18 +11,18 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError, InputNotRecognizedError
-from analytics.evaluate.usage.cleaning.log_settings import LogSettings
-from analytics.evaluate.usage.groups.offset_deletions import OFFSETS_COLUMNS
-from analytics.evaluate.usage.growth import (
+from analytics.questions.usage.cleaning.log_settings import LogSettings
+from analytics.questions.usage.groups.offset_deletions import OFFSETS_COLUMNS
+from analytics.questions.usage.growth import (
     DiskOutlook,
     is_limited,
     not_in_both,
     outlooks,
     usage_growth,
 )
-from analytics.evaluate.usage.keys.summaries import summed
-from analytics.library.replayed.kept_evaluations import keep_evaluations
+from analytics.questions.usage.keys.summaries import summed
 from analytics.replay.dump.written_instants import END
+from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import EVALUATIONS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.runs.audit.findings_of import failing

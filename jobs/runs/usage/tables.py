@@ -9,52 +9,52 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.evaluate.contract_table import table_of
-from analytics.evaluate.usage.cleaning.log_cleaning import (
+from analytics.engine.key_places import homes_in
+from analytics.questions.contract_table import table_of
+from analytics.questions.usage.cleaning.log_cleaning import (
     CopyOfLog,
     bounds_of,
     copies_of_logs,
     log_cleaning,
 )
-from analytics.evaluate.usage.cleaning.transaction_ends import (
+from analytics.questions.usage.cleaning.transaction_ends import (
     IN_TRANSACTIONS,
     MARKERS,
     TransactionEnds,
 )
-from analytics.evaluate.usage.clock_differences import (
+from analytics.questions.usage.clock_differences import (
     COMMITTED,
     ENTERED,
     PLACED,
     ClockDifferences,
 )
-from analytics.evaluate.usage.coordinator_load import (
+from analytics.questions.usage.coordinator_load import (
     Placed,
     coordinator_load,
     groups_placed,
     placed,
 )
-from analytics.evaluate.usage.groups.expired import with_expired
-from analytics.evaluate.usage.groups.offset_deletions import offset_deletions
-from analytics.evaluate.usage.groups.one_shot_groups import one_shot_groups
-from analytics.evaluate.usage.keys.committers import committers
-from analytics.evaluate.usage.keys.key_states import (
+from analytics.questions.usage.groups.expired import with_expired
+from analytics.questions.usage.groups.offset_deletions import offset_deletions
+from analytics.questions.usage.groups.one_shot_groups import one_shot_groups
+from analytics.questions.usage.keys.committers import committers
+from analytics.questions.usage.keys.key_states import (
     COLUMNS,
     COMMIT_COLUMNS,
     COMMITS,
     KeyStates,
 )
-from analytics.evaluate.usage.keys.topic_usage import topic_usage
-from analytics.evaluate.usage.missing import limitations
-from analytics.evaluate.usage.partition_usage import identity, partition_usage, untabled_usage
-from analytics.evaluate.usage.record_growth import RecordGrowth
-from analytics.evaluate.usage.size_limits import size_limits
-from analytics.library.key_places import homes_in
+from analytics.questions.usage.keys.topic_usage import topic_usage
+from analytics.questions.usage.missing import limitations
+from analytics.questions.usage.partition_usage import identity, partition_usage, untabled_usage
+from analytics.questions.usage.record_growth import RecordGrowth
+from analytics.questions.usage.size_limits import size_limits
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
 from schemas import CONSUMER_OFFSETS, INTERNAL_TOPICS, table
 
 if TYPE_CHECKING:
-    from analytics.evaluate.usage.cleaning.log_settings import LogSettings
-    from analytics.evaluate.usage.partition_usage import Identity
+    from analytics.questions.usage.cleaning.log_settings import LogSettings
+    from analytics.questions.usage.partition_usage import Identity
     from analytics.workspace import Workspace
 
 _CLASSIC_GROUPS: Final = "group_metadata"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.dump.files.data_log_times import SEGMENTS, TIMES
-from analytics.evaluate.lag.stable_lag import STABLE
+from analytics.questions.lag.stable_lag import STABLE
 from jobs.cli.console import Console
 from jobs.runs.lag.data_logs import DataLogs, data_logs
 from jobs.runs.replay.replayed import replayed

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.library.replayed.end_offsets import end_offsets_at, read_end_offsets
+from analytics.replayed.end_offsets import end_offsets_at, read_end_offsets
 from jobs.cli.console import Console
 from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import write_workspace

@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.expiration.fates import fates, notes
-from analytics.evaluate.expiration.tables import FATES, NOTES
-from analytics.library.evaluations import expiration
+from analytics.questions.expiration import question as expiration
+from analytics.questions.expiration.fates import fates, notes
+from analytics.questions.expiration.tables import FATES, NOTES
 from jobs.cli.console import Console
 from jobs.runs.expiration import summed_up as summing
 from jobs.runs.expiration.run import MAKES, Wanted, expiration_of

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.lag.loss import NO_CONFIGS, TopicRetention
-from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
+from analytics.questions.lag.loss import NO_CONFIGS, TopicRetention
+from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 from jobs.runs.lag.log_retention import TIERED, topic_retention
 
 HOUR = 3_600_000

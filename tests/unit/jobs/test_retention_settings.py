@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
-from analytics.evaluate.expiration.retention import Setting
-from analytics.library.evaluations.retention_settings import (
+from analytics.questions.expiration.retention import Setting
+from analytics.questions.expiration.retention_settings import (
     RetentionFound,
     SettingSources,
     retention_found,
     with_state,
 )
-from analytics.library.given_settings import BrokerSettings, GivenSettings
+from analytics.replayed.given_settings import BrokerSettings, GivenSettings
 from jobs.cli.settings_files import read_broker_settings, read_given_settings
 from schemas.setting_names import is_setting
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.evaluate.share.limits import LimitValue
-from analytics.evaluate.share.settings import BROKER_CONFIG, DYNAMIC
-from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
+from analytics.questions.share.limits import LimitValue
+from analytics.questions.share.settings import BROKER_CONFIG, DYNAMIC
+from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 from jobs.runs.share.limits import limit_settings
 
 NAMES = ("resource_type", "resource", "name", "value")

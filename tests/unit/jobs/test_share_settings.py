@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.share.settings import (
+from analytics.questions.share.settings import (
     ALWAYS,
     ASSUMED,
     BROKER_CONFIG,
@@ -19,7 +19,7 @@ from analytics.evaluate.share.settings import (
     RECORD_LOCKS,
     Setting,
 )
-from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
+from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 from jobs.runs.share.settings import FoundSettings, settings_found
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.decode.selection import Selection
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.group_selection import GroupSelection, select_groups
-from analytics.library.limits.internal_topics import partitions_that_fit
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.gaps.group_selection import GroupSelection, select_groups
+from analytics.gaps.internal_topics import partitions_that_fit
 from analytics.replay.log.key_homes import home_of
 from jobs.cli.console import Console
 from jobs.cli.incomplete_groups import groups_exit_code

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.library.replayed.kept_evaluations import keep_evaluations
-from analytics.library.replayed.replayed_instant import replayed_instant
+from analytics.replayed.kept_evaluations import keep_evaluations
+from analytics.replayed.replayed_instant import replayed_instant
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import FOLDERS, Part, Workspace
 from jobs.runs.replay.replayed import Replayed

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.decode.records.tables import table_schema
-from analytics.library import key_places
-from analytics.library.key_places import internal_topics
+from analytics.engine import key_places
+from analytics.engine.key_places import internal_topics
 from analytics.replay.log.instants import END
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.topic_homes import TopicHomes

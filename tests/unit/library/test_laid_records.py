@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analytics.library.cut_tables import Cut, buckets_of
-from analytics.library.laid_records import laying
+from analytics.engine.cut_tables import Cut, buckets_of
+from analytics.engine.laid_records import laying
 from analytics.replay.log.instants import END
 from analytics.tables.bucket_files import rows_of_bucket
 from analytics.tables.record_reader import RecordReader

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analytics.library.limits.group_completeness import GroupCompleteness
+from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.replay.log.key_homes import home_of
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace

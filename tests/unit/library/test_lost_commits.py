@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.library.limits.lost_commits import lost_lines
+from analytics.questions.timeline.lost_commits import lost_lines
 from jobs.cli.console import Console
 from jobs.runs.replay.replayed import replayed
 from tests.support.written_workspace import write_workspace

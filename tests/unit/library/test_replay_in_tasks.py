@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.dump.inspection.archived_losses import with_archived_losses
-from analytics.library.cut_tables import buckets_of, cut_of, timeless_partitions
-from analytics.library.replay_tables import replay_here, sorted_rows
-from analytics.library.replay_tasks import replay_in_tasks, run_task
-from analytics.library.replay_work import ReplayWork
+from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
+from analytics.engine.replay_tables import replay_here, sorted_rows
+from analytics.engine.replay_tasks import replay_in_tasks, run_task
+from analytics.engine.replay_work import ReplayWork
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.written_instants import moment

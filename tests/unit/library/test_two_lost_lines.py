@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from analytics.evaluate.offset_verdicts.election_losses import election_losses
-from analytics.evaluate.offset_verdicts.history import OffsetHistory
-from analytics.library.limits.coordinator_evidence import coordinator_evidence
-from analytics.library.limits.group_completeness import GroupCompleteness
-from analytics.library.limits.lost_commits import lost_lines
+from analytics.gaps.coordinator_evidence import coordinator_evidence
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.questions.timeline.election_losses import election_losses
+from analytics.questions.timeline.history import OffsetHistory
+from analytics.questions.timeline.lost_commits import lost_lines
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.runs.replay.replayed import Replayed

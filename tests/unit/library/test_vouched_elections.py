@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from analytics.library.given_settings import BrokerSettings, GivenSettings, Settings
 from analytics.replay.dump.assumptions import (
     CLEAN_ELECTIONS,
     ONE_REPLICA,
@@ -14,6 +13,7 @@ from analytics.replay.dump.assumptions import (
     are_elections_clean,
     assumed_of,
 )
+from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 
 OFF, ON = ({"unclean.leader.election.enable": each} for each in ("false", "true"))
 ONE = {"offsets.topic.replication.factor": "1"}

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.decode.selection import Selection
-from analytics.evaluate.contract_columns import table_of_frame
-from analytics.library.replayed.whole_files import whole_files
-from analytics.library.replayed.whole_groups import group_buckets, group_reads
+from analytics.questions.contract_columns import table_of_frame
+from analytics.replayed.whole_files import whole_files
+from analytics.replayed.whole_groups import group_buckets, group_reads
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import Workspace

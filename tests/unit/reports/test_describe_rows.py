@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.share.backlog.share_lag import with_share_lag
+from analytics.questions.share.backlog.share_lag import with_share_lag
 from reports.describe.assigned import partitions_text, tasks_text
 from reports.describe.columns import (
     CONSUMER,

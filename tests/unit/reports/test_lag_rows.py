@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from analytics.evaluate.lag.commits.progress import MOVES
+from analytics.questions.lag.commits.progress import MOVES
 from reports.lag.rows import lag_section, moves_section
 from reports.row_formats import render
 from schemas import table

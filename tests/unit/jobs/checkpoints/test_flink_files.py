@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from analytics.evaluate.region.merge import merged
-from analytics.evaluate.region.table import evaluate_regions
+from analytics.questions.region.merge import merged
+from analytics.questions.region.table import evaluate_regions
 from jobs.checkpoints.recognized import read_checkpoints
 from schemas.region_rules import region_rules
 

@@ -12,7 +12,7 @@ import fastavro
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.region.merge import Checkpoint, merged
+from analytics.questions.region.merge import Checkpoint, merged
 from jobs.checkpoints.recognized import read_checkpoints
 
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import GroupscopeError
-from analytics.evaluate.region.merge import merged
-from analytics.evaluate.region.rows import tables_of
-from analytics.evaluate.region.table import checkpoints_of, evaluate_regions
+from analytics.questions.region.merge import merged
+from analytics.questions.region.rows import tables_of
+from analytics.questions.region.table import checkpoints_of, evaluate_regions
 from jobs.checkpoints.recognized import read_checkpoints
 from schemas.region_rules import region_rules
 

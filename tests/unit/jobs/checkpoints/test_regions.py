@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.errors import GroupscopeError, InputNotRecognizedError, InputUnreadableError
-from analytics.evaluate.region.contributions import CheckpointKey
-from analytics.evaluate.region.merge import merged
+from analytics.questions.region.contributions import CheckpointKey
+from analytics.questions.region.merge import merged
 from jobs.checkpoints.recognized import read_checkpoints
 
 ROW: dict[str, Any] = {

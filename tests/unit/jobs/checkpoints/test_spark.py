@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.evaluate.region.merge import merged
-from analytics.evaluate.region.seek_plan import latest_complete
-from analytics.evaluate.region.table import evaluate_regions
+from analytics.questions.region.merge import merged
+from analytics.questions.region.seek_plan import latest_complete
+from analytics.questions.region.table import evaluate_regions
 from jobs.checkpoints.recognized import read_checkpoints
 from schemas.region_rules import region_rules
 

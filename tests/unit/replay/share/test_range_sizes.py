@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from analytics.evaluate.share.backlog.delivery_counts import delivery_counts
+from analytics.questions.share.backlog.delivery_counts import delivery_counts
 from analytics.replay.share.share_ranges import Ranges
 
 MOST = (1 << 63) - 1

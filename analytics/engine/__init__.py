@@ -1,0 +1,1 @@
+"""Steps of a replay run over buckets of records: here, or in tasks on Spark."""

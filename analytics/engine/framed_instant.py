@@ -1,0 +1,133 @@
+"""The two cuts of each partition at a time, read off the times of all its records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from analytics.decode.records.chunks import CONTROL_TABLE
+from analytics.dump.inspection.losses import OPEN_END
+from analytics.engine.cut_tables import tables_of
+from analytics.replay.dump.times import last_time, milliseconds
+from analytics.replay.log.frames import Frame
+from analytics.replay.log.timeless import COMMITS, GROUPS
+from analytics.tables.record_reader import RecordReader
+from schemas import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from analytics.replay.log.instants import AsOf
+    from analytics.replay.log.lines import FollowedLine
+    from analytics.workspace import Workspace
+
+_SNAPSHOT: Final = ".checkpoint"
+Key = tuple[str, int]
+
+
+@dataclass
+class _Seen:
+    """What was seen of a partition: (offset, time) of the first later record and the last other.
+
+    Of times beyond the end of the dump, which are not believed, the offsets.
+    """
+
+    later: tuple[int, int] | None = None
+    earlier: tuple[int, int] | None = None
+    lacks_times: bool = False
+    unbelieved: list[dict[str, int]] = field(default_factory=list)
+
+
+def framed(instant: AsOf, source: Workspace, lines: Sequence[FollowedLine]) -> AsOf:
+    """Return an instant with the frames of the partitions that are cut at an offset.
+
+    That are those whose times go back; those with times beyond the end of the dump, which are not
+    believed; and those in which a record has no time, unless all such are of the kinds that message
+    format 0 wrote: of these `timeless_ends` tells.
+
+    Args:
+        instant: The instant.
+        source: The workspace with the decoded tables.
+        lines: The lines that are followed instead of the surviving ones.
+    """
+    if instant.timestamp_ms is None:
+        return instant
+    seen: dict[Key, _Seen] = defaultdict(_Seen)
+    end = last_time(source.manifest())
+    end_ms = OPEN_END if end is None else milliseconds(end)
+    reader = RecordReader(source, lines)
+    for name in sorted(tables_of(tuple(INTERNAL_TOPICS)) | {CONTROL_TABLE}):
+        for times in reader.times(name):
+            _see(seen, times, (instant.timestamp_ms, end_ms), is_early=name in (COMMITS, GROUPS))
+    is_whole = instant.timestamp_ms >= end_ms
+    frames = {key: _frame(each, is_whole=is_whole) for key, each in seen.items()}
+    return replace(instant, frames={key: each for key, each in frames.items() if each is not None})
+
+
+def _see(
+    seen: dict[Key, _Seen], times: pl.DataFrame, within: tuple[int, int], *, is_early: bool
+) -> None:
+    at_ms, end_ms = within
+    ms, offset = pl.col("timestamp").dt.epoch("ms"), pl.col("offset")
+    is_beyond = (ms > end_ms).fill_null(value=False)
+    is_later = (ms > at_ms).fill_null(value=False) & ~is_beyond
+    is_earlier = (ms <= at_ms).fill_null(value=False) & ~is_beyond
+    # The order within a snapshot is not that of the log.
+    is_of_log = ~pl.col("segment").cast(pl.String).str.ends_with(_SNAPSHOT).fill_null(value=False)
+    found = (
+        times.filter(is_of_log & offset.is_not_null())
+        .group_by("topic", "partition")
+        .agg(
+            pl.struct(offset, ms.alias("ms"))
+            .filter(is_later)
+            .sort_by(offset.filter(is_later))
+            .first()
+            .alias("later"),
+            pl.struct(offset, ms.alias("ms"))
+            .filter(is_earlier)
+            .sort_by(offset.filter(is_earlier))
+            .last()
+            .alias("earlier"),
+            ms.is_null().any().alias("is_timeless"),
+            pl.struct(offset, ms.alias("ms")).filter(is_beyond).alias("beyond"),
+        )
+    )
+    for row in found.to_dicts():
+        own = seen[str(row["topic"]), row["partition"]]
+        own.lacks_times |= row["is_timeless"] and not is_early
+        own.later = _first(min, own.later, row["later"])
+        own.unbelieved += row["beyond"]
+        own.earlier = _first(max, own.earlier, row["earlier"])
+
+
+def _first(
+    choose: Callable[..., Any], held: tuple[int, int] | None, found: dict[str, int] | None
+) -> tuple[int, int] | None:
+    told = [] if found is None or found["offset"] is None else [(found["offset"], found["ms"])]
+    first: tuple[int, int] | None = choose([*told, *([] if held is None else [held])], default=None)
+    return first
+
+
+def _frame(seen: _Seen, *, is_whole: bool) -> Frame | None:
+    """Return the frame of a partition, None where its times never go back and all are believed.
+
+    Args:
+        seen: What its records say.
+        is_whole: The time is the end of the dump, or later.
+    """
+    later, earlier = seen.later or (OPEN_END, 0), seen.earlier or (-1, 0)
+    if is_whole and seen.unbelieved:
+        return Frame(OPEN_END, OPEN_END, 0)
+    if earlier[0] > later[0]:
+        return Frame(later[0], earlier[0] + 1, later[1], earlier[1])
+    between = [each for each in seen.unbelieved if earlier[0] < each["offset"] < later[0]]
+    if between:
+        first = min(between, key=itemgetter("offset"))
+        last = max(each["offset"] for each in between)
+        end = last + 1 if seen.later is None else later[0]
+        return Frame(first["offset"], end, first["ms"])
+    is_cut_by_time = not (seen.unbelieved or seen.lacks_times) or seen.later is None
+    return None if is_cut_by_time and not seen.unbelieved else Frame(later[0], later[0], later[1])

@@ -1,0 +1,196 @@
+"""A replay in tasks on Spark: each reads a bucket of records, and writes what is made of it.
+
+What all tasks take, and what each gives back besides parts of tables, goes through the staging
+folder: it can be larger than what Spark sends along with tasks.
+"""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from analytics.engine.laid_records import Laying, laying
+from analytics.engine.replay_tables import (
+    WHOLE,
+    Keep,
+    Made,
+    keep_tables,
+    of_bucket,
+    written_steps,
+)
+from analytics.replay.graph import Pass, TableStep, passes, resolve
+from analytics.spark_worker import on_worker
+from analytics.tables.bucket_files import rows_of_bucket
+from analytics.tables.stored_tables import folder_of
+from analytics.workspace import Part, open_location
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from analytics.engine.cut_tables import Cut
+    from analytics.tables.buckets import Bucket
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a task did: the parts of tables that it wrote, and where the rest is."""
+
+    number: int
+    parts: list[Part]
+    gathered: str | None
+
+
+@dataclass(frozen=True)
+class Passing:
+    """A pass over the buckets.
+
+    Attributes:
+        work: The pass.
+        made: What its steps are given, and what was made once.
+        cut: What is read.
+        buckets: All records, in parts that fit into memory.
+        records: The folder in which they are laid out.
+        staging: Where tasks write.
+    """
+
+    work: Pass
+    made: Mapping[str, Any]
+    cut: Cut
+    buckets: Sequence[Bucket]
+    records: str
+    staging: str
+
+    def run(self, number: int) -> Report:
+        """Make what the pass makes of one bucket."""
+        here = of_bucket(
+            self.cut, self.buckets[number], partial(rows_of_bucket, self.records, number)
+        )
+        here |= resolve(self.work.of_buckets, {**self.made, **here})
+        parts: list[Part] = []
+
+        def keep(name: str, rows: pl.DataFrame) -> None:
+            if rows.height:
+                parts.append(_written(self.staging, name, rows))
+
+        keep_tables(written_steps(self.work), here, keep)
+        gathered = {name: here[name] for name in self.work.gathered}
+        return Report(number, parts, _put(self.staging, gathered) if gathered else None)
+
+
+Run = Callable[[str, int], list[Any]]
+"""Runs `run_task` of a place for so many numbers, in any order, anywhere."""
+
+
+def replay_in_tasks(
+    run: Run,
+    steps: Sequence[TableStep],
+    given: Mapping[str, Any],
+    cut: Cut,
+    buckets: Sequence[Bucket],
+    staging: str,
+    keep: Keep,
+) -> list[Part]:
+    """Make tables of a dump of any size.
+
+    Args:
+        run: Runs the tasks.
+        steps: What is made.
+        given: Of `replay_given`.
+        cut: What is read.
+        buckets: All records, in parts that fit into memory.
+        staging: The folder in which tasks write, as its URI or path; all machines see it.
+        keep: Called with each table that is made once.
+
+    Returns:
+        The parts of tables that tasks wrote, in the order of buckets.
+    """
+    records = f"{staging}/records"
+    lays_out = laying(cut, buckets, records)
+    run(_put(staging, lays_out), len(lays_out.tasks))
+    made = Made({**given, WHOLE: cut.whole()})
+    parts: list[Part] = []
+    for each in passes(steps):
+        if each.of_buckets:
+            work = Passing(each, _needed(each, made), cut, buckets, records, staging)
+            found: list[Report] = run(_put(staging, work), len(buckets))
+            reports = sorted(found, key=lambda report: report.number)
+            parts += [part for report in reports for part in report.parts]
+            for name in each.gathered:
+                made.gathered[name] = []
+            for report in reports:
+                for name, value in _taken(report).items():
+                    made.gathered[name].append(value)
+        made.add(each.once, keep, 1)
+    return parts
+
+
+def _needed(work: Pass, made: Made) -> dict[str, Any]:
+    names = {name for step in work.of_buckets for name in step.inputs}
+    return {name: value for name, value in made.once.items() if name in names}
+
+
+def on_spark(spark: SparkSession) -> Run:
+    """Return what runs each number in a task of Spark's."""
+
+    def run(place: str, count: int) -> list[Any]:
+        @on_worker
+        def task(numbers: Iterable[int]) -> Iterator[Any]:
+            for number in numbers:
+                yield run_task(place, number)
+
+        numbers = spark.sparkContext.parallelize(range(count), count)
+        reports: list[Any] = numbers.mapPartitions(task).collect()
+        return reports
+
+    return run
+
+
+def run_task(place: str, number: int) -> Report | None:
+    """Do one number of what was put into a place: `Laying` or `Passing`."""
+    work: Laying | Passing = _get(place)
+    return work.run(number)
+
+
+def _written(staging: str, name: str, rows: pl.DataFrame) -> Part:
+    filesystem, root = open_location(staging)
+    folder = f"{root}/{name}"
+    filesystem.create_dir(folder, recursive=True)
+    path = f"{folder}/{uuid.uuid4().hex}.parquet"
+    pq.write_table(
+        # Polars' own texts are written as they are; a file need not say that they were polars'.
+        rows.to_arrow(compat_level=pl.CompatLevel.newest()),
+        path,
+        filesystem=filesystem,
+        store_schema=False,
+        # Numbers of a history seldom repeat: looking for those that do takes as long as all else.
+        use_dictionary=[each for each, kind in rows.schema.items() if kind == pl.String],
+    )
+    return Part(folder_of(name), path, rows.height)
+
+
+def _taken(report: Report) -> dict[str, Any]:
+    found: dict[str, Any] = _get(report.gathered) if report.gathered else {}
+    return found
+
+
+def _put(staging: str, value: object) -> str:
+    """Write a value beside the tables, where all machines see it."""
+    place = f"{staging}/between-{uuid.uuid4().hex}"
+    filesystem, path = open_location(place)
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(pickle.dumps(value))
+    return place
+
+
+def _get(place: str) -> Any:  # noqa: ANN401 - whatever was put there
+    filesystem, path = open_location(place)
+    with filesystem.open_input_stream(path) as stream:
+        return pickle.loads(stream.read())  # noqa: S301 - a task of ours wrote it

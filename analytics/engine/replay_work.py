@@ -1,0 +1,176 @@
+"""What a replay of a decoded workspace makes, and of what: whoever asks for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import polars as pl
+
+from analytics.decode.selection import Selection
+from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
+from analytics.engine.key_places import homes_metadata, internal_topics
+from analytics.engine.replay_tables import Keep, replay_here, sorted_rows, without_rows
+from analytics.engine.replay_tasks import on_spark, replay_in_tasks
+from analytics.replay.dump.chosen_release import RELEASE_IS_NAMED
+from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
+from analytics.replay.dump.followed_lines import lines_metadata
+from analytics.replay.dump.written_instants import as_of_metadata
+from analytics.replay.graph import TableStep, needed_for
+from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
+from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.frames import frame_rows
+from analytics.replay.log.instants import AsOf
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.state import STATE as STATE_TABLES
+from analytics.replay.state import replay_given
+from analytics.tables.buckets import MOST_ROWS
+from analytics.tables.record_reader import RecordReader
+from analytics.tables.staged_tables import write_rows
+from analytics.tables.stored_tables import StoredTables, folder_of
+from analytics.workspace import HISTORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.log.topic_homes import TopicHomes
+    from analytics.workspace import Part, Staging, Workspace
+
+NamedTopic = tuple[str, str, int | None]
+"""Topic, id, and how many partitions, as a person gave them."""
+DIVERGENCES = "divergences"
+_OF_NAMES = ("groups", "exclude_groups", "data_topics")
+
+
+@dataclass(frozen=True)
+class ReplayWork:
+    """What a replay was asked for.
+
+    Attributes:
+        instant: Which records count.
+        release: Whose rules apply.
+        side_file: Names of topic ids that a person gave.
+        filters: Options that leave records of a workspace out; empty leaves out nothing.
+        needs: The tables that are made; None is all.
+        lines: Followed instead of those that survived.
+        assumed: What archived rows do not tell and a person vouches for.
+        homes: Of `topic_homes`: where keys are looked for, of topics that were given more
+            partitions or hold a log that belongs to another partition.
+        partition_counts: How many partitions internal topics have, as all records show it.
+        is_release_named: A person named the release; else the dump shows it, or nothing does.
+    """
+
+    instant: AsOf
+    release: str
+    side_file: Sequence[NamedTopic]
+    filters: Mapping[str, tuple[Any, ...]]
+    needs: Sequence[str] | None = None
+    lines: Sequence[FollowedLine] = ()
+    assumed: Sequence[str] = ()
+    homes: Mapping[str, TopicHomes] = field(default_factory=dict)
+    partition_counts: Mapping[str, int] = field(default_factory=dict)
+    is_release_named: bool = False
+
+    def with_homes(self, source: Workspace, manifest: Mapping[str, Any]) -> Self:
+        """Return the same with what all records of the workspace show of internal topics.
+
+        Args:
+            source: The workspace with the decoded tables.
+            manifest: Of the workspace.
+        """
+        everything = RecordReader(source, self.lines)
+        shown = internal_topics(everything, manifest, self.instant)
+        return replace(self, homes=shown.homes, partition_counts=shown.partition_counts)
+
+    @property
+    def steps(self) -> list[TableStep]:
+        """What is made."""
+        steps = [*STATE_TABLES, *HISTORY_TABLES]
+        return steps if self.needs is None else needed_for(steps, self.needs)
+
+    def reader(self, source: Workspace) -> RecordReader:
+        """Return what reads the decoded tables of a workspace as far as they are wanted."""
+        if not any(self.filters.values()):
+            return RecordReader(source, self.lines, homes=self.homes)
+        selection = Selection(*(tuple(self.filters[name]) for name in _OF_NAMES))
+        within = self.filters["topics"], self.filters["partitions"]
+        return RecordReader(source, self.lines, selection, *within, self.homes)
+
+    def metadata(self, parts: Iterable[Part]) -> dict[str, Any]:
+        """Return the section `replay` of the manifest."""
+        rows: Counter[str] = Counter()
+        for part in parts:
+            rows[part.table.rpartition("/")[2]] += part.rows
+        return {
+            "as_of": as_of_metadata(self.instant.timestamp_ms, self.instant.offsets),
+            "lines": lines_metadata(self.lines),
+            **({"frames": frame_rows(self.instant.frames)} if self.instant.frames else {}),
+            "kafka_version": self.release,
+            RELEASE_IS_NAMED: self.is_release_named,
+            "assumed": list(self.assumed),
+            "topic_ids": [list(each) for each in self.side_file],
+            "filters": {name: list(each) for name, each in self.filters.items() if each},
+            "homes": homes_metadata(self.homes),
+            "partition_counts": dict(self.partition_counts),
+            "rows": dict(rows),
+        }
+
+
+def replay_workspace(
+    source: Workspace,
+    staging: Staging,
+    wanted: ReplayWork,
+    manifest: Mapping[str, Any],
+    spark: SparkSession | None = None,
+) -> list[Part]:
+    """Make the tables that are wanted in a staging folder and return them, in order.
+
+    Args:
+        source: The workspace with the decoded tables.
+        staging: Where the tables go.
+        wanted: What is made.
+        manifest: Of the workspace, with `with_archived_losses`.
+        spark: The session whose tasks do it; None where all is looked at in one go, here.
+    """
+    reader = wanted.reader(source)
+    starts = log_starts(manifest) if wanted.instant.is_end else {}
+    cut = cut_of(reader, wanted.instant, starts)
+    given = replay_given(
+        replay_rules(wanted.release),
+        coverage_of(manifest, wanted.instant, source, wanted.lines, wanted.assumed, wanted.homes),
+        [topics_beside(manifest, wanted.side_file)],
+        None if spark is None else timeless_partitions(reader),
+    )
+    kept: dict[str, list[pl.DataFrame]] = {}
+
+    def keep(name: str, rows: pl.DataFrame) -> None:
+        kept.setdefault(name, []).append(rows)
+
+    parts: list[Part] = []
+    if spark is None:
+        replay_here(wanted.steps, given, cut, keep)
+    else:
+        laid = buckets_of(reader.prepared(), MOST_ROWS, log_sizes(manifest))
+        run = on_spark(spark)
+        parts += replay_in_tasks(run, wanted.steps, given, cut, laid, staging.location, keep)
+    _keep_divergences(source, keep)
+    written = {part.table for part in parts}
+    for step in wanted.steps:
+        if step.table and folder_of(step.table) not in written:
+            kept.setdefault(step.table, [without_rows(step.table)])
+    for name, rows in sorted(kept.items()):
+        whole = sorted_rows(rows, name)
+        if whole.num_rows or folder_of(name) not in written:
+            parts.append(write_rows(staging, name, whole))
+    # Tables are done in any order; state comes before history.
+    return sorted(parts, key=lambda part: (part.table.startswith(HISTORY), part.table))
+
+
+def _keep_divergences(source: Workspace, keep: Keep) -> None:
+    """Keep what decoding has put into the folder of history, which is replaced."""
+    keep(DIVERGENCES, polars_rows(StoredTables(source).read(DIVERGENCES)))

@@ -1,0 +1,86 @@
+"""What a dump holds of one internal topic at the instant asked about, and what it lacks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from analytics.dump.inspection.losses import Loss
+from analytics.engine.key_places import homes_in
+from analytics.epoch_times import milliseconds_of
+from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
+from analytics.replay.log.ends_at import Ends, ends_at
+from analytics.replay.log.key_homes import home_of
+from analytics.replay.log.losses_at import losses_at
+from analytics.tables.stored_tables import StoredTables
+
+if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+DEFAULT_PARTITIONS = 50
+"""`offsets.topic.num.partitions` as Kafka has it by default."""
+
+_MOST_PARTITIONS = 1000
+
+
+def ends_of(state: ReplayedWorkspace, topic: str) -> Ends:
+    """Return where the records of a topic end that count at the instant."""
+    offsets = {}
+    for name, end in state.as_of["offsets"].items():
+        of_topic, _, number = name.rpartition("-")
+        offsets[of_topic, int(number)] = end
+    time = state.as_of["time"]
+    time_ms = None if time is None else milliseconds_of(datetime.fromisoformat(time))
+    return ends_at(state.source, state.manifest, time_ms, (topic,), offsets)
+
+
+def losses_of(state: ReplayedWorkspace, topic: str, ends: Ends) -> Mapping[int, Sequence[Loss]]:
+    """Return by partition of a topic the losses that matter at the instant.
+
+    Args:
+        state: A replayed workspace.
+        topic: An internal topic.
+        ends: As `ends_of` returns them.
+    """
+    are_clean = are_elections_clean(assumed_in(state.manifest))
+    found = losses_at(state.manifest, ends, state.lines, are_elections_clean=are_clean)
+    return {number: each for (of_topic, number), each in found.items() if of_topic == topic}
+
+
+def partition_count(state: ReplayedWorkspace, topic: str) -> int | None:
+    """Return how many partitions a topic has for clients; None where nothing says.
+
+    What all records of the dump show counts (`analytics.engine.key_places`), whatever the instant:
+    also before a topic was made, it is known how many partitions it was to have. Then come the
+    metadata log at the instant and the settings of brokers.
+    """
+    homes = homes_in(state.manifest).get(topic)
+    if homes is not None:
+        return homes.partitions
+    shown: int | None = state.manifest["replay"].get("partition_counts", {}).get(topic)
+    if shown is not None:
+        return shown
+    everything = StoredTables(state.tables.workspace)
+    named = everything.read("topics", ["partitions"], pc.field("topic") == topic)
+    count = max((each for each in named["partitions"].to_pylist() if each), default=None)
+    return count or state.partitions_by_settings(topic)
+
+
+def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:
+    """Return a number of partitions by which every group is where it is.
+
+    Kafka's default goes before all others: a topic of 10 partitions and the first 10 of 50 look
+    alike, and only the larger one says that there may be more.
+
+    Args:
+        homes: Groups and the partitions their records are in.
+        least: The fewest partitions there can be.
+    """
+    candidates: list[int] = [DEFAULT_PARTITIONS, *range(least, _MOST_PARTITIONS + 1)]
+    for each in candidates:
+        if each >= least and all(home_of(group, each) == home for group, home in homes):
+            return each
+    return None

@@ -1,1 +1,0 @@
-"""Questions to a replayed workspace: their tables, and what they cannot tell."""

@@ -1,0 +1,206 @@
+"""Groups at an instant, one row each, with all that judging their balance needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from analytics.questions.balance.cases.partition_counts import has_metadata_log
+from analytics.replay.groups.record_items import in_name_order
+
+SPAN = "span"
+"""Numbers what is looked at: a group in a stretch of time."""
+
+MEMBER_FIELDS = (
+    "member_id",
+    "group_instance_id",
+    "rack_id",
+    "member_epoch",
+    "state",
+    "unread",
+    "wants",
+    "has",
+)
+TOPIC_FIELDS = ("topic", "topic_id", "partitions", "counted_by", "assignable")
+_NOT_TOLD = pl.lit(None, pl.List(pl.Int32)).alias("assignable")
+
+
+def cases_at(
+    state: Mapping[str, pl.DataFrame],
+    counts: pl.DataFrame,
+    expressions: pl.DataFrame,
+    parts: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return the groups that have members at the instant of the state tables.
+
+    Args:
+        state: Tables `groups`, `members`, `assignments`, `topics`, `share_partitions`.
+        counts: `partition_counts`.
+        expressions: `resolved_expressions`.
+        parts: `subtopologies`.
+
+    Returns:
+        What `case_rows.case_of` reads: one row a group.
+    """
+    time = pl.lit(None, pl.Datetime("us", "UTC"))
+    groups = (
+        state["groups"]
+        .filter(pl.col("member_count") > 0)
+        .select(
+            *("group_id", "group_type", "epoch", "assignment_epoch", "protocol_type", "protocol"),
+            pl.col("missing").alias("unread"),
+            pl.lit(None, pl.Int64).alias("from_offset"),
+            time.alias("from_timestamp"),
+            time.alias("to_timestamp"),
+        )
+        .with_row_index(SPAN)
+    )
+    spans = groups.select("group_id", SPAN)
+    members = with_wants(state["members"], expressions, parts).join(spans, on="group_id")
+    wants = members.sort("member_id").with_row_index("member")
+    has = (
+        owned(state["assignments"], state["topics"])
+        .join(spans, on="group_id")
+        .join(wants.select(SPAN, "member_id", "member"), on=[SPAN, "member_id"], how="left")
+        .sort("topic")
+    )
+    found = needed_topics(wants, has).join(spans, on=SPAN).join(counts, on="topic")
+    sources = (
+        groups.join(parts, on="group_id")
+        .select(SPAN, "subtopology_id", "by_regex", pl.col("sources").alias("topic"))
+        .explode("topic")
+        .drop_nulls("topic")
+    )
+    tasks = tasks_of(sources.join(counts, on="topic", how="left"))
+    known = pl.concat([with_assignable(found, state["share_partitions"]), tasks])
+    return assembled(groups, wants, has, known, state["topics"])
+
+
+def assembled(
+    groups: pl.DataFrame,
+    wants: pl.DataFrame,
+    has: pl.DataFrame,
+    known: pl.DataFrame,
+    topics: pl.DataFrame,
+) -> pl.DataFrame:
+    """Put groups together with their members, what these have, and the topics.
+
+    Args:
+        groups: One row a span.
+        wants: Members, in order of their ids: `SPAN`, `member` (tells those of a span apart) and
+            `MEMBER_FIELDS` but `has`.
+        has: What they have, in order of topics: `SPAN`, `member`, `topic`, `partitions`.
+        known: `SPAN` and `TOPIC_FIELDS`: what is known of the topics a group needs.
+        topics: The table `topics`.
+
+    Returns:
+        The columns of `groups`, `members`, `topics` (lists of structs) and `is_whole` (boolean: a
+        topic that is not listed does not exist).
+    """
+    held = has.group_by(SPAN, "member", maintain_order=True).agg(
+        pl.struct("topic", "partitions").alias("has")
+    )
+    members = (
+        wants.join(held, on=[SPAN, "member"], how="left", maintain_order="left")
+        .group_by(SPAN, maintain_order=True)
+        .agg(pl.struct(MEMBER_FIELDS).alias("members"))
+    )
+    about = known.sort("topic").group_by(SPAN).agg(pl.struct(TOPIC_FIELDS).alias("topics"))
+    return (
+        groups.join(members, on=SPAN)
+        .join(about, on=SPAN, how="left")
+        .with_columns(pl.lit(has_metadata_log(topics)).alias("is_whole"))
+    )
+
+
+def with_wants(
+    members: pl.DataFrame, expressions: pl.DataFrame, parts: pl.DataFrame
+) -> pl.DataFrame:
+    """Add `wants`: sorted names of all topics that members want, null where it cannot be read.
+
+    Members of streams groups want all subtopologies.
+
+    Args:
+        members: `group_id`, `group_type`, `subscribed_topics`, `subscribed_regex`.
+        expressions: `resolved_expressions`.
+        parts: `subtopologies`.
+    """
+    tasks = parts.group_by("group_id").agg(pl.col("subtopology_id").unique().alias("tasks"))
+    known = members.join(expressions, on=["group_id", "subscribed_regex"], how="left").join(
+        tasks, on="group_id", how="left"
+    )
+    is_known = pl.col("subscribed_regex").is_null() | pl.col("resolved").is_not_null()
+    told = is_known & pl.col("subscribed_topics").is_not_null()
+    names = pl.when(told).then(
+        pl.concat_list("subscribed_topics", pl.col("resolved").fill_null([])).list.unique()
+    )
+    wants = pl.when(pl.col("group_type") == "streams").then("tasks").otherwise(names)
+    return known.with_columns(in_name_order(wants).alias("wants")).drop("resolved", "tasks")
+
+
+def owned(assignments: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """Return what members have now: `group_id`, `member_id`, `topic`, `partitions` (list).
+
+    `topic` is a name only where that topic lives; a subtopology for tasks; else an id.
+    """
+    gone = topics.filter(pl.col("deleted_at").is_not_null())["topic_id"].drop_nulls().unique()
+    is_gone = pl.col("topic_id").is_in(gone.implode()).fill_null(value=False)
+    name = pl.when(~is_gone).then("topic")
+    return (
+        assignments.filter(
+            pl.col("kind") == "current", pl.col("role").fill_null("active") == "active"
+        )
+        .with_columns(pl.coalesce("subtopology_id", name, "topic_id").alias("topic"))
+        .group_by("group_id", "member_id", "topic")
+        .agg(pl.col("partition").drop_nulls().unique().sort().alias("partitions"))
+    )
+
+
+def needed_topics(wants: pl.DataFrame, has: pl.DataFrame) -> pl.DataFrame:
+    """Return the topics that members want or have: `SPAN`, `topic`."""
+    named = wants.select(SPAN, pl.col("wants").alias("topic")).explode("topic")
+    return pl.concat([named, has.select(SPAN, "topic")]).drop_nulls("topic").unique()
+
+
+def tasks_of(sources: pl.DataFrame) -> pl.DataFrame:
+    """Return subtopologies as topics: as many tasks as the largest source has partitions.
+
+    Args:
+        sources: `SPAN`, `subtopology_id`, `by_regex`, and of each source topic `partitions` and
+            `counted_by`, null where not known.
+
+    Returns:
+        `SPAN` and `TOPIC_FIELDS`; `partitions` null where a source's are.
+    """
+    is_known = ~pl.col("by_regex").any() & (pl.col("partitions").count() == pl.len())
+    return (
+        sources.sort("partitions", nulls_last=False)
+        .group_by(SPAN, pl.col("subtopology_id").alias("topic"))
+        .agg(
+            pl.lit(None, pl.String).alias("topic_id"),
+            pl.when(is_known).then(pl.col("partitions").max()).alias("partitions"),
+            pl.col("counted_by")
+            .filter(pl.col("partitions").is_not_null())
+            .last()
+            .fill_null("unknown"),
+            _NOT_TOLD,
+        )
+        .select(SPAN, *TOPIC_FIELDS)
+    )
+
+
+def with_assignable(known: pl.DataFrame, share_partitions: pl.DataFrame) -> pl.DataFrame:
+    """Add `assignable` for share groups: the partitions that are initialized for them.
+
+    Args:
+        known: `SPAN` and `TOPIC_FIELDS` but that.
+        share_partitions: The table. A group with nothing in it is not told what it may be given.
+    """
+    is_ready = pl.col("phase") == "initialized"
+    ready = (
+        share_partitions.filter(pl.col("phase").is_in(["initialized", "initializing"]))
+        .group_by("group_id", "topic")
+        .agg(pl.col("partition").filter(is_ready).unique().sort().alias("assignable"))
+    )
+    return known.join(ready, on=["group_id", "topic"], how="left").select(SPAN, *TOPIC_FIELDS)

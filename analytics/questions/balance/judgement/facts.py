@@ -1,0 +1,112 @@
+"""What is measured of a case before anything is said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analytics.assignors.broker.share_simple import assign_share_simple
+from analytics.assignors.group import AssignmentRefusedError, TopicPartition
+from analytics.assignors.measure import sharing
+from analytics.questions.balance.cases.case import Case
+from analytics.questions.balance.judgement.best_spread import BestSpread, best_spread
+from analytics.questions.balance.judgement.co_partitions import RANGE, is_as_even_as_units_allow
+from analytics.questions.balance.judgement.spread import Spread, spread_of
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A case in figures.
+
+    Attributes:
+        spread: Of all sizes.
+        wanted: Partitions that should have an owner.
+        unassigned: Those of them that have none.
+        doubled: Partitions with several owners where only one may have them.
+        shared: Partitions with several owners.
+        best: The most even sizes possible; None where it cannot be told.
+        by_units: Whether range keeps co-partitioned topics together, and nothing more even is
+            possible as long as it does.
+        forced: Whether it is uneven, or idle, and nothing more even is possible; None: cannot
+            tell.
+    """
+
+    spread: Spread
+    wanted: int
+    unassigned: list[TopicPartition]
+    doubled: list[TopicPartition]
+    shared: int
+    best: BestSpread | None
+    by_units: bool
+    forced: bool | None
+
+
+def facts_of(case: Case) -> Facts:
+    """Measure a case whose assignment can be read."""
+    owners = case.owners()
+    to_assign = case.to_assign()
+    unassigned = [partition for partition in to_assign if partition not in owners]
+    several = [partition for partition, members in owners.items() if len(members) > 1]
+    sizes = list(case.sizes().values())
+    spread = spread_of(sizes)
+    is_uneven = spread.largest > spread.smallest
+    best = None if case.unknown else _best(case)
+    by_units = (
+        is_uneven
+        and case.protocol == RANGE
+        and not (case.unknown or unassigned or case.is_share)
+        and is_as_even_as_units_allow(case.group)
+    )
+    # Who is idle has to be where nothing is there to be given.
+    forced: bool | None = spread.idle > 0 and not (to_assign or case.unknown)
+    if is_uneven:
+        forced = _forced(case, sizes, best, unassigned, by_units=by_units)
+    return Facts(
+        spread=spread,
+        wanted=len(to_assign),
+        unassigned=unassigned,
+        doubled=[] if case.is_share else sorted(several),
+        shared=len(several),
+        best=best,
+        by_units=by_units,
+        forced=forced,
+    )
+
+
+def _best(case: Case) -> BestSpread | None:
+    if not case.is_share:
+        return best_spread(case.group)
+    try:
+        shared = assign_share_simple(case.group)
+    except AssignmentRefusedError:
+        return None
+    # Share groups deal every partition to several members; Kafka's own assignor is the measure.
+    sizes = [sum(map(len, shared.get(m.id, {}).values())) for m in case.group.members]
+    is_whole = len(sharing(shared)) == len(case.to_assign())
+    return BestSpread(tuple(sorted(sizes)), is_whole)
+
+
+def _forced(
+    case: Case,
+    sizes: list[int],
+    best: BestSpread | None,
+    unassigned: list[TopicPartition],
+    *,
+    by_units: bool,
+) -> bool | None:
+    """Whether uneven sizes are the most even ones possible."""
+    if case.unknown or best is None:
+        return None
+    if unassigned or case.gone():
+        return False
+    if by_units:
+        return True
+    if case.is_share:
+        return max(sizes) - min(sizes) <= best.sizes[-1] - best.sizes[0]
+    if _unevenness(sizes) > _unevenness(best.sizes):
+        return False
+    return True if best.is_certain else None
+
+
+def _unevenness(sizes: list[int] | tuple[int, ...]) -> int:
+    """Return the sum of squares: for the same partitions, the lower the more even."""
+    return sum(size * size for size in sizes)

@@ -1,0 +1,158 @@
+"""Rows of `data_quality`: what came of every expectation of one table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.questions.data_quality.column_types import wrong_columns
+from analytics.questions.data_quality.great_expectations_engine import Engine, Judged
+from analytics.questions.data_quality.row_checks import CHECKS, mask_of
+from schemas.expectation_suites import COLUMNS_TYPE, OUR_SUITES
+
+if TYPE_CHECKING:
+    from analytics.questions.data_quality.row_checks import Others
+    from schemas.expectation_suites import Expectation
+
+PASSED, FAILED, BROKEN = "passed", "failed", "broken"
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A table as it is stored.
+
+    Attributes:
+        name: Its name.
+        schema: As stored.
+        rows: The columns that expectations name, as far as they are there.
+        key: The columns of its key, to name a row by.
+        count: How many rows there are.
+    """
+
+    name: str
+    schema: pa.Schema
+    rows: pa.Table
+    key: Sequence[str]
+    count: int
+
+
+def judged_table(
+    stored: StoredTable, expected: Sequence[Expectation], others: Others, engine: Engine
+) -> list[dict[str, Any]]:
+    """Return a row of `data_quality` for each expectation, in their order.
+
+    Args:
+        stored: The table.
+        expected: What is expected of it.
+        others: Reads columns of other tables.
+        engine: Judges.
+    """
+    return judged_tables([(stored, expected)], others, engine)
+
+
+def judged_tables(
+    tables: Iterable[tuple[StoredTable, Sequence[Expectation]]], others: Others, engine: Engine
+) -> list[dict[str, Any]]:
+    """Return a row of `data_quality` for each expectation of each table, in their order.
+
+    Args:
+        tables: One after the other, each with what is expected of it; none is held longer.
+        others: Reads columns of other tables.
+        engine: Judges.
+    """
+    rows: list[dict[str, Any]] = []
+    counts: dict[int, int] = {}
+    for stored, expected in tables:
+        found = _checked(stored, expected, others)
+        theirs = [place for place, each in enumerate(expected) if place not in found]
+        judged = engine.judge(stored.rows, [expected[each] for each in theirs])
+        found |= dict(zip(theirs, judged, strict=True))
+        for place, each in enumerate(expected):
+            one = found[place]
+            if isinstance(one, _Counted):
+                counts[len(rows)] = one.unexpected
+                one = Judged(not one.unexpected, one.unexpected, one.example)
+            rows.append(_row(stored, each, one))
+    for place, holds in zip(counts, engine.judge_counts(list(counts.values())), strict=True):
+        rows[place]["outcome"] = PASSED if holds else FAILED
+    return rows
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What a check of our own counted.
+
+    Attributes:
+        unexpected: How many rows are not as expected.
+        example: The first of them.
+    """
+
+    unexpected: int
+    example: Any
+
+
+def _checked(
+    stored: StoredTable, expected: Sequence[Expectation], others: Others
+) -> dict[int, Judged | _Counted]:
+    """Return by its place what is not for great-expectations to look at row by row."""
+    found: dict[int, Judged | _Counted] = {}
+    for place, each in enumerate(expected):
+        lacking = [name for name in each.columns if name not in stored.rows.column_names]
+        if each.type == COLUMNS_TYPE:
+            found[place] = _of_columns(stored.schema, each.kwargs["types"])
+        elif lacking:
+            found[place] = Judged(None, reason=f"the table has no column {', '.join(lacking)}")
+        elif each.is_own or (each.suite in OUR_SUITES and each.type in CHECKS):
+            try:
+                mask = mask_of(each.type, stored.rows, each.kwargs, each.where, others)
+                found[place] = _counted(mask, stored, each)
+            except Exception as error:  # noqa: BLE001 - a check that breaks is told, and no more
+                found[place] = Judged(None, reason=f"{type(error).__name__}: {error}"[:300])
+    return found
+
+
+def _counted(mask: pa.Array, stored: StoredTable, expected: Expectation) -> _Counted:
+    """Count rows that do not hold; name the first by its key, with what the check looked at."""
+    count = pc.sum(pc.invert(mask)).as_py() or 0
+    if not count:
+        return _Counted(0, None)
+    place = mask.index(pa.scalar(False, pa.bool_())).as_py()  # noqa: FBT003
+    row = {
+        name: stored.rows[name][place].as_py()
+        for name in dict.fromkeys([*stored.key, *expected.columns])
+        if name in stored.rows.column_names
+    }
+    return _Counted(count, row)
+
+
+def _of_columns(schema: pa.Schema, types: Mapping[str, str]) -> Judged:
+    wrong = wrong_columns(schema, types)
+    return Judged(not wrong, len(wrong), wrong[0] if wrong else None)
+
+
+def _row(stored: StoredTable, expected: Expectation, judged: Judged) -> dict[str, Any]:
+    outcome = BROKEN if judged.holds is None else PASSED if judged.holds else FAILED
+    return {
+        "table": stored.name,
+        "expectation": expected.name,
+        "columns": ", ".join(expected.columns),
+        "severity": expected.severity,
+        "outcome": outcome,
+        "unexpected_count": judged.unexpected,
+        "example": None if outcome != FAILED else _text(judged.example),
+        "reason": judged.reason if outcome == BROKEN else (expected.about or None),
+        "rows": stored.count,
+        "suite": expected.suite,
+        "type": expected.type,
+    }
+
+
+def _text(example: object) -> str | None:
+    if example is None:
+        return None
+    return json.dumps(example, ensure_ascii=False, default=str)

@@ -1,0 +1,240 @@
+"""When each committed offset expires, and what keeps it: the table `offset_expiration`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from analytics.questions.expiration.expiry import (
+    MAY_NOT_BE_KEPT,
+    RULE,
+    WHAT,
+    as_time,
+    has_expire_time,
+    is_due,
+    with_expiry,
+)
+from analytics.questions.expiration.offset_log import OffsetLog, with_transactions
+from analytics.questions.expiration.retention import Retention, with_retention
+from analytics.replay.log.losses import of_partition
+from analytics.replay.offsets.commit_places import GROUP, TOPIC
+from analytics.replay.offsets.commit_rows import KEY
+from analytics.replay.offsets.effective_commits import COMMIT
+from analytics.replay.spans.conditions import (
+    AT_THE_END,
+    BY_NUMBERS,
+    STREAMS_GROUP,
+    UNSUBSCRIBED,
+    with_condition,
+)
+from schemas.expiration_rules import OFFSET_STATUSES, rule_name
+
+PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED, UNTOLD = (
+    "protected",
+    "scheduled",
+    "due",
+    "overdue",
+    "blocked",
+    "cannot_tell",
+)
+_RECORD: Final = ("coordinator_partition", "record_offset")
+_STATUS: Final = pl.Enum(OFFSET_STATUSES)
+CANNOT_TELL: Final = "cannot tell: "
+"""How the note of a row begins whose status is `UNTOLD`."""
+
+
+def offset_expiration(
+    committed: pl.DataFrame,
+    log: OffsetLog,
+    retention: Retention,
+    as_of_ms: int,
+    *,
+    groups: pl.DataFrame | None = None,
+    instants: Mapping[int, int] | None = None,
+    ends: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Return the rows of the table `offset_expiration`, and more columns.
+
+    Args:
+        committed: The state table `committed_offsets` at the instant: `coordinator_partition`,
+            `record_offset`, `complete` and `missing`.
+        log: The log up to the instant, of all groups that have committed.
+        retention: Of the coordinators.
+        as_of_ms: The instant, in epoch milliseconds.
+        groups: The state table `groups`, which says what is not known of whom; None: all is known.
+        instants: That of partitions of `__consumer_offsets` that have another one.
+        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` of data partitions, as far
+            as they are known; None where none is.
+    """
+    placed = _with_missing(in_force(committed, log), committed, groups, log)
+    known = with_expiry(with_retention(placed, retention), log.era)
+    now = pl.coalesce(of_partition(instants or {}), pl.lit(as_of_ms, pl.Int64))
+    blocks = pl.col("blocking_producers").is_not_null() & log.era.pending_transaction_keeps
+    # A commit that came, or that a marker made effective, late was not there to be removed before.
+    in_force_since = pl.coalesce("effective_at", "written_at").dt.epoch("ms")
+    next_cleanup = pl.max_horizontal("expires_ms", in_force_since) + pl.col("check_interval_ms")
+    judged = (
+        known.with_columns(now.alias("now_ms"))
+        # No record was written after the instant: a time beyond it was that of a wrong clock.
+        .with_columns(_until_now("written_at"), _until_now("effective_at"))
+        .with_columns(is_due(pl.col("now_ms")).alias("is_due"))
+        .with_columns(
+            (pl.col("is_due") & blocks).alias("is_blocked"),
+            pl.when(~pl.col("is_kept")).then(next_cleanup).alias("cleanup_ms"),
+            _note(
+                streams_keep=log.replay.streams_readiness_is_recorded,
+                rebalance_keeps=log.era.rebalance_keeps,
+            ).alias("note"),
+        )
+        .with_columns((~_is_untold()).alias("is_told"))
+    )
+    is_told = pl.col("is_told")
+    rule = pl.when("is_blocked").then(pl.lit(rule_name("pending"), RULE)).otherwise("rule")
+    times = {
+        "base_timestamp": "base_ms",
+        "expires_at": "expires_ms",
+        "next_cleanup_at": "cleanup_ms",
+    }
+    rows = judged.with_columns(
+        _status().alias("status"),
+        rule.alias("rule"),
+        pl.lit(log.era.name).alias("rules"),
+        *(pl.when(is_told).then(as_time(pl.col(each))).alias(name) for name, each in times.items()),
+        pl.when(is_told & pl.col("is_blocked")).then(_producers()).alias("blocked_by"),
+    )
+    return _with_ends(rows, ends)
+
+
+def in_force(committed: pl.DataFrame, log: OffsetLog) -> pl.DataFrame:
+    """Return committed offsets with what their expiry rests on.
+
+    Returns:
+        `KEY`, `committed_offset`, `commit_ms`, `expire_ms`, `written_at` (the time of the
+        record), `effective_at` (of a commit in a transaction the time of its marker, else null),
+        and what `with_condition` and `with_transactions` add.
+    """
+    commits = log.records.commits.select(
+        *(*KEY, GROUP, TOPIC),
+        *("record_offset", "committed_offset", "commit_ms", "expire_ms"),
+        pl.col("committed_at").alias("written_at"),
+        pl.lit(AT_THE_END, pl.Int64).alias("place"),
+    )
+    live = commits.join(committed.select(_RECORD), on=list(_RECORD), how="semi")
+    effective = pl.col("until_at").alias("effective_at")
+    markers = log.pending.filter(pl.col("outcome") == COMMIT)
+    live = _beside(live, markers.select(*KEY, "record_offset", effective), *KEY, "record_offset")
+    # All partitions of a group's topic are under one condition.
+    topics = log.names.select(GROUP, TOPIC, pl.lit(AT_THE_END, pl.Int64).alias("place"))
+    told = with_condition(topics, log.groups, log.protections, log.protects, BY_NUMBERS)
+    conditions = told.sort(TOPIC).drop(GROUP, TOPIC, "place")
+    conditions = conditions.cast({"condition": WHAT, "kept_by": WHAT})[live[TOPIC]]
+    return with_transactions(live.hstack(conditions), log.pending)
+
+
+def _beside(rows: pl.DataFrame, told: pl.DataFrame, *key: str) -> pl.DataFrame:
+    """Add what is told of some keys, null where nothing is; a key has one row of that at most."""
+    if told.is_empty():
+        nothing = {name: kind for name, kind in told.schema.items() if name not in key}
+        return rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in nothing.items())
+    return rows.join(told, on=list(key), how="left")
+
+
+def _with_missing(
+    placed: pl.DataFrame, committed: pl.DataFrame, groups: pl.DataFrame | None, log: OffsetLog
+) -> pl.DataFrame:
+    """Add `missing`: what the dump lacks that the expiry of an offset rests on; null where none."""
+
+    def lacking(rows: pl.DataFrame, *key: str) -> pl.DataFrame:
+        return rows.filter(~pl.col("complete")).select(*key, pl.col("missing").alias("lacks"))
+
+    incomplete = lacking(committed, *_RECORD).rename({"lacks": "missing"})
+    placed = _beside(placed, incomplete, *_RECORD)
+    # Where the era heeds nothing of the group, nothing rests on what is not known of it.
+    if groups is None or not log.era.heeds:
+        return placed
+    lacks = lacking(groups, "group_id").cast({"group_id": placed.schema["group_id"]}, strict=False)
+    if lacks.is_empty():
+        return placed
+    of_group = _beside(placed, lacks, "group_id")
+    return of_group.with_columns(pl.coalesce("missing", "lacks").alias("missing")).drop("lacks")
+
+
+def _until_now(name: str) -> pl.Expr:
+    now = as_time(pl.col("now_ms"))
+    return pl.when(pl.col(name) > now).then(now).otherwise(name).alias(name)
+
+
+def _producers() -> pl.Expr:
+    listed = pl.col("blocking_producers").cast(pl.List(pl.String)).list.join(", ")
+    return pl.concat_str(pl.lit("open transaction of producer "), listed)
+
+
+def _status() -> pl.Expr:
+    cases = {
+        UNTOLD: ~pl.col("is_told"),
+        PROTECTED: pl.col("is_kept"),
+        SCHEDULED: ~pl.col("is_due"),
+        BLOCKED: pl.col("is_blocked"),
+        OVERDUE: pl.col("now_ms") > pl.col("cleanup_ms"),
+    }
+    status = pl.lit(DUE, _STATUS)
+    for word, is_so in reversed(cases.items()):
+        status = pl.when(is_so).then(pl.lit(word, _STATUS)).otherwise(status)
+    return status
+
+
+def _is_untold() -> pl.Expr:
+    return pl.col("note").str.starts_with(CANNOT_TELL).fill_null(value=False)
+
+
+def _note(*, streams_keep: bool, rebalance_keeps: bool) -> pl.Expr:
+    """Return what a row cannot show by itself; null where there is nothing to add.
+
+    Args:
+        streams_keep: Whether a streams group with members surely keeps offsets of its topics.
+        rebalance_keeps: Whether a group of consumers keeps all while it rebalances.
+    """
+    has_members = pl.col("condition") == UNSUBSCRIBED
+    may_rebalance = has_members & rebalance_keeps
+    # Kept by what its members subscribe to, and by nothing while they rebalance.
+    may_be_swept = has_members & pl.col("is_kept") & (not rebalance_keeps)
+    may_be_swept &= pl.col("commit_ms") + pl.col("retention_ms") <= pl.col("now_ms")
+    is_over = pl.col("is_due") & ~pl.col("is_kept")
+    due = as_time(pl.col("expires_ms"))
+    own = pl.when(has_expire_time()).then("expire_ms")
+    otherwise = pl.coalesce(own, pl.col("commit_ms") + pl.col("retention_ms"))
+    rests_on_heartbeat = (pl.col("condition") == STREAMS_GROUP) & pl.col("is_kept")
+    rests_on_heartbeat &= (otherwise <= pl.col("now_ms")) & (not streams_keep)
+    effective = pl.col("effective_at")
+    return (
+        pl.when(pl.col("missing").is_not_null())
+        .then(pl.concat_str(pl.lit(CANNOT_TELL), "missing"))
+        .when(rests_on_heartbeat)
+        .then(pl.lit(CANNOT_TELL + MAY_NOT_BE_KEPT))
+        .when(is_over & may_rebalance)
+        .then(pl.lit("kept while the group rebalances, which no record shows"))
+        .when(may_be_swept)
+        .then(pl.lit("KAFKA-13636: a cleanup while the group rebalances may take it"))
+        .when(effective > due)
+        .then(pl.lit("in force only since the COMMIT marker of its transaction, after it was due"))
+        .when(effective.is_null() & (pl.col("written_at") > due))
+        .then(pl.lit("due already when it was committed"))
+    )
+
+
+def _with_ends(rows: pl.DataFrame, ends: pl.DataFrame | None) -> pl.DataFrame:
+    """Add what a consumer would read again, or miss, that comes back without its offset."""
+    named = ("log_start_offset", "log_end_offset")
+    if ends is None:
+        rows = rows.with_columns(pl.lit(None, pl.Int64).alias(name) for name in named)
+    else:
+        known = ends.select("topic", "partition", *named)
+        known = known.cast({"topic": rows.schema["topic"]}, strict=False)
+        rows = rows.join(known, on=["topic", "partition"], how="left")
+    committed = pl.col("committed_offset")
+    return rows.with_columns(
+        (committed - pl.col("log_start_offset")).clip(0).alias("read_again_if_earliest"),
+        (pl.col("log_end_offset") - committed).clip(0).alias("skipped_if_latest"),
+    )

@@ -1,0 +1,296 @@
+"""Where the retention of offsets comes from: defaults, the dump, files, and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from analytics.dump.inspection.limitations import ranges
+from analytics.epoch_times import LAST_MS
+from analytics.questions.expiration.retention import (
+    ASSUMED,
+    BROKER_CONFIG,
+    DYNAMIC,
+    OPTION,
+    Retention,
+    Setting,
+)
+from analytics.side_files import MOST_INT, whole_number
+from schemas import CONSUMER_OFFSETS
+from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting, is_dynamic
+from schemas.setting_names import is_setting, nearest_setting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from analytics.replayed.given_settings import BrokerSettings, GivenSettings
+
+MINUTE_MS = 60_000
+LEAST = 1
+"""Of both settings (``GroupCoordinatorConfig``)."""
+_MOST = {RETENTION: MOST_INT, CHECK_INTERVAL: LAST_MS}
+"""An int, and as long as there are instants."""
+
+
+@dataclass(frozen=True)
+class RetentionFound:
+    """What is in force, and what is to be said of it.
+
+    Attributes:
+        retention: By coordinator.
+        minutes: The retentions to try.
+        said: What is in force and where that is from, and what is tried; one sentence each.
+        findings: What a person should look into, one sentence each.
+    """
+
+    retention: Retention
+    minutes: tuple[int, ...]
+    said: tuple[str, ...]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SettingSources:
+    """All that may say how long offsets are kept, weakest first.
+
+    Attributes:
+        release: Whose defaults apply.
+        dynamic: By broker (None: of all brokers), settings in the metadata log.
+        dynamic_groups: By group, likewise.
+        since_ms: By whom they are of (broker, None, or group), since when; absent where that was
+            before the metadata log begins.
+        leaders: By partition of `__consumer_offsets`, the broker that leads it.
+        brokers: Files of `--broker-config`.
+        given: The file of `--config`.
+        minutes: `--retention-minutes`.
+    """
+
+    release: str
+    dynamic: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
+    dynamic_groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    since_ms: Mapping[int | str | None, int] = field(default_factory=dict)
+    leaders: Mapping[int, int] = field(default_factory=dict)
+    brokers: Sequence[BrokerSettings] = ()
+    given: GivenSettings | None = None
+    minutes: Sequence[int] = ()
+
+
+def retention_found(sources: SettingSources) -> RetentionFound:
+    """Return the retention of every coordinator and the values to try.
+
+    One value of `--retention-minutes` is the retention in force, and is tried. Several are only
+    tried: what is in force is for the settings to say.
+
+    Raises:
+        InputNotRecognizedError: A setting is no whole number.
+    """
+    otherwise = _setting(sources, None)
+    of_partitions = {
+        partition: chosen
+        for partition, leader in sources.leaders.items()
+        if (chosen := _setting(sources, leader)) != otherwise
+    }
+    groups = dict(sources.dynamic_groups)
+    told = sources.given.groups if sources.given else {}
+    of_groups = {
+        **{name: _of_group(said, otherwise, DYNAMIC) for name, said in groups.items()},
+        **{name: _of_group(said, otherwise, BROKER_CONFIG) for name, said in told.items()},
+    }
+    known = {
+        name: _since(each, sources.since_ms.get(name), sources.release)
+        for name, each in of_groups.items()
+        if each is not None
+    }
+    retention = Retention(otherwise, of_partitions, known)
+    in_force = {otherwise, *of_partitions.values(), *retention.of_groups.values()}
+    tried = tuple(sources.minutes) or tuple(
+        sorted({max(1, each.retention_ms // MINUTE_MS) for each in in_force})
+    )
+    said = (
+        *_sentences(sources, retention),
+        f"what-if tries {RETENTION} = {', '.join(map(str, tried))}",
+    )
+    findings = (*_disagreements(sources), *_unheeded(sources), *_misspelt(sources))
+    return RetentionFound(retention, tried, said, findings)
+
+
+def with_state(sources: SettingSources, configs: pa.Table, leaders: pa.Table) -> SettingSources:
+    """Add what the state tables `configs` and `partition_leaders` say."""
+    dynamic: dict[int | None, dict[str, str]] = {}
+    groups: dict[str, dict[str, str]] = {}
+    since_ms: dict[int | str | None, int] = {}
+    for row in configs.to_pylist():
+        if row["name"] not in (RETENTION, CHECK_INTERVAL) or not _is_valid(
+            row["name"], row["value"]
+        ):
+            continue
+        whose: int | str | None = row["resource"]
+        if row["resource_type"] == "broker":
+            whose = node = int(row["resource"]) if row["resource"] else None
+            dynamic.setdefault(node, {})[row["name"]] = row["value"]
+        elif row["resource_type"] == "group":
+            groups.setdefault(row["resource"], {})[row["name"]] = row["value"]
+        if row["name"] == RETENTION and row.get("since") is not None:
+            since_ms[whose] = round(row["since"].timestamp() * 1000)
+    led = {
+        row["partition"]: row["leader"]
+        for row in leaders.to_pylist()
+        if row["topic"] == CONSUMER_OFFSETS and row["leader"] is not None and row["leader"] >= 0
+    }
+    return replace(sources, dynamic=dynamic, dynamic_groups=groups, since_ms=since_ms, leaders=led)
+
+
+def _is_valid(name: str, value: str | None) -> bool:
+    """Return whether one of both can be in force: controllers store what brokers do not take."""
+    digits = "" if value is None or name not in _MOST else value.strip()
+    is_number = digits.isdecimal() and len(digits) <= len(str(LAST_MS))
+    return is_number and LEAST <= int(digits) <= _MOST[name]
+
+
+def _setting(sources: SettingSources, node: int | None) -> Setting:
+    """Return what is in force at a broker; for None at one that nothing more is known of."""
+    default = default_setting(RETENTION, sources.release)
+    minutes, source, since_ms = default, ASSUMED, None
+    interval = default_setting(CHECK_INTERVAL, sources.release)
+    for name in dict.fromkeys((None, node)):
+        said = sources.dynamic.get(name, {})
+        if RETENTION in said:
+            minutes, source = _number(said, RETENTION, "the metadata log", default), DYNAMIC
+            since_ms = sources.since_ms.get(name)
+        interval = _number(said, CHECK_INTERVAL, "the metadata log", interval)
+    if file := _file_of(sources, node):
+        if RETENTION in file.values:
+            minutes, source = _number(file.values, RETENTION, file.name, default), BROKER_CONFIG
+        elif not is_dynamic(RETENTION, sources.release):
+            # Brokers of the release go by their file alone, and that one leaves the default.
+            minutes, source = default, ASSUMED
+        interval = _number(file.values, CHECK_INTERVAL, file.name, interval)
+    given = sources.given.values if sources.given else {}
+    if RETENTION in given:
+        minutes, source = _number(given, RETENTION, "--config", default), BROKER_CONFIG
+    interval = _number(given, CHECK_INTERVAL, "--config", interval)
+    if len(sources.minutes) == 1:
+        minutes, source = sources.minutes[0], OPTION
+    return _since(Setting(minutes * MINUTE_MS, source, interval), since_ms, sources.release)
+
+
+def _since(setting: Setting, since_ms: int | None, release: str) -> Setting:
+    """Add since when a setting of the metadata log holds: what held before nothing tells."""
+    if setting.source != DYNAMIC or since_ms is None:
+        return setting
+    before = default_setting(RETENTION, release) * MINUTE_MS
+    return replace(setting, since_ms=since_ms, assumed_before_ms=before)
+
+
+def _file_of(sources: SettingSources, node: int | None) -> BrokerSettings | None:
+    """Return the file of a broker; where it has none, the one that keeps offsets the shortest."""
+    for each in sources.brokers:
+        if node is not None and each.node == node:
+            return each
+    default = default_setting(RETENTION, sources.release)
+    return min(
+        sources.brokers,
+        key=lambda each: _number(each.values, RETENTION, each.name, default),
+        default=None,
+    )
+
+
+def _of_group(said: Mapping[str, str], otherwise: Setting, source: str) -> Setting | None:
+    if RETENTION not in said:
+        return None
+    minutes = _number(said, RETENTION, "a group's settings", 1)
+    return Setting(minutes * MINUTE_MS, source, otherwise.check_interval_ms)
+
+
+def _number(values: Mapping[str, str], name: str, where: str, otherwise: int) -> int:
+    text = values.get(name)
+    if text is None:
+        return otherwise
+    return whole_number(text, name, where, least=LEAST, most=_MOST[name])
+
+
+def _sentences(sources: SettingSources, retention: Retention) -> list[str]:
+    each = retention.otherwise
+    interval = f"{CHECK_INTERVAL} = {each.check_interval_ms} ({_where_interval(sources)})"
+    found = [f"{_minutes(each)} ({_where(sources, each.source, None)}) is in force; {interval}"]
+    partitions: dict[Setting, list[int]] = {}
+    for partition, own in sorted(retention.of_partitions.items()):
+        partitions.setdefault(own, []).append(partition)
+    for own, numbers in partitions.items():
+        why = _where(sources, own.source, sources.leaders.get(numbers[0]))
+        found.append(f"{CONSUMER_OFFSETS} {ranges(numbers)}: {_minutes(own)} ({why})")
+    for group, own in sorted(retention.of_groups.items()):
+        why = "from the metadata log" if own.source == DYNAMIC else "from --config"
+        found.append(f"group {group}: {_minutes(own)} ({why})")
+    return found
+
+
+def _minutes(setting: Setting) -> str:
+    return f"{RETENTION} = {setting.retention_ms // MINUTE_MS}"
+
+
+def _where(sources: SettingSources, source: str, node: int | None) -> str:
+    """Return where the retention in force is from, in a few words."""
+    file = _file_of(sources, node)
+    match source:
+        case "option":
+            return "from --retention-minutes"
+        case "dynamic":
+            return "from the metadata log"
+        case "broker_config":
+            is_given = sources.given is not None and RETENTION in sources.given.values
+            where = "--config" if is_given or file is None else file.name
+            return f"from the settings given: {where}"
+    why = f"{file.name} does not set it" if file else "no broker settings were given"
+    return f"Kafka's default, assumed: {why}"
+
+
+def _where_interval(sources: SettingSources) -> str:
+    if sources.given is not None and CHECK_INTERVAL in sources.given.values:
+        return "from the settings given: --config"
+    file = _file_of(sources, None)
+    if file is not None and CHECK_INTERVAL in file.values:
+        return f"from the settings given: {file.name}"
+    if CHECK_INTERVAL in sources.dynamic.get(None, {}):
+        return "from the metadata log"
+    return "Kafka's default, assumed"
+
+
+def _disagreements(sources: SettingSources) -> tuple[str, ...]:
+    found = []
+    for name in (RETENTION, CHECK_INTERVAL):
+        default = default_setting(name, sources.release)
+        said = {
+            each.name: _number(each.values, name, each.name, default) for each in sources.brokers
+        }
+        if len(set(said.values())) > 1:
+            listed = ", ".join(f"{file} {value}" for file, value in said.items())
+            found.append(
+                f"brokers disagree about {name}: {listed}; each partition of {CONSUMER_OFFSETS} "
+                "goes by its coordinator, where that is known, else by the shortest"
+            )
+    return tuple(found)
+
+
+def _misspelt(sources: SettingSources) -> tuple[str, ...]:
+    """Say of a broker's file that it sets something that is nearly the name of what we look for."""
+    return tuple(
+        f"{each.name} sets {name}, which Kafka does not know; did you mean {wanted}?"
+        for each in sources.brokers
+        for wanted in (RETENTION, CHECK_INTERVAL)
+        if wanted not in each.values
+        for name in each.values
+        if not is_setting(name) and nearest_setting(name) == wanted
+    )
+
+
+def _unheeded(sources: SettingSources) -> tuple[str, ...]:
+    """Say of settings in the metadata log that brokers of the release do not heed them there."""
+    everyone = (*sources.dynamic.values(), *sources.dynamic_groups.values())
+    return tuple(
+        f"{name} is in the metadata log, where brokers of Kafka {sources.release} do not heed it: "
+        "they read it when they start; --broker-config goes before and says what they run by"
+        for name in (RETENTION, CHECK_INTERVAL)
+        if any(name in said for said in everyone) and not is_dynamic(name, sources.release)
+    )

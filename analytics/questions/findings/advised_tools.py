@@ -1,0 +1,60 @@
+"""Which of Kafka's tools a finding's command is of: the one for groups of its group's type."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.questions.findings.evidence import KnownRecords
+from schemas.finding_rules import FindingRule
+from schemas.group_tools import command_for_type, tool_of
+
+GROUPS: Final = "groups"
+"""The table that has the types of groups."""
+
+_GROUP, _TYPE = "group_id", "group_type"
+
+
+def group_types(rule: FindingRule, rows: pa.Table, known: KnownRecords | None) -> dict[str, str]:
+    """Return the types of the groups that a rule is about; what is not known has none.
+
+    Args:
+        rule: Where none of its commands is of the tool for a group, nothing is read.
+        rows: Those it is about, with all columns of its table. Their own type counts where a
+            group is not there any more.
+        known: Reads the table `groups`.
+    """
+    if not rule.names_tool_of_group():
+        return {}
+    found = {}
+    if _TYPE in rows.column_names:
+        found = _by_group(rows.select([_GROUP, _TYPE]))
+    if known is not None and GROUPS in known.names and rows.num_rows:
+        names = pc.unique(pc.drop_null(rows[_GROUP].combine_chunks()))
+        there = known.read(GROUPS, [_GROUP, _TYPE], pc.field(_GROUP).isin(names))
+        found |= _by_group(there.select([_GROUP, _TYPE]))
+    return found
+
+
+def with_tool(command: str, group_type: str | None) -> tuple[str, dict[str, str]]:
+    """Return a command, and what `{tool}` and `{topic_option}` stand for in it.
+
+    Where the type of its group is not known, no tool is known to answer for it: the command is the
+    one that tells the type.
+
+    Raises:
+        SchemaError: There is no such type.
+    """
+    if "{tool}" not in command:
+        return command, {}
+    if group_type is None:
+        return command_for_type(), {}
+    tool = tool_of(group_type)
+    return command, {"tool": tool.name, "topic_option": tool.topic_option}
+
+
+def _by_group(rows: pa.Table) -> dict[str, str]:
+    complete = rows.drop_null()
+    return dict(zip(*(column.to_pylist() for column in complete.columns), strict=True))

@@ -1,0 +1,202 @@
+"""Each group of an audit in one row: what other tables say of it, and its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.questions.contract_table import table_of
+from analytics.questions.lag.summaries import summed as lag_summed
+from analytics.questions.share.backlog.summaries import summed as share_summed
+from schemas import table
+from schemas.evaluation_rules import lag_rules
+from schemas.finding_rules import SEVERITIES
+from schemas.share_rules import share_rules
+
+NOT_KNOWN: Final = "not known"
+NONE: Final = "none"
+PROPERTIES: Final = ("severity", "group_type", "state", "verdict", "status")
+_KEY: Final = "group_id"
+
+Tables = Mapping[str, pa.Table]
+
+
+def audited_groups(tables: Tables) -> pa.Table:
+    """Return the table `audited_groups`.
+
+    Args:
+        tables: `groups`, `lag`, `share_backlog`, `offset_expiration`, `assignment_balance`,
+            `group_churn` and `findings`, each where there is one.
+    """
+    parts = [
+        _groups(tables["groups"]),
+        _partitions(tables),
+        _busiest(tables),
+        _aggregated(tables, "offset_expiration", {"expires_at": ("min", "next_expires_at")}),
+        _aggregated(tables, "assignment_balance", {"score": ("min", "balance_score")}),
+        _aggregated(tables, "group_churn", {"per_hour": ("max", "rebalances_per_hour")}),
+        *(_findings(tables, each) for each in SEVERITIES),
+    ]
+    known = [each for each in parts if each is not None]
+    joined = reduce(_joined, known)
+    # Where lag was not asked about, no partition is known to have one: that is not 0.
+    for name in (*SEVERITIES, *(["lag_not_told"] if "lag" in tables else [])):
+        joined = _filled(joined, name)
+    return in_order(_as_contract(joined))
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """Return groups, those with the worst findings first, then those with the largest lag."""
+    keys = [(name, "descending") for name in (*SEVERITIES, "lag")]
+    return rows.take(pc.sort_indices(rows, [*keys, (_KEY, "ascending")]))
+
+
+def group_counts(groups: pa.Table) -> pa.Table:
+    """Return the table `audited_group_counts`: how many groups are alike.
+
+    Args:
+        groups: `audited_groups`.
+    """
+    worst = [
+        next((name for name in SEVERITIES if row[name]), NONE)
+        for row in groups.select(list(SEVERITIES)).to_pylist()
+    ]
+    columns = {**{name: groups[name] for name in PROPERTIES[1:]}, "severity": pa.array(worst)}
+    rows = [
+        {"property": name, "value": each["values"], "groups": each["counts"]}
+        for name in PROPERTIES
+        for each in _counted(columns[name])
+    ]
+    return table_of("audited_group_counts", rows)
+
+
+def _counted(column: Any) -> Sequence[dict[str, Any]]:  # noqa: ANN401 - Arrow's arrays
+    filled = pc.fill_null(pc.cast(column, pa.string()), NOT_KNOWN)
+    if isinstance(filled, pa.ChunkedArray):
+        filled = filled.combine_chunks()
+    rows: list[dict[str, Any]] = pc.value_counts(filled).to_pylist()
+    return sorted(rows, key=lambda each: (-each["counts"], each["values"]))
+
+
+def _groups(groups: pa.Table) -> pa.Table:
+    return groups.select([_KEY, "group_type", "state", "member_count", "complete"]).rename_columns(
+        [_KEY, "group_type", "state", "members", "complete"]
+    )
+
+
+def _partitions(tables: Tables) -> pa.Table | None:
+    """Return what partitions come to, of consumers and of share groups."""
+    lag, shares = tables.get("lag"), tables.get("share_backlog")
+    parts = []
+    if lag is not None and lag.num_rows:
+        sums = lag_summed(lag, "group", lag_rules())
+        parts.append(_joined(_sums(sums, sums["verdict"], sums["status"]), _spread(lag)))
+    if shares is not None and shares.num_rows:
+        sums = share_summed(shares, "group", share_rules())
+        parts.append(_joined(_sums(sums, sums["status"], None), _spread(shares)))
+    if not parts:
+        return None
+    both = pa.concat_tables(parts, promote_options="default")
+    # A group that was another type once may have rows of both.
+    names = [each for each in both.column_names if each != _KEY]
+    first = both.group_by(_KEY, use_threads=False).aggregate([(name, "first") for name in names])
+    return first.select([_KEY, *(f"{name}_first" for name in names)]).rename_columns([_KEY, *names])
+
+
+def _sums(sums: pa.Table, verdict: pa.ChunkedArray, status: pa.ChunkedArray | None) -> pa.Table:
+    return pa.table(
+        {
+            _KEY: sums[_KEY],
+            "partitions": sums["partitions"],
+            "lag": sums["lag"],
+            "lag_not_told": sums["unknown_lag"],
+            "verdict": verdict,
+            "status": pa.nulls(sums.num_rows, pa.string()) if status is None else status,
+        }
+    )
+
+
+def _spread(rows: pa.Table) -> pa.Table:
+    """Return of how many topics a group's rows are, and the ends of its times."""
+    there = {"time_lag_ms": pa.int64(), "last_commit_at": pa.timestamp("us", tz="UTC")}
+    known = pa.table(
+        {
+            _KEY: rows[_KEY],
+            "topic": rows["topic"],
+            **{
+                name: rows[name] if name in rows.column_names else pa.nulls(rows.num_rows, type_)
+                for name, type_ in there.items()
+            },
+        }
+    )
+    wanted = [("topic", "count_distinct"), *((name, "max") for name in there)]
+    found = known.group_by(_KEY, use_threads=False).aggregate(wanted)
+    return found.select(
+        [_KEY, "topic_count_distinct", *(f"{name}_max" for name in there)]
+    ).rename_columns([_KEY, "topics", *there])
+
+
+def _busiest(tables: Tables) -> pa.Table | None:
+    lag = tables.get("lag")
+    if lag is None or not lag.num_rows:
+        return None
+    wanted = lag.select([_KEY, "topic", "partition", "commits"])
+    order = [(_KEY, "ascending"), ("commits", "descending")]
+    rows = wanted.sort_by([*order, ("topic", "ascending"), ("partition", "ascending")])
+    first = rows.group_by(_KEY, use_threads=False).aggregate(
+        [("topic", "first"), ("partition", "first")]
+    )
+    return first.select([_KEY, "topic_first", "partition_first"]).rename_columns(
+        [_KEY, "busiest_topic", "busiest_partition"]
+    )
+
+
+def _aggregated(
+    tables: Tables, name: str, columns: Mapping[str, tuple[str, str]]
+) -> pa.Table | None:
+    rows = tables.get(name)
+    if rows is None or not rows.num_rows:
+        return None
+    taken = [(column, how) for column, (how, _) in columns.items()]
+    found = rows.group_by(_KEY, use_threads=False).aggregate(taken)
+    return pa.table(
+        {
+            _KEY: found[_KEY],
+            **{new: found[f"{column}_{how}"] for column, (how, new) in columns.items()},
+        }
+    )
+
+
+def _findings(tables: Tables, severity: str) -> pa.Table:
+    rows = tables["findings"].select([_KEY, "severity"])
+    mine = rows.filter(pc.and_(pc.equal(rows["severity"], severity), pc.is_valid(rows[_KEY])))
+    found = mine.group_by(_KEY, use_threads=False).aggregate([("severity", "count")])
+    return pa.table({_KEY: found[_KEY], severity: found["severity_count"]})
+
+
+def _joined(left: pa.Table, right: pa.Table) -> pa.Table:
+    return left.join(right, _KEY, join_type="full outer", use_threads=False)
+
+
+def _filled(rows: pa.Table, name: str) -> pa.Table:
+    if name not in rows.column_names:
+        return rows.append_column(name, pa.repeat(0, rows.num_rows))
+    place = rows.column_names.index(name)
+    return rows.set_column(place, name, pc.fill_null(rows[name], 0))
+
+
+def _as_contract(rows: pa.Table) -> pa.Table:
+    """Return rows with the columns of the contract, in its order and types."""
+    empty = table_of("audited_groups", [])
+    return pa.table(
+        {
+            each.name: rows[each.name].cast(empty.schema.field(each.name).type)
+            if each.name in rows.column_names
+            else pa.nulls(rows.num_rows, empty.schema.field(each.name).type)
+            for each in table("audited_groups").columns
+        }
+    )

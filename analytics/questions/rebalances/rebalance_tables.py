@@ -1,0 +1,113 @@
+"""The tables about rebalances, made of a replayed workspace, some groups at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.questions.contract_columns import table_of_frame
+from analytics.questions.rebalances.epochs import stored_again
+from analytics.questions.rebalances.stalled_members import last_progress, static_owners
+from analytics.questions.rebalances.tables import AskedTime, rebalance_tables
+from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.coverage import coverage_of
+from analytics.replayed.counted_records import CountedRecords
+from analytics.replayed.replayed_instant import replayed_instant
+from analytics.replayed.whole_groups import GroupPart, frame_of, group_reads
+
+if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from analytics.tables.stored_tables import StoredTables
+
+AT_ONCE: Final = 1_000_000
+"""So many rows are looked at together."""
+
+_THREADS: Final = 2
+"""Much of a part is work of one core."""
+
+_CHANGES: Final = (
+    *("group_id", "coordinator_partition", "life", "epoch", "at", "change"),
+    *("member_id", "client_id", "before_is_compacted"),
+    *("group_instance_id", "client_host", "group_type", "record_offset"),
+)
+_EPOCHS: Final = (
+    *("group_id", "coordinator_partition", "life", "epoch", "group_type", "state"),
+    *("from_offset", "from_timestamp", "leader", "protocol", "protocol_type", "member_count"),
+    *("partitions_assigned", "partitions_moved", "missing_before", "missing_is_compacted"),
+    "leader_epoch",
+)
+_HELD: Final = (
+    *("group_id", "coordinator_partition", "life", "group_type", "member_id"),
+    *("group_instance_id", "kind", "topic", "partition", "from_epoch", "from_is_bound"),
+    *("from_timestamp", "to_offset"),
+)
+_OWNED: Final = (
+    *("group_id", "member_id", "group_instance_id", "kind", "topic", "partition"),
+    *("from_timestamp", "to_offset"),
+)
+"""Of `_HELD` what `static_owners` reads."""
+_TABLES: Final = {
+    "groups": ("group_id", "epoch", "assignment_epoch", "member_count"),
+    "members": ("group_id", "member_id", "member_epoch", "state"),
+    "group_epochs": _EPOCHS,
+    "membership_changes": _CHANGES,
+    "assignment_history": _HELD,
+}
+NEEDS: Final = (*_TABLES, "offset_history")
+_GENERATIONS: Final = {
+    "coordinator_partition": "partition",
+    "group_id": "key.group",
+    "offset": "offset",
+    "leader_epoch": "leader_epoch",
+    "is_tombstone": "is_tombstone",
+    "generation": "value.generation",
+}
+_PROGRESS: Final = ("group_id", "topic", "partition", "effective_timestamp")
+
+
+def made_tables(state: ReplayedWorkspace, asked: AskedTime) -> dict[str, pa.Table]:
+    """Return every table, sorted by its key."""
+    instant = replayed_instant(state.as_of, state.frames)
+    coverage = coverage_of(
+        state.manifest, instant, state.source, state.lines, assumed_in(state.manifest)
+    )
+    again = stored_again(CountedRecords(state).rows("group_metadata", _GENERATIONS))
+    progress = _last_progress(state.tables)
+
+    def made(part: GroupPart) -> dict[str, pl.DataFrame]:
+        tables = {**part(), "stored_again": again, "progress": progress}
+        return rebalance_tables(tables, coverage, asked)
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        parts = list(threads.map(made, group_reads(state.tables, _TABLES, AT_ONCE)))
+    # Rows of parts are let go as soon as they are together.
+    return {name: _together(name, [each.pop(name) for each in parts]) for name in [*parts[0]]}
+
+
+def _together(name: str, parts: Sequence[pl.DataFrame]) -> pa.Table:
+    """Return a table in order, as the rows of each group are, which one part has."""
+    rows = pl.concat(parts)
+    return table_of_frame(name, rows.sort("group_id", maintain_order=True))
+
+
+def _last_progress(tables: StoredTables) -> pl.DataFrame:
+    """Return when commits of groups with static members last advanced a partition."""
+    is_theirs = pc.field("group_instance_id").is_valid() & pc.field("to_offset").is_null()
+    held = tables.read("assignment_history", _OWNED, is_theirs)
+    groups = static_owners(frame_of(held))["group_id"].unique().to_arrow()
+    found = last_progress(_told(tables.read("offset_history", _PROGRESS, pc.scalar(value=False))))
+    if not len(groups):
+        return found
+    wanted = (pc.field("advance") > 0) & pc.field("group_id").isin(groups)
+    for piece in tables.pieces("offset_history", _PROGRESS, wanted):
+        found = last_progress(pl.concat([found, last_progress(_told(piece))]))
+    return found
+
+
+def _told(rows: pa.Table) -> pl.DataFrame:
+    return frame_of(rows).rename({"effective_timestamp": "last"})

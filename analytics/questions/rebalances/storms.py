@@ -1,0 +1,174 @@
+"""The table `rebalance_storms`: so many epochs of a group in so many minutes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import polars as pl
+
+from analytics.questions.quotients import divided
+
+CHURN = ("joined", "left", "restarted", "fenced", "subscription_changed")
+"""Changes of `membership_changes` that can make a rebalance necessary."""
+
+WORDS = {
+    "joined": "joined",
+    "left": "left or timed out",
+    "restarted": "restarted",
+    "fenced": "fenced",
+    "subscription_changed": "subscribed to something else",
+}
+_HOUR = 3600.0
+_SHORTEST = 60.0
+"""Seconds: what happened in less counts as if it had taken that long."""
+_STORM = ("group_id", "from_timestamp")
+_NOTHING = "no member came or went: topics, assignors or joins again by members themselves"
+
+
+def rebalance_storms(
+    epochs: pl.DataFrame, changes: pl.DataFrame, storm_epochs: int, storm_minutes: float
+) -> pl.DataFrame:
+    """Return the table `rebalance_storms`.
+
+    Generations that left no record count: they began after the one before them.
+
+    Args:
+        epochs: The table `group_epochs`, as far as the time asked about goes.
+        changes: The table `membership_changes`.
+        storm_epochs: So many epochs,
+        storm_minutes: that begin within so many minutes, are a storm, or a part of one.
+    """
+    begun = _begun(epochs, storm_epochs)
+    storms = _islands(_hot(begun, storm_epochs, storm_minutes))
+    counted = (
+        _inside(begun, storms)
+        .sort("at", "from_offset")
+        .group_by(*_STORM, "to_timestamp")
+        .agg(missing_since_first().alias("missing"), pl.len().alias("shown"))
+        .with_columns((pl.col("shown") + pl.col("missing")).alias("epochs"))
+    )
+    micros = (pl.col("to_timestamp") - pl.col("from_timestamp")).dt.total_microseconds()
+    hours = divided(pl.max_horizontal(divided(micros, 1e6), pl.lit(_SHORTEST)), _HOUR)
+    return counted.join(_who(storms, changes), on=_STORM, how="left").with_columns(
+        (pl.col("epochs") / hours).alias("per_hour"),
+        pl.col("members_involved").fill_null([]),
+        _cause().alias("cause"),
+    )
+
+
+def missing_since_first() -> pl.Expr:
+    """Count generations without a record; those before the first epoch were before all of it.
+
+    Rows are in the order of time.
+    """
+    return pl.col("missing").sum() - pl.col("missing").first()
+
+
+def top_clients(changes: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    """Return for each key the client id behind most changes, and how many these are.
+
+    Args:
+        changes: Of these kinds only (`CHURN`), with the key and `client_id`.
+        key: What changes are counted for.
+
+    Returns:
+        The key, `top_client_id` and `top_client_changes`.
+    """
+    return (
+        changes.filter(pl.col("client_id").is_not_null())
+        .group_by(*key, "client_id")
+        .agg(pl.len().cast(pl.Int64).alias("top_client_changes"))
+        .sort(*key, -pl.col("top_client_changes"), "client_id")
+        .group_by(key, maintain_order=True)
+        .first()
+        .rename({"client_id": "top_client_id"})
+    )
+
+
+def _begun(epochs: pl.DataFrame, storm_epochs: int) -> pl.DataFrame:
+    """Return the epochs of groups that have enough of them, in the order of time."""
+    return (
+        epochs.filter(pl.col("from_timestamp").is_not_null())
+        .select(
+            "group_id",
+            pl.col("from_timestamp").alias("at"),
+            "from_offset",
+            pl.col("missing_before").fill_null(0).cast(pl.Int64).alias("missing"),
+        )
+        .filter((pl.len() + pl.col("missing").sum()).over("group_id") >= storm_epochs)
+        .sort("group_id", "at", "from_offset", "missing")
+    )
+
+
+def _hot(begun: pl.DataFrame, storm_epochs: int, storm_minutes: float) -> pl.DataFrame:
+    """Return the epochs with which enough have begun, and when the first of these did."""
+    reach = timedelta(microseconds=round(storm_minutes * 60_000_000))
+    return (
+        begun.with_columns(pl.col("at").alias("begun_at"))
+        .rolling("at", period=reach, closed="both", group_by="group_id")
+        .agg(
+            pl.col("begun_at").first().alias("since"),
+            (pl.len() + missing_since_first()).alias("count"),
+        )
+        .filter(pl.col("count") >= storm_epochs)
+        .select("group_id", "at", "since")
+    )
+
+
+def _islands(hot: pl.DataFrame) -> pl.DataFrame:
+    """Put stretches that overlap together: `group_id`, `from_timestamp`, `to_timestamp`."""
+    starts = (pl.col("since") > pl.col("at").shift(1)).fill_null(value=True)
+    return (
+        hot.sort("group_id", "at")
+        .with_columns(starts.cast(pl.Int64).cum_sum().over("group_id").alias("island"))
+        .group_by("group_id", "island")
+        .agg(
+            pl.col("since").min().alias("from_timestamp"),
+            pl.col("at").max().alias("to_timestamp"),
+        )
+        .drop("island")
+    )
+
+
+def _inside(rows: pl.DataFrame, storms: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows whose time, `at`, lies in a storm of their group; storms do not overlap."""
+    return (
+        rows.filter(pl.col("at").is_not_null())
+        .join(storms.select("group_id").unique(), on="group_id", how="semi")
+        .sort("at")
+        .join_asof(
+            storms.with_columns(pl.col("from_timestamp").alias("begins")).sort("begins"),
+            left_on="at",
+            right_on="begins",
+            by="group_id",
+            check_sortedness=False,
+        )
+        .filter(pl.col("at") <= pl.col("to_timestamp"))
+    )
+
+
+def _who(storms: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Return who came and went in each storm, and how often."""
+    churn = changes.filter(pl.col("change").is_in(CHURN)).select(
+        "group_id", "at", "change", "member_id", "client_id"
+    )
+    there = _inside(churn, storms)
+    counts = ((pl.col("change") == word).sum().alias(f"times_{word}") for word in CHURN)
+    members = pl.col("member_id").drop_nulls().unique().sort().alias("members_involved")
+    return (
+        there.group_by(_STORM)
+        .agg(*counts, members)
+        .join(top_clients(there, _STORM), on=_STORM, how="left")
+    )
+
+
+def _cause() -> pl.Expr:
+    told = [
+        pl.when(pl.col(f"times_{word}") > 0).then(pl.format(f"{{}} {text}", f"times_{word}"))
+        for word, text in WORDS.items()
+    ]
+    missing = pl.when(pl.col("missing") > 0).then(
+        pl.format("{} generations were joined and left no record", "missing")
+    )
+    words = pl.concat_str([*told, missing], separator=", ", ignore_nulls=True)
+    return pl.when(words == "").then(pl.lit(_NOTHING)).otherwise(words)

@@ -1,0 +1,282 @@
+"""The table `share_limits`: KIP-932's limits, what they are set to, and what is recorded of them.
+
+What is set is held against what brokers of the release take (``ShareGroupConfig``,
+``GroupCoordinatorConfig``, ``GroupConfig``), and against the settings that hold its own least and
+most; what it limits, where a record shows it, against the value in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from analytics.questions.contract_table import table_of
+from analytics.questions.share.settings import ASSUMED
+from analytics.side_files import MOST_INT
+from schemas.share_limits import group_type_setting, limit_verdicts, share_limits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from schemas.share_limits import Bounds, Limit
+
+EXCEEDED, OUT_OF_BOUNDS, DIFFERS, CANNOT_TELL, REACHED, NOT_IN_RELEASE, WITHIN, NOT_RECORDED = (
+    "exceeded",
+    "out_of_bounds",
+    "differs",
+    "cannot_tell",
+    "reached",
+    "not_in_release",
+    "within",
+    "not_recorded",
+)
+
+
+@dataclass(frozen=True)
+class LimitValue:
+    """What a limit is set to.
+
+    Attributes:
+        text: As it was written.
+        source: `BROKER_CONFIG` or `DYNAMIC`.
+    """
+
+    text: str
+    source: str
+
+    @property
+    def number(self) -> int | None:
+        """Return it as a number; None where it is none, or none that an int of Kafka's can hold."""
+        text = self.text.strip()
+        is_number = text.removeprefix("-").isdecimal() and len(text) <= len(str(-MOST_INT))
+        number = int(text) if is_number else None
+        return number if number is not None and abs(number) <= MOST_INT else None
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """What limits are set to: brokers' by name, and of single groups by group and own name."""
+
+    brokers: Mapping[str, LimitValue] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, LimitValue]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What records show of what is limited.
+
+    Attributes:
+        by_group: Of delivery_count, window_offsets and members: by group the most there is.
+        groups: How many share groups there are; None where not all were asked for.
+        state_partitions: How many partitions `__share_group_state` has; None where not known.
+        incomplete: By group what the dump lacks of it, in words.
+        left_out: Which groups are not among these, in words; None where all are.
+    """
+
+    by_group: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    groups: int | None = None
+    state_partitions: int | None = None
+    incomplete: Mapping[str, str] = field(default_factory=dict)
+    left_out: str | None = None
+
+
+def share_limits_found(
+    said: LimitSettings, seen: Seen, types: Mapping[str, str], release: str
+) -> pa.Table:
+    """Return the table, the worst verdict first.
+
+    Args:
+        said: What limits are set to.
+        seen: What records show.
+        types: Of each group its type, as in the table `groups`.
+        release: Whose defaults and bounds apply.
+    """
+    rows = [
+        row for limit in share_limits().values() for row in _of_limit(limit, said, seen, release)
+    ]
+    rows += _of_types(said, types, seen.left_out)
+    rank = list(limit_verdicts())
+    rows.sort(key=lambda row: rank.index(row["verdict"]))
+    return table_of("share_limits", rows)
+
+
+def _of_limit(
+    limit: Limit, said: LimitSettings, seen: Seen, release: str
+) -> Iterator[dict[str, Any]]:
+    own = {
+        group: value
+        for group, values in said.groups.items()
+        if (value := values.get(limit.of_group or "")) is not None
+    }
+    by_group = seen.by_group.get(limit.seen or "", {})
+    others = {group: most for group, most in by_group.items() if group not in own}
+    untold = {group: why for group, why in seen.incomplete.items() if group not in own}
+    most = _most(limit, seen, others)
+    in_general = _row(
+        limit, None, said.brokers.get(limit.name), _LimitsInRelease(said, release), most, untold
+    )
+    is_of_groups = limit.seen not in {None, "state_partitions"}
+    if in_general["verdict"] == NOT_RECORDED and is_of_groups and seen.left_out:
+        in_general |= {"verdict": CANNOT_TELL, "reason": seen.left_out}
+    yield in_general
+    for group, value in sorted(own.items()):
+        most = (by_group.get(group), group)
+        untold = {group: seen.incomplete[group]} if group in seen.incomplete else {}
+        yield _row(limit, group, value, _LimitsInRelease(said, release), most, untold)
+
+
+@dataclass(frozen=True)
+class _LimitsInRelease:
+    """What limits are set to, and in which release."""
+
+    limits: LimitSettings
+    release: str
+
+
+_Most = tuple[int | None, str | None]
+_NOTHING: Final[_Most] = (None, None)
+
+
+def _most(limit: Limit, seen: Seen, by_group: Mapping[str, int]) -> _Most:
+    """Return the most that is recorded of what a limit is about, and the group it is of."""
+    match limit.seen:
+        case None:
+            return _NOTHING
+        case "groups":
+            return seen.groups, None
+        case "state_partitions":
+            return seen.state_partitions, None
+    return max(((most, group) for group, most in by_group.items()), default=_NOTHING)
+
+
+def _row(
+    limit: Limit,
+    group: str | None,
+    value: LimitValue | None,
+    said: _LimitsInRelease,
+    most: _Most,
+    untold: Mapping[str, str],
+) -> dict[str, Any]:
+    bounds = limit.in_release(said.release)
+    least, greatest = _least_and_most(limit, bounds, said.limits)
+    verdict: str
+    reason: str | None
+    if bounds is None:
+        verdict, reason = NOT_IN_RELEASE, f"Kafka {said.release} has no {limit.name}"
+    else:
+        wrong = _wrong(value, least, greatest)
+        number = bounds.default if value is None else value.number
+        verdict, reason = (OUT_OF_BOUNDS, wrong) if wrong else (NOT_RECORDED, None)
+        if not wrong and number is not None and most[0] is not None:
+            verdict, reason = _against(
+                limit, number, most[0], is_assumed=value is None, untold=untold
+            )
+    return {
+        "setting": limit.name if group is None else limit.of_group,
+        "group_id": group,
+        "kip_name": limit.kip_name,
+        "value": value.number if value else bounds and bounds.default,
+        "source": value.source if value else ASSUMED if bounds else None,
+        "default_value": bounds and bounds.default,
+        "kip_default": limit.kip and limit.kip.default,
+        "least": least,
+        "most": greatest,
+        "seen": most[0],
+        "seen_of": most[1],
+        "verdict": verdict,
+        "reason": reason,
+    }
+
+
+def _least_and_most(
+    limit: Limit, bounds: Bounds | None, said: LimitSettings
+) -> tuple[int | None, int | None]:
+    """Return what brokers take: their own bounds, narrowed by what is set for least and most."""
+    if bounds is None:
+        return None, None
+    least, most = [bounds.least], [bounds.most]
+    for name, known in zip(limit.between or (), (least, most), strict=False):
+        if name in said.brokers:
+            known.append(said.brokers[name].number)
+    return (
+        max((each for each in least if each is not None), default=None),
+        min((each for each in most if each is not None), default=None),
+    )
+
+
+def _wrong(value: LimitValue | None, least: int | None, most: int | None) -> str | None:
+    """Return why brokers do not take a value; None where they do, or none is set."""
+    if value is None:
+        return None
+    if value.number is None:
+        return f"{value.text!r} is no whole number"
+    if _holds(value.number, least, most):
+        return None
+    return f"{value.number} is not between {_shown(least)} and {_shown(most)}"
+
+
+def _against(
+    limit: Limit, number: int, seen: int, *, is_assumed: bool, untold: Mapping[str, str]
+) -> tuple[str, str | None]:
+    if limit.seen == "state_partitions":
+        return _of_topic(number, seen, is_assumed=is_assumed)
+    if seen >= number:
+        if seen == number or limit.may_be_passed:
+            return REACHED, None
+        return (CANNOT_TELL, _ASSUMED) if is_assumed else (EXCEEDED, None)
+    if untold:
+        group, why = min(untold.items())
+        return CANNOT_TELL, f"there may be more of {group}: {why}"
+    return WITHIN, None
+
+
+def _of_topic(number: int, seen: int, *, is_assumed: bool) -> tuple[str, str | None]:
+    """Brokers read the number when they make the topic: another one since then changes nothing."""
+    if seen == number:
+        return WITHIN, None
+    if is_assumed:
+        return WITHIN, "the topic was made with another number than the default"
+    return DIFFERS, f"the topic has {seen} partitions: it was made when another number was set"
+
+
+_ASSUMED: Final = "the limit is assumed: without the brokers' settings nobody can tell"
+
+
+def _holds(number: int, least: int | None, most: int | None) -> bool:
+    return (least is None or number >= least) and (most is None or number <= most)
+
+
+def _shown(bound: int | None) -> str:
+    return "any" if bound is None else str(bound)
+
+
+def _of_types(
+    said: LimitSettings, types: Mapping[str, str], left_out: str | None
+) -> Iterator[dict[str, Any]]:
+    """Return what `group.type` asks for, and what groups are: KIP-932 has it, no release does."""
+    name, allowed = group_type_setting()
+    nothing = dict.fromkeys(("value", "default_value", "kip_default", "least", "most", "seen"))
+    for group, values in sorted(said.groups.items()):
+        if name not in values:
+            continue
+        asked, is_of = values[name].text.strip().lower(), types.get(group)
+        verdict, reason = WITHIN, f"it asks for {asked}, and the group is {is_of}"
+        if asked not in allowed:
+            verdict, reason = OUT_OF_BOUNDS, f"{asked} is none of {', '.join(allowed)}"
+        elif is_of is None and left_out:
+            verdict, reason = CANNOT_TELL, f"it asks for {asked}; {left_out}"
+        elif is_of is None:
+            verdict, reason = NOT_RECORDED, f"it asks for {asked}, and there is no such group"
+        elif is_of != asked and not (asked == "consumer" and is_of in {"classic", "simple"}):
+            verdict = DIFFERS
+        yield {
+            **nothing,
+            "setting": name,
+            "group_id": group,
+            "kip_name": name,
+            "source": values[name].source,
+            "seen_of": group,
+            "verdict": verdict,
+            "reason": reason,
+        }

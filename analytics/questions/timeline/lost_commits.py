@@ -1,0 +1,282 @@
+"""Lines of the offsets topic that did not survive, and what they had committed, read with Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from analytics.decode.losses.unjudged_elections import Evidence, Unjudged
+from analytics.decode.selection import names_wanted
+from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
+from analytics.questions.timeline.lost_lines import LostLine, last_on_line
+from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
+from analytics.replay.dump.written_instants import iso_time
+from analytics.replay.log.ends_at import ends_at
+from analytics.replay.log.losses_at import elections_since, leading
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.offsets.commit_rows import (
+    COMMIT_FIELDS,
+    COMMITS,
+    MARKER_FIELDS,
+    MARKERS,
+    with_offsets_in_force,
+)
+from analytics.replay.offsets.effective_commits import ended_commits
+from analytics.tables.decoded_workspace import records_folder
+from analytics.tables.stored_tables import StoredTables
+from analytics.workspace import DECODED, DIVERGED, reading
+from schemas import CONSUMER_OFFSETS
+
+if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+_TYPES = {
+    "group_metadata": "classic",
+    "consumer_group_metadata": "consumer",
+    "share_group_metadata": "share",
+    "streams_group_metadata": "streams",
+}
+"""Which records say of which type a group is."""
+
+_NEEDED = (
+    *("coordinator_partition", "group_id", "topic", "partition", "record_offset", "committed_at"),
+    *("is_tombstone", "committed_offset", "producer_id", "is_transactional"),
+)
+_COMMIT_FIELDS = {name: COMMIT_FIELDS[name] for name in _NEEDED}
+_ENDS = ("coordinator_partition", "producer_id", "end_offset", "end_at", "outcome")
+_MARKER_FIELDS = {name: MARKER_FIELDS[name] for name in _ENDS}
+
+Row = Mapping[str, Any]
+
+
+def lost_lines(state: ReplayedWorkspace, evidence: Mapping[int, Evidence]) -> list[LostLine]:
+    """Return the lines that did not survive, with what the groups asked about had there.
+
+    Args:
+        state: A replayed workspace.
+        evidence: Of elections, by partition of the offsets topic.
+    """
+    return [
+        _line(state, row, evidence.get(row["partition"], Evidence()))
+        for row in lost_of_topic(state, CONSUMER_OFFSETS)
+    ]
+
+
+def in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[int, Unjudged]:
+    """Return the partitions whose coordinator had, or may have had, a line that was lost later.
+
+    Args:
+        state: A replayed workspace.
+        until: The last instant asked about, within what was replayed.
+    """
+    found = _perhaps_in_force_then(state, until)
+    for row in lost_of_topic(state, CONSUMER_OFFSETS):
+        begins, ends = row["lost_from_timestamp"], row["elected_at"]
+        if (begins is None or begins <= until) and (ends is None or until < ends):
+            reason = (
+                f"copy {row['copy']} has what was in force then, which an election cost later: "
+                f"ask with --as-of {iso_time(until)}"
+            )
+            found[row["partition"]] = Unjudged(None, reason)
+    return found
+
+
+def _perhaps_in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[int, Unjudged]:
+    """Return the partitions of which an election after an instant may have lost commits unseen."""
+    if are_elections_clean(assumed_in(state.manifest)):
+        return {}
+    time_ms = round(until.timestamp() * 1000)
+    ends = ends_at(state.source, state.manifest, time_ms, (CONSUMER_OFFSETS,))
+    return {
+        row["partition"]: Unjudged(None, each.why)
+        for row in leading(state.manifest)
+        if row["topic"] == CONSUMER_OFFSETS
+        for each in elections_since(row, ends)
+    }
+
+
+def lost_of_topic(state: ReplayedWorkspace, topic: str) -> list[Row]:
+    """Return the lines of an internal topic that were in force once and are not followed."""
+    followed = {(each.topic, each.partition, each.copy) for each in state.lines}
+    every = StoredTables(state.tables.workspace)
+    rows = every.read("divergences", where=pc.field("topic") == topic).to_pylist()
+    # What a clean election leaves behind no coordinator ever answered.
+    return [
+        row
+        for row in rows
+        if row["unclean"] is not False
+        and (row["topic"], row["partition"], row["copy"]) not in followed
+    ]
+
+
+def _line(state: ReplayedWorkspace, row: Row, evidence: Evidence) -> LostLine:
+    lost, shared = f"{DIVERGED}/{row['copy']}/{DECODED}", DECODED
+    start = row["diverges_at"]
+    before, on_line = pc.field("offset") < start, pc.field("offset") >= start
+    pending = before & (pc.field("producer_id") >= 0)
+    commits = [commits_in(state, row, shared, pending), commits_in(state, row, lost, on_line)]
+    markers = [markers_in(state, row, shared, before), markers_in(state, row, lost, on_line)]
+    ended = ended_commits(pl.concat(commits), pl.concat(markers), replay_rules(state.release))
+    told_at = evidence.elected_at(row["surviving_leader_epoch"])
+    is_exact = told_at is not None or row["election_shown_by"] == METADATA_LOG
+    return LostLine(
+        copy=row["copy"],
+        partition=row["partition"],
+        diverges_at=start,
+        leader_epoch=row["surviving_leader_epoch"],
+        elected_at=told_at or row["elected_at"],
+        elected_after=None if is_exact else row["lost_to_timestamp"],
+        committed_below=committed_below(state, row),
+        last=last_on_line(ended, start),
+        lacks=lacks_of_lines(state, row),
+        types=_types(state, row),
+        other_topic=_other_topic(state, row),
+    )
+
+
+def committed_below(state: ReplayedWorkspace, line: Row) -> int | None:
+    """Return the offset below which the records of a lost line are known to have been committed.
+
+    Where the metadata log shows an unclean election, all of them may have been: None.
+    """
+    if line["unclean"]:
+        return None
+    return _in_manifest(state, line).get("high_watermark") or 0
+
+
+def is_committed(state: ReplayedWorkspace, line: Row) -> bool:
+    """Return whether all records of a lost line are known to have been committed."""
+    below, end = committed_below(state, line), _in_manifest(state, line).get("end_offset")
+    return below is None or (end is not None and below >= end)
+
+
+def _in_manifest(state: ReplayedWorkspace, line: Row) -> Row:
+    names = ("topic", "partition", "copy")
+    return next(
+        (
+            each
+            for each in state.manifest.get("divergences", ())
+            if all(each[name] == line[name] for name in names)
+        ),
+        {},
+    )
+
+
+def lacks_of_lines(state: ReplayedWorkspace, line: Row) -> str | None:
+    """Return which records of a line, or of the surviving one, the dump lacks."""
+    sentences = [
+        f"copy {each['copy']}: {each['lacks']}"
+        for each in state.manifest["partitions"]
+        if (each["topic"], each["partition"]) == (line["topic"], line["partition"])
+        and each.get("lacks")
+        and (each.get("copy") == line["copy"] or each.get("is_leading", True))
+    ]
+    return "; ".join(sentences) or None
+
+
+def _other_topic(state: ReplayedWorkspace, line: Row) -> str | None:
+    """Return the id of the topic that a line is of; None where it is the present one."""
+    if _in_manifest(state, line).get("shown_by") != OTHER_TOPIC:
+        return None
+    names = ("topic", "partition", "copy")
+    ids = (
+        each.get("topic_id")
+        for each in state.manifest["partitions"]
+        if all(each[name] == line[name] for name in names)
+    )
+    return next((each for each in ids if each), None) or "unknown"
+
+
+def _types(state: ReplayedWorkspace, line: Row) -> dict[str, str]:
+    """Return the types of groups at the end of a line where the surviving one has others."""
+    folder, where = (
+        f"{DIVERGED}/{line['copy']}/{DECODED}",
+        pc.field("offset") >= line["diverges_at"],
+    )
+    last: dict[str, tuple[int, str]] = {}
+    for name, group_type in _TYPES.items():
+        records = records_of_line(state, line, f"{folder}/{name}", ("key", "is_tombstone"), where)
+        for row in [] if records is None else records.to_pylist():
+            group = row["key"].get("group_id") or row["key"].get("group")
+            found = row["offset"], "" if row["is_tombstone"] else group_type
+            last[group] = max(last.get(group, found), found)
+    names = ["group_id", "group_type"]
+    now = {
+        row["group_id"]: row["group_type"] for row in state.tables.read("groups", names).to_pylist()
+    }
+    return {group: was for group, (_, was) in last.items() if was and now.get(group, was) != was}
+
+
+def commits_in(
+    state: ReplayedWorkspace, line: Row, folder: str, where: pc.Expression
+) -> pl.DataFrame:
+    """Return commits of the groups and topics asked about.
+
+    Args:
+        state: A replayed workspace.
+        line: Has `topic` and `partition` of the internal partition.
+        folder: Of decoded tables.
+        where: Which records.
+    """
+    name = f"{folder}/offset_commit"
+    rows = with_offsets_in_force(_rows(state, line, name, where, _COMMIT_FIELDS, COMMITS))
+    wanted = state.tables.selection
+    groups, topics = (rows[name].unique().to_list() for name in ("group_id", "topic"))
+    return rows.filter(
+        pl.col("group_id").is_in(names_wanted(groups, wanted.groups, wanted.exclude_groups)),
+        pl.col("topic").is_in(names_wanted(topics, wanted.topics)),
+    )
+
+
+def markers_in(
+    state: ReplayedWorkspace, line: Row, folder: str, where: pc.Expression
+) -> pl.DataFrame:
+    """Return the markers of an internal partition; arguments as of `commits_in`."""
+    return _rows(state, line, f"{folder}/control_markers", where, _MARKER_FIELDS, MARKERS)
+
+
+def _rows(
+    state: ReplayedWorkspace,
+    line: Row,
+    name: str,
+    where: pc.Expression,
+    fields: Mapping[str, str],
+    schema: pl.Schema,
+) -> pl.DataFrame:
+    """Return fields of records as columns of a schema; no rows where the workspace has none."""
+    columns = dict.fromkeys(field.partition(".")[0] for field in fields.values())
+    records = records_of_line(
+        state, line, name, [each for each in columns if each != "offset"], where
+    )
+    kinds = {name: schema[name] for name in fields}
+    if records is None:
+        return pl.DataFrame(schema=kinds)
+    plain = records.flatten().select(list(fields.values())).rename_columns(list(fields))
+    return pl.DataFrame(plain).select(pl.col(name).cast(kind) for name, kind in kinds.items())
+
+
+def records_of_line(
+    state: ReplayedWorkspace, line: Row, name: str, columns: Sequence[str], where: pc.Expression
+) -> pa.Table | None:
+    """Return records of a partition at the instant in order; None where the workspace has none."""
+    source = state.source
+    path = records_folder(source, name)
+    if path is None:
+        return None
+    with reading(path):
+        records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+    where &= (pc.field("topic") == line["topic"]) & (pc.field("partition") == line["partition"])
+    end = state.as_of["offsets"].get(f"{line['topic']}-{line['partition']}")
+    if end is not None:
+        where &= pc.field("offset") < end
+    if (time := state.as_of["time"]) is not None:
+        stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
+        where &= pc.field("timestamp").is_null() | (pc.field("timestamp") <= stamp)
+    with reading(path):
+        return records.to_table(columns=["offset", *columns], filter=where).sort_by("offset")

@@ -1,0 +1,129 @@
+"""Whether the topic that an offset was committed for is still there, or another of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from analytics.questions.timeline.words import HIGH, MEDIUM, RECREATED, TOPIC_DELETED
+
+METADATA_LOG, DIRECTORY = "metadata_log", "partition_metadata"
+
+Row = Mapping[str, Any]
+Finding = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TopicLives:
+    """What is known of topics.
+
+    Attributes:
+        rows: Of the table `topics`, by name.
+        is_end: Whether all of this is said of the end of the dump, as its data directories are.
+        commits: When commits named an id, first and last, by topic and id.
+    """
+
+    rows: Mapping[str, Iterable[Row]] = field(default_factory=dict)
+    is_end: bool = True
+    commits: Mapping[tuple[str, str], tuple[datetime, datetime]] = field(default_factory=dict)
+
+    def since(self, commit: Row) -> Finding | None:
+        """Return what became of the topic since a commit that is in force.
+
+        Returns:
+            `verdict`, `at`, `confidence` and `reason`; `reason` alone where another id is known
+            and nothing tells which is the later one; None where the topic is the same, as far as
+            is known.
+        """
+        lives = [row for row in self.rows.get(commit["topic"], ()) if row["topic_id"] is not None]
+        told = [row for row in lives if row["source"] == METADATA_LOG]
+        if told:
+            there = [row for row in told if row["deleted_at"] is None]
+            return _by_id(commit, told, there) if commit["topic_id"] else _by_time(commit, told)
+        if commit["topic_id"] is None:
+            return None
+        others = sorted({row["topic_id"] for row in lives} - {commit["topic_id"]})
+        directories = {row["topic_id"] for row in lives if row["source"] == DIRECTORY}
+        if self.is_end and directories:
+            if commit["topic_id"] in directories:
+                return None
+            now = " or ".join(sorted(directories))
+            return _recreated(None, MEDIUM, f"{_was(commit)}, and its directories have {now}")
+        return self._by_commits(commit, others)
+
+    def not_known(self, topic: str) -> str | None:
+        """Return why it cannot be told whether a topic was deleted or re-created, else None."""
+        if self._tells_of_topics:
+            return None
+        return (
+            f"cannot tell whether topic {topic} was deleted or re-created: the dump has no "
+            f"metadata log and no data directories"
+        )
+
+    @cached_property
+    def _tells_of_topics(self) -> bool:
+        """Whether there is a metadata log, or a directory of a topic that is not internal."""
+        return any(
+            row["source"] == METADATA_LOG
+            or (row["source"] == DIRECTORY and not name.startswith("__"))
+            for name, rows in self.rows.items()
+            for row in rows
+        )
+
+    def _by_commits(self, commit: Row, others: Iterable[str]) -> Finding | None:
+        """Judge by when commits of whichever group named which id."""
+        place, at = (commit["topic"], commit["topic_id"]), commit["commit_timestamp"]
+        first, last = self.commits.get(place, (at, at))
+        untold = None
+        for other in others:
+            begins, ends = self.commits.get((commit["topic"], other), (None, None))
+            if begins is not None and begins > last:
+                return _recreated(None, MEDIUM, f"{_was(commit)}, and later commits name {other}")
+            if ends is None or ends >= first:
+                reason = f"{_was(commit)}; cannot tell whether id {other} is a later one"
+                untold = untold or {"reason": reason}
+        return untold
+
+
+def _by_id(commit: Row, told: list[Row], there: list[Row]) -> Finding | None:
+    own = [row for row in told if row["topic_id"] == commit["topic_id"]]
+    if any(row["deleted_at"] is None for row in own):
+        return None
+    if own and not there:
+        return {"verdict": TOPIC_DELETED, "at": own[0]["deleted_at"], "confidence": HIGH}
+    for row in there:
+        reason = f"{_was(commit)}, and is {row['topic_id']}"
+        if own or _is_after(row["created_at"], commit["commit_timestamp"]):
+            return _recreated(row["created_at"], HIGH, reason)
+        # The metadata log may end before the commit, or begin behind the topic's removal.
+        return {"reason": f"cannot tell which is the later: {reason} in the metadata log"}
+    return None
+
+
+def _by_time(commit: Row, told: list[Row]) -> Finding | None:
+    """Judge a commit that names no id, by the life of the topic that ended since."""
+    at = commit["commit_timestamp"]
+    ended = [row for row in told if _is_after(row["deleted_at"], at)]
+    begun = [row for row in ended if not _is_after(row["created_at"], at)]
+    if not begun:
+        return None
+    for row in told:
+        if row["deleted_at"] is None:
+            reason = f"it was deleted, and is {row['topic_id']}; the commit names no id"
+            return _recreated(row["created_at"], MEDIUM, reason)
+    return {"verdict": TOPIC_DELETED, "at": begun[0]["deleted_at"], "confidence": MEDIUM}
+
+
+def _is_after(time: datetime | None, at: datetime | None) -> bool:
+    return time is not None and at is not None and time > at
+
+
+def _was(commit: Row) -> str:
+    return f"committed for id {commit['topic_id']}"
+
+
+def _recreated(at: datetime | None, confidence: str, reason: str) -> Finding:
+    return {"verdict": RECREATED, "at": at, "confidence": confidence, "reason": reason}

@@ -1,0 +1,82 @@
+"""What was pending at an instant before that of a replay: made as a replay at that instant does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from analytics.engine.cut_tables import cut_of
+from analytics.engine.framed_instant import framed
+from analytics.engine.replay_tables import replay_here
+from analytics.engine.replay_work import ReplayWork
+from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.coverage import coverage_of
+from analytics.replay.dump.followed_lines import followed_lines
+from analytics.replay.dump.times import milliseconds
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.state import replay_given
+from analytics.replayed.replayed_instant import replayed_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from analytics.replay.log.frames import Frames
+    from analytics.replay.log.instants import AsOf
+    from analytics.replay.log.lines import FollowedLine
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+_TABLE: Final = "pending_offsets"
+
+
+def pending_at(state: ReplayedWorkspace, until: datetime) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of `pending_offsets` of the groups asked about, as they were at a time.
+
+    Args:
+        state: A replayed workspace.
+        until: The time.
+    """
+    wanted = state.tables.selection
+    filters = {
+        "topics": (),
+        "partitions": (),
+        **state.manifest["replay"].get("filters", {}),
+        "groups": wanted.groups,
+        "exclude_groups": wanted.exclude_groups,
+        "data_topics": wanted.topics,
+    }
+    instant, lines = _instant_at(state, until)
+    work = ReplayWork(
+        instant=instant,
+        release=state.release,
+        side_file=(),
+        filters={name: tuple(each) for name, each in filters.items()},
+        needs=(_TABLE,),
+        lines=lines,
+        assumed=assumed_in(state.manifest),
+    )
+    coverage = coverage_of(state.manifest, instant, state.source, work.lines, work.assumed)
+    given = replay_given(replay_rules(work.release), coverage)
+    kept: list[pl.DataFrame] = []
+
+    def keep(name: str, rows: pl.DataFrame) -> None:
+        if name == _TABLE:
+            kept.append(rows)
+
+    replay_here(work.steps, given, cut_of(work.reader(state.source), instant, {}), keep)
+    return pl.concat(kept).to_dicts()
+
+
+def frames_until(state: ReplayedWorkspace, until: datetime) -> Frames:
+    """Return where the logs whose times go back are cut at a time, as a replay at it does."""
+    return _instant_at(state, until)[0].frames
+
+
+def _instant_at(state: ReplayedWorkspace, until: datetime) -> tuple[AsOf, tuple[FollowedLine, ...]]:
+    own = replayed_instant(state.as_of, state.frames)
+    asked = milliseconds(until)
+    time_ms = asked if own.timestamp_ms is None else min(asked, own.timestamp_ms)
+    lines = followed_lines(state.manifest, until)
+    return framed(replace(own, timestamp_ms=time_ms), state.source, lines), lines

@@ -1,0 +1,98 @@
+"""Decoded records of one table that count at the instant asked about, read with Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from analytics.tables.decoded_records import from_offset
+from analytics.tables.decoded_workspace import records_folder
+from analytics.workspace import DECODED, DIVERGED, reading
+
+if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+_PLACE = ("topic", "partition", "offset", "timestamp")
+
+
+def records_at(
+    replayed: ReplayedWorkspace,
+    name: str,
+    columns: Sequence[str],
+    wanted: pc.Expression | None = None,
+) -> pa.Table:
+    """Return the records of a decoded table in order of offset.
+
+    Args:
+        replayed: Says the instant, which lines are followed, and where decoded tables are.
+        name: Of the decoded table.
+        columns: What is needed; `partition` and `offset` are there too.
+        wanted: Which records; None is all.
+
+    Returns:
+        No rows where the workspace holds no decoded tables.
+    """
+    needed = list(dict.fromkeys([*_PLACE, *columns]))
+    found = _on_lines(replayed, name, needed, [] if wanted is None else [wanted])
+    ends = replayed.as_of["offsets"]
+    if ends and found.num_rows:
+        below = [
+            offset < ends.get(f"{topic}-{partition}", offset + 1)
+            for topic, partition, offset in zip(
+                *(found[each].to_pylist() for each in ("topic", "partition", "offset")), strict=True
+            )
+        ]
+        found = found.filter(pa.array(below))
+    return found.sort_by([("partition", "ascending"), ("offset", "ascending")])
+
+
+def _on_lines(
+    replayed: ReplayedWorkspace, name: str, columns: list[str], wanted: list[pc.Expression]
+) -> pa.Table:
+    """Read what survived, and where another line is followed what that one has instead."""
+    left = [from_offset(each.topic, each.partition, each.diverges_at) for each in replayed.lines]
+    kept = _read(replayed, f"{DECODED}/{name}", columns, [*wanted, *(~each for each in left)])
+    if kept is None:
+        return pa.table({column: pa.array([], pa.null()) for column in columns})
+    found = [kept]
+    for line in replayed.lines:
+        for piece in line.pieces:
+            where = from_offset(line.topic, line.partition, piece.first, piece.end)
+            folder = f"{DIVERGED}/{piece.copy}/{DECODED}/{name}"
+            found.append(_read(replayed, folder, columns, [*wanted, where]))
+    return pa.concat_tables(
+        [each for each in found if each is not None], promote_options="permissive"
+    )
+
+
+def _read(
+    replayed: ReplayedWorkspace, folder: str, columns: list[str], conditions: list[pc.Expression]
+) -> pa.Table | None:
+    """Return records that are not later than the instant; None where there is no such table."""
+    source = replayed.source
+    path = records_folder(source, folder)
+    if path is None:
+        return None
+    with reading(path):
+        records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+    time = replayed.as_of["time"]
+    if time is not None:
+        stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
+        in_time = pc.field("timestamp").is_null() | (pc.field("timestamp") <= stamp)
+        for each in replayed.frames:
+            # A log whose times go back is cut at an offset, whatever the times before it say.
+            is_there = pc.field("topic") == each["topic"]
+            is_there &= pc.field("partition") == each["partition"]
+            in_time |= is_there
+            in_time &= ~is_there | (pc.field("offset") < each["possible_end"])
+        conditions = [*conditions, in_time]
+    where = None
+    for each in conditions:
+        where = each if where is None else where & each
+    with reading(path):
+        return records.to_table(columns=columns, filter=where)

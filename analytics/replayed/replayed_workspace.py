@@ -1,0 +1,91 @@
+"""State and history of one instant, beside the decoded records they were made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.decode.selection import names_wanted
+from analytics.gaps.workspace_filters import topics_held
+from analytics.replay.dump.followed_lines import followed_lines
+
+if TYPE_CHECKING:
+    from analytics.replay.log.lines import FollowedLine
+    from analytics.tables.stored_tables import StoredTables
+    from analytics.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class ReplayedWorkspace:
+    """What a question is asked of.
+
+    Attributes:
+        tables: State and history, of the groups and topics that are asked about.
+        source: The workspace with the decoded tables, which may be another one.
+        manifest: Of the workspace that holds the tables; its section `replay` says the instant.
+    """
+
+    tables: StoredTables
+    source: Workspace
+    manifest: Mapping[str, Any]
+
+    @property
+    def as_of(self) -> Mapping[str, Any]:
+        """The instant: `time` (ISO 8601, or null for the end) and `offsets` by partition."""
+        said: Mapping[str, Any] = self.manifest["replay"]["as_of"]
+        return said
+
+    @property
+    def frames(self) -> Sequence[Mapping[str, Any]]:
+        """Where the logs whose times go back are cut, as `frame_rows` returns it."""
+        cut: Sequence[Mapping[str, Any]] = self.manifest["replay"].get("frames", ())
+        return cut
+
+    @property
+    def release(self) -> str:
+        """The release of Kafka whose rules were applied."""
+        return str(self.manifest["replay"]["kafka_version"])
+
+    @property
+    def is_end(self) -> bool:
+        """Whether everything in the dump counts."""
+        return self.as_of["time"] is None and not self.as_of["offsets"]
+
+    @property
+    def lines(self) -> tuple[FollowedLine, ...]:
+        """The lines of diverged partitions that are followed instead of the surviving ones."""
+        time = self.as_of["time"]
+        return followed_lines(self.manifest, time and datetime.fromisoformat(time))
+
+    def topics_asked(self, topics: pa.ChunkedArray) -> pa.Array:
+        """Return the names among these that are asked about."""
+        names = names_wanted(pc.unique(topics).to_pylist(), self.tables.selection.topics)
+        return pa.array(names, pa.string())
+
+    def topics_wanted(self, topics: pa.ChunkedArray) -> pa.Array:
+        """Return the names among these that are asked about, and that the workspace has offsets of.
+
+        What it was made without is not there to be judged: no offset of it is not "none committed".
+        """
+        names = topics_held(self.manifest, self.topics_asked(topics).to_pylist())
+        return pa.array(names, pa.string())
+
+    def partitions_by_settings(self, topic: str) -> int | None:  # noqa: ARG002 - a subclass's
+        """Return how many partitions brokers were set to make an internal topic with.
+
+        None where no settings were given, or several that differ.
+        """
+        return None
+
+    @property
+    def instant(self) -> str:
+        """The instant in words."""
+        named = [f"{name} at {end}" for name, end in self.as_of["offsets"].items()]
+        if self.as_of["time"] is not None:
+            named.insert(0, str(self.as_of["time"]))
+        return ", ".join(named) or "the end of the dump"

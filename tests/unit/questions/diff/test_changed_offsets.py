@@ -1,0 +1,171 @@
+"""Committed offsets of two states: what became of each."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from analytics.questions.diff.elections import LOST_LINES
+from analytics.questions.diff.offsets import COLUMNS, changed_offsets, topics_born_again
+from analytics.questions.diff.paired import INCOMPLETE_GROUPS, LEFT_OUT_TOPICS
+
+WHEN = datetime(2026, 11, 21, 9, tzinfo=UTC)
+SCHEMA = pa.schema(
+    [
+        ("group_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("committed_offset", pa.int64()),
+        ("committed_leader_epoch", pa.int32()),
+        ("commit_timestamp", pa.timestamp("us", tz="UTC")),
+        ("coordinator_partition", pa.int32()),
+        ("record_offset", pa.int64()),
+        ("missing", pa.string()),
+    ]
+)
+NO_ELECTION = LOST_LINES.empty_table()
+ALL_TOPICS = LEFT_OUT_TOPICS.empty_table()
+TOPICS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("deleted_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+NOTHING_BORN = pa.table({"topic": pa.array([], pa.string()), "note": pa.array([], pa.string())})
+
+
+def state(*rows: tuple[str, int, int | None, int | None]) -> pa.Table:
+    """Offsets of the topic t: group, partition, offset, leader epoch."""
+    return pa.Table.from_pylist(
+        [
+            dict(zip(COLUMNS, (group, "t", number, offset, epoch, WHEN), strict=False))
+            for group, number, offset, epoch in rows
+        ],
+        schema=SCHEMA,
+    )
+
+
+def incomplete(**reasons: str) -> pa.Table:
+    rows = {"group_id": list(reasons), "reason": list(reasons.values())}
+    return pa.table(rows, schema=INCOMPLETE_GROUPS)
+
+
+def changes(before: pa.Table, after: pa.Table, **reasons: str) -> dict[tuple[str, int], Any]:
+    rows = changed_offsets(
+        before, after, incomplete(**reasons), NOTHING_BORN, NO_ELECTION, ALL_TOPICS
+    ).to_pylist()
+    return {
+        (row["group_id"], row["partition"]): (row["change"], row["difference"], row["reason"])
+        for row in rows
+    }
+
+
+def test_each_difference_has_its_word() -> None:
+    before = state(("g", 0, 5, 1), ("g", 1, 5, 1), ("g", 2, 5, 1), ("g", 3, 5, 1), ("g", 4, 5, 1))
+    after = state(("g", 0, 9, 1), ("g", 1, 2, 1), ("g", 3, 5, 2), ("g", 4, 5, 1), ("g", 5, 0, None))
+    assert changes(before, after) == {
+        ("g", 0): ("moved", 4, None),
+        ("g", 1): ("went back", -3, None),
+        ("g", 2): ("vanished", None, None),
+        ("g", 3): ("leader epoch changed", 0, None),
+        ("g", 5): ("appeared", None, None),
+    }
+
+
+def test_where_one_state_does_not_tell_all_of_a_group_nothing_of_it_is_sure() -> None:
+    before, after = state(("g", 0, 5, 1), ("g", 1, 5, 1), ("h", 0, 5, 1)), state(("g", 0, 6, 1))
+    assert changes(before, after, g="to: records are missing") == {
+        ("g", 0): ("cannot tell", 1, "to: records are missing"),
+        ("g", 1): ("cannot tell", None, "to: records are missing"),
+        ("h", 0): ("vanished", None, None),
+    }
+
+
+def test_an_offset_that_a_lost_record_may_have_changed_is_not_sure_even_where_it_is_equal() -> None:
+    def lacks(rows: pa.Table, *missing: str | None) -> pa.Table:
+        return rows.set_column(8, "missing", pa.array(missing, pa.string()))
+
+    before = state(("g", 0, 5, 1), ("g", 1, 5, 1), ("g", 2, 5, 1), ("g", 3, 5, 1))
+    after = state(("g", 0, 5, 1), ("g", 1, 7, 1), ("g", 2, 5, 1), ("g", 3, 5, 1))
+    found = changes(
+        lacks(before, "a segment", None, "a segment", None),
+        lacks(after, "a segment", "a marker", "a marker", None),
+    )
+    assert found == {
+        ("g", 0): ("cannot tell", 0, "a segment"),
+        ("g", 1): ("cannot tell", 2, "to: a marker"),
+        ("g", 2): ("cannot tell", 0, "from: a segment; to: a marker"),
+    }
+
+
+def test_a_state_is_no_different_from_itself() -> None:
+    same = state(("g", 0, 5, None), ("g", 1, 0, 3), ("", 0, 1, None))
+    assert changes(same, same) == {}
+    assert changes(same.slice(0, 0), same.slice(0, 0)) == {}
+
+
+def test_a_topic_that_was_created_again_is_named() -> None:
+    def topics(*rows: tuple[str, str, datetime | None]) -> pa.Table:
+        return pa.Table.from_pylist(
+            [dict(zip(TOPICS.names, row, strict=True)) for row in rows], schema=TOPICS
+        )
+
+    born = topics_born_again(
+        topics(("t", "A", None), ("u", "U", None)),
+        topics(("t", "A", WHEN), ("t", "B", None), ("u", "U", None), ("v", "V", None)),
+    )
+    assert born.to_pylist() == [{"topic": "t", "note": "the topic was created again: A is now B"}]
+    rows = changed_offsets(
+        state(("g", 0, 5, 1)), state(("g", 0, 2, 0)), incomplete(), born, NO_ELECTION, ALL_TOPICS
+    ).to_pylist()
+    assert [(row["change"], row["note"]) for row in rows] == [
+        ("went back", "the topic was created again: A is now B")
+    ]
+
+
+def test_what_one_state_was_made_without_did_not_vanish() -> None:
+    left_out = pa.table(
+        {"topic": ["t"], "left_out": ["to: t was left out"]}, schema=LEFT_OUT_TOPICS
+    )
+    nothing = state().slice(0, 0)
+    rows = changed_offsets(
+        state(("g", 0, 5, 1)), nothing, incomplete(), NOTHING_BORN, NO_ELECTION, left_out
+    ).to_pylist()
+    assert [(row["change"], row["reason"]) for row in rows] == [
+        ("cannot tell", "to: t was left out")
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_states_equal_a_plain_comparison(seed: int) -> None:
+    random = np.random.default_rng(seed)
+
+    def drawn() -> dict[tuple[str, int], tuple[int, int | None]]:
+        return {
+            (f"g{group}", int(number)): (int(offset), None if epoch == 0 else int(epoch))
+            for group, number, offset, epoch in random.integers(0, [4, 6, 4, 3], size=(40, 4))
+        }
+
+    old, new = drawn(), drawn()
+    expected = {}
+    for key in old.keys() | new.keys():
+        if old.get(key) == new.get(key):
+            continue
+        if key not in new:
+            expected[key] = "vanished"
+        elif key not in old:
+            expected[key] = "appeared"
+        elif old[key][0] == new[key][0]:
+            expected[key] = "leader epoch changed"
+        else:
+            expected[key] = "moved" if new[key][0] > old[key][0] else "went back"
+    found = changes(
+        state(*((*key, *value) for key, value in old.items())),
+        state(*((*key, *value) for key, value in new.items())),
+    )
+    assert {key: change for key, (change, _, _) in found.items()} == expected

@@ -1,0 +1,83 @@
+"""What the first state has from a line that the second lost: an election took it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from analytics.questions.diff.elections import LOST_LINES, lost_lines, with_elections
+
+OFFSETS = "__consumer_offsets"
+ELECTED = datetime(2026, 11, 21, 9, 20, 36, tzinfo=UTC)
+DIVERGENCES = [
+    {
+        "topic": topic,
+        "partition": number,
+        "copy": copy,
+        "diverges_at": 100,
+        "elected_at": elected,
+        "groups_only_there": groups,
+    }
+    for topic, number, copy, elected, groups in (
+        (OFFSETS, 9, "broker-1", ELECTED.isoformat(), ["night-audit"]),
+        (OFFSETS, 9, "broker-4", None, None),
+        (OFFSETS, 8, "broker-1", None, None),
+        ("__share_group_state", 9, "broker-1", None, None),
+    )
+]
+
+
+def test_only_the_lines_count_that_the_second_state_is_not_of() -> None:
+    before = [(OFFSETS, 9, "broker-1"), (OFFSETS, 8, "broker-1")]
+    found = lost_lines(DIVERGENCES, before, [(OFFSETS, 8, "broker-1")], OFFSETS)
+    assert found.select(["home", "copy", "elected_at"]).to_pylist() == [
+        {"home": 9, "copy": "broker-1", "elected_at": ELECTED}
+    ]
+    assert lost_lines(DIVERGENCES, [], before, OFFSETS) == LOST_LINES.empty_table()
+
+
+def cause(
+    change: str,
+    *,
+    group: str = "billing",
+    home: int = 9,
+    old: int | None = None,
+    new: int | None = None,
+) -> str | None:
+    rows = pa.table(
+        {
+            "group_id": [group],
+            "change": [change],
+            "from_coordinator_partition": pa.array([home if old is not None else None], pa.int32()),
+            "to_coordinator_partition": pa.array([home], pa.int32()),
+            "from_record_offset": pa.array([old], pa.int64()),
+            "to_record_offset": pa.array([new], pa.int64()),
+        }
+    )
+    lines = lost_lines(DIVERGENCES, [(OFFSETS, 9, "broker-1")], [], OFFSETS)
+    (row,) = with_elections(rows, lines).to_pylist()
+    assert (row["copy"], row["elected_at"]) == (
+        ("broker-1", ELECTED) if row["cause"] else (None, None)
+    )
+    found: str | None = row["cause"]
+    return found
+
+
+def test_what_stood_on_the_lost_line_alone_was_lost_by_the_election() -> None:
+    assert cause("went back", old=100, new=140) == "lost by an election"
+    assert cause("vanished", old=180) == "lost by an election"
+    assert cause("changed", old=180, new=120) == "lost by an election"
+    assert cause("vanished", group="night-audit") == "lost by an election"
+
+
+def test_a_deletion_can_be_lost_too() -> None:
+    assert cause("appeared", new=99) == "its deletion was lost by an election"
+    assert cause("appeared", new=120) is None
+
+
+def test_what_both_lines_have_or_another_partition_is_no_election() -> None:
+    assert cause("went back", old=99, new=140) is None
+    assert cause("moved", old=180, new=190) is None
+    assert cause("cannot tell", old=180, new=120) is None
+    assert cause("vanished", home=8, old=180) is None

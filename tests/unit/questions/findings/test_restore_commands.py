@@ -1,0 +1,129 @@
+"""Commands that give lost offsets back: as of before each loss, and no more of them than needed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import chain, combinations
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.questions.findings.restore_commands import MOST_GROUPS, restore_commands
+from schemas.finding_rules import RestoreColumns
+
+COLUMNS = RestoreColumns("was", "committed_at", "at", "timeline {dump}", "not_before")
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def second(number: float) -> datetime:
+    return NOON + timedelta(seconds=number)
+
+
+def loss(
+    group: str, committed: float | None, lost: float | None, partition: int = 0, **more: Any
+) -> dict[str, Any]:
+    return {
+        "group_id": group,
+        "topic": "orders",
+        "partition": partition,
+        "was": 7,
+        "committed_at": None if committed is None else second(committed),
+        "at": None if lost is None else second(lost),
+        "not_before": None,
+        **more,
+    }
+
+
+def words(group: str, *rows: dict[str, Any]) -> list[dict[str, str]]:
+    return [each.values() for each in restore_commands(COLUMNS, rows)[group]]
+
+
+def test_the_instant_is_the_last_one_before_the_loss() -> None:
+    (one,) = words("billing", loss("billing", 0, 60.5))
+    assert one == {
+        "groups": "--group billing",
+        "before": "2026-11-21T12:01:00.499Z",
+        "folder": "restore-2026-11-21T120100.499Z",
+    }
+
+
+def test_one_command_serves_all_groups_of_a_loss() -> None:
+    rows = [loss("billing", 0, 60), loss("it's", 5, 61.5), loss("late", 62, 90)]
+    (one,) = words("billing", *rows)
+    assert one["groups"] == "--group billing --group 'it'\"'\"'s'"
+    assert words("it's", *rows) == [one]
+    (other,) = words("late", *rows)
+    assert (other["groups"], other["before"]) == ("--group late", "2026-11-21T12:01:29.999Z")
+
+
+def test_a_group_whose_offsets_were_never_in_force_together_takes_two_commands() -> None:
+    two = words("billing", loss("billing", 0, 60), loss("billing", 70, 90, partition=1))
+    assert [each["before"] for each in two] == [
+        "2026-11-21T12:00:59.999Z",
+        "2026-11-21T12:01:29.999Z",
+    ]
+
+
+def test_only_the_last_loss_of_an_offset_counts() -> None:
+    (one,) = words("billing", loss("billing", 0, 60), loss("billing", 70, 90))
+    assert one["before"] == "2026-11-21T12:01:29.999Z"
+
+
+def test_a_loss_whose_time_is_bounded_goes_by_the_instant_before_which_it_did_not_happen() -> None:
+    (one,) = words("billing", loss("billing", 0, 60, not_before=second(50)))
+    assert one["before"] == "2026-11-21T12:00:49.999Z"
+
+
+def test_what_had_no_offset_or_no_known_times_cannot_be_given_back() -> None:
+    rows = [loss("a", 0, 60, was=None), loss("b", 0, None), loss("c", None, 60)]
+    assert restore_commands(COLUMNS, rows) == {}
+
+
+def test_many_groups_are_shared_out_to_folders_of_their_own() -> None:
+    rows = [loss(f"group-{number:03}", 0, 60) for number in range(2 * MOST_GROUPS + 1)]
+    commands = restore_commands(COLUMNS, rows)
+    assert len(commands) == len(rows)
+    assert len({each.values()["folder"] for (each,) in commands.values()}) == 3
+
+
+_TIMES = st.tuples(st.integers(0, 30), st.integers(2, 20))
+_ROWS = st.lists(
+    st.builds(
+        lambda group, partition, times: loss(group, times[0], sum(times), partition),
+        st.sampled_from("abc"),
+        st.integers(0, 2),
+        _TIMES,
+    ),
+    max_size=8,
+    unique_by=lambda row: (row["group_id"], row["partition"]),
+)
+
+
+@given(_ROWS)
+def test_each_offset_was_in_force_as_of_a_command_of_its_group_and_no_command_is_too_many(
+    rows: list[dict[str, Any]],
+) -> None:
+    commands = restore_commands(COLUMNS, rows)
+    for row in rows:
+        instants = [each.instant for each in commands[row["group_id"]]]
+        assert any(row["committed_at"] < instant < row["at"] for instant in instants)
+    instants = {each.instant for each in chain(*commands.values())}
+    assert len(instants) == _fewest(rows)
+
+
+def _fewest(rows: list[dict[str, Any]]) -> int:
+    """Return how few instants serve all losses, of all choices there are."""
+    spans = {
+        (row["committed_at"] + timedelta(seconds=1), row["at"] - timedelta(milliseconds=1))
+        for row in rows
+    }
+    ends = {end for _, end in spans}
+    return next(
+        count
+        for count in range(len(ends) + 1)
+        if any(
+            all(any(start <= each <= end for each in chosen) for start, end in spans)
+            for chosen in combinations(ends, count)
+        )
+    )

@@ -1,0 +1,94 @@
+"""Burrow's verdicts, rule by rule and edge by edge, as worked by hand from its published rules."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from analytics.questions.lag.burrow.status import StatusFold, status_history
+from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from schemas.evaluation_rules import BurrowRules, lag_rules
+from tests.unit.questions.lag.commits import commits_of, folded
+
+CASES = json.loads((Path(__file__).parents[3] / "cases" / "lag" / "burrow.json").read_text())[
+    "cases"
+]
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+EPOCH_MS = round(EPOCH.timestamp() * 1000)
+
+
+FAR_MS = 12 * 365 * 86_400_000
+
+
+def fold_of(case: dict[str, Any]) -> StatusFold:
+    rules = BurrowRules(
+        case.get("intervals", 10), case.get("min_distance", 0), case.get("allowed_lag", 0)
+    )
+    samples = pa.Table.from_pylist(
+        [
+            {
+                "topic": "t",
+                "partition": 0,
+                "timestamp": EPOCH + timedelta(milliseconds=at),
+                "log_start_offset": 0,
+                "log_end_offset": end,
+            }
+            for at, end in case["ends"]
+        ],
+        schema=SAMPLES,
+    )
+    return StatusFold(rules, EndOffsetSamples.of(samples), until_ms=EPOCH_MS + case["now"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['rule']}: {case['name']}")
+def test_burrow_says(case: dict[str, Any]) -> None:
+    commits = commits_of([(0, offset, at, at) for at, offset in case["commits"]], EPOCH)
+    fold = fold_of(case)
+    changes = pa.concat_tables(folded([commits], fold, EPOCH_MS + case["now"])).to_pylist()
+
+    assert (changes[-1]["status"] if changes else "NOT_EVALUABLE") == case["status"]
+
+
+@pytest.mark.parametrize("is_in_parts", [False, True])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['rule']}: {case['name']}")
+def test_a_commit_of_a_time_that_is_not_believed_hides_what_came_after_it(
+    case: dict[str, Any],
+    is_in_parts: bool,
+) -> None:
+    """Without it in the window Burrow would be said to see a group that has stopped."""
+
+    def told(commits: list[tuple[int, int | None, int, int]]) -> list[dict[str, Any]]:
+        fold = fold_of(case)
+        parts = [[each] for each in commits] if is_in_parts else [commits]
+        tables = [commits_of(each, EPOCH) for each in parts if each]
+        changes = list(folded(tables, fold, EPOCH_MS + case["now"]))
+        return [dict(each) for each in status_history(changes, fold).to_pylist()]
+
+    commits = [(0, offset, at, at) for at, offset in case["commits"]]
+    whole = told(commits)
+    for place, (partition, offset, at, _) in enumerate(commits):
+        ahead = (partition, offset, at, at + FAR_MS)
+        found = told([*commits[:place], ahead, *commits[place + 1 :]])
+        before = max((at for *_, at in commits[:place]), default=-1)
+        assert found == [
+            each
+            for each in whole
+            if each["to_timestamp"] is not None
+            and each["to_timestamp"] <= EPOCH + timedelta(milliseconds=before)
+        ]
+
+
+def test_there_are_cases_of_every_rule() -> None:
+    assert len(CASES) >= 40
+    assert {case["status"] for case in CASES} == {
+        *("OK", "WARN", "STOP", "STALL", "REWIND", "NOT_EVALUABLE")
+    }
+
+
+def test_burrows_own_defaults_are_shipped() -> None:
+    assert lag_rules().burrow == BurrowRules(10, 0, 0, 604_800)

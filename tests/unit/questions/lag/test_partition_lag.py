@@ -1,0 +1,454 @@
+"""Lag at an instant: Kafka's number, what it hides, and what nobody reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.questions.lag.capacity import group_capacity
+from analytics.questions.lag.first_commits import BELOW_FIRST
+from analytics.questions.lag.lost_unread import NOT_KNOWN, READ_BEFORE, WHOSE
+from analytics.questions.lag.partition_lag import (
+    BETWEEN,
+    FROM_START,
+    INTERPOLATED,
+    NO_END,
+    OTHER_LOG,
+    REMOVED,
+)
+from analytics.questions.lag.read_partitions import GroupTables
+from analytics.questions.lag.summaries import summed
+from analytics.questions.lag.table import Lag, LagQuestion, evaluate_lag
+from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from schemas.evaluation_rules import lag_rules
+from tests.unit.questions.lag.commits import history
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TIME = pa.timestamp("us", "UTC")
+
+
+def table(names_and_types: dict[str, pa.DataType], rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, pa.schema(list(names_and_types.items())))
+
+
+def asked(
+    *,
+    committed: list[dict[str, Any]] | None = None,
+    owned: list[tuple[str, str, int, str]] | None = None,
+    subscribed: dict[str, list[str] | None] | None = None,
+    topics: list[dict[str, Any]] | None = None,
+    ends: dict[tuple[str, int], tuple[int | None, int | None]] | None = None,
+    samples: list[tuple[str, int, datetime, int]] | None = None,
+    written: list[tuple[str, int, datetime, int]] | None = None,
+) -> LagQuestion:
+    """Make a question about one group `g` that members `m` and others are in."""
+    text, number, long = pa.string(), pa.int32(), pa.int64()
+    everyone = [
+        {"group_id": "g", "group_type": "classic"},
+        {"group_id": "s", "group_type": "share"},
+    ]
+    return LagQuestion(
+        GroupTables(
+            groups=table({"group_id": text, "group_type": text}, everyone),
+            members=table(
+                {
+                    **dict.fromkeys(("group_id", "member_id", "client_id", "client_host"), text),
+                    "subscribed_topics": pa.list_(text),
+                    "subscribed_regex": text,
+                },
+                [
+                    {"group_id": "g", "member_id": name, "client_id": f"c-{name}"}
+                    | {"subscribed_topics": each}
+                    for name, each in (subscribed or {}).items()
+                ],
+            ),
+            assignments=table(
+                {
+                    **dict.fromkeys(("group_id", "topic", "member_id"), text),
+                    **dict.fromkeys(("kind", "role", "subtopology_id"), text),
+                    "partition": number,
+                },
+                [
+                    {"group_id": group, "topic": topic, "partition": place, "member_id": member}
+                    | {"kind": "current"}
+                    for group, topic, place, member in owned or ()
+                ],
+            ),
+            committed=table(
+                {
+                    **dict.fromkeys(("group_id", "topic", "topic_id", "missing"), text),
+                    "partition": number,
+                    "committed_offset": long,
+                    "commit_timestamp": TIME,
+                    "complete": pa.bool_(),
+                },
+                [{"group_id": "g", "complete": True, **each} for each in committed or ()],
+            ),
+            topics=table(
+                {"topic": text, "topic_id": text, "partitions": number, "deleted_at": TIME},
+                topics or [],
+            ),
+        ),
+        ends=table(
+            {"topic": text, "partition": number, "log_start_offset": long, "log_end_offset": long},
+            [
+                {"topic": topic, "partition": place}
+                | {"log_start_offset": start, "log_end_offset": end}
+                for (topic, place), (start, end) in (ends or {}).items()
+            ],
+        ),
+        samples=sampled(samples),
+        written=sampled(written),
+        as_of=NOW,
+        rules=lag_rules(),
+    )
+
+
+def sampled(samples: list[tuple[str, int, datetime, int]] | None) -> EndOffsetSamples:
+    rows = [
+        {"topic": topic, "partition": place, "timestamp": at, "log_end_offset": end}
+        for topic, place, at, end in samples or ()
+    ]
+    return EndOffsetSamples.of(pa.Table.from_pylist(rows, SAMPLES))
+
+
+def only(found: Lag) -> dict[str, Any]:
+    (row,) = found.rows.to_pylist()
+    return dict(row)
+
+
+def commit(offset: int, **more: Any) -> dict[str, Any]:
+    return {"topic": "t", "partition": 0, "committed_offset": offset, **more}
+
+
+def test_lag_is_the_end_minus_the_committed_offset() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(7)], ends={("t", 0): (0, 10)}), ()))
+
+    assert (row["lag"], row["records_to_read"], row["lost_offsets"]) == (3, 3, 0)
+    assert (row["kind"], row["verdict"]) == ("unassigned", "unread")
+
+
+def test_what_retention_deleted_is_told_apart_from_what_is_left_to_read() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(7)], ends={("t", 0): (9, 10)}), ()))
+
+    assert (row["lag"], row["records_to_read"], row["lost_offsets"]) == (3, 1, 2)
+    assert row["verdict"] == "lost_records"
+
+
+def below_start(*offsets: int, why: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return what is said of a group that committed offsets, the last of them below the start."""
+    question = asked(committed=[commit(offsets[-1])], ends={("t", 0): (130, 170)})
+    lacking = [] if why is None else [{"group_id": "g", "why": why}]
+    question = replace(question, lacking=pa.Table.from_pylist(lacking, WHOSE))
+    commits = [{"committed_offset": each, **more} for each in offsets]
+    return only(evaluate_lag(question, [history(commits)]))
+
+
+def test_what_was_read_before_a_step_back_is_not_lost() -> None:
+    row = below_start(155, 160, 100)
+    assert (row["lag"], row["offsets_below_start"], row["lost_offsets"]) == (70, 30, 0)
+    assert (row["verdict"], row["highest_committed"]) == ("below_log_start", 160)
+    assert row["reason"] == READ_BEFORE.format(160)
+
+
+def test_only_what_no_commit_ever_passed_is_lost() -> None:
+    row = below_start(110, 120, 100)
+    assert (row["verdict"], row["lost_offsets"]) == ("lost_records", 10)
+
+
+def test_where_earlier_commits_may_be_missing_it_is_not_known_whether_it_was_read() -> None:
+    compacted = below_start(100, why="history before offset 9 was compacted")
+    assert (compacted["verdict"], compacted["lost_offsets"]) == ("below_log_start", None)
+    assert compacted["reason"] == f"{NOT_KNOWN}history before offset 9 was compacted"
+    assert below_start(90, 100, complete=False)["lost_offsets"] is None
+    # What is there refutes a loss all the same.
+    assert below_start(160, 100, why="compacted")["lost_offsets"] == 0
+
+
+def test_a_higher_commit_for_another_topic_of_that_name_refutes_nothing() -> None:
+    question = asked(committed=[commit(100, topic_id="new")], ends={("t", 0): (130, 170)})
+    for other in ({"topic_id": "old"}, {"topic_id": None}):
+        cause = "topic_recreated" if other["topic_id"] is None else None
+        commits = [
+            {"committed_offset": 160, **other},
+            {"committed_offset": 100, "topic_id": "new", "cause": cause},
+        ]
+        row = only(evaluate_lag(question, [history(commits)]))
+        assert (row["verdict"], row["lost_offsets"]) == ("lost_records", 30)
+
+
+def begun(start: int, epoch: int, why: str | None = None) -> dict[str, Any]:
+    """Return what is said of a partition that a group began at 4010, in an epoch after 1 or in it.
+
+    Another partition of the topic it had begun in epoch 1.
+    """
+    question = asked(
+        committed=[commit(50), {**commit(4020), "partition": 1}],
+        ends={("t", 0): (0, 50), ("t", 1): (start, 4020)},
+    )
+    lacking = [] if why is None else [{"group_id": "g", "why": why}]
+    question = replace(question, lacking=pa.Table.from_pylist(lacking, WHOSE))
+    commits = [
+        {"committed_offset": 40, "epoch": 1},
+        {"committed_offset": 4010, "epoch": epoch, "partition": 1},
+        {"committed_offset": 4020, "epoch": epoch, "partition": 1},
+    ]
+    rows = evaluate_lag(question, [history(commits)]).rows.to_pylist()
+    return next(dict(each) for each in rows if each["partition"] == 1)
+
+
+def test_what_lies_below_the_first_commit_to_a_later_partition_was_never_committed() -> None:
+    row = begun(0, 2)
+    assert (row["first_committed"], row["offsets_below_first"]) == (4010, 4010)
+    assert row["reason"] == BELOW_FIRST.format(0, 4009)
+
+
+def test_where_a_group_begins_with_its_topic_only_the_number_tells() -> None:
+    row = begun(0, 1)
+    assert row["offsets_below_first"] == 4010
+    assert row["reason"] != BELOW_FIRST.format(0, 4009)
+    assert begun(4010, 2)["offsets_below_first"] == 0
+    # Earlier commits may have been taken: the first that is there need not be the first.
+    assert begun(0, 2, why="compacted")["offsets_below_first"] is None
+
+
+def test_an_offset_beyond_the_end_is_a_negative_lag_and_never_clamped() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(12)], ends={("t", 0): (0, 10)}), ()))
+
+    assert (row["lag"], row["offsets_beyond_end"], row["verdict"]) == (-2, 2, "beyond_end")
+
+
+def test_where_the_end_is_not_known_no_offset_is_beyond_it() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(100)], ends={("t", 0): (40, None)}), ()))
+    assert (row["lag"], row["offsets_beyond_end"]) == (None, None)
+    assert row["verdict"] != "beyond_end"
+
+
+def test_an_offset_of_a_topic_that_was_made_again_has_no_lag() -> None:
+    topics = [
+        {"topic": "t", "topic_id": "old", "partitions": 1, "deleted_at": NOW},
+        {"topic": "t", "topic_id": "new", "partitions": 1},
+    ]
+    question = asked(committed=[commit(7, topic_id="old")], topics=topics, ends={("t", 0): (0, 10)})
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["lag"], row["verdict"], row["reason"]) == (None, "other_topic", OTHER_LOG)
+
+
+def test_without_an_end_nothing_is_said_about_lag() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(7)]), ()))
+
+    assert (row["lag"], row["lost_offsets"], row["time_lag_bound"]) == (None, None, "unknown")
+    assert (row["status"], row["reason"], row["verdict"]) == ("NOT_EVALUABLE", NO_END, "idle")
+
+
+def test_what_was_never_committed_is_counted_from_the_log_start() -> None:
+    question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["lag"], row["committed_offset"], row["reason"]) == (6, None, FROM_START)
+    assert (row["kind"], row["member_id"], row["verdict"]) == (
+        *("never_committed", "m"),
+        "never_committed",
+    )
+
+
+def test_what_may_have_been_committed_among_lost_records_is_not_called_never_committed() -> None:
+    question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
+    tables = replace(question.tables, lost={"g": "a segment is missing"})
+    row = only(evaluate_lag(replace(question, tables=tables), ()))
+
+    assert (row["lag"], row["records_to_read"], row["verdict"]) == (None, None, "cannot_tell")
+    assert (row["complete"], row["reason"]) == (False, "a segment is missing")
+
+
+def test_what_was_committed_and_removed_was_not_never_committed() -> None:
+    question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
+    (row,) = evaluate_lag(question, [history([{"committed_offset": 7}])]).rows.to_pylist()
+
+    assert (row["lag"], row["commits"], row["reason"]) == (6, 1, REMOVED)
+
+
+def test_partitions_that_are_subscribed_and_nobodys_are_there_too() -> None:
+    question = asked(
+        owned=[("g", "t", 0, "m")],
+        subscribed={"m": ["t"]},
+        topics=[{"topic": "t", "topic_id": "id", "partitions": 3}],
+    )
+    rows = evaluate_lag(question, ()).rows.to_pylist()
+
+    assert sorted((row["partition"], row["member_id"]) for row in rows) == [
+        *((0, "m"), (1, None)),
+        (2, None),
+    ]
+
+
+def test_each_of_many_partitions_has_its_own_owner() -> None:
+    owner = {(topic, place): f"m{place % 7}" for topic in "tu" for place in range(60)}
+    question = asked(
+        owned=[("g", topic, place, member) for (topic, place), member in owner.items()],
+        subscribed={f"m{each}": ["t", "u"] for each in range(7)},
+    )
+    rows = evaluate_lag(question, ()).rows.to_pylist()
+
+    assert {(row["topic"], row["partition"]): row["member_id"] for row in rows} == owner
+
+
+def test_a_partition_that_two_members_own_is_one_row_and_has_its_lag_once() -> None:
+    question = asked(
+        committed=[commit(7), commit(1, partition=1)],
+        owned=[("g", "t", 0, "m"), ("g", "t", 0, "n"), ("g", "t", 1, "m")],
+        subscribed={"m": ["t"], "n": ["t"]},
+        ends={("t", 0): (0, 10), ("t", 1): (0, 10)},
+    )
+    rows = evaluate_lag(question, ()).rows
+    shared, single = sorted(rows.to_pylist(), key=lambda row: row["partition"])
+
+    m, n = ({"member_id": each, "client_id": f"c-{each}", "client_host": None} for each in "mn")
+    assert (shared["owners"], single["owners"]) == ([m, n], [m])
+    assert (shared["member_id"], shared["client_id"]) == (None, None)
+    assert (single["member_id"], single["client_id"]) == ("m", "c-m")
+    assert (shared["kind"], shared["lag"], shared["reason"]) == ("assigned", 3, "2 members own it")
+    sums = {by: summed(rows, by, lag_rules()).to_pylist() for by in ("group", "member")}
+    assert [row["lag"] for row in sums["group"]] == [12]
+    # Either of them has it to read.
+    assert {row["member_id"]: row["lag"] for row in sums["member"]} == {"m": 12, "n": 3}
+    (capacity,) = group_capacity(rows, question.tables.members).to_pylist()
+    assert (capacity["partitions"], capacity["members"], capacity["idle_members"]) == (2, 2, 0)
+
+
+def test_a_commit_and_a_sample_of_one_instant_are_one_status() -> None:
+    earlier = NOW - timedelta(seconds=7)
+    question = asked(
+        committed=[commit(30)],
+        ends={("t", 0): (0, 100)},
+        samples=[("t", 0, NOW, 100)],
+    )
+    commits = history(
+        [
+            {"committed_offset": offset, "commit_timestamp": at, "effective_timestamp": at}
+            for offset, at in ((10, earlier), (30, NOW))
+        ]
+    )
+    statuses = evaluate_lag(question, [commits]).statuses.to_pylist()
+
+    assert [(row["from_timestamp"], row["status"]) for row in statuses] == [(NOW, "NOT_EVALUABLE")]
+
+
+def test_a_topic_that_the_group_no_longer_subscribes_to_is_stale() -> None:
+    question = asked(committed=[commit(7)], subscribed={"m": ["other"]}, ends={("t", 0): (0, 10)})
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["kind"], row["verdict"], row["lag"]) == ("stale", "stale", 3)
+
+
+def test_a_subscription_that_cannot_be_read_may_be_to_any_topic() -> None:
+    question = asked(
+        committed=[commit(7)], subscribed={"m": ["other"], "n": None}, ends={("t", 0): (0, 10)}
+    )
+
+    assert only(evaluate_lag(question, ()))["kind"] == "unassigned"
+
+
+def test_an_offset_that_a_lost_record_may_have_changed_cannot_be_told() -> None:
+    lost = commit(7, complete=False, missing="records below 12 are missing")
+    row = only(evaluate_lag(asked(committed=[lost], ends={("t", 0): (0, 10)}), ()))
+
+    assert row["verdict"] == "cannot_tell"
+
+
+def test_stale_lag_is_apart_in_sums_and_unknown_lag_is_counted() -> None:
+    question = asked(
+        committed=[commit(7), commit(1, topic="gone"), commit(5, partition=1)],
+        owned=[("g", "t", 0, "m")],
+        subscribed={"m": ["t"]},
+        ends={("t", 0): (0, 10), ("gone", 0): (0, 100)},
+    )
+    (row,) = summed(evaluate_lag(question, ()).rows, "group", lag_rules()).to_pylist()
+
+    assert (row["lag"], row["stale_lag"], row["unknown_lag"], row["partitions"]) == (3, 99, 1, 3)
+
+
+def minutes_ago(minutes: float) -> datetime:
+    return NOW - timedelta(minutes=minutes)
+
+
+def test_time_lag_is_interpolated_between_samples_of_the_end() -> None:
+    samples = [("t", 0, minutes_ago(20), 0), ("t", 0, minutes_ago(10), 100)]
+    question = asked(committed=[commit(50)], ends={("t", 0): (0, 100)}, samples=samples)
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"]) == (15 * 60_000, "exact")
+
+
+def test_before_the_first_sample_time_lag_is_a_bound() -> None:
+    samples = [("t", 0, minutes_ago(20), 60), ("t", 0, minutes_ago(10), 100)]
+    question = asked(committed=[commit(50)], ends={("t", 0): (0, 100)}, samples=samples)
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"]) == (20 * 60_000, "at_least")
+
+
+def test_the_end_now_tells_no_time_lag() -> None:
+    question = asked(
+        committed=[commit(50)], ends={("t", 0): (0, 100)}, samples=[("t", 0, NOW, 100)]
+    )
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"]) == (None, "unknown")
+
+
+def test_what_producers_clocks_say_of_unread_records_is_a_bound() -> None:
+    # The record at 60 is ten minutes old, one after it an hour: an older one may be left, too.
+    written = [("t", 0, minutes_ago(10), 61), ("t", 0, minutes_ago(60), 81)]
+    question = asked(committed=[commit(50)], ends={("t", 0): (0, 100)}, written=written)
+    row = only(evaluate_lag(question, ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"]) == (60 * 60_000, "at_least")
+    question = asked(committed=[commit(90)], ends={("t", 0): (0, 100)}, written=written)
+    assert only(evaluate_lag(question, ()))["time_lag_bound"] == "unknown"
+
+
+def between(committed: int) -> dict[str, Any]:
+    """Return the lag where the log ended between 100 and 199, and on the line at 149."""
+    question = asked(committed=[commit(committed)], ends={("t", 0): (None, 149)})
+    ends = question.ends.append_column("log_end_bound", pa.array(["interpolated"]))
+    for name, number in (("log_end_least", 100), ("log_end_most", 199)):
+        ends = ends.append_column(name, pa.array([number]))
+    return only(evaluate_lag(replace(question, ends=ends), ()))
+
+
+def test_an_interpolated_end_tells_a_lag_only_where_it_cannot_be_none() -> None:
+    assert (between(40)["lag"], between(40)["log_end_bound"]) == (109, "interpolated")
+    assert between(40)["reason"] == f"{INTERPOLATED} 100 and 199"
+    for committed in (100, 150, 199):
+        row = between(committed)
+        assert (row["lag"], row["verdict"]) == (None, "idle")
+        assert row["reason"] == f"{BETWEEN} 100 and 199"
+    assert between(260)["verdict"] == "beyond_end"
+
+
+def test_no_lag_is_no_time_lag() -> None:
+    row = only(evaluate_lag(asked(committed=[commit(10)], ends={("t", 0): (0, 10)}), ()))
+
+    assert (row["time_lag_ms"], row["time_lag_bound"], row["verdict"]) == (0, "exact", "caught_up")
+
+
+@given(
+    offset=st.integers(0, 50),
+    start=st.integers(0, 50),
+    length=st.integers(0, 50),
+)
+def test_lost_and_readable_and_beyond_make_up_the_lag(offset: int, start: int, length: int) -> None:
+    end = start + length
+    row = only(evaluate_lag(asked(committed=[commit(offset)], ends={("t", 0): (start, end)}), ()))
+
+    assert row["lag"] == end - offset
+    parts = row["offsets_below_start"] + row["records_to_read"] - row["offsets_beyond_end"]
+    assert row["lag"] == parts
+    assert (row["lag"] < 0) == (row["offsets_beyond_end"] > 0)

@@ -1,0 +1,283 @@
+"""Every reason an offset is not given back for, one case each, and those that are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from analytics.questions.diff.paired import INCOMPLETE_GROUPS
+from analytics.questions.restore.data_logs import DataLog
+from analytics.questions.restore.plan import State, restore_plan, share_plan
+
+COMMITTED_AT = datetime(2026, 11, 21, 9, tzinfo=UTC)
+LATER = datetime(2026, 11, 21, 10, tzinfo=UTC)
+COMMITTED = pa.schema(
+    [
+        ("group_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("committed_offset", pa.int64()),
+        ("committed_leader_epoch", pa.int32()),
+        ("commit_timestamp", pa.timestamp("us", tz="UTC")),
+        ("via", pa.string()),
+        ("missing", pa.string()),
+    ]
+)
+PENDING = pa.schema(
+    [
+        ("group_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("transactional_id", pa.string()),
+        ("missing", pa.string()),
+    ]
+)
+TOPICS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("partitions", pa.int32()),
+        ("has_several_ids", pa.bool_()),
+    ]
+)
+UNFIT = pa.schema([("group_id", pa.string()), ("unfit", pa.string())])
+UNCLEAN = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("unclean_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+A, T = "A" * 22, ("g", "t", 0)
+
+
+def offsets(*rows: tuple[str, str, int, int], epoch: int | None = None) -> pa.Table:
+    named = [
+        dict(zip(COMMITTED.names, (*row, epoch, COMMITTED_AT, "plain", None), strict=True))
+        for row in rows
+    ]
+    return pa.Table.from_pylist(named, schema=COMMITTED)
+
+
+def topics(topic_id: str | None, partitions: int, *, several: bool = False) -> pa.Table:
+    row = {"topic": "t", "topic_id": topic_id, "partitions": partitions, "has_several_ids": several}
+    return pa.Table.from_pylist([row], schema=TOPICS)
+
+
+def state(committed: pa.Table, **others: Any) -> State:
+    return State(
+        committed=committed,
+        pending=PENDING.empty_table(),
+        topics=topics(A, 3),
+        incomplete_groups=INCOMPLETE_GROUPS.empty_table(),
+        **others,
+    )
+
+
+THEN = state(offsets((*T, 50)))
+NOW = state(offsets((*T, 20)), knows_topics=True)
+
+
+def judged(
+    then: State = THEN,
+    now: State = NOW,
+    unfit: pa.Table | None = None,
+    unclean: pa.Table | None = None,
+    *,
+    include_live: bool = False,
+) -> list[Mapping[str, Any]]:
+    plan = restore_plan(
+        then,
+        now,
+        UNFIT.empty_table() if unfit is None else unfit,
+        UNCLEAN.empty_table() if unclean is None else unclean,
+        include_live=include_live,
+    )
+    rows: list[Mapping[str, Any]] = plan.to_pylist()
+    return rows
+
+
+def pending(owner: str, missing: str | None = None) -> pa.Table:
+    return pa.Table.from_pylist(
+        [dict(zip(PENDING.names, (*T, owner, missing), strict=True))], schema=PENDING
+    )
+
+
+def incomplete(reason: str) -> pa.Table:
+    return pa.table({"group_id": ["g"], "reason": [reason]}, schema=INCOMPLETE_GROUPS)
+
+
+def log(start: int | None, end: int, *epochs: tuple[int, int]) -> dict[tuple[str, int], DataLog]:
+    return {("t", 0): DataLog(start, end, epochs)}
+
+
+UNCLEAN_T0 = pa.Table.from_pylist(
+    [{"topic": "t", "partition": 0, "unclean_at": LATER}], schema=UNCLEAN
+)
+
+
+def test_an_offset_that_went_back_or_vanished_is_given_back() -> None:
+    now = replace(NOW, committed=offsets((*T, 20)))
+    then = replace(THEN, committed=offsets((*T, 50), ("g", "t", 1, 7), ("h", "t", 2, 0)))
+    assert [(row["verdict"], row["difference"]) for row in judged(then, now)] == [
+        ("restore", 30),
+        ("restore", None),
+        ("restore", None),
+    ]
+
+
+def test_an_offset_that_a_lost_record_may_have_changed_is_refused() -> None:
+    def lacking(committed: pa.Table) -> pa.Table:
+        return committed.set_column(7, "missing", pa.array(["a segment is missing"]))
+
+    (row,) = judged(replace(THEN, committed=lacking(offsets((*T, 50)))))
+    assert (row["verdict"], row["reason"]) == ("refused", "incomplete")
+    assert row["detail"] == "cannot tell what it was: a segment is missing"
+    (row,) = judged(now=replace(NOW, committed=lacking(offsets((*T, 50)))))
+    assert (row["verdict"], row["reason"]) == ("refused", "present_unknown")
+
+
+def test_an_offset_that_is_there_already_is_left_alone() -> None:
+    now = replace(NOW, committed=offsets((*T, 50)), logs=log(0, 10))
+    (row,) = judged(THEN, now)
+    assert (row["verdict"], row["reason"]) == ("unchanged", None)
+
+
+REFUSALS = {
+    "moved_on": (THEN, replace(NOW, committed=offsets((*T, 60)))),
+    "incomplete": (replace(THEN, incomplete_groups=incomplete("records are missing")), NOW),
+    "present_unknown": (THEN, replace(NOW, incomplete_groups=incomplete("no copy of it"))),
+    "pending_transaction": (replace(THEN, pending=pending("tx-1")), NOW),
+    "topic_id_changed": (THEN, replace(NOW, topics=topics("B" * 22, 3))),
+    "topic_gone": (THEN, replace(NOW, topics=TOPICS.empty_table())),
+    "below_log_start": (THEN, replace(NOW, logs=log(51, 90))),
+    "above_log_end": (THEN, replace(NOW, logs=log(0, 49))),
+    # Epoch 1 ends at 40 in the present log: 40 to 49 were read from another one.
+    "data_diverged": (
+        replace(THEN, committed=offsets((*T, 50), epoch=1)),
+        replace(NOW, logs=log(0, 90, (1, 0), (3, 40))),
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSALS)
+def test_each_reason_alone_refuses_with_its_word_and_a_sentence(reason: str) -> None:
+    (row,) = judged(*REFUSALS[reason])
+    assert (row["verdict"], row["reason"]) == ("refused", reason)
+    assert row["detail"]
+
+
+def test_a_topic_of_which_nothing_tells_the_id_it_has_now_is_not_trusted() -> None:
+    now = replace(NOW, topics=topics(None, 3, several=True), knows_topics=False)
+    (row,) = judged(THEN, now)
+    assert (row["verdict"], row["reason"]) == ("refused", "topic_id_changed")
+    assert row["detail"] == "the topic was created again: cannot tell which of its ids it has now"
+
+
+def test_what_the_sentences_name() -> None:
+    details = {reason: judged(*sides)[0]["detail"] for reason, sides in REFUSALS.items()}
+    assert details["moved_on"] == (
+        "the group has since committed 60 (2026-11-21T09:00:00.000Z): this would rewind it"
+    )
+    assert details["pending_transaction"] == "a transaction is pending on it then (tx-1)"
+    assert details["above_log_end"] == "the log ends at offset 49"
+    assert details["data_diverged"] == (
+        "leader epoch 1 ends at offset 40 of the present log: the records before 50 are others now"
+    )
+
+
+@pytest.mark.parametrize(("offset", "verdict"), [(40, "restore"), (41, "refused"), (90, "refused")])
+def test_without_a_committed_epoch_the_two_lines_of_the_data_are_compared(
+    offset: int, verdict: str
+) -> None:
+    then = replace(THEN, committed=offsets((*T, offset)), logs=log(0, 95, (1, 0), (2, 40)))
+    now = replace(NOW, logs=log(0, 100, (1, 0), (3, 40)))
+    (row,) = judged(then, now)
+    assert row["verdict"] == verdict
+    assert row["reason"] == (None if verdict == "restore" else "data_diverged")
+
+
+def test_an_unclean_election_that_nothing_explains_is_no_ground_to_trust_the_log() -> None:
+    (row,) = judged(unclean=UNCLEAN_T0)
+    assert row["reason"] == "data_uncertain"
+    (row,) = judged(
+        replace(THEN, committed=offsets((*T, 50), epoch=1)),
+        replace(NOW, logs=log(0, 100, (1, 0), (2, 60))),
+        unclean=UNCLEAN_T0,
+    )
+    assert row["verdict"] == "restore"
+
+
+def test_include_live_rewinds_but_does_nothing_else() -> None:
+    for reason, sides in REFUSALS.items():
+        (row,) = judged(*sides, include_live=True)
+        is_lifted = reason in {"moved_on", "present_unknown"}
+        assert row["verdict"] == ("restore" if is_lifted else "refused"), reason
+
+
+def test_several_reasons_stand_beside_each_other() -> None:
+    now = replace(NOW, committed=offsets((*T, 60)), logs=log(0, 49), pending=pending("tx-1"))
+    unfit = pa.table({"group_id": ["g"], "unfit": ["it is a share group now"]}, schema=UNFIT)
+    (row,) = judged(now=now, unfit=unfit)
+    assert row["reason"] == "moved_on; pending_transaction; unfit_group; above_log_end"
+    assert row["detail"].count("; ") == 3
+
+
+def test_what_cannot_be_told_is_refused_even_where_the_offsets_are_equal() -> None:
+    now = replace(NOW, committed=offsets((*T, 50)))
+    (row,) = judged(replace(THEN, incomplete_groups=incomplete("records are missing")), now)
+    assert (row["verdict"], row["reason"]) == ("refused", "incomplete")
+
+
+def test_an_offset_that_was_pending_alone_is_refused_too() -> None:
+    then = replace(THEN, committed=offsets(("g", "t", 1, 5)), pending=pending("tx-1"))
+    rows = {row["partition"]: row for row in judged(then)}
+    assert (rows[0]["reason"], rows[0]["committed_offset"]) == ("pending_transaction", None)
+    assert rows[0]["present_offset"] == 20
+    assert rows[1]["verdict"] == "restore"
+
+
+def test_a_pending_offset_that_a_lost_marker_may_have_committed_cannot_be_told() -> None:
+    then = replace(THEN, committed=offsets(("g", "t", 1, 5)), pending=pending("tx-1", "a marker"))
+    (row,) = (each for each in judged(then) if each["partition"] == 0)
+    assert row["reason"] == "incomplete; pending_transaction"
+    assert row["detail"].startswith("cannot tell what it was: a marker; ")
+    now = replace(NOW, pending=pending("tx-1", "a marker"))
+    (row,) = (
+        each
+        for each in judged(replace(then, pending=pending("tx-1")), now)
+        if each["partition"] == 0
+    )
+    assert row["reason"] == "present_unknown; pending_transaction"
+
+
+def test_a_name_that_no_topic_can_have_does_not_reach_a_file() -> None:
+    (row,) = judged(replace(THEN, committed=offsets(("g", 'a,0,1\n"b', 0, 5))))
+    assert "unfit_name" in row["reason"]
+
+
+def test_share_groups_are_refused_partition_by_partition() -> None:
+    schema = pa.schema(
+        [
+            ("group_id", pa.string()),
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("start_offset", pa.int64()),
+        ]
+    )
+    shares = pa.Table.from_pylist(
+        [{"group_id": "s", "topic": "t", "partition": 0, "start_offset": 7}], schema=schema
+    )
+    (row,) = share_plan(shares, schema.empty_table()).to_pylist()
+    assert (row["verdict"], row["reason"], row["committed_offset"]) == ("refused", "share_group", 7)
+
+
+def test_no_offsets_make_an_empty_plan() -> None:
+    empty = replace(THEN, committed=COMMITTED.empty_table())
+    assert judged(empty) == []
+    assert len(judged(THEN, replace(NOW, committed=COMMITTED.empty_table()))) == 1

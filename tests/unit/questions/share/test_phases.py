@@ -1,0 +1,120 @@
+"""Since when share partitions are being initialised, and topics deleted."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.decode.records.tables import decoded_schema
+from analytics.questions.share.lifecycle.phases import COLUMNS, phases
+from schemas import record_types
+from tests.unit.questions.share.backlog import time_of
+
+TABLE = "share_group_state_partition_metadata"
+KINDS = {kind.table: kind for kind in record_types("__consumer_offsets").values()}
+SCHEMA = decoded_schema(KINDS[TABLE])
+Picture = tuple[frozenset[tuple[str, int]], frozenset[str]]
+"""What a record names: share partitions that are initialised, and topics that are deleted."""
+
+
+def pictures(records: list[tuple[int, str, Picture | None]]) -> pa.Table:
+    """Records in order: internal partition, group, picture; their place is their offset."""
+    rows = []
+    for offset, (home, group, picture) in enumerate(records):
+        value = None
+        if picture is not None:
+            initializing, deleting = picture
+            topics = sorted({topic for topic, _ in initializing})
+            value = {
+                "initializing_topics": [
+                    {
+                        "topic_id": topic,
+                        "topic_name": f"name of {topic}",
+                        "partitions": sorted(p for t, p in initializing if t == topic),
+                    }
+                    for topic in topics
+                ],
+                "initialized_topics": [],
+                "deleting_topics": [
+                    {"topic_id": each, "topic_name": None} for each in sorted(deleting)
+                ],
+            }
+        rows.append(
+            {
+                "partition": home,
+                "offset": offset,
+                "timestamp": time_of(offset),
+                "is_tombstone": value is None,
+                "key": {"group_id": group},
+                "value": value,
+            }
+        )
+    return pa.Table.from_pylist(rows, pa.schema([SCHEMA.field(name) for name in COLUMNS]))
+
+
+def told(records: list[tuple[int, str, Picture | None]]) -> dict[tuple[Any, ...], Any]:
+    found = phases(pictures(records)).to_pylist()
+    keys = ("group_id", "topic_id", "partition", "phase")
+    by_key = {tuple(each[name] for name in keys): each for each in found}
+    assert len(by_key) == len(found)
+    return {
+        key: (each["record_offset"], each["phase_since"], each["is_exact"])
+        for key, each in by_key.items()
+    }
+
+
+def picture(*initializing: tuple[str, int], deleting: str = "") -> Picture:
+    return frozenset(initializing), frozenset(deleting)
+
+
+def test_a_phase_lasts_since_the_first_of_the_records_that_all_name_it() -> None:
+    records = [
+        (0, "g", picture(("a", 0))),
+        (0, "g", picture(("a", 0), ("a", 1))),
+        (0, "other", picture(("a", 0))),
+        (0, "g", picture(("a", 1), deleting="b")),
+        (0, "g", picture(("a", 0), ("a", 1), deleting="b")),
+    ]
+    assert told(records) == {
+        ("g", "a", 0, "initializing"): (4, time_of(4), True),
+        ("g", "a", 1, "initializing"): (1, time_of(1), True),
+        ("g", "b", None, "deleting"): (3, time_of(3), True),
+        ("other", "a", 0, "initializing"): (2, time_of(2), False),
+    }
+
+
+def test_a_deleted_group_has_no_phases() -> None:
+    assert told([(0, "g", picture(("a", 0), deleting="b")), (0, "g", None)]) == {}
+
+
+def test_no_records_tell_nothing() -> None:
+    assert told([]) == {}
+
+
+def random_records(random: Random) -> list[tuple[int, str, Picture | None]]:
+    records: list[tuple[int, str, Picture | None]] = []
+    for _ in range(random.randrange(25)):
+        group = random.choice("gh")
+        named = {(random.choice("ab"), random.randrange(3)) for _ in range(random.randrange(4))}
+        gone = {random.choice("cd") for _ in range(random.randrange(3))}
+        value = None if random.randrange(8) == 0 else (frozenset(named), frozenset(gone))
+        records.append(("gh".index(group), group, value))
+    return records
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_random_pictures_are_told_as_a_dictionary_tells_them(seed: int) -> None:
+    records = random_records(Random(seed))
+    since: dict[tuple[Any, ...], int] = {}
+    for offset, (_, group, value) in enumerate(records):
+        initializing, deleting = value or (frozenset(), frozenset())
+        named = {(group, topic, number, "initializing") for topic, number in initializing}
+        named |= {(group, topic, None, "deleting") for topic in deleting}
+        kept = {key: at for key, at in since.items() if key[0] != group or key in named}
+        since = {**dict.fromkeys(named, offset), **kept}
+    assert {key: at for key, (at, _, _) in told(records).items()} == since

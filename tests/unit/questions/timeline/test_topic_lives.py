@@ -1,0 +1,140 @@
+"""Whether an offset in force was committed for the topic that is there now."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from analytics.questions.timeline.topic_lives import TopicLives
+from analytics.questions.timeline.verdicts import Known, verdicts
+from analytics.questions.timeline.words import RECREATED, TOPIC_DELETED
+from tests.support.offset_changes import history
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+OLD, NEW = "CR5CrWzdSPKR1lSAstXFdw", "vIB_tJT3R_6WKBINnepBgQ"
+
+
+def minute(after_noon: int) -> datetime:
+    return NOON + timedelta(minutes=after_noon)
+
+
+def life(
+    topic_id: str, created: int | None = None, deleted: int | None = None, source: str = ""
+) -> dict[str, Any]:
+    return {
+        "topic": "orders",
+        "topic_id": topic_id,
+        "created_at": None if created is None else minute(created),
+        "deleted_at": None if deleted is None else minute(deleted),
+        "source": source or "metadata_log",
+    }
+
+
+def commit(topic_id: str | None, at: int = 5) -> dict[str, Any]:
+    return {
+        "group_id": "billing",
+        "topic": "orders",
+        "partition": 0,
+        "topic_id": topic_id,
+        "committed_offset": 100,
+        "commit_timestamp": minute(at),
+        "coordinator_partition": 0,
+    }
+
+
+def since(topic_id: str | None, *lives: dict[str, Any], **known: Any) -> dict[str, Any]:
+    return TopicLives({"orders": lives}, **known).since(commit(topic_id)) or {}
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "lives", "verdict", "at", "confidence"),
+    [
+        (OLD, [life(OLD, 0, 10), life(NEW, 12)], RECREATED, minute(12), "high"),
+        (OLD, [life(OLD, 0, 10)], TOPIC_DELETED, minute(10), "high"),
+        (OLD, [life(NEW, 12)], RECREATED, minute(12), "high"),
+        (None, [life(OLD, 0, 10), life(NEW, 12)], RECREATED, minute(12), "medium"),
+        (None, [life(OLD, None, 10), life(NEW, 12)], RECREATED, minute(12), "medium"),
+        (None, [life(OLD, 0, 10)], TOPIC_DELETED, minute(10), "medium"),
+        (NEW, [life(OLD, 0, 2), life(NEW, 3)], None, None, None),
+        (None, [life(OLD, 0, 2), life(NEW, 3)], None, None, None),
+        # One that moved to a metadata log has its first record there when it moved.
+        (None, [life(OLD, 12)], None, None, None),
+    ],
+)
+def test_a_metadata_log_tells_which_topic_was_committed_for(
+    topic_id: str | None,
+    lives: list[dict[str, Any]],
+    verdict: str | None,
+    at: datetime | None,
+    confidence: str | None,
+) -> None:
+    found = since(topic_id, *lives)
+    assert (found.get("verdict"), found.get("at"), found.get("confidence")) == (
+        *(verdict, at, confidence),
+    )
+
+
+def test_an_id_that_a_metadata_log_does_not_know_may_be_a_later_one() -> None:
+    found = since(NEW, life(OLD, 0))
+    assert "verdict" not in found
+    assert found["reason"].startswith("cannot tell which is the later")
+
+
+def test_without_a_metadata_log_the_directories_tell_of_the_end_of_the_dump() -> None:
+    here, records = life(NEW, source="partition_metadata"), life(OLD, source="record")
+    assert since(OLD, here, records)["verdict"] == RECREATED
+    assert since(NEW, here, records) == {}
+    assert "verdict" not in since(OLD, here, records, is_end=False)
+
+
+def test_commits_of_any_group_tell_which_id_is_the_later() -> None:
+    lives = life(OLD, source="record"), life(NEW, source="record")
+    one_after_the_other = {
+        ("orders", OLD): (minute(0), minute(5)),
+        ("orders", NEW): (minute(6), minute(9)),
+    }
+    assert since(OLD, *lives, commits=one_after_the_other)["verdict"] == RECREATED
+    assert since(NEW, *lives, commits=one_after_the_other) == {}
+
+
+def test_an_id_that_no_commit_names_may_be_any() -> None:
+    found = since(OLD, life(OLD, source="record"), life(NEW, source="record"))
+    assert set(found) == {"reason"}
+    assert "cannot tell whether" in found["reason"]
+
+
+def test_a_commit_without_an_id_is_not_judged_by_ids() -> None:
+    assert since(None, life(OLD, source="record"), life(NEW, source="record")) == {}
+
+
+def test_an_offset_of_a_former_topic_is_not_held_against_the_log_of_the_next() -> None:
+    topics = TopicLives({"orders": [life(OLD, 0, 10), life(NEW, 12)]})
+    known = Known(
+        history(), committed=[commit(OLD)], log_starts={("orders", 0): 500}, topics=topics
+    )
+    (row,) = verdicts(known)
+    assert (row["verdict"], row["at"], row["was"]) == (RECREATED, minute(12), 100)
+    assert row["reason"] == f"committed for id {OLD}, and is {NEW}"
+
+
+@pytest.mark.parametrize(
+    ("sources", "is_known"),
+    [
+        (["record"], False),
+        (["record", "metadata_log"], True),
+        (["partition_metadata"], True),
+    ],
+)
+def test_without_metadata_log_and_directories_nobody_knows_what_became_of_a_topic(
+    sources: list[str], is_known: bool
+) -> None:
+    topics = TopicLives({"orders": [life(OLD, source=each) for each in sources]})
+    assert (topics.not_known("orders") is None) == is_known
+
+
+def test_directories_of_internal_topics_say_nothing_of_others() -> None:
+    inside = {"topic": "__consumer_offsets", "topic_id": NEW, "source": "partition_metadata"}
+    reason = TopicLives({"__consumer_offsets": [inside]}).not_known("orders") or ""
+    assert reason.startswith("cannot tell whether topic orders was deleted or re-created")
