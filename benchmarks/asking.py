@@ -18,7 +18,7 @@ from benchmarks.report import Figure, Report
 from jobs.cli.console import Console
 from jobs.runs.describe.source import NEEDS
 from jobs.runs.lag.run import NEEDS as LAG_NEEDS
-from jobs.runs.replay.run import replay_into
+from jobs.workspaces.replaying import replay_into
 
 _PARTITIONS = 4
 _ANSWERED = (0, 3)

@@ -28,8 +28,8 @@ DOORS: Final = (
 )
 ROOTS: Final = ("analytics", "jobs", "reports", "schemas")
 ANSWERED_BY: Final = {
-    "expiration": ("analytics.questions.expiration.question", "evaluate_expiration"),
-    "balance": ("analytics.questions.balance.question", "evaluate_balance"),
+    "expiration": ("analytics.questions.expiration.question", "expiration"),
+    "balance": ("analytics.questions.balance.question", "balance"),
     "lag": ("jobs.runs.lag.run", "_evaluated"),
     "timeline": ("jobs.runs.timeline", "verdicts_of"),
 }

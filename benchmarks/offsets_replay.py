@@ -22,7 +22,7 @@ from benchmarks.generate import Options, write_dump
 from benchmarks.measure import Contestant, interleaved, ratio
 from benchmarks.report import Figure, Report
 from jobs.cli.console import Console
-from jobs.runs.decode.run import decode_into
+from jobs.workspaces.decoding import decode_into
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from benchmarks.measure import Contestant, Times, interleaved, ratio, tree_cpu
 from benchmarks.report import Figure, Report
 from benchmarks.warm_session import commands_in
 from jobs.cli.console import Console
-from jobs.runs.decode.run import decode_into
 from jobs.spark.session import spark_session
+from jobs.workspaces.decoding import decode_into
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

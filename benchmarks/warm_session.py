@@ -10,7 +10,10 @@ from unittest.mock import patch
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_WHERE_STARTED = ("jobs.runs.decode.run.spark_session", "jobs.runs.replay.run.spark_session")
+_WHERE_STARTED = (
+    "jobs.workspaces.decoding.spark_session",
+    "jobs.workspaces.replaying.spark_session",
+)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def main(inputs: str) -> None:
         .orderBy(*KEY)
     )
     fallen.show(truncate=False)
-    balance = dump.replay(spark).evaluate.balance()
+    balance = dump.replay(spark).balance()
     worst_first = balance.assignment_balance.orderBy("score", "group_id")
     worst_first.select("group_id", "verdict", "score", "cause").show(5, truncate=False)
     for each in balance.cannot_tell:

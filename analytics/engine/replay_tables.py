@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from analytics.contracts import contract_frame, contract_schema
 from analytics.engine.cut_tables import Cut, Laid
-from analytics.replay.contract_frame import contract_frame, contract_schema
+from analytics.key_order import in_key_order
 from analytics.replay.graph import Pass, TableStep, passes, resolve
-from analytics.replay.key_order import in_key_order
 from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.tables.buckets import Bucket
 from schemas import table

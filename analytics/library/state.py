@@ -1,51 +1,144 @@
-"""State and history at an instant, as DataFrames."""
+"""A replayed state as a notebook has it: its tables, and the questions that can be asked of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast
 
-from analytics.library.evaluate import Evaluate
+import polars as pl
+
+from analytics.library.answered import Answered, shown_tables
+from analytics.questions.balance.question import BALANCE
+from analytics.questions.expiration.question import EXPIRATION
+from analytics.questions.question import Question
+from analytics.questions.rebalances.question import REBALANCES
+from analytics.questions.registry import QUESTIONS, question
+from analytics.replayed.given_settings import GivenSettings, Settings
+from analytics.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.tables.decoded_workspace import decoded_workspace
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.tables.table_frames import table_frame
 from schemas import table, tables
+from schemas.thresholds import Given
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from analytics.workspace import Workspace
+
+P = ParamSpec("P")
+
+
+class Asking(Generic[P]):
+    """A question as a method of the state: its parameters are the question's settings."""
+
+    def __init__(self, question: Question[P, Any]) -> None:
+        self._question = question
+        self.__doc__ = question.settings.__doc__
+
+    def __get__(self, state: State, _owner: type[State]) -> Callable[P, Answered]:
+        return partial(state.answer_to, self._question)
 
 
 class State:
     """What the coordinators knew; each table of the replay is an attribute.
 
     `state.committed_offsets`, `state.groups`, `state.offset_history`: DataFrames of the caller's
-    session with the columns of the contract (`schemas/tables/`, docs/tables.md), times in UTC.
-    Where the dump lacks records, `complete` is false and `missing` says what.
+    session, or of polars where there is none, with the columns of the contract (`schemas/tables/`,
+    docs/tables.md), times in UTC. Where the dump lacks records, `complete` is false and `missing`
+    says what.
+
+    Each question of the commands is a method: `state.expiration(retention_minutes=(1440,))`, or by
+    its name `state.ask("expiration", retention_minutes=(1440,))`.
 
     Attributes:
         manifest: What was read, how far it can be trusted, and the instant.
         remarks: What has to be said of the instant, a sentence each.
     """
 
+    expiration = Asking(EXPIRATION)
+    balance = Asking(BALANCE)
+    rebalances = Asking(REBALANCES)
+
     def __init__(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         workspace: Workspace,
         remarks: tuple[str, ...],
         kafka_version: str | None = None,
+        settings: Settings | None = None,
     ) -> None:
         self._spark = spark
         self._kafka_version = kafka_version
         self._workspace = workspace
+        self._settings = settings or Settings()
         self.manifest: Mapping[str, Any] = workspace.manifest()
         self.remarks = remarks
 
-    @cached_property
-    def evaluate(self) -> Evaluate:
-        """The questions that commands answer: `state.evaluate.expiration()` and others."""
-        return Evaluate(self._spark, self._workspace, self._kafka_version)
+    def ask(self, name: str, **asked: Any) -> Answered:  # noqa: ANN401 - of each question its own
+        """Ask a question by its name ("lag"), with its settings.
+
+        Args:
+            name: Of the question, as the command has it.
+            **asked: The settings that are not to be as by default; see the method of that name.
+
+        Raises:
+            UnknownQuestionError: There is no such question.
+            TypeError: The question has no such setting.
+            GroupscopeError: A side file is not what it has to be, a table that is needed was not
+                replayed, or the dump does not hold the answer.
+        """
+        wanted = question(name)
+        known = [each.name for each in fields(_settings_type(wanted))]
+        for each in asked:
+            if each not in known:
+                near = get_close_matches(each, known, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+                raise TypeError(f"{name} has no setting {each!r}: {hint}")
+        return self.answer_to(wanted, **asked)
+
+    def answer_to(self, wanted: Question[P, Any], *args: P.args, **kwargs: P.kwargs) -> Answered:
+        """Answer a question, which may be one of your own.
+
+        Raises:
+            GroupscopeError: As `ask`.
+        """
+        settings = wanted.settings(*args, **kwargs)
+        if getattr(settings, "kafka_version", "") is None:
+            settings = replace(settings, kafka_version=self._kafka_version)
+        state = ReplayedWorkspace(
+            StoredTables(self._workspace),
+            decoded_workspace(self._workspace),
+            self.manifest,
+            self._settings,
+        )
+        return Answered(wanted.name, wanted.ask(state, settings), state, self._spark)
+
+    def with_settings(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        groups: Mapping[str, Mapping[str, str]] | None = None,
+        thresholds: Mapping[str, Given] | None = None,
+    ) -> State:
+        """Return the same state, of which questions are answered by settings of your own.
+
+        Args:
+            settings: Brokers' settings by Kafka's names, as `--config` has them.
+            groups: Settings of single groups, likewise.
+            thresholds: Of rules, by the question they belong to, likewise.
+        """
+        given = GivenSettings(settings or {}, groups or {}, thresholds or {})
+        return State(
+            self._spark,
+            self._workspace,
+            self.remarks,
+            self._kafka_version,
+            replace(self._settings, given=given),
+        )
 
     @property
     def lacks(self) -> tuple[str, ...]:
@@ -69,7 +162,7 @@ class State:
         made = (name for name in tables() if tables()[name].kind in {"state", "history"})
         return tuple(name for name in made if stored.has(name))
 
-    def table(self, name: str) -> DataFrame:
+    def table(self, name: str) -> Any:  # noqa: ANN401 - of Spark, or of polars
         """Return a table by name.
 
         Raises:
@@ -77,12 +170,28 @@ class State:
         """
         if name not in self.tables:
             raise KeyError(f"{name} is no table of this replay: there are {', '.join(self.tables)}")
+        if self._spark is None:
+            return pl.DataFrame(pl.from_arrow(StoredTables(self._workspace).read(name)))
         return table_frame(self._spark, self._workspace, folder_of(name), table(name))
 
-    def __getattr__(self, name: str) -> DataFrame:
-        if name.startswith("_") or name not in tables():
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of Spark, or of polars
+        if name.startswith("_"):
             raise AttributeError(name)
+        if name not in tables():
+            near = get_close_matches(name, (*self.tables, *QUESTIONS), 1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"a state has no table or question {name!r}{hint}")
         return self.table(name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.tables]
+
+    def __repr__(self) -> str:
+        return f"<state of {self._workspace.location}: {', '.join(self.tables)}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>state</b></p>{shown_tables(self.tables)}"
+
+
+def _settings_type(wanted: Question[Any, Any]) -> type[Any]:
+    return cast("type[Any]", wanted.settings)

@@ -1,33 +1,41 @@
-"""What a question to a replayed workspace was answered with, and what it could not tell."""
+"""What a question was answered with, and what it could not tell."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pyarrow as pa
 
     from analytics.gaps.group_selection import GroupSelection
 
 
 @dataclass(frozen=True)
-class Evaluated:
-    """Tables, and the limits of what they say.
+class Answer:
+    """Tables, the limits of what they say, and what to know when reading them.
 
     Attributes:
         tables: By name, with the columns of their contracts (`schemas/tables/`).
-        groups: The groups that were asked about.
+        groups: The groups that were asked about; None where a question is not about groups.
         doubts: What single rows cannot tell, one sentence each.
+        warnings: What may change how the tables are read, one sentence each.
+        statements: By which rules and settings the question was answered, one sentence each.
+        summary: What programs are told beside the tables, as JSON has it.
+        figures: Small tables that sum up the rows, for whoever shows them; no contract.
     """
 
     tables: Mapping[str, pa.Table]
-    groups: GroupSelection
+    groups: GroupSelection | None = None
     doubts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, pa.Table] = field(default_factory=dict)
 
     @property
     def cannot_tell(self) -> tuple[str, ...]:
         """What the dump does not hold the answer to, one sentence each."""
-        return tuple(dict.fromkeys((*self.groups.cannot_tell, *self.doubts)))
+        of_groups = () if self.groups is None else self.groups.cannot_tell
+        return tuple(dict.fromkeys((*of_groups, *self.doubts)))

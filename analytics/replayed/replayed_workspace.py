@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from analytics.decode.selection import names_wanted
 from analytics.gaps.workspace_filters import topics_held
 from analytics.replay.dump.followed_lines import followed_lines
+from analytics.replayed.given_settings import Settings
 
 if TYPE_CHECKING:
     from analytics.replay.log.lines import FollowedLine
@@ -28,11 +29,13 @@ class ReplayedWorkspace:
         tables: State and history, of the groups and topics that are asked about.
         source: The workspace with the decoded tables, which may be another one.
         manifest: Of the workspace that holds the tables; its section `replay` says the instant.
+        settings: Of brokers and groups, and thresholds of rules, as far as a person gives them.
     """
 
     tables: StoredTables
     source: Workspace
     manifest: Mapping[str, Any]
+    settings: Settings = field(default_factory=Settings)
 
     @property
     def as_of(self) -> Mapping[str, Any]:
@@ -75,12 +78,12 @@ class ReplayedWorkspace:
         names = topics_held(self.manifest, self.topics_asked(topics).to_pylist())
         return pa.array(names, pa.string())
 
-    def partitions_by_settings(self, topic: str) -> int | None:  # noqa: ARG002 - a subclass's
+    def partitions_by_settings(self, topic: str) -> int | None:
         """Return how many partitions brokers were set to make an internal topic with.
 
         None where no settings were given, or several that differ.
         """
-        return None
+        return self.settings.partitions_of(topic)
 
     @property
     def instant(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from jobs.cli.options.asking import asking_options
 from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import inputs_argument, out_option
+
+if TYPE_CHECKING:
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -25,7 +28,6 @@ Examples:
 @out_option
 @click.option(
     "--history",
-    "through_history",
     is_flag=True,
     help="Judge every epoch, and not only the last one.",
 )
@@ -33,7 +35,14 @@ Examples:
 @table_option("balance", beside=("alternatives",))
 @asking_options
 @pass_console
-def balance(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
+def balance(
+    console: Console,
+    /,
+    output_format: OutputFormat,
+    *,
+    history: bool,
+    **options: Any,  # noqa: ANN401
+) -> int:
     """Show how evenly partitions are assigned, and why not.
 
     For each group with members: how many partitions each member has, whether that could be more
@@ -41,9 +50,17 @@ def balance(console: Console, /, output_format: str, **options: Any) -> int:  # 
     members, and how much they would move. docs/balance.md explains score and verdicts.
     """
     # Spark and Arrow are heavy: --help answers without them.
-    from jobs.runs.balance.run import balance_inputs  # noqa: PLC0415
+    from analytics.questions.balance.question import BALANCE, BalanceSettings  # noqa: PLC0415
+    from jobs.asking import ask_and_show  # noqa: PLC0415
+    from reports.balance.answer import balance_text  # noqa: PLC0415
 
-    answer, code = balance_inputs(console, output_format, **options)
-    if answer:
-        click.echo(answer)
-    return code
+    return ask_and_show(
+        console,
+        BALANCE,
+        BalanceSettings(history),
+        lambda _, answer, wanted, metadata: balance_text(
+            answer.tables, wanted, metadata, with_times=history
+        ),
+        output_format,
+        **options,
+    )

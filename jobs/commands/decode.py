@@ -45,7 +45,7 @@ def decode(console: Console, /, out: str | None, output_format: str, **options: 
     line of history that did not survive an election is decoded under diverged/.
     """
     # Spark and Arrow are heavy: --help answers without them.
-    from jobs.runs.decode.run import decode_into  # noqa: PLC0415
+    from jobs.workspaces.decoding import decode_into  # noqa: PLC0415
     from reports.decode_summary import render  # noqa: PLC0415
 
     limit = options.pop("max_undecoded")

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.asking import asking_options
-from jobs.cli.options.fail_on import fail_on_option
+from jobs.cli.options.fail_on import NEVER, fail_on_option
 from jobs.cli.options.retention_minutes import retention_minutes_option
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 from schemas.expiration_rules import expiration_eras
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.questions.answer import Answer
+    from jobs.workspaces.replayed import Replayed
+    from reports.layout.output_format import OutputFormat
 
 AUTO = "auto"
 EPILOG = """
@@ -40,13 +48,17 @@ Examples:
 @table_option("offsets", beside=("groups", "removals", "what_if", "endings", "requests"))
 @asking_options
 @pass_console
-def expiration(
+def expiration(  # noqa: PLR0913 - one parameter an option
     console: Console,
     /,
-    output_format: str,
+    output_format: OutputFormat,
+    *,
     minutes: tuple[int, ...],
     era: str,
     end_offsets: str | None,
+    kafka_version: str | None,
+    out: str | None,
+    fail_on: str,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Show which offsets expire when, and under which rule.
@@ -58,10 +70,53 @@ def expiration(
     the request would have been given (KIP-211).
     """
     # Spark and Arrow are heavy: --help answers without them.
-    from jobs.runs.expiration.run import Wanted, expiration_of  # noqa: PLC0415
+    from analytics.questions.expiration.question import (  # noqa: PLC0415
+        EXPIRATION,
+        ExpirationSettings,
+    )
+    from jobs.asking import ask_and_show  # noqa: PLC0415
+    from reports.expiration.answer import most_offsets, shows_requests  # noqa: PLC0415
 
-    wanted = Wanted(output_format, minutes, None if era == AUTO else era, end_offsets)
-    answer, code = expiration_of(console, wanted, **options)
-    if answer:
-        click.echo(answer)
-    return code
+    # What is not shown, kept or held against rules need not be held.
+    is_all_wanted = out is not None or fail_on != NEVER
+    asked = ExpirationSettings(
+        minutes,
+        None if era == AUTO else era,
+        kafka_version,
+        end_offsets,
+        with_requests=out is not None or shows_requests(output_format),
+        most=None if is_all_wanted else most_offsets(output_format),
+    )
+    return ask_and_show(
+        console,
+        EXPIRATION,
+        asked,
+        partial(_text, console, end_offsets),
+        output_format,
+        out=out,
+        fail_on=fail_on,
+        kafka_version=kafka_version,
+        **options,
+    )
+
+
+def _text(
+    console: Console,
+    end_offsets: str | None,
+    state: Replayed,
+    answer: Answer,
+    output_format: OutputFormat,
+    metadata: Mapping[str, Any],
+) -> str:
+    """Return the answer beside what kafka-consumer-groups says of the same offsets."""
+    from jobs.runs.describe.source import describe_source  # noqa: PLC0415
+    from reports.describe.source import only_groups  # noqa: PLC0415
+    from reports.expiration.answer import expiration_text, offset_count  # noqa: PLC0415
+
+    rows = answer.tables["offset_expiration"]
+    assert answer.groups is not None
+    groups = answer.groups.found
+    if is_few := rows.num_rows < offset_count(answer.figures["fates"]):
+        groups = only_groups(groups, rows)
+    source = describe_source(state, groups, end_offsets, console, is_few=is_few)
+    return expiration_text(answer.tables, answer.figures, source, output_format, metadata)

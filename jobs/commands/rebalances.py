@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,10 @@ from jobs.cli.options.instant import Instant
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import inputs_argument, out_option
 from schemas.evaluation_rules import rebalance_rules
+
+if TYPE_CHECKING:
+    from analytics.replay.dump.written_instants import BeforeEnd
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -55,7 +59,16 @@ Examples:
 @table_option("epochs", beside=("storms", "churn", "standing", "causes"))
 @asking_options
 @pass_console
-def rebalances(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
+def rebalances(
+    console: Console,
+    /,
+    output_format: OutputFormat,
+    time_from: int | BeforeEnd | None,
+    time_to: int | BeforeEnd | None,
+    storm_epochs: int | None,
+    storm_minutes: float | None,
+    **options: Any,  # noqa: ANN401
+) -> int:
     """Show which members joined and left before each rebalance.
 
     For each group: generations or group epochs per hour; who joined, left, restarted or changed
@@ -65,8 +78,18 @@ def rebalances(console: Console, /, output_format: str, **options: Any) -> int: 
     itself is not recorded.
     """
     # Spark and Arrow are heavy: --help answers without them.
-    from jobs.runs.rebalances.run import rebalances_of_inputs  # noqa: PLC0415
+    from analytics.questions.rebalances.question import (  # noqa: PLC0415
+        REBALANCES,
+        RebalanceSettings,
+    )
+    from jobs.asking import ask_and_show  # noqa: PLC0415
+    from reports.rebalances.answer import rebalances_text  # noqa: PLC0415
 
-    answer, code = rebalances_of_inputs(console, output_format, **options)
-    click.echo(answer)
-    return code
+    return ask_and_show(
+        console,
+        REBALANCES,
+        RebalanceSettings(time_from, time_to, storm_epochs, storm_minutes),
+        lambda _, answer, wanted, metadata: rebalances_text(answer.tables, wanted, metadata),
+        output_format,
+        **options,
+    )

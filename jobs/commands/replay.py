@@ -70,8 +70,8 @@ def replay(
     from analytics.tables.stored_tables import StoredTables  # noqa: PLC0415
     from analytics.workspace import Workspace  # noqa: PLC0415
     from jobs.cli.options.undecoded_limit import is_exceeded  # noqa: PLC0415
-    from jobs.runs.replay.replayed import Replayed  # noqa: PLC0415
-    from jobs.runs.replay.run import replay_into  # noqa: PLC0415
+    from jobs.workspaces.replayed import Replayed  # noqa: PLC0415
+    from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
     from reports.replay_summary import render  # noqa: PLC0415
 
     if dialect is not None:
@@ -81,7 +81,7 @@ def replay(
         result = replay_into(folder, console, **options)
         space = Workspace(folder)
         tables = StoredTables(space)
-        state = Replayed(tables, decoded_workspace(space), result.manifest, ())
+        state = Replayed(tables, decoded_workspace(space), result.manifest)
         instant = answered_instant(state)
         exceeded = is_exceeded(state.source.manifest(), limit)
         for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
@@ -93,7 +93,7 @@ def replay(
 def _replay_dialect(
     console: Console, dialect: str, out: str | None, output_format: str, options: dict[str, Any]
 ) -> int:
-    from jobs.runs.replay.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state  # noqa: PLC0415
+    from jobs.workspaces.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state  # noqa: PLC0415
 
     refuse_other_options(DIALECT_OPTIONS)
     wanted = {name: options[name] for name in DIALECT_OPTIONS}

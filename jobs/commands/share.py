@@ -69,8 +69,8 @@ def share(
     next delivery is accepted, and those that were given up. docs/share.md explains it.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.replay.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state, is_asked  # noqa: PLC0415
     from jobs.runs.share.run import Wanted, share_of  # noqa: PLC0415
+    from jobs.workspaces.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state, is_asked  # noqa: PLC0415
 
     dialect = options.pop("dialect")
     if is_asked(dialect, options["inputs"], output_format):

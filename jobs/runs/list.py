@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.gaps.group_selection import select_groups
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from reports.describe.listed import ALSO, HEADS, PROBLEM, listed_rows
 from reports.row_formats import Section, render
 

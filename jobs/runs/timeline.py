@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import table_of
 from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.decode.selection import is_name, names_wanted
 from analytics.gaps.compacted_history import compacted_history, compacted_sentence
@@ -20,7 +21,6 @@ from analytics.gaps.group_selection import GroupSelection, select_groups
 from analytics.gaps.unread_members import COLUMNS as UNREAD
 from analytics.gaps.unread_members import with_unread
 from analytics.gaps.workspace_filters import has_topic_filter
-from analytics.questions.contract_table import table_of
 from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import (
     in_force_then,
@@ -52,7 +52,7 @@ from analytics.tables.stored_tables import StoredTables
 from jobs.cli import exit_codes
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from reports.layout.nothing import nothing
 from reports.layout.paragraphs import paragraphs
 from reports.row_formats import Section, render
@@ -64,7 +64,7 @@ from schemas import CONSUMER_OFFSETS
 if TYPE_CHECKING:
     from analytics.replay.log.frames import Frames
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 NEEDS = (
     *("groups", "members", "topics", "partition_leaders", "assignments"),

@@ -16,9 +16,9 @@ from typing import Any
 
 from jobs.cli.console import Console
 from jobs.cli.errors import EnvironmentUnfitError
-from jobs.runs.decode.run import decode_into
 from jobs.spark.jvm_options import jvm_options
 from jobs.spark.session import CLASS_ARCHIVE
+from jobs.workspaces.decoding import decode_into
 
 _PATIENCE = 300  # seconds for the JVM to write it
 

@@ -33,8 +33,8 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from analytics.contracts import table_of
 from analytics.errors import GroupscopeError
-from analytics.questions.contract_table import table_of
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, FOUND
 from schemas import tables
 from tests.fuzz.fuzzing import fuzz
@@ -159,7 +159,7 @@ def without_spark() -> Iterator[None]:
 
     with (
         mock.patch("jobs.spark.session.spark_session", refuse),
-        mock.patch("jobs.runs.replay.run.spark_session", refuse),
+        mock.patch("jobs.workspaces.replaying.spark_session", refuse),
         mock.patch("jobs.runs.audit.run.data_quality_of", unjudged),
         mock.patch("jobs.cli.main.keep_traceback", traced),
         mock.patch("jobs.cli.main.printable", str),

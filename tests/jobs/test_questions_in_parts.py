@@ -2,71 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from analytics.gaps.group_selection import select_groups
 from analytics.questions.balance import held_in_epochs
-from analytics.questions.balance.balance_tables import NEEDS_OF_HISTORY
-from analytics.questions.balance.question import evaluate_balance
+from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.expiration import expiry_tables
-from analytics.questions.expiration.question import NEEDS, chosen_rules, evaluate_expiration
+from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
+from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
-from analytics.questions.rebalances.question import NEEDS as NEEDS_OF_REBALANCES
-from analytics.questions.rebalances.question import evaluate_rebalances
+from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.replay.dump.written_instants import BeforeEnd
-from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from jobs.cli.console import Console
-from jobs.runs.replay.replayed import replayed
-from schemas.evaluation_rules import balance_rules, rebalance_rules
-
-Answer = Callable[[ReplayedWorkspace], dict[str, pa.Table]]
+from jobs.workspaces.replayed import replayed
 
 
-def expiration(state: ReplayedWorkspace) -> dict[str, pa.Table]:
-    rules = chosen_rules(state, state.settings, (1, 10080))
-    ends = end_offsets_at(state, None)
-    asked = select_groups(state)
-    found = evaluate_expiration(state, asked, rules, ends, state.settings, with_requests=False)
-    return {**found.tables, "fates": found.fates, "notes": found.notes}
-
-
-def balance(state: ReplayedWorkspace) -> dict[str, pa.Table]:
-    return evaluate_balance(state, balance_rules(), through_history=True).tables
-
-
-def rebalances(state: ReplayedWorkspace) -> dict[str, pa.Table]:
-    return {**evaluate_rebalances(state, rebalance_rules()).tables}
+def rows_of(
+    question: Question[Any, Any], settings: object, state: ReplayedWorkspace
+) -> dict[str, pa.Table]:
+    answer = question.ask(state, settings)
+    return {**answer.tables, **answer.figures}
 
 
 @pytest.mark.parametrize("as_of", [None, BeforeEnd(60_000)], ids=["end", "earlier"])
 @pytest.mark.parametrize(
-    ("answer", "needs", "module"),
+    ("question", "settings", "module"),
     [
-        (expiration, NEEDS, expiry_tables),
-        (balance, NEEDS_OF_HISTORY, held_in_epochs),
-        (rebalances, NEEDS_OF_REBALANCES, rebalance_tables),
+        (EXPIRATION, ExpirationSettings((1, 10080), with_requests=False), expiry_tables),
+        (BALANCE, BalanceSettings(history=True), held_in_epochs),
+        (REBALANCES, RebalanceSettings(), rebalance_tables),
     ],
     ids=["expiration", "balance", "rebalances"],
 )
 def test_the_answer_rests_on_no_number_of_groups_at_a_time(
     failover_dump: Path,
     monkeypatch: pytest.MonkeyPatch,
-    answer: Answer,
-    needs: tuple[str, ...],
+    question: Question[Any, Any],
+    settings: object,
     module: object,
     as_of: BeforeEnd | None,
 ) -> None:
+    needs = question.needs_of(settings)
     with replayed(
         Console(quiet=True), inputs=[str(failover_dump)], needs=needs, as_of=as_of
     ) as state:
-        whole = answer(state)
+        whole = rows_of(question, settings, state)
         assert sum(rows.num_rows for rows in whole.values()) > 20
         for at_once in (50, 400):
             monkeypatch.setattr(module, "AT_ONCE", at_once)
-            for name, rows in answer(state).items():
+            for name, rows in rows_of(question, settings, state).items():
                 assert rows.equals(whole[name]), name

@@ -1,4 +1,4 @@
-"""`state.evaluate`: what commands answer, on the caller's session."""
+"""Questions of a state: what commands answer, on the caller's session."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from analytics import State, open_dump
 from analytics.errors import WorkspaceError
+from analytics.questions.registry import QUESTIONS, UnknownQuestionError
 from schemas import table
 from schemas.errors import SchemaError
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
 RETENTIONS = ("--retention-minutes", "1,1440")
-WHAT_IF = "retention_what_if"
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def state(failover_workspace: Path, spark: SparkSession) -> Iterator[State]:
         ("expiration", RETENTIONS, {"retention_minutes": (1, 1440)}),
         ("balance", (), {}),
         ("balance", ("--history",), {"history": True}),
-        ("rebalances", ("--storm-epochs", "2"), {"thresholds": {"storm_epochs": 2}}),
+        ("rebalances", ("--storm-epochs", "2"), {"storm_epochs": 2}),
     ],
 )
 def test_answers_are_those_of_the_command(
@@ -53,18 +53,18 @@ def test_answers_are_those_of_the_command(
 ) -> None:
     out = tmp_path / "out"
     ran = groupscope(question, failover_workspace, *options, "--format", "json", "--out", out)
-    answer = getattr(state.evaluate, question)(**arguments)
+    answer = state.ask(question, **arguments)
 
     made = sorted((out / "evaluations").iterdir())
-    assert {each.name for each in made} == _tables(answer)
+    assert {each.name for each in made} == {*answer.tables}
     for folder in made:
-        name = "what_if" if folder.name == WHAT_IF else folder.name
-        assert _rows(getattr(answer, name).toArrow()) == _rows(pq.read_table(folder)), name
+        name = folder.name
+        assert _rows(answer.table(name).toArrow()) == _rows(pq.read_table(folder)), name
     assert list(answer.cannot_tell) == json.loads(ran.stdout)["cannot_tell"]
 
 
 def test_columns_are_those_of_the_contract(state: State) -> None:
-    balance = state.evaluate.balance().assignment_balance
+    balance = state.balance().assignment_balance
     assert balance.columns == [each.name for each in table("assignment_balance").columns]
     assert balance.count() > 0
 
@@ -78,8 +78,9 @@ def test_what_a_harmed_dump_cannot_tell_is_said(
     for log in harmed.glob(f"*/__consumer_offsets-{home}/*.log"):
         log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
     with open_dump(str(harmed)) as dump:
-        evaluate = dump.replay(spark).evaluate
-        for answer in (evaluate.expiration(), evaluate.balance(), evaluate.rebalances()):
+        harmed_state = dump.replay(spark)
+        for question in QUESTIONS:
+            answer = harmed_state.ask(question)
             assert any(f"__consumer_offsets-{home}" in each for each in answer.cannot_tell)
 
 
@@ -89,17 +90,37 @@ def test_a_table_that_was_not_replayed_is_an_error_and_no_empty_answer(
     with open_dump(str(failover_workspace)) as dump:
         few = dump.replay(spark, tables=["groups"])
         with pytest.raises(WorkspaceError, match="has no table"):
-            few.evaluate.balance()
+            few.balance()
 
 
 def test_a_threshold_that_is_none_is_an_error(state: State) -> None:
     with pytest.raises(SchemaError, match="storm_epoch"):
-        state.evaluate.rebalances(thresholds={"storm_epoch": 2})
+        state.with_settings(thresholds={"rebalances": {"storm_epoch": 2}}).rebalances()
 
 
-def _tables(answer: object) -> set[str]:
-    names = set(vars(answer)) - {"cannot_tell"}
-    return {WHAT_IF if name == "what_if" else name for name in names}
+def test_a_name_that_is_none_is_an_error_that_names_the_nearest(state: State) -> None:
+    with pytest.raises(UnknownQuestionError, match="did you mean 'balance'"):
+        state.ask("balnce")
+    with pytest.raises(TypeError, match="did you mean 'history'"):
+        state.ask("balance", histroy=True)
+    with pytest.raises(AttributeError, match="did you mean 'committed_offsets'"):
+        _ = state.commited_offsets
+    with pytest.raises(AttributeError, match="did you mean 'assignment_balance'"):
+        _ = state.balance().assigment_balance
+
+
+def test_an_answer_is_shown_in_a_notebook(state: State) -> None:
+    answer = state.balance()
+    assert "assignment_balance" in answer._repr_html_()
+    assert repr(answer).startswith("<answer to balance: assignment_balance: ")
+    assert "groups" in state._repr_html_()
+
+
+def test_tables_are_also_those_of_polars_and_pandas(state: State) -> None:
+    answer = state.balance()
+    rows = answer.assignment_balance.count()
+    assert answer.to_polars("assignment_balance").height == rows
+    assert len(answer.to_pandas("assignment_balance")) == rows
 
 
 def _rows(rows: pa.Table) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from analytics.contracts import contract_frame
 from analytics.questions.balance.cases.partition_counts import (
     counts_in_records,
     highest_seen,
@@ -19,7 +20,6 @@ from analytics.questions.balance.cases.topic_sizes import topic_sizes
 from analytics.questions.balance.evaluated import evaluated
 from analytics.questions.balance.held_in_epochs import numbered
 from analytics.questions.balance.tables import Topics, cases_ever, cases_now
-from analytics.replay.contract_frame import contract_frame
 from analytics.replay.history.groups.held_items import held_items
 from schemas.evaluation_rules import balance_rules
 from tests.support.contract_rows import rows_of

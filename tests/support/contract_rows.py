@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from analytics.questions.contract_table import ARROW_TYPES
+from analytics.contracts import ARROW_TYPES
 from schemas import table
 
 

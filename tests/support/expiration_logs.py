@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from analytics.contracts import ARROW_TYPES, in_contract_order
 from analytics.decode.records.tables import table_schema
-from analytics.questions.contract_columns import in_key_order
-from analytics.questions.contract_table import ARROW_TYPES
 from analytics.questions.expiration.offset_log import GroupRecords, OffsetLog, offset_log
 from analytics.questions.expiration.offset_removals import (
     Cluster,
@@ -144,4 +143,4 @@ def removals_in(
 
 def rows_of(name: str, found: pl.DataFrame) -> list[Row]:
     """Rows of a table, in order of its key."""
-    return [Row(each) for each in in_key_order(name, found).iter_rows(named=True)]
+    return [Row(each) for each in in_contract_order(name, found).iter_rows(named=True)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_schema
+from analytics.contracts import contract_schema
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.data_partitions import births

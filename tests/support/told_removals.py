@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_schema
+from analytics.contracts import contract_schema
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import table_of
 from analytics.questions.balance.cases.partition_counts import (
     counts_in_records,
     highest_seen,
@@ -19,7 +20,6 @@ from analytics.questions.balance.cases.subscriptions import resolved_expressions
 from analytics.questions.balance.cases.topic_sizes import TOLD_BY, topic_sizes
 from analytics.questions.balance.evaluated import JudgedCases, judged, tables_of
 from analytics.questions.balance.tables import Topics, cases_ever, cases_now
-from analytics.questions.contract_table import table_of
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.replayed.counted_records import CountedRecords
 from analytics.replayed.group_parts import group_parts, stored_rows
@@ -60,12 +60,11 @@ _NOW: Final = {
 }
 _EVER: Final = {"share_partitions": _SHARES, "group_epochs": _EPOCHS}
 _COMMITTED: Final = ("committed_offsets", "pending_offsets")
-_HISTORY: Final = "offset_history"
+HISTORY: Final = "offset_history"
 _OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
 _KEYED: Final = ("partition", "offset", "is_tombstone", "key", "value")
 _COUNTED: Final = ("consumer_group_partition_metadata", "share_group_partition_metadata")
 NEEDS: Final = (*_NOW, *_COMMITTED, "topics")
-NEEDS_OF_HISTORY: Final = (*NEEDS, _HISTORY)
 
 
 def tables_now(
@@ -111,7 +110,7 @@ def tables_ever(
         return judged(cases, rules, gaps)
 
     stored = {name: stored_rows(tables, name, columns) for name, columns in _EVER.items()}
-    stored["commits"] = stored_rows(tables, _HISTORY, _COMMITS, pc.field("advance") > 0)
+    stored["commits"] = stored_rows(tables, HISTORY, _COMMITS, pc.field("advance") > 0)
     with (
         group_parts({**held.rows(), **stored}, held.parts) as parts,
         ThreadPoolExecutor(_THREADS) as threads,
@@ -125,13 +124,13 @@ def _buckets(
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Yield tables of whole groups, with the commits that advanced anything as `commits`."""
     # What commits advanced takes longer to find out than all else: it is told where it is there.
-    if not tables.has(_HISTORY):
-        nothing = table_of(_HISTORY, []).select(_COMMITS)
+    if not tables.has(HISTORY):
+        nothing = table_of(HISTORY, []).select(_COMMITS)
         for bucket in group_buckets(tables, needed):
             yield {**bucket, "commits": frame_of(nothing)}
         return
-    for bucket in group_buckets(tables, {**needed, _HISTORY: _COMMITS}):
-        yield {**bucket, "commits": bucket[_HISTORY].filter(pl.col("advance") > 0)}
+    for bucket in group_buckets(tables, {**needed, HISTORY: _COMMITS}):
+        yield {**bucket, "commits": bucket[HISTORY].filter(pl.col("advance") > 0)}
 
 
 def _topics(state: ReplayedWorkspace) -> pl.DataFrame:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from analytics.contracts import contract_frame, contract_schema, table_of_frame
 from analytics.questions.balance.cases.case_rows import Row, case_of
 from analytics.questions.balance.cases.shapes import MEMBER_IDS, SHAPE, with_shapes
 from analytics.questions.balance.judgement.alternatives import alternatives
 from analytics.questions.balance.judgement.judge import judge
-from analytics.questions.contract_columns import table_of_frame
-from analytics.replay.contract_frame import contract_frame, contract_schema
 
 if TYPE_CHECKING:
     from schemas.evaluation_rules import BalanceRules

@@ -2,49 +2,67 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.dump.inspection.limitations import ranges
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import select_groups
-from analytics.questions.answer import Evaluated
-from analytics.questions.balance.balance_tables import tables_ever, tables_now
+from analytics.questions.answer import Answer
+from analytics.questions.balance.balance_tables import HISTORY, NEEDS, tables_ever, tables_now
 from analytics.questions.balance.held_in_epochs import HeldInEpochs
 from analytics.questions.balance.placement import Placement, placement
+from analytics.questions.question import Question
 from analytics.replayed.whole_groups import frame_of
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
+from schemas.evaluation_rules import RebalanceRules, balance_rules, rebalance_rules
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
-    from schemas.evaluation_rules import BalanceRules, RebalanceRules
 
 
-def evaluate_balance(
-    state: ReplayedWorkspace, rules: BalanceRules, *, through_history: bool
-) -> Evaluated:
-    """Return `assignment_balance` and `assignment_alternatives`.
+@dataclass(frozen=True)
+class BalanceSettings:
+    """What of balance is asked.
 
-    Args:
-        state: A replayed workspace with the tables of `balance_tables`.
-        rules: Bands.
-        through_history: Judge every epoch, and not only the instant.
+    Attributes:
+        history: Judge every epoch, and not only the instant.
+    """
+
+    history: bool = False
+
+
+def balance(state: ReplayedWorkspace, asked: BalanceSettings) -> Answer:
+    """Return how even assignments are at the instant, or in every epoch.
 
     Raises:
+        SchemaError: A threshold is none.
         WorkspaceError: A table cannot be read.
     """
+    thresholds = state.settings.given.thresholds
+    rules = balance_rules(thresholds("balance"))
     groups = select_groups(state, with_offsets=False)
-    gaps = _gaps(state, groups.found, through_history=through_history)
-    if through_history:
+    gaps = _gaps(state, groups.found, through_history=asked.history)
+    if asked.history:
         tables = tables_ever(state, HeldInEpochs(state), rules, gaps)
     else:
         tables = tables_now(state, rules, gaps)
     doubts = (
         each for each in _doubts(tables["assignment_balance"]) if each not in groups.cannot_tell
     )
-    return Evaluated(tables, groups, tuple(doubts))
+    places = group_placement(state, rebalance_rules(thresholds("rebalances")))
+    return Answer(
+        tables,
+        groups,
+        tuple(doubts),
+        warnings=tuple(_misplaced(places)),
+        summary={"verdicts": dict(rules.verdicts), "placement": asdict(places)},
+    )
 
 
 def _gaps(state: ReplayedWorkspace, groups: pa.Table, *, through_history: bool) -> dict[str, str]:
@@ -74,6 +92,20 @@ def _doubts(balance: pa.Table) -> list[str]:
     return list(sentences)
 
 
+def _misplaced(places: Placement) -> Iterator[str]:
+    """Yield what is wrong with the partitions in which groups lie, one sentence each."""
+    for group, partition, home in places.misplaced:
+        yield (
+            f"{group} lies in {CONSUMER_OFFSETS}-{partition} but belongs to partition {home}: no "
+            "broker finds it"
+        )
+    if places.overloaded:
+        yield (
+            f"{CONSUMER_OFFSETS} {ranges(places.overloaded)}: many more groups than in the others "
+            f"(up to {places.most} of {places.groups})"
+        )
+
+
 def group_placement(state: ReplayedWorkspace, rules: RebalanceRules) -> Placement:
     """Verify the place of every group that is there, whichever were asked for."""
     everything = StoredTables(state.tables.workspace)
@@ -86,3 +118,13 @@ def group_placement(state: ReplayedWorkspace, rules: RebalanceRules) -> Placemen
         if each["topic"] == CONSUMER_OFFSETS
     }
     return placement(groups, max(counts, default=None), rules, len(present))
+
+
+BALANCE: Final = Question(
+    name="balance",
+    needs=NEEDS,
+    tables=("assignment_balance", "assignment_alternatives"),
+    settings=BalanceSettings,
+    answer=balance,
+    needs_besides=lambda asked: (HISTORY,) if asked.history else (),
+)

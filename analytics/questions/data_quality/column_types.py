@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from analytics.questions.contract_table import ARROW_TYPES
+from analytics.contracts import ARROW_TYPES
 
 
 def wrong_columns(schema: pa.Schema, types: Mapping[str, str]) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.contract_table import ARROW_TYPES
+from analytics.contracts import ARROW_TYPES
 from analytics.replay.log.marks import MARKS
 from schemas import table
 from schemas.expiration_rules import ELSEWHERE, EXPIRE_TIME, NO_EXPIRE_TIME, OF_BROKER

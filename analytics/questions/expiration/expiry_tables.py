@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.questions.contract_columns import table_of_frame
+from analytics.contracts import table_of_frame
 from analytics.questions.expiration.observed_history import instants_of
 from analytics.questions.expiration.offset_log import GroupRecords
 from analytics.questions.expiration.offset_removals import Cluster

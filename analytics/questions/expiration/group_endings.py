@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from schemas.expiration_rules import AuditRules, group_endings
 from schemas.generated_names import tool_naming
 

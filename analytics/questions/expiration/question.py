@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.answer import Evaluated
+from analytics.gaps.group_selection import select_groups
+from analytics.questions.answer import Answer
 from analytics.questions.expiration.chosen_era import ChosenEra, chosen_era
 from analytics.questions.expiration.expiry_tables import expiry_tables
 from analytics.questions.expiration.group_tables import group_tables
 from analytics.questions.expiration.offset_expiration import CANNOT_TELL
 from analytics.questions.expiration.retention_settings import (
+    MINUTE_MS,
     RetentionFound,
     SettingSources,
     retention_found,
     with_state,
 )
 from analytics.questions.expiration.tables import FATES, NOTES, ExpirationQuestion, LogEnds
+from analytics.questions.question import Question
 from analytics.replay.dump.times import milliseconds
 from analytics.replayed.answered_instant import instant_of
+from analytics.replayed.end_offsets import end_offsets_at
 from schemas import CONSUMER_OFFSETS
-from schemas.expiration_rules import audit_rules
+from schemas.expiration_rules import audit_rules, group_endings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from analytics.gaps.group_selection import GroupSelection
-    from analytics.replayed.given_settings import Settings
+    import pyarrow as pa
+
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-NEEDS: Final = (
-    *("groups", "committed_offsets", "pending_offsets", "topics", "configs", "partition_leaders"),
-)
-"""The state tables that are read."""
+
+@dataclass(frozen=True)
+class ExpirationSettings:
+    """What of expiration is asked.
+
+    Attributes:
+        retention_minutes: Retentions to try; a single one is taken to be in force.
+        rules: The era whose rules apply, as `--rules` names it; None goes by the release.
+        kafka_version: The release that a person names; None goes by the dump.
+        end_offsets: A file with log start and end offsets of data partitions.
+        with_requests: Answer with `commit_requests`, too.
+        most: So many rows of `offset_expiration`, the worst; None is all of them.
+    """
+
+    retention_minutes: tuple[int, ...] = ()
+    rules: str | None = None
+    kafka_version: str | None = None
+    end_offsets: str | None = None
+    with_requests: bool = True
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -51,87 +70,72 @@ class ChosenRules:
     retention: RetentionFound
 
 
-@dataclass(frozen=True)
-class ExpirationFound(Evaluated):
-    """The tables, and what is told of all offsets where only the worst have rows.
+def expiration(state: ReplayedWorkspace, asked: ExpirationSettings) -> Answer:
+    """Return which offsets expire when, which are gone and why, and what if.
 
-    Attributes:
-        fates: How many offsets of each group fare how, as `all_fates` has it.
-        notes: Of how many offsets there is which note, as `all_notes` has it.
+    Its figures are `fates`, how many offsets of each group fare how (`all_fates`), and `notes`, of
+    how many offsets there is which note (`all_notes`).
+
+    Raises:
+        InputUnreadableError: A setting is no whole number, or the file cannot be read.
+        SchemaError: A threshold is none.
+        WorkspaceError: A table cannot be read.
     """
+    rules = _chosen_rules(state, asked)
+    question = _question(state, rules, end_offsets_at(state, asked.end_offsets))
+    tables = expiry_tables(state, question, asked.most)
+    figures = {name: tables.pop(name) for name in (FATES, NOTES)}
+    removals = tables["offset_removals"]
+    tables |= group_tables(state, removals, question, with_requests=asked.with_requests)
+    retention = rules.retention
+    return Answer(
+        tables,
+        select_groups(state),
+        tuple(_doubts(tables, figures[NOTES])),
+        warnings=tuple(retention.findings),
+        statements=(rules.era.said, *retention.said),
+        summary={
+            "rules": rules.era.era.name,
+            "rules_said": rules.era.said,
+            "retention": list(retention.said),
+            "retention_in_force": _in_force(retention),
+            "retention_tried": list(retention.minutes),
+            "findings": list(retention.findings),
+            "group_endings_said": dict(group_endings()),
+        },
+        figures=figures,
+    )
 
-    fates: pa.Table = field(default_factory=lambda: pa.table({}))
-    notes: pa.Table = field(default_factory=lambda: pa.table({}))
 
-    @property
-    def offsets(self) -> int:
-        """How many offsets there are."""
-        return pc.sum(self.fates["offsets"]).as_py() or 0
-
-
-def chosen_rules(
-    state: ReplayedWorkspace,
-    settings: Settings,
-    minutes: Sequence[int] = (),
-    era: str | None = None,
-    kafka_version: str | None = None,
-) -> ChosenRules:
+def _chosen_rules(state: ReplayedWorkspace, asked: ExpirationSettings) -> ChosenRules:
     """Settle rules and retention.
-
-    Args:
-        state: A replayed workspace.
-        settings: Of brokers and groups, as far as a person gives them.
-        minutes: Retentions to try; a single one is taken to be in force.
-        era: The name of an era of rules; None goes by the release.
-        kafka_version: The release that a person names; None goes by the dump.
 
     Raises:
         InputUnreadableError: A setting is no whole number.
     """
     configs, leaders = state.tables.read("configs"), state.tables.read("partition_leaders")
     sources = SettingSources(
-        release=state.release, brokers=settings.brokers, given=settings.given, minutes=minutes
+        release=state.release,
+        brokers=state.settings.brokers,
+        given=state.settings.given,
+        minutes=asked.retention_minutes,
     )
     return ChosenRules(
-        chosen_era(era, kafka_version, state.manifest),
+        chosen_era(asked.rules, asked.kafka_version, state.manifest),
         retention_found(with_state(sources, configs, leaders)),
     )
 
 
-def evaluate_expiration(
-    state: ReplayedWorkspace,
-    groups: GroupSelection,
-    rules: ChosenRules,
-    ends: pa.Table,
-    settings: Settings,
-    *,
-    with_requests: bool,
-    most: int | None = None,
-) -> ExpirationFound:
-    """Return `offset_expiration`, `offset_removals`, `retention_what_if` and `group_endings`.
-
-    Args:
-        state: A replayed workspace with `NEEDS`.
-        groups: The groups that are asked about.
-        rules: As `chosen_rules` settles them.
-        ends: Log start and end offsets of data partitions (`end_offsets`).
-        settings: Their thresholds count here.
-        with_requests: Add `commit_requests`.
-        most: So many rows of `offset_expiration`, the worst; None is all of them.
-
-    Raises:
-        WorkspaceError: A table cannot be read.
-    """
-    question = _question(state, rules, ends, settings)
-    tables = expiry_tables(state, question, most)
-    fates, notes = tables.pop(FATES), tables.pop(NOTES)
-    tables |= group_tables(state, tables["offset_removals"], question, with_requests=with_requests)
-    return ExpirationFound(tables, groups, tuple(_doubts(tables, notes)), fates, notes)
+def _in_force(retention: RetentionFound) -> dict[str, Any]:
+    each = retention.retention.otherwise
+    return {
+        "retention_minutes": each.retention_ms // MINUTE_MS,
+        "retention_source": each.source,
+        "check_interval_ms": each.check_interval_ms,
+    }
 
 
-def _question(
-    state: ReplayedWorkspace, rules: ChosenRules, ends: pa.Table, settings: Settings
-) -> ExpirationQuestion:
+def _question(state: ReplayedWorkspace, rules: ChosenRules, ends: pa.Table) -> ExpirationQuestion:
     partitions = [
         each
         for each in state.manifest["partitions"]
@@ -143,7 +147,7 @@ def _question(
         before=rules.era.before,
         retention=rules.retention.retention,
         minutes=rules.retention.minutes,
-        audit=audit_rules(settings.given.thresholds("expiration")),
+        audit=audit_rules(state.settings.given.thresholds("expiration")),
         as_of_ms=milliseconds(instant_of(state)),
         cut_partitions=frozenset(
             int(partition) for topic, _, partition in places if topic == CONSUMER_OFFSETS
@@ -178,3 +182,18 @@ def _reasons(rows: pa.Table) -> Iterable[tuple[str, int]]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+EXPIRATION: Final = Question(
+    name="expiration",
+    needs=(
+        *("groups", "committed_offsets", "pending_offsets", "topics", "configs"),
+        "partition_leaders",
+    ),
+    tables=(
+        *("offset_expiration", "offset_removals", "retention_what_if", "group_endings"),
+        "commit_requests",
+    ),
+    settings=ExpirationSettings,
+    answer=expiration,
+)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 from polars import selectors
 
-from analytics.questions.contract_columns import in_key_order
+from analytics.contracts import in_contract_order
 from analytics.questions.expiration.fates import all_fates, all_notes, fates, notes, worst_of
 from analytics.questions.expiration.observed_history import ObservedHistory
 from analytics.questions.expiration.offset_expiration import BLOCKED, offset_expiration
@@ -170,7 +170,7 @@ def expiration_tables(
         rules=(known.replay, asked.era, asked.before),
         audit=asked.audit,
     )
-    removals = in_key_order("offset_removals", removals)
+    removals = in_contract_order("offset_removals", removals)
 
     def costs(of: _Found) -> pl.DataFrame:
         if of.with_removals is None:
@@ -189,7 +189,7 @@ def expiration_tables(
         minutes=asked.minutes,
     )
     return {
-        "offset_expiration": in_key_order("offset_expiration", worst),
+        "offset_expiration": in_contract_order("offset_expiration", worst),
         "offset_removals": removals,
         "retention_what_if": _what_if_in_order(what_if),
         FATES: all_fates([each.fates for each in found]),
@@ -199,11 +199,11 @@ def expiration_tables(
 
 def _what_if_in_order(what_if: pl.DataFrame) -> pl.DataFrame:
     key = table("retention_what_if").key
-    ordered = in_key_order("retention_what_if", what_if)
+    ordered = in_contract_order("retention_what_if", what_if)
     is_twice = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in key)
     if ordered.select(is_twice.slice(1).any()).item():
         # A group may lie in two partitions of the topic: then all of a row decides.
-        return in_key_order("retention_what_if", what_if.sort(what_if.columns))
+        return in_contract_order("retention_what_if", what_if.sort(what_if.columns))
     return ordered
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from schemas.finding_rules import FindingRule
 
 

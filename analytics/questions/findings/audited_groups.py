@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.lag.summaries import summed as lag_summed
 from analytics.questions.share.backlog.summaries import summed as share_summed
 from schemas import table

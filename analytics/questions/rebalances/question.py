@@ -2,49 +2,83 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from analytics.epoch_times import EPOCH
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import GroupSelection, select_groups
-from analytics.questions.answer import Evaluated
+from analytics.questions.answer import Answer
+from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.tables import AskedTime
-from analytics.replay.dump.times import last_record_time
+from analytics.replay.dump.times import last_record_time, resolved_time
+from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from schemas import CONSUMER_OFFSETS
+from schemas.evaluation_rules import RebalanceRules, rebalance_rules
+from schemas.rebalance_causes import rebalance_causes
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
-    from schemas.evaluation_rules import RebalanceRules
 
-NEEDS: Final = (*rebalance_tables.NEEDS, "topics")
-"""The state and history tables that are read."""
+NOT_RECORDED: Final = "Whether a member timed out or left by itself is not recorded."
 
 
-def evaluate_rebalances(
-    state: ReplayedWorkspace,
-    rules: RebalanceRules,
-    since: datetime | None = None,
-    until: datetime | None = None,
-) -> Evaluated:
-    """Return every table about rebalances.
+@dataclass(frozen=True)
+class RebalanceSettings:
+    """What of rebalances is asked.
 
-    `rebalances`, `group_churn`, `rebalance_storms`, `stalled_members`, `rebalance_causes`.
-
-    Args:
-        state: A replayed workspace with `NEEDS`.
-        rules: Thresholds.
-        since: The first instant that is asked about; None: from the beginning.
+    Attributes:
+        since: The first instant that is asked about, with a zone or in epoch milliseconds; None:
+            from the beginning.
         until: The last one; None: to the end.
+        storm_epochs: So many epochs make a storm; None is the rules'.
+        storm_minutes: If they began within so many minutes; None is the rules'.
+    """
+
+    since: datetime | int | BeforeEnd | None = None
+    until: datetime | int | BeforeEnd | None = None
+    storm_epochs: int | None = None
+    storm_minutes: float | None = None
+
+
+def rebalances(state: ReplayedWorkspace, asked: RebalanceSettings) -> Answer:
+    """Return who came and went with each epoch, how often, and when that was too much.
 
     Raises:
+        SchemaError: A threshold is none.
         WorkspaceError: A table cannot be read.
     """
+    rules = _rules(state, asked)
+    since, until = (_resolved(each, state) for each in (asked.since, asked.until))
     groups = _with_gaps(select_groups(state, with_offsets=False), state)
-    asked = AskedTime(since, until, _now(state), rules)
-    return Evaluated(rebalance_tables.made_tables(state, asked), groups)
+    time = AskedTime(since, until, _now(state), rules)
+    return Answer(
+        rebalance_tables.made_tables(state, time),
+        groups,
+        summary={
+            "from": None if since is None else iso_time(since),
+            "to": None if until is None else iso_time(until),
+            "storm": {"epochs": rules.storm_epochs, "minutes": rules.storm_minutes},
+            "not_recorded": NOT_RECORDED,
+            "causes_said": dict(rebalance_causes()),
+            "coordinator_changes": dict(rules.coordinator_changes),
+        },
+    )
+
+
+def _rules(state: ReplayedWorkspace, asked: RebalanceSettings) -> RebalanceRules:
+    """Return the rules: what is asked goes before the settings' thresholds."""
+    own = {"storm_epochs": asked.storm_epochs, "storm_minutes": asked.storm_minutes}
+    given = {name: each for name, each in own.items() if each is not None}
+    return rebalance_rules({**state.settings.given.thresholds("rebalances"), **given})
+
+
+def _resolved(
+    instant: datetime | int | BeforeEnd | None, state: ReplayedWorkspace
+) -> datetime | None:
+    return instant if isinstance(instant, datetime) else resolved_time(instant, state.manifest)
 
 
 def _with_gaps(asked: GroupSelection, state: ReplayedWorkspace) -> GroupSelection:
@@ -66,3 +100,15 @@ def _now(state: ReplayedWorkspace) -> datetime:
     offsets = (each for each in state.manifest["partitions"] if each["topic"] == CONSUMER_OFFSETS)
     time = state.as_of["time"] or last_record_time(offsets)
     return datetime.fromisoformat(time) if time else EPOCH
+
+
+REBALANCES: Final = Question(
+    name="rebalances",
+    needs=(*rebalance_tables.NEEDS, "topics"),
+    tables=(
+        *("rebalances", "group_churn", "rebalance_storms", "stalled_members"),
+        "rebalance_causes",
+    ),
+    settings=RebalanceSettings,
+    answer=rebalances,
+)

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.contract_columns import table_of_frame
+from analytics.contracts import table_of_frame
 from analytics.questions.rebalances.epochs import stored_again
 from analytics.questions.rebalances.stalled_members import last_progress, static_owners
 from analytics.questions.rebalances.tables import AskedTime, rebalance_tables

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.questions.contract_columns import in_key_order
+from analytics.contracts import in_contract_order
 from analytics.questions.rebalances.causes import causes
 from analytics.questions.rebalances.churn import group_churn
 from analytics.questions.rebalances.epochs import rebalances
@@ -64,7 +64,7 @@ def rebalance_tables(
         asked: The time asked about.
     """
     begun, changes = _begun(tables["group_epochs"]), tables["membership_changes"]
-    epochs = in_key_order(
+    epochs = in_contract_order(
         "rebalances",
         asked.within(rebalances(begun, changes, tables["stored_again"], coverage), "at"),
     )
@@ -83,7 +83,7 @@ def rebalance_tables(
     doubtful = tables["membership_changes"].filter("before_is_compacted")
     return {
         "rebalances": epochs,
-        **{name: in_key_order(name, frame) for name, frame in made.items()},
+        **{name: in_contract_order(name, frame) for name, frame in made.items()},
         "rebalance_causes": causes(
             epochs, tables["group_epochs"], held, coverage, doubtful=doubtful
         ),

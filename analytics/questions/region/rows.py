@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.region.contributions import MERGE, CheckpointKey
 from analytics.questions.region.drains import (
     CANNOT_TELL,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.share.settings import ASSUMED
 from analytics.side_files import MOST_INT
 from schemas.share_limits import group_type_setting, limit_verdicts, share_limits

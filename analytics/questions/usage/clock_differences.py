@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow.compute as pc
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.replay.log.key_homes import home_of
 from schemas import CONSUMER_OFFSETS, COORDINATOR_TOPICS
 

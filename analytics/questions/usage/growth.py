@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.usage.cleaning.log_files import milliseconds
 from analytics.replay.dump.times import end_of
 from analytics.replay.dump.times import milliseconds as milliseconds_of

@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.key_order import in_key_order
 from analytics.replay.groups.columns import COMMIT, RECORDS, STATE
 from analytics.replay.groups.fold import AT_ONCE, group_state
 from analytics.replay.groups.group_records import GROUP, GROUP_KEY
-from analytics.replay.key_order import in_key_order
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from analytics.contracts import contract_frame
 from analytics.replay.between_cuts import NOTHING, BetweenCuts
-from analytics.replay.contract_frame import contract_frame
 from analytics.replay.groups.coded_log import NONE
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.completeness import with_completeness

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.history.neighbours import at, in_order, last_before, so_far
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.marks import with_marks_of_records

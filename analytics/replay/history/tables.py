@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.graph import TableStep
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.coordinator_epochs import TABLES as EPOCHS_IN

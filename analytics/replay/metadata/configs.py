@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.log.meanings import word
 from schemas.config_values import RESOURCE_TYPES, harmless_settings, sensitive_settings
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.log.meanings import present
 
 if TYPE_CHECKING:

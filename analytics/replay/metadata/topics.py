@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.log.meanings import uuid
 from analytics.replay.metadata.topic_sources import METADATA_LOG, RECORD, SOURCES
 

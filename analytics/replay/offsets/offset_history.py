@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.groups.group_records import CLASSIC
 from analytics.replay.log.archived_commits import (
     MAY_BE_ABORTED,

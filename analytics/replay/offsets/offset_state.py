@@ -13,8 +13,8 @@ from typing import Final
 
 import polars as pl
 
+from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.between_cuts import WHY, between_cuts
-from analytics.replay.contract_frame import contract_frame, contract_schema
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.archived_commits import removed_for_now, with_range
 from analytics.replay.log.as_of import Decoded

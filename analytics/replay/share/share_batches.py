@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.log.marks import with_marks_of
 from analytics.replay.log.meanings import word
 from analytics.replay.share.share_partitions import KEY, topic_names

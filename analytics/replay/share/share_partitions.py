@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.internal_partitions import internal_partition, share_key
 from analytics.replay.log.losses import (

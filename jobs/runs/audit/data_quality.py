@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from analytics.contracts import table_of
 from analytics.errors import InputNotRecognizedError
-from analytics.questions.contract_table import table_of
 from analytics.questions.data_quality.great_expectations_engine import Engine
 from analytics.questions.data_quality.judged_table import BROKEN, StoredTable, judged_tables
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading

@@ -23,8 +23,8 @@ from schemas.finding_rules import SEVERITIES
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
     from jobs.workspaces.redacted_workspace import Redactor
+    from jobs.workspaces.replayed import Replayed
 
 _SAYS = {"bytes": size_of, "duration": duration}
 _SUPPRESSIONS = "suppressions"

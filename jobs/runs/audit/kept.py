@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.findings.applied_rules import applied_rules
 from analytics.questions.findings.audited_groups import audited_groups, group_counts
 from analytics.questions.findings.changes import with_changes
@@ -15,7 +15,7 @@ from jobs.cli.audit_config import configured_rules
 from jobs.runs.audit.findings_of import Found
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 _OF_GROUPS: Final = (
     *("groups", "lag", "share_backlog", "offset_expiration"),

@@ -27,10 +27,10 @@ from jobs.runs.audit.hook import run_hook
 from jobs.runs.audit.kept import kept_tables
 from jobs.runs.audit.page import audit_summary, page_of_workspace
 from jobs.runs.audit.tables import audited_tables, questions
-from jobs.runs.replay.kept_replay import of_folder, replay_into_folder
-from jobs.runs.replay.replayed import replayed
 from jobs.spark.session import one_session
+from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import Redactor, key_in, redact_into
+from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_text
 from reports.audit.metrics import MEASURED, Audited, metrics_of
 from reports.audit.rows import answer_of, json_lines
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 _UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
 """A path may hold names: a report without names has none."""

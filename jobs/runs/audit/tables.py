@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
+from analytics.questions.balance.question import BALANCE, BalanceSettings
+from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
+from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.replayed.kept_evaluations import keep_evaluations
+from analytics.workspace import Workspace
+from jobs.asking import report_answer
 from jobs.cli.audit_config import configured_rules
-from jobs.runs.balance.run import balance_inputs
-from jobs.runs.expiration.run import Wanted as ExpirationWanted
-from jobs.runs.expiration.run import expiration_of
 from jobs.runs.lag.run import Wanted as LagWanted
 from jobs.runs.lag.run import lag_of
-from jobs.runs.rebalances.run import rebalances_of_inputs
 from jobs.runs.share.run import Wanted as ShareWanted
 from jobs.runs.share.run import share_of
 from jobs.runs.timeline import verdicts_of
 from jobs.runs.usage.run import Wanted as UsageWanted
 from jobs.runs.usage.run import usage_of
+from jobs.workspaces.replayed import replayed
 from reports.layout.output_format import OutputFormat
 from reports.missing_records import absent_partitions
 from schemas import tables
 
 if TYPE_CHECKING:
+    from analytics.questions.question import Question
+    from jobs.cli.console import Console
     from jobs.runs.audit.run import Wanted
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
+
+S = TypeVar("S")
 
 _LOGS = pa.schema(
     [
@@ -59,19 +66,18 @@ def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[.
     usage.pop("data_topics", None)
     as_json = OutputFormat("json")
     return {
-        "expiration": lambda console: expiration_of(
+        "expiration": lambda console: _keep(
             console,
-            ExpirationWanted(as_json, wanted.minutes, None, wanted.end_offsets),
-            **asked,
+            EXPIRATION,
+            ExpirationSettings(
+                wanted.minutes,
+                kafka_version=asked.get("kafka_version"),
+                end_offsets=wanted.end_offsets,
+            ),
+            asked,
         ),
-        "balance": lambda console: balance_inputs(console, as_json, through_history=False, **asked),
-        "rebalances": lambda console: rebalances_of_inputs(
-            console,
-            as_json,
-            time_from=None,
-            time_to=None,
-            **asked,
-        ),
+        "balance": lambda console: _keep(console, BALANCE, BalanceSettings(), asked),
+        "rebalances": lambda console: _keep(console, REBALANCES, RebalanceSettings(), asked),
         "lag": lambda console: lag_of(
             console,
             LagWanted(
@@ -89,6 +95,16 @@ def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[.
         ),
         "usage": lambda console: usage_of(console, UsageWanted("group"), as_json, **usage),
     }
+
+
+def _keep(
+    console: Console, question: Question[Any, S], settings: S, asked: Mapping[str, Any]
+) -> None:
+    """Answer a question and keep its tables in the folder of the audit."""
+    with replayed(console, needs=question.needs_of(settings), **asked) as state:
+        answer = question.ask(state, settings)
+        report_answer(console, answer)
+        keep_evaluations(Workspace(asked["out"]), answer.tables, state)
 
 
 def audited_tables(state: Replayed, end_offsets: str | None) -> dict[str, pa.Table]:

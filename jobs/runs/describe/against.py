@@ -26,7 +26,7 @@ from reports.lag.kafkas_numbers import with_numbers
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 CONSUMER_PROTOCOLS = ("", "consumer")
 """What kafka-consumer-groups lists groups of; connectors have another."""

@@ -15,7 +15,7 @@ from analytics.gaps.group_selection import GroupSelection
 from reports.describe.source import Source
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 OWNERSHIP = "assignment_history"
 NEEDS = (

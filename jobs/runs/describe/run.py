@@ -18,7 +18,7 @@ from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.epoch import NEEDS as EPOCH_NEEDS
 from jobs.runs.describe.epoch import groups_at_epoch
 from jobs.runs.describe.source import NEEDS, bare_source, describe_source
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from reports.describe.against import render_comparison
 from reports.describe.columns import (
     FAMILIES,
@@ -35,7 +35,7 @@ from reports.row_formats import Section, render
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
     from reports.describe.source import Source
 
 SPARE = ("client_host", "client_id")

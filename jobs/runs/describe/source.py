@@ -17,7 +17,7 @@ from reports.describe.source import Source, only_groups, without_incomplete
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 NEEDS = (
     "groups",

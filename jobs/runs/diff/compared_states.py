@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import recognize
 from analytics.replay.dump.written_instants import END, BeforeEnd
-from jobs.runs.replay.replayed import Replayed, replayed
+from jobs.workspaces.replayed import Replayed, replayed
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -102,7 +102,7 @@ def _of_one_dump(
     options: Mapping[str, Any],
 ) -> tuple[Replayed, Replayed]:
     # Spark is heavy: where tables are ready it is not even imported.
-    from jobs.runs.decode.run import decode_into  # noqa: PLC0415
+    from jobs.workspaces.decoding import decode_into  # noqa: PLC0415
 
     later = {name: options[name] for name in _LATER if name in options}
     session = {name: options[name] for name in ("master", "conf") if name in options}

@@ -29,14 +29,14 @@ from analytics.replayed.answered_instant import answered_instant
 from analytics.tables.stored_tables import StoredTables
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
 from jobs.runs.diff.compared_states import Side, compared_states
-from jobs.runs.replay.followed_lines import followed_copies
 from jobs.spark.session import one_session
+from jobs.workspaces.followed_lines import followed_copies
 from reports.diff.sections import Difference, render_difference
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 NEEDS = ("groups", "members", "committed_offsets", "share_partitions", "topics")
 _GROUPS = (*of_groups.GROUP_COLUMNS, "complete", "missing")

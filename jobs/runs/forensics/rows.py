@@ -16,7 +16,7 @@ from reports.quantities import ranges
 
 if TYPE_CHECKING:
     from analytics.questions.forensics.window import Window
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
     from reports.diff.sections import Difference
 
 ROWS_OF_STATES: Final = tuple(dict.fromkeys((*DIFF, *RESTORED, "assignments")))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import table_of
 from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import CannotTellError
 from analytics.gaps.group_selection import select_groups
-from analytics.questions.contract_table import table_of
 from analytics.questions.diff.paired import CANNOT_TELL as UNSURE_CHANGE
 from analytics.questions.forensics.window import Window, happened, suffering
 from analytics.questions.timeline.words import CANNOT_TELL
@@ -32,13 +32,13 @@ from jobs.runs.forensics.rows import (
     others_of,
     owners_of,
 )
-from jobs.runs.replay.kept_replay import of_folder, replay_into_folder
-from jobs.runs.replay.replayed import replayed
 from jobs.runs.restore.run import Wanted as RestoreWanted
 from jobs.runs.restore.run import restored
 from jobs.runs.timeline import NEEDS as TIMELINE
 from jobs.runs.timeline import verdicts_of
 from jobs.spark.session import one_session
+from jobs.workspaces.kept_replay import of_folder, replay_into_folder
+from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_text
 from reports.incident.html import html_of
 from reports.incident.page import Incident, incident_page
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 NEEDS = (*TIMELINE, *ROWS_OF_STATES, "assignment_history", "configs")
 

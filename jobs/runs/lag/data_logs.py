@@ -24,7 +24,7 @@ from analytics.workspace import DATA_LOGS, reading
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 _PLACE: Final = ["topic", "partition"]
 _WHOSE: Final = [*_PLACE, "copy"]

@@ -21,7 +21,7 @@ from schemas.evaluation_rules import lag_rules
 
 if TYPE_CHECKING:
     from analytics.gaps.group_selection import GroupSelection
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 
 def lag_question(state: Replayed, asked: GroupSelection, end_offsets: str | None) -> LagQuestion:

@@ -25,7 +25,7 @@ from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import describe_source
 from jobs.runs.lag.question import lag_question
 from jobs.runs.lag.since import growth_since
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from reports.describe.against import render_comparison
 from reports.lag.rows import (
     capacity_section,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from analytics.gaps.group_selection import GroupSelection
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
     from reports.row_formats import Section
     from schemas.evaluation_rules import LagRules
 

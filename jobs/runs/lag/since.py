@@ -15,13 +15,13 @@ from analytics.replayed.answered_instant import instant_of
 from analytics.workspace import Workspace
 from jobs.cli.held_console import HeldConsole
 from jobs.runs.lag.question import lag_question
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 _NAMES = ("groups", "exclude_groups", "data_topics", "broker_configs", "config")
 

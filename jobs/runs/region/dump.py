@@ -27,7 +27,7 @@ from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from jobs.runs.region.run import Wanted
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 NEEDS = (
     *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),

@@ -22,7 +22,7 @@ from jobs.cli import exit_codes
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.cli.settings_files import read_settings
 from jobs.runs.region.dump import NEEDS, dumped_groups, owners_then
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from reports.layout.paragraphs import paragraphs
 from reports.region.rows import sections
 from reports.row_formats import render

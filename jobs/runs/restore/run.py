@@ -20,7 +20,6 @@ from analytics.replayed.answered_instant import answered_instant
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.diff.compared_states import Side, compared_states
-from jobs.runs.replay.followed_lines import sentences
 from jobs.runs.restore.folder import check_folder, write_folder
 from jobs.runs.restore.restored_groups import restored_groups, unfit_groups
 from jobs.runs.restore.state import (
@@ -33,6 +32,7 @@ from jobs.runs.restore.state import (
     unclean_elections,
 )
 from jobs.spark.session import one_session
+from jobs.workspaces.followed_lines import sentences
 from reports.restore.commands import commands_text
 from reports.restore.files import offsets_text, refused_text
 from reports.restore.summary import counts_of, render_plan
@@ -41,8 +41,8 @@ from schemas import CONSUMER_OFFSETS
 if TYPE_CHECKING:
     from analytics.gaps.group_selection import GroupSelection
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
     from jobs.runs.restore.restored_groups import RestoredGroup
+    from jobs.workspaces.replayed import Replayed
 
 SCHEMA_VERSION = 1
 COMMANDS, REFUSED = "commands.sh", "refused.csv"

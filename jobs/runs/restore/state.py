@@ -19,7 +19,7 @@ from analytics.tables.stored_tables import StoredTables
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 NEEDS = (
     *("groups", "committed_offsets", "pending_offsets", "share_partitions", "topics"),

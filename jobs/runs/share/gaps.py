@@ -17,7 +17,7 @@ from analytics.replay.log.losses_at import leading
 from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 ORPHAN = "orphan"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from analytics.gaps.group_selection import GroupSelection
     from analytics.replayed.given_settings import Settings
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 _BACKLOG = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}
 

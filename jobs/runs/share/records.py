@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
     from schemas.share_rules import ShareRules
 
 

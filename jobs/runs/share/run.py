@@ -35,12 +35,12 @@ from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source, named, topics_gone
 from jobs.runs.lag.data_logs import EXACT, data_logs
-from jobs.runs.replay.replayed import replayed
 from jobs.runs.share.gaps import gaps_of_state, with_possible_claims
 from jobs.runs.share.limits import limits_of
 from jobs.runs.share.notes import share_notes
 from jobs.runs.share.records import share_records, steps_of
 from jobs.runs.share.settings import settings_found
+from jobs.workspaces.replayed import replayed
 from reports.describe.against import render_comparison
 from reports.row_formats import render
 from reports.share.companions import (
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from analytics.gaps.group_selection import GroupSelection
     from jobs.cli.console import Console
     from jobs.runs.lag.data_logs import DataLogs
-    from jobs.runs.replay.replayed import Replayed
     from jobs.runs.share.settings import FoundSettings
+    from jobs.workspaces.replayed import Replayed
     from schemas.share_rules import ShareRules
 
 _MOST_NAMED, _MINUTE = 5, 60_000

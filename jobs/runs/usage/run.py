@@ -26,15 +26,15 @@ from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import EVALUATIONS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.runs.audit.findings_of import failing
-from jobs.runs.replay.replayed import replayed
 from jobs.runs.usage.answer import UsageAnswer, usage_answer
 from jobs.runs.usage.tables import KnownState, usage_tables
+from jobs.workspaces.replayed import replayed
 from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
-    from jobs.runs.replay.replayed import Replayed
     from jobs.runs.usage.tables import Usage
+    from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
 
 _EXPIRATION = "offset_expiration"

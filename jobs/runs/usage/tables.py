@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import table_of
 from analytics.engine.key_places import homes_in
-from analytics.questions.contract_table import table_of
 from analytics.questions.usage.cleaning.log_cleaning import (
     CopyOfLog,
     bounds_of,

@@ -13,7 +13,7 @@ from analytics.dump.files.data_log_times import SEGMENTS, TIMES
 from analytics.questions.lag.stable_lag import STABLE
 from jobs.cli.console import Console
 from jobs.runs.lag.data_logs import DataLogs, data_logs
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from tests.support.written_workspace import write_workspace
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

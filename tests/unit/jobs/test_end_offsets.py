@@ -13,7 +13,7 @@ import pytest
 from analytics.errors import InputNotRecognizedError
 from analytics.replayed.end_offsets import end_offsets_at, read_end_offsets
 from jobs.cli.console import Console
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from tests.support.written_workspace import write_workspace
 
 ROWS: list[dict[str, Any]] = [

@@ -12,17 +12,16 @@ import pytest
 from analytics.questions.expiration import question as expiration
 from analytics.questions.expiration.fates import fates, notes
 from analytics.questions.expiration.tables import FATES, NOTES
-from jobs.cli.console import Console
-from jobs.runs.expiration import summed_up as summing
-from jobs.runs.expiration.run import MAKES, Wanted, expiration_of
-from jobs.runs.expiration.summed_up import summed_up
+from reports.expiration import answer as shown
+from reports.expiration.answer import summed_up
 from reports.layout.output_format import OutputFormat
 from schemas import table
+from tests.conftest import Groupscope
 from tests.support.written_workspace import group, write_workspace
 
 PLAIN = pl.CompatLevel.oldest()
 SUMS = {FATES: fates, NOTES: notes}
-WANTED = Wanted("json", (), None, None)
+MAKES = ("offset_expiration", "offset_removals", "retention_what_if")
 OFFSET = {
     "group_id": "billing",
     "topic": "orders",
@@ -52,7 +51,7 @@ _TYPES = {"int": pa.int32(), "bigint": pa.int64(), "timestamp": pa.timestamp("us
 def test_a_protection_that_no_record_shows_is_not_sure(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    groupscope: Groupscope,
     note: str | None,
     code: int,
 ) -> None:
@@ -69,13 +68,11 @@ def test_a_protection_that_no_record_shows_is_not_sure(
         {"groups": [group("billing")]},
         partitions=[{"partition": 0, "complete_from": 0, "last_timestamp": None}],
     )
-    answer, exit_code = expiration_of(
-        Console(quiet=True), WANTED, inputs=[str(workspace)], groups=("billing",)
-    )
-    assert exit_code == code
-    said = "whether and when 1 offset will expire: no record shows it"
-    assert (said in answer) == (code == 3)
-    assert (said in capsys.readouterr().err) == (code == 3)
+    ran = groupscope("expiration", workspace, "--group", "billing", "--format", "json")
+    assert ran.returncode == code
+    doubt = "whether and when 1 offset will expire: no record shows it"
+    assert (doubt in ran.stdout) == (code == 3)
+    assert (doubt in ran.stderr) == (code == 3)
 
 
 def test_an_answer_longer_than_a_person_reads_is_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,10 +80,10 @@ def test_an_answer_longer_than_a_person_reads_is_summed_up(monkeypatch: pytest.M
     offsets[1]["status"] = "overdue"
     frame = pl.DataFrame(pl.from_arrow(evaluated("offset_expiration", offsets)))
     rows = fates(frame).to_arrow(compat_level=PLAIN)
-    assert summed_up("text", rows) == ("text", "")
-    monkeypatch.setattr(summing, "MOST", 2)
-    shortened, said = summed_up("text", rows)
-    assert shortened.top == summing.SHOWN
+    assert summed_up(OutputFormat("text"), rows) == ("text", "")
+    monkeypatch.setattr(shown, "MOST", 2)
+    shortened, said = summed_up(OutputFormat("text"), rows)
+    assert shortened.top == shown.SHOWN
     assert said.startswith("3 offsets: 2 protected, 1 overdue.")
     # Who asks for a table, or how many rows, gets that.
     for asked in (OutputFormat("text", table="offsets"), OutputFormat("text", top=3)):

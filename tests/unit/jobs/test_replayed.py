@@ -15,8 +15,8 @@ import pytest
 
 from analytics.errors import InputNotRecognizedError, WorkspaceError
 from jobs.cli.console import Console
-from jobs.runs.replay import run as replay_run
-from jobs.runs.replay.replayed import Replayed, replayed
+from jobs.workspaces import replaying as replay_run
+from jobs.workspaces.replayed import Replayed, replayed
 from tests.support.written_workspace import group, write_workspace
 
 COMMITS = [

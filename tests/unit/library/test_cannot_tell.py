@@ -20,7 +20,7 @@ from analytics.gaps.internal_topics import partitions_that_fit
 from analytics.replay.log.key_homes import home_of
 from jobs.cli.console import Console
 from jobs.cli.incomplete_groups import groups_exit_code
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from tests.support.written_workspace import OFFSETS, group, write_workspace
 
 

@@ -12,7 +12,7 @@ from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.replayed.replayed_instant import replayed_instant
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import FOLDERS, Part, Workspace
-from jobs.runs.replay.replayed import Replayed
+from jobs.workspaces.replayed import Replayed
 from tests.support.written_workspace import EMPTY
 
 SAID = {"time": "2026-11-21T09:12:30.000Z", "offsets": {"__consumer_offsets-17": 4711}}
@@ -24,7 +24,7 @@ def replayed_in(folder: Path) -> Replayed:
     manifest = {**EMPTY, "replay": REPLAY}
     space.prepare()
     space.write("manifest.json", json.dumps(manifest))
-    return Replayed(StoredTables(space), space, manifest, (str(folder),))
+    return Replayed(StoredTables(space), space, manifest, given=(str(folder),))
 
 
 def rows(*groups: str) -> pa.Table:
@@ -42,7 +42,7 @@ def test_a_question_keeps_what_others_left(tmp_path: Path) -> None:
     replayed = replayed_in(tmp_path / "out")
     space = replayed.tables.workspace
     keep_evaluations(space, {"group_churn": rows("a"), "rebalances": rows("a", "a")}, replayed)
-    again = Replayed(replayed.tables, space, space.manifest(), replayed.given)
+    again = Replayed(replayed.tables, space, space.manifest(), given=replayed.given)
     keep_evaluations(space, {"rebalances": rows("b")}, again)
     assert read(tmp_path / "out", "group_churn") == ["a"]
     assert read(tmp_path / "out", "rebalances") == ["b"]

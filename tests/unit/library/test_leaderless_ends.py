@@ -13,7 +13,7 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.replay.log.key_homes import home_of
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.runs.replay.replayed import Replayed
+from jobs.workspaces.replayed import Replayed
 from tests.support.decoded_here import decoded_here
 from tests.support.replayed_here import replayed_here
 
@@ -91,7 +91,7 @@ def test_without_some_disks_every_answer_is_that_of_all_disks_or_cannot_be_told(
 ) -> None:
     source = decoded(brokers)
     space = replayed_here(source, tmp_path / "replayed", instant)
-    completeness = GroupCompleteness(Replayed(StoredTables(space), source, space.manifest(), ()))
+    completeness = GroupCompleteness(Replayed(StoredTables(space), source, space.manifest()))
     for name in KEYS:
         found, every = rows_of(space, name), rows_of(whole[instant], name)
         for key, row in complete(found).items():

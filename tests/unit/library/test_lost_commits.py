@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from analytics.questions.timeline.lost_commits import lost_lines
 from jobs.cli.console import Console
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from tests.support.written_workspace import write_workspace
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

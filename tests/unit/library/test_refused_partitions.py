@@ -12,7 +12,7 @@ from analytics.gaps.refused_partitions import refused_partitions
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.console import Console
-from jobs.runs.replay.replayed import replayed
+from jobs.workspaces.replayed import replayed
 from tests.support.written_workspace import group, write_workspace
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import lost_lines
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
-from jobs.runs.replay.replayed import Replayed
+from jobs.workspaces.replayed import Replayed
 from tests.support.decoded_here import decoded_here
 from tests.support.failing_over import SECOND, START, Change, Commit, Disk, FailingOver
 from tests.support.replayed_here import replayed_here
@@ -90,7 +90,7 @@ def decoded(tmp_path_factory: pytest.TempPathFactory) -> Decoded:
 def replayed(source: Workspace, folder: Path, second: int | None) -> Replayed:
     time = None if second is None else START + second * SECOND
     space = replayed_here(source, folder, time)
-    return Replayed(StoredTables(space), source, space.manifest(), ())
+    return Replayed(StoredTables(space), source, space.manifest())
 
 
 def answered(state: Replayed) -> dict[str, int]:

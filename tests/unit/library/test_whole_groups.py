@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.contracts import table_of_frame
 from analytics.decode.selection import Selection
-from analytics.questions.contract_columns import table_of_frame
 from analytics.replayed.whole_files import whole_files
 from analytics.replayed.whole_groups import group_buckets, group_reads
 from analytics.tables.staged_tables import write_rows

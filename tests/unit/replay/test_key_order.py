@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.key_order import in_key_order
+from analytics.key_order import in_key_order
 
 SCHEMA = {"offset": pl.Int64(), "name": pl.String(), "part": pl.Int32(), "place": pl.Int64()}
 KEYS = (["offset", "name", "part"], ["name", "offset"], ["part", "name"], ["part"], [])

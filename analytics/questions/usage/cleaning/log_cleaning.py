@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.usage.cleaning.cleaner import (
     CleanerSettings,
     Cleaning,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from schemas.group_tools import tool_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame, contract_schema
+from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.log.losses import with_missing
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.groups.group_records import CURRENT, GROUP_KEY, TARGET
 from analytics.replay.groups.item_kinds import PENDING
 from analytics.replay.history.groups.held_items import ITEM

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame, contract_schema
+from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.history.events.group_life_events import group_life_events, member_events
 from analytics.replay.history.groups.assignment_history import assignment_history
 from analytics.replay.history.groups.group_epochs import group_epochs

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_frame
+from analytics.contracts import contract_frame
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.groups.membership_facts import (
     came_with_known_epoch,

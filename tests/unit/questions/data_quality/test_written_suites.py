@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.contract_table import ARROW_TYPES
+from analytics.contracts import ARROW_TYPES
 from analytics.questions.data_quality.great_expectations_engine import Engine
 from analytics.questions.data_quality.judged_table import StoredTable, judged_table
 from schemas import table, tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.usage.groups.expired import with_expired
 from schemas import table
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.usage.cleaning.log_settings import LogSettings
 from analytics.questions.usage.coordinator_load import coordinator_load, placed
 from analytics.questions.usage.growth import not_in_both, outlooks, usage_growth

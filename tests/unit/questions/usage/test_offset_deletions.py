@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.usage.groups.offset_deletions import offset_deletions
 from schemas import table
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.contract_table import table_of
+from analytics.contracts import table_of
 from analytics.questions.usage.cleaning.log_settings import LogSettings
 from analytics.questions.usage.cleaning.transaction_ends import TransactionEnds
 from analytics.questions.usage.groups.one_shot_groups import one_shot_groups, pattern_of

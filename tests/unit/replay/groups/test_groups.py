@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from analytics.replay.contract_frame import contract_schema
+from analytics.contracts import contract_schema
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.group_records import KINDS, MEMBER_ROLES
 from analytics.replay.groups.state import GroupState, folded_groups, groups_gone

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.contract_frame import contract_schema
+from analytics.contracts import contract_schema
 from analytics.replay.history.events.causes_of_endings import with_causes_of_endings
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from analytics.replay.contract_frame import contract_schema
+from analytics.contracts import contract_schema
 from analytics.replay.offsets.commit_rows import marker_rows
 from analytics.replay.offsets.offset_events import events_of_offsets, transaction_events
 from tests.support.commit_frames import decoded_rows, ended_rows

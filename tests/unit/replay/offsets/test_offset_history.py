@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.contract_frame import contract_schema
+from analytics.contracts import contract_schema
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_history
 from tests.support.commit_frames import NO_TOPICS, REMOVALS, ended_rows, group_frames

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.contract_frame import contract_schema
+from analytics.contracts import contract_schema
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.meanings import TIME
 from analytics.replay.removals.topic_absence import with_topic_absence

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from analytics.replay.contract_frame import contract_schema
+from analytics.contracts import contract_schema
 from analytics.replay.log.meanings import TIME
 from analytics.replay.removals.removed_offsets import with_topic_deletion
 

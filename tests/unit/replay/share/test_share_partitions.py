@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytics.contracts import contract_schema
 from analytics.dump.inspection.losses import Loss
-from analytics.replay.contract_frame import contract_schema
 from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.instants import AsOf

@@ -11,7 +11,7 @@ from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine
 from reports.quantities import ranges
 
 if TYPE_CHECKING:
-    from jobs.runs.replay.replayed import Replayed
+    from jobs.workspaces.replayed import Replayed
 
 Row = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection
@@ -27,7 +27,6 @@ from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
 from analytics.replayed.answered_instant import answered_instant
-from analytics.replayed.given_settings import Settings
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
@@ -38,10 +37,10 @@ from jobs.cli.options.fail_on import NEVER
 from jobs.cli.options.undecoded_limit import Limit, is_exceeded
 from jobs.cli.settings_files import read_settings
 from jobs.cli.topic_ids import read_topic_ids
-from jobs.runs.replay.followed_lines import sentences
-from jobs.runs.replay.keys_elsewhere import sentences_of_homes
 from jobs.spark.session import one_session
+from jobs.workspaces.followed_lines import sentences
 from jobs.workspaces.kept_workspace import kept_workspace
+from jobs.workspaces.keys_elsewhere import sentences_of_homes
 from jobs.workspaces.temporary_workspace import workspace_folder
 
 if TYPE_CHECKING:
@@ -58,18 +57,12 @@ class Replayed(ReplayedWorkspace):
     Attributes:
         given: The INPUTs as they were given.
         exit_code: 3 where a part of the input could not be read, else 0.
-        settings: What `--broker-config` and `--config` say.
         fail_on: From which severity of findings on the exit code is 1.
     """
 
-    given: tuple[str, ...]
+    given: tuple[str, ...] = ()
     exit_code: int = 0
-    settings: Settings = field(default_factory=Settings)
     fail_on: str = NEVER
-
-    def partitions_by_settings(self, topic: str) -> int | None:
-        """Return how many partitions brokers were set to make an internal topic with."""
-        return self.settings.partitions_of(topic)
 
     @property
     def response_metadata(self) -> dict[str, Any]:
@@ -161,7 +154,15 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         is_lacking = _report_filters(console, manifest, selection)
         code = CANNOT_TELL if is_bad or is_lacking else DONE
         kept = StoredTables(ready, selection)
-        result = Replayed(kept, source, manifest, found.given, code, settings, fail_on)
+        result = Replayed(
+            kept,
+            source,
+            manifest,
+            settings,
+            given=found.given,
+            exit_code=code,
+            fail_on=fail_on,
+        )
         if not result.is_end:
             console.say(f"{ready.location}: as of {result.instant}")
         for each in remarks(
@@ -178,7 +179,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         yield _with_end(result, console)
         return
     # Spark is heavy: where tables are ready it is not even imported.
-    from jobs.runs.replay.run import replay_into  # noqa: PLC0415
+    from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
 
     with workspace_folder(out, console) as folder, one_session():
         run = replay_into(
@@ -203,10 +204,10 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             StoredTables(space, selection),
             source,
             run.manifest,
-            found.given,
-            run.exit_code or (CANNOT_TELL if is_bad else DONE),
             settings,
-            fail_on,
+            given=found.given,
+            exit_code=run.exit_code or (CANNOT_TELL if is_bad else DONE),
+            fail_on=fail_on,
         )
         yield _with_end(result, console)
     if out is None and has_hint:

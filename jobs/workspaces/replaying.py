@@ -36,16 +36,16 @@ from jobs.cli.exit_codes import DONE
 from jobs.cli.options import assumptions
 from jobs.cli.settings_files import read_settings
 from jobs.cli.topic_ids import read_topic_ids
-from jobs.runs.replay.followed_lines import sentences
-from jobs.runs.replay.keys_elsewhere import sentences_of_homes
 from jobs.spark.session import one_session, spark_session
+from jobs.workspaces.followed_lines import sentences
+from jobs.workspaces.keys_elsewhere import sentences_of_homes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analytics.workspace import Part, Staging
     from jobs.cli.console import Console
-    from jobs.runs.decode.run import DecodeResult
+    from jobs.workspaces.decoding import DecodeResult
 
 _OF_NAMES = ("groups", "exclude_groups", "data_topics")
 _FILTERS = (*_OF_NAMES, "topics", "partitions")
@@ -204,7 +204,7 @@ def _decoded(
         refuse_without_tables(source)
         return source, None, given
     # Heavy, as Spark is: what is decoded already is replayed without.
-    from jobs.runs.decode.run import decode_into  # noqa: PLC0415
+    from jobs.workspaces.decoding import decode_into  # noqa: PLC0415
 
     result = decode_into(out, console, inputs=inputs, master=master, conf=conf, **selection)
     return Workspace(out), result, None

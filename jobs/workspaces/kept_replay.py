@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from analytics.workspace import Workspace
-from jobs.runs.replay.replayed import replayed
 from jobs.workspaces.copied_workspace import copy_workspace
+from jobs.workspaces.replayed import replayed
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console

@@ -23,8 +23,8 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace import FOLDERS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.runs.replay.dialect_work import WORK, Made, Work
 from jobs.spark.progress import progress
+from jobs.workspaces.dialect_work import WORK, Made, Work
 from reports.layout.nothing import nothing
 from reports.row_formats import render
 from reports.share.dialect_rows import MAIN, TABLES, dialect_notes, dialect_sections

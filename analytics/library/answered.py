@@ -1,0 +1,143 @@
+"""What a question was answered with, as a notebook has it: each table an attribute."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from analytics.replayed.kept_evaluations import keep_evaluations
+from analytics.tables.stored_tables import folder_of
+from analytics.tables.table_frames import table_frame
+from analytics.workspace import Workspace
+from schemas import table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from analytics.questions.answer import Answer
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+
+class Answered:
+    """An answer; `answer.assignment_balance` is a table of it, `answer.tables` has their names.
+
+    With a session a table is a DataFrame of Spark, without one of polars, with the columns of its
+    contract (docs/tables.md) and times in UTC. `to_polars` and `to_pandas` give it as that.
+
+    Attributes:
+        question: The name of the question.
+        cannot_tell: What the dump does not hold the answer to, in the words of the command, one
+            sentence each. Where it names a group, a row that is absent proves nothing.
+        warnings: What may change how the tables are read, one sentence each.
+        statements: By which rules and settings the question was answered, one sentence each.
+        summary: What the command's JSON has beside the tables.
+    """
+
+    def __init__(
+        self, question: str, answer: Answer, state: ReplayedWorkspace, spark: SparkSession | None
+    ) -> None:
+        self.question = question
+        self.cannot_tell: tuple[str, ...] = answer.cannot_tell
+        self.warnings: tuple[str, ...] = answer.warnings
+        self.statements: tuple[str, ...] = answer.statements
+        self.summary: Mapping[str, Any] = answer.summary
+        self._rows: Mapping[str, pa.Table] = answer.tables
+        self._frames: dict[str, Any] = {}
+        if spark is not None:
+            self._frames = _frames(answer, state, spark)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables."""
+        return tuple(self._rows)
+
+    def table(self, name: str) -> Any:  # noqa: ANN401 - of Spark, or of polars
+        """Return a table by name.
+
+        Raises:
+            KeyError: The answer has no such table.
+        """
+        self._check(name)
+        return self._frames[name] if name in self._frames else self.to_polars(name)
+
+    def to_arrow(self, name: str) -> pa.Table:
+        """Return a table as Arrow has it.
+
+        Raises:
+            KeyError: The answer has no such table.
+        """
+        self._check(name)
+        return self._rows[name]
+
+    def to_polars(self, name: str) -> pl.DataFrame:
+        """Return a table as a DataFrame of polars.
+
+        Raises:
+            KeyError: The answer has no such table.
+        """
+        return pl.DataFrame(pl.from_arrow(self.to_arrow(name)))
+
+    def to_pandas(self, name: str) -> pd.DataFrame:
+        """Return a table as a DataFrame of pandas.
+
+        Raises:
+            KeyError: The answer has no such table.
+        """
+        frame: pd.DataFrame = self.to_arrow(name).to_pandas()
+        return frame
+
+    def _check(self, name: str) -> None:
+        if name not in self._rows:
+            near = get_close_matches(name, self._rows, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._rows)}"
+            raise KeyError(f"the answer to {self.question} has no table {name!r}: {hint}")
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of Spark, or of polars
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self.table(name)
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._rows]
+
+    def __repr__(self) -> str:
+        tables = ", ".join(f"{name}: {rows.num_rows:,}" for name, rows in self._rows.items())
+        return f"<answer to {self.question}: {tables}{self._gaps()}>"
+
+    def _gaps(self) -> str:
+        number = len(self.cannot_tell)
+        return f"; {number:,} {'thing' if number == 1 else 'things'} it cannot tell" * bool(number)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{table.num_rows:,}</td></tr>"
+            for name, table in self._rows.items()
+        )
+        items = "".join(f"<li>{escape(each)}</li>" for each in self.cannot_tell)
+        gaps = f"<p>cannot tell:</p><ul>{items}</ul>" if items else ""
+        heads = "<tr><th>table</th><th>rows</th></tr>"
+        return f"<p><b>{escape(self.question)}</b></p><table>{heads}{rows}</table>{gaps}"
+
+
+def _frames(answer: Answer, state: ReplayedWorkspace, spark: SparkSession) -> dict[str, Any]:
+    """Return the tables as DataFrames; files behind them stay as long as the dump is open."""
+    beside = Path(state.tables.workspace.location).parent
+    space = Workspace(tempfile.mkdtemp(prefix="answers-", dir=beside))
+    keep_evaluations(space, answer.tables, state)
+    return {name: table_frame(spark, space, folder_of(name), table(name)) for name in answer.tables}
+
+
+def shown_tables(tables: Sequence[str]) -> str:
+    """Return the tables of a state as a notebook shows them."""
+    return "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in tables) + "</ul>"

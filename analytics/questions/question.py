@@ -1,0 +1,65 @@
+"""A question as one thing: what it reads, what may be set, and what answers it.
+
+Whoever asks (a command, an audit, a notebook) needs nothing else: `Question.ask` on a replayed
+workspace gives an `Answer`. The questions there are stand in `analytics.questions.registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
+
+from analytics.contracts import check_columns
+
+if TYPE_CHECKING:
+    from analytics.questions.answer import Answer
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+P = ParamSpec("P")
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Question(Generic[P, S]):
+    """One thing that can be asked of a replayed workspace.
+
+    Attributes:
+        name: Of the command, and of the method of a notebook's state.
+        needs: The state and history tables that it reads, whatever is set.
+        tables: The tables that it may answer with (`schemas/tables/`).
+        settings: The type of its settings, a frozen dataclass whose fields all have defaults.
+        answer: Answers it. Takes the workspace and the settings.
+        needs_besides: The tables that it reads besides, by what is set.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    tables: tuple[str, ...]
+    settings: Callable[P, S]
+    answer: Callable[[ReplayedWorkspace, S], Answer]
+    needs_besides: Callable[[S], tuple[str, ...]] | None = None
+
+    def needs_of(self, settings: S) -> tuple[str, ...]:
+        """Return the names of the state and history tables that an answer is made of."""
+        besides = () if self.needs_besides is None else self.needs_besides(settings)
+        return (*self.needs, *besides)
+
+    def ask(self, state: ReplayedWorkspace, settings: S) -> Answer:
+        """Answer the question.
+
+        Args:
+            state: A replayed workspace with the tables of `needs_of`.
+            settings: What is asked exactly.
+
+        Raises:
+            GroupscopeError: A side file is not what it has to be, a table cannot be read, or the
+                dump does not hold the answer.
+            SchemaError: A table does not have the columns of its contract.
+        """
+        answer = self.answer(state, settings)
+        for name, rows in answer.tables.items():
+            if name not in self.tables:
+                raise KeyError(f"{self.name} answers with {name}, which it does not declare")
+            check_columns(name, rows.column_names)
+        return answer

@@ -1,0 +1,41 @@
+"""The questions there are, by name; each is imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from analytics.questions.question import Question
+
+QUESTIONS: Final[Mapping[str, str]] = {
+    "expiration": "EXPIRATION",
+    "balance": "BALANCE",
+    "rebalances": "REBALANCES",
+}
+"""The name of each question's package, and of the `Question` in its module `question`."""
+
+
+class UnknownQuestionError(KeyError):
+    """There is no question of that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def question(name: str) -> Question[Any, Any]:
+    """Return a question.
+
+    Raises:
+        UnknownQuestionError: There is none of that name.
+    """
+    if name not in QUESTIONS:
+        near = get_close_matches(name, QUESTIONS, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(QUESTIONS)}"
+        raise UnknownQuestionError(f"there is no question {name!r}: {hint}")
+    found: Question[Any, Any] = getattr(
+        import_module(f"analytics.questions.{name}.question"), QUESTIONS[name]
+    )
+    return found

@@ -1,1 +1,0 @@
-"""The command `balance`: what it reads, and what it says."""

@@ -1,1 +1,0 @@
-"""The command `rebalances`: what it reads, and what it says."""

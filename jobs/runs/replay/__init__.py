@@ -1,1 +1,0 @@
-"""What `replay` does, and what every question stands on."""
