@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 
+from analytics.questions.lag.question import LAG
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from benchmarks.command import GROUPSCOPE, run_command
@@ -17,7 +18,6 @@ from benchmarks.measure import Contestant, interleaved, tree_cpu
 from benchmarks.report import Figure, Report
 from jobs.cli.console import Console
 from jobs.runs.describe.source import NEEDS
-from jobs.runs.lag.run import NEEDS as LAG_NEEDS
 from jobs.workspaces.replaying import replay_into
 
 _PARTITIONS = 4
@@ -31,7 +31,7 @@ def run(data: Data) -> list[Report]:
     dump = data.folder / "asked-dump"
     # Nearly every generated commit is of an offset of its own.
     write_dump(dump, Options(size=data.segment_bytes // 3), _PARTITIONS)
-    needs = tuple({*NEEDS, *LAG_NEEDS})
+    needs = tuple({*NEEDS, *LAG.needs})
     replay_into(out, Console(quiet=True), inputs=[str(dump)], needs=needs, master="local[2]")
     stored = StoredTables(Workspace(out))
     groups = stored.read("committed_offsets", ["group_id"])["group_id"]

@@ -30,7 +30,7 @@ ROOTS: Final = ("analytics", "jobs", "reports", "schemas")
 ANSWERED_BY: Final = {
     "expiration": ("analytics.questions.expiration.question", "expiration"),
     "balance": ("analytics.questions.balance.question", "balance"),
-    "lag": ("jobs.runs.lag.run", "_evaluated"),
+    "lag": ("analytics.questions.lag.question", "lag"),
     "timeline": ("jobs.runs.timeline", "verdicts_of"),
 }
 """The questions that are counted, and the function that answers each."""

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
-from jobs.cli.exit_codes import CANNOT_TELL, DONE, NOT_THERE
-from jobs.cli.incomplete_groups import report_groups
+from jobs.cli.exit_codes import CANNOT_TELL
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.workspaces.replayed import replayed
+
+
+class Shown(NamedTuple):
+    """What is printed.
+
+    Attributes:
+        text: For stdout.
+        exit_code: Of what was compared; None where the tables alone decide.
+    """
+
+    text: str
+    exit_code: int | None = None
+
 
 if TYPE_CHECKING:
     from analytics.questions.answer import Answer
@@ -21,8 +34,8 @@ if TYPE_CHECKING:
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
 
-    Show = Callable[[Replayed, Answer, OutputFormat, Mapping[str, Any]], str]
-    """Takes the answer, its format and what JSON has beside the tables; returns the text."""
+    Show = Callable[[Replayed, Answer, OutputFormat, Mapping[str, Any]], Shown]
+    """Takes the answer, its format and what JSON has beside the tables."""
 
 S = TypeVar("S")
 
@@ -35,6 +48,7 @@ def ask_and_show(
     output_format: OutputFormat,
     *,
     out: str | None,
+    shown_needs: tuple[str, ...] = (),
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
 ) -> int:
     """Ask a question, print the answer and return the exit code.
@@ -46,12 +60,14 @@ def ask_and_show(
         show: Makes the text.
         output_format: The format of the text.
         out: `--out`: the workspace in which the tables are kept.
+        shown_needs: The state tables that `show` reads.
         **options: As `asking_options` and `fail_on_option` declare them.
 
     Raises:
         GroupscopeError: An INPUT or a side file is not what it has to be.
     """
-    with replayed(console, needs=question.needs_of(settings), out=out, **options) as state:
+    needs = tuple(dict.fromkeys((*question.needs_of(settings), *shown_needs)))
+    with replayed(console, needs=needs, out=out, **options) as state:
         answer = question.ask(state, settings)
         report_answer(console, answer)
         if out is not None:
@@ -61,10 +77,13 @@ def ask_and_show(
             "cannot_tell": list(answer.cannot_tell),
             **answer.summary,
         }
-        text = show(state, answer, output_format, metadata)
-        code = answer_exit_code(state, answer) or failing(console, state, answer.tables)
-    if text:
-        click.echo(text)
+        shown = show(state, answer, output_format, metadata)
+        if shown.exit_code is None:
+            code = answer_exit_code(state, answer) or failing(console, state, answer.tables)
+        else:
+            code = groups_exit_code(answer.groups) or shown.exit_code
+    if shown.text:
+        click.echo(shown.text)
     return code
 
 
@@ -85,6 +104,6 @@ def answer_exit_code(state: Replayed, answer: Answer) -> int:
 
     That something cannot be told goes before all else: a group may be among it.
     """
-    if answer.cannot_tell or state.exit_code:
+    if state.exit_code or answer.doubts:
         return state.exit_code or CANNOT_TELL
-    return NOT_THERE if answer.groups is not None and answer.groups.missing else DONE
+    return groups_exit_code(answer.groups)

@@ -129,6 +129,17 @@ class GroupCompleteness:
         lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
         return f"a commit may be among lost records: {lost}"
 
+    def lost_offsets_of(self, groups: pa.Table) -> dict[str, str]:
+        """Return by group why an offset that is not there may have been committed all the same.
+
+        Args:
+            groups: Rows of the table `groups`.
+        """
+        if not self.losses:
+            return {}
+        reasons = {name: self.lost_offsets(name) for name in groups["group_id"].to_pylist()}
+        return {name: why for name, why in reasons.items() if why is not None}
+
     def home(self, group: str) -> int | None:
         """Return the partition a group lies in, by its name where the state does not have it."""
         home = self._where.get(group)

@@ -13,6 +13,7 @@ import polars as pl
 from analytics.library.answered import Answered, shown_tables
 from analytics.questions.balance.question import BALANCE
 from analytics.questions.expiration.question import EXPIRATION
+from analytics.questions.lag.question import LAG
 from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
 from analytics.questions.registry import QUESTIONS, question
@@ -62,6 +63,7 @@ class State:
     expiration = Asking(EXPIRATION)
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)
+    lag = Asking(LAG)
 
     def __init__(
         self,

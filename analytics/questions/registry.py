@@ -14,6 +14,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "expiration": "EXPIRATION",
     "balance": "BALANCE",
     "rebalances": "REBALANCES",
+    "lag": "LAG",
 }
 """The name of each question's package, and of the `Question` in its module `question`."""
 

@@ -19,8 +19,10 @@ def report_groups(console: Console, asked: GroupSelection) -> None:
         console.warn(each)
 
 
-def groups_exit_code(asked: GroupSelection) -> int:
+def groups_exit_code(asked: GroupSelection | None) -> int:
     """Return 3 where the answer about groups is incomplete, 1 where one is not there, else 0."""
+    if asked is None:
+        return DONE
     if asked.cannot_tell:
         return CANNOT_TELL
     return NOT_THERE if asked.missing else DONE

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analytics.questions.answer import Answer
+    from jobs.asking import Shown
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
 
@@ -75,6 +76,7 @@ def expiration(  # noqa: PLR0913 - one parameter an option
         ExpirationSettings,
     )
     from jobs.asking import ask_and_show  # noqa: PLC0415
+    from jobs.runs.describe.source import NEEDS  # noqa: PLC0415
     from reports.expiration.answer import most_offsets, shows_requests  # noqa: PLC0415
 
     # What is not shown, kept or held against rules need not be held.
@@ -96,6 +98,7 @@ def expiration(  # noqa: PLR0913 - one parameter an option
         out=out,
         fail_on=fail_on,
         kafka_version=kafka_version,
+        shown_needs=NEEDS,
         **options,
     )
 
@@ -107,8 +110,9 @@ def _text(
     answer: Answer,
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
-) -> str:
+) -> Shown:
     """Return the answer beside what kafka-consumer-groups says of the same offsets."""
+    from jobs.asking import Shown  # noqa: PLC0415
     from jobs.runs.describe.source import describe_source  # noqa: PLC0415
     from reports.describe.source import only_groups  # noqa: PLC0415
     from reports.expiration.answer import expiration_text, offset_count  # noqa: PLC0415
@@ -119,4 +123,5 @@ def _text(
     if is_few := rows.num_rows < offset_count(answer.figures["fates"]):
         groups = only_groups(groups, rows)
     source = describe_source(state, groups, end_offsets, console, is_few=is_few)
-    return expiration_text(answer.tables, answer.figures, source, output_format, metadata)
+    text = expiration_text(answer.tables, answer.figures, source, output_format, metadata)
+    return Shown(text)

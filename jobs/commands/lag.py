@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +11,13 @@ from jobs.cli.options.asking import asking_options
 from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.rows import Needed, table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.questions.answer import Answer
+    from jobs.workspaces.replayed import Replayed
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -34,7 +40,6 @@ BY = ("partition", "group", "topic", "member")
 )
 @click.option(
     "--history",
-    "through_history",
     is_flag=True,
     help="Show when each status changed, steps back and jumps forward, too.",
 )
@@ -64,8 +69,8 @@ BY = ("partition", "group", "topic", "member")
     "lag",
     beside=("status_history", "offset_moves", "topic_readers", "group_capacity", "lag_growth"),
     needs={
-        "status_history": Needed("through_history", "--history"),
-        "offset_moves": Needed("through_history", "--history"),
+        "status_history": Needed("history", "--history"),
+        "offset_moves": Needed("history", "--history"),
         "topic_readers": Needed("by", "--by topic", "topic"),
         "group_capacity": Needed("by", "--by group", "group"),
         "lag_growth": Needed("since", "--since WORKSPACE"),
@@ -73,10 +78,19 @@ BY = ("partition", "group", "topic", "member")
 )
 @asking_options
 @pass_console
-def lag(
+def lag(  # noqa: PLR0913 - one parameter an option
     console: Console,
     /,
-    output_format: str,
+    output_format: OutputFormat,
+    *,
+    by: str,
+    history: bool,
+    min_lag: int | None,
+    statuses: tuple[str, ...],
+    against: str | None,
+    since: str | None,
+    end_offsets: str | None,
+    out: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Show how far behind groups are.
@@ -86,9 +100,25 @@ def lag(
     rules, and a verdict where it is blind. docs/lag.md explains both.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.lag.run import Wanted, lag_of  # noqa: PLC0415
+    from analytics.questions.lag.question import GROUP, LAG, LagSettings  # noqa: PLC0415
+    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.runs.describe.against import shown_against  # noqa: PLC0415
+    from jobs.workspaces.earlier_state import earlier_state  # noqa: PLC0415
+    from reports.lag.answer import lag_text  # noqa: PLC0415
 
-    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
-    answer, code = lag_of(console, wanted, output_format, **options)
-    click.echo(answer)
-    return code
+    def show(
+        state: Replayed, answer: Answer, wanted: OutputFormat, metadata: Mapping[str, Any]
+    ) -> Shown:
+        if against is not None:
+            return shown_against(
+                console, against, end_offsets, state, answer, wanted, answer.tables["lag"]
+            )
+        return Shown(
+            lag_text(answer.tables, answer.figures, wanted, metadata, by=by, with_history=history)
+        )
+
+    with earlier_state(console, since, LAG.needs, options) as earlier:
+        settings = LagSettings(
+            by, min_lag, statuses, end_offsets, earlier, out is not None or by == GROUP
+        )
+        return ask_and_show(console, LAG, settings, show, output_format, out=out, **options)

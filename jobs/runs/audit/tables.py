@@ -10,13 +10,12 @@ import pyarrow as pa
 from analytics.contracts import table_of
 from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
+from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.asking import report_answer
 from jobs.cli.audit_config import configured_rules
-from jobs.runs.lag.run import Wanted as LagWanted
-from jobs.runs.lag.run import lag_of
 from jobs.runs.share.run import Wanted as ShareWanted
 from jobs.runs.share.run import share_of
 from jobs.runs.timeline import verdicts_of
@@ -78,17 +77,8 @@ def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[.
         ),
         "balance": lambda console: _keep(console, BALANCE, BalanceSettings(), asked),
         "rebalances": lambda console: _keep(console, REBALANCES, RebalanceSettings(), asked),
-        "lag": lambda console: lag_of(
-            console,
-            LagWanted(
-                "partition",
-                through_history=False,
-                min_lag=None,
-                statuses=(),
-                end_offsets=wanted.end_offsets,
-            ),
-            as_json,
-            **asked,
+        "lag": lambda console: _keep(
+            console, LAG, LagSettings(end_offsets=wanted.end_offsets), asked
         ),
         "share": lambda console: share_of(
             console, ShareWanted("partition", None, wanted.end_offsets), as_json, **asked

@@ -15,7 +15,10 @@ from analytics.errors import CannotTellError, InputUnreadableError
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.topic_lives import METADATA_LOG
 from analytics.tables.stored_tables import StoredTables
-from reports.describe.against import AROUND, Comparison, compare
+from jobs.asking import Shown
+from jobs.cli.exit_codes import DIFFERENT, DONE
+from jobs.runs.describe.source import describe_source
+from reports.describe.against import AROUND, Comparison, compare, render_comparison
 from reports.describe.columns import CONSUMER, OFFSETS, SHARE, STREAMS, View, number_of
 from reports.describe.refused import refused_by_kafka
 from reports.describe.saved_output import SavedOutput, read_saved_output
@@ -25,6 +28,7 @@ from reports.describe.views import rows_of
 from reports.lag.kafkas_numbers import with_numbers
 
 if TYPE_CHECKING:
+    from analytics.questions.answer import Answer
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
 
@@ -91,6 +95,29 @@ def compare_saved(
     around = AROUND | {"start_offset"} if _is_4_0(view, replayed.release) else AROUND
     result = compare(saved, view, rows.to_pylist(), around)
     return replace(result, refused=refused)
+
+
+def shown_against(
+    console: Console,
+    path: str,
+    end_offsets: str | None,
+    state: Replayed,
+    answer: Answer,
+    output_format: str,
+    lag: pa.Table | None = None,
+) -> Shown:
+    """Return the answer to a question as a comparison with a saved output.
+
+    Raises:
+        CannotTellError: As `compare_saved`.
+        InputUnreadableError: As `compare_saved`.
+    """
+    assert answer.groups is not None
+    source = describe_source(state, answer.groups.found, end_offsets, console)
+    result = compare_saved(path, source, state, console, lag)
+    metadata = {**state.response_metadata, "cannot_tell": list(answer.groups.cannot_tell)}
+    text = render_comparison(result, output_format, metadata)
+    return Shown(text, DONE if result.is_equal else DIFFERENT)
 
 
 def _untold(groups: Collection[str], replayed: Replayed) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from analytics.gaps.group_selection import select_groups
 from analytics.gaps.internal_topics import partition_count
+from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.share.backlog.isolation import STABLE_ENDS
 from analytics.questions.share.backlog.stall_history import named_stalls, stall_history
 from analytics.questions.share.backlog.summaries import BY, summed
@@ -26,6 +27,7 @@ from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offset_samples import EndOffsetSamples
 from analytics.replayed.end_offsets import end_offset_samples, end_offsets_at
 from analytics.replayed.kept_evaluations import keep_evaluations
+from analytics.replayed.topic_names import topics_gone, with_names
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE
@@ -33,8 +35,7 @@ from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import NEEDS as DESCRIBED
-from jobs.runs.describe.source import describe_source, named, topics_gone
-from jobs.runs.lag.data_logs import EXACT, data_logs
+from jobs.runs.describe.source import describe_source
 from jobs.runs.share.gaps import gaps_of_state, with_possible_claims
 from jobs.runs.share.limits import limits_of
 from jobs.runs.share.notes import share_notes
@@ -64,8 +65,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from analytics.gaps.group_selection import GroupSelection
+    from analytics.questions.lag.data_logs import DataLogs
     from jobs.cli.console import Console
-    from jobs.runs.lag.data_logs import DataLogs
     from jobs.runs.share.settings import FoundSettings
     from jobs.workspaces.replayed import Replayed
     from schemas.share_rules import ShareRules
@@ -170,7 +171,9 @@ def _made(
 ) -> dict[str, pa.Table]:
     """Return the tables by name."""
     tables, as_of = state.tables, instant_of(state)
-    shares = named(tables.read("share_partitions"), console)
+    shares, unnamed = with_names(tables.read("share_partitions"))
+    for each in unnamed:
+        console.warn(each)
     groups = pa.chunked_array(
         [*asked.found["group_id"].chunks, *shares["group_id"].chunks], pa.string()
     ).unique()

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.dump.files.data_log_times import SEGMENTS, TIMES
+from analytics.questions.lag.data_logs import DataLogs, data_logs
 from analytics.questions.lag.stable_lag import STABLE
 from jobs.cli.console import Console
-from jobs.runs.lag.data_logs import DataLogs, data_logs
 from jobs.workspaces.replayed import replayed
 from tests.support.written_workspace import write_workspace
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from analytics.errors import InputNotRecognizedError
+from analytics.questions.lag.log_retention import TIERED, topic_retention
 from analytics.questions.lag.loss import NO_CONFIGS, TopicRetention
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
-from jobs.runs.lag.log_retention import TIERED, topic_retention
 
 HOUR = 3_600_000
 TEXT = pa.string()

@@ -14,10 +14,10 @@ from analytics.dump.copies.plan import next_offset
 from analytics.dump.files.data_log_times import data_segments_and_times
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
+from analytics.questions.lag.data_logs import DataLogs
 from analytics.questions.lag.stable_lag import STABLE
 from analytics.questions.lag.time_lag import AT_LEAST, EXACT, UNKNOWN, time_lags
 from analytics.replayed.end_offset_samples import EndOffsetSamples
-from jobs.runs.lag.data_logs import DataLogs
 
 DATA = Path(__file__).parents[2] / "data" / "time-indexes"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -24,7 +24,7 @@ from analytics.workspace import DATA_LOGS, reading
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from jobs.workspaces.replayed import Replayed
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _PLACE: Final = ["topic", "partition"]
 _WHOSE: Final = [*_PLACE, "copy"]
@@ -113,7 +113,7 @@ def _between(before: dict[str, Any], after: dict[str, Any], as_of: datetime) -> 
     }
 
 
-def data_logs(replayed: Replayed) -> DataLogs:
+def data_logs(replayed: ReplayedWorkspace) -> DataLogs:
     """Return what the workspace has of logs whose copy is the truth at the instant.
 
     Before the end that is the log of a topic that is still the same one; where brokers' lines part
@@ -143,7 +143,7 @@ def data_logs(replayed: Replayed) -> DataLogs:
     )
 
 
-def _alive(replayed: Replayed) -> dict[str, str]:
+def _alive(replayed: ReplayedWorkspace) -> dict[str, str]:
     """Return the ids of the topics that were there at the instant."""
     topics = StoredTables(replayed.tables.workspace).read(
         "topics", ["topic", "topic_id", "deleted_at"]
@@ -155,7 +155,7 @@ def _alive(replayed: Replayed) -> dict[str, str]:
     }
 
 
-def _of(replayed: Replayed, name: str, schema: pa.Schema, wanted: pa.Table) -> pa.Table:
+def _of(replayed: ReplayedWorkspace, name: str, schema: pa.Schema, wanted: pa.Table) -> pa.Table:
     """Read a table; a workspace of an earlier release has none, and tells nothing."""
     path = replayed.source.path(f"{DATA_LOGS}/{name}")
     filesystem = replayed.source.filesystem

@@ -1,4 +1,4 @@
-"""The question that `lag` asks, put together from a workspace and side files."""
+"""What lag is evaluated from, put together from a replayed workspace and side files."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from analytics.gaps.compacted_history import groups_lacking_history
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.questions.lag.data_logs import EXACT, data_logs
+from analytics.questions.lag.log_retention import topic_retention
 from analytics.questions.lag.loss import files_of
 from analytics.questions.lag.read_partitions import GroupTables
 from analytics.questions.lag.table import LagQuestion
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.replayed.end_offsets import end_offset_samples, end_offsets_at
+from analytics.replayed.subtopology_inputs import subtopology_inputs
 from analytics.tables.stored_tables import StoredTables
-from jobs.runs.describe.source import lost_offsets, subtopology_inputs
-from jobs.runs.lag.data_logs import EXACT, data_logs
-from jobs.runs.lag.log_retention import topic_retention
 from schemas.evaluation_rules import lag_rules
 
 if TYPE_CHECKING:
     from analytics.gaps.group_selection import GroupSelection
-    from jobs.workspaces.replayed import Replayed
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 
-def lag_question(state: Replayed, asked: GroupSelection, end_offsets: str | None) -> LagQuestion:
+def lag_question(
+    state: ReplayedWorkspace, asked: GroupSelection, end_offsets: str | None
+) -> LagQuestion:
     """Return what lag is evaluated from.
 
     Args:
@@ -53,7 +56,7 @@ def lag_question(state: Replayed, asked: GroupSelection, end_offsets: str | None
             tables.read("committed_offsets"),
             topics,
             subtopology_inputs(state),
-            lost_offsets(state, asked.found),
+            GroupCompleteness(state).lost_offsets_of(asked.found),
         ),
         ends,
         EndOffsetSamples.of(pa.concat_tables(samples)),
