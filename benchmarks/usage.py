@@ -22,12 +22,12 @@ from analytics.decode.empty import empty_parts
 from analytics.decode.parts import PartWriter
 from analytics.decode.records.tables import decoded_schema, label
 from analytics.questions.usage.cleaning.log_settings import LogSettings
+from analytics.questions.usage.tables import Usage, usage_tables
 from analytics.time_columns import TIMESTAMP
 from analytics.workspace import Part, Workspace
 from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory
 from benchmarks.measure import Contestant, ratio
 from benchmarks.report import Figure, Report
-from jobs.runs.usage.tables import Usage, usage_tables
 from schemas import record_type
 from schemas.usage_rules import usage_rules
 

@@ -71,7 +71,7 @@ def ask_and_show(
         answer = question.ask(state, settings)
         report_answer(console, answer)
         if out is not None:
-            keep_evaluations(Workspace(out), answer.tables, state)
+            keep_evaluations(Workspace(out), answer.tables_to_keep, state)
         metadata = {
             **state.response_metadata,
             "cannot_tell": list(answer.cannot_tell),

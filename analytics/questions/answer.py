@@ -23,7 +23,8 @@ class Answer:
         warnings: What may change how the tables are read, one sentence each.
         statements: By which rules and settings the question was answered, one sentence each.
         summary: What programs are told beside the tables, as JSON has it.
-        figures: Small tables that sum up the rows, for whoever shows them; no contract.
+        figures: What sums up the rows for whoever shows them; no contract.
+        kept: The tables as a workspace keeps them, where those are of more than what was asked.
     """
 
     tables: Mapping[str, pa.Table]
@@ -32,7 +33,13 @@ class Answer:
     warnings: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
     summary: Mapping[str, Any] = field(default_factory=dict)
-    figures: Mapping[str, pa.Table] = field(default_factory=dict)
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    kept: Mapping[str, pa.Table] | None = None
+
+    @property
+    def tables_to_keep(self) -> Mapping[str, pa.Table]:
+        """The tables as a workspace keeps them: other groups may be asked about later."""
+        return self.tables if self.kept is None else self.kept
 
     @property
     def cannot_tell(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,10 +84,17 @@ _options = in_order(
 @table_option("usage", beside=TABLES, needs={"usage_growth": Needed("since", "--since WORKSPACE")})
 @_options
 @pass_console
-def usage(
+def usage(  # noqa: PLR0913 - one parameter an option
     console: Console,
     /,
     output_format: OutputFormat,
+    *,
+    by: str,
+    commit_interval: float | None,
+    since: str | None,
+    disk: int | None,
+    groups: tuple[str, ...],
+    exclude_groups: tuple[str, ...],
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Show what fills the internal topics.
@@ -99,11 +105,23 @@ def usage(
     load; how it all grows. All of it is of the end of the dump. docs/usage.md explains all of it.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.usage.run import Wanted, usage_of  # noqa: PLC0415
+    from analytics.errors import CannotTellError  # noqa: PLC0415
+    from analytics.questions.usage.question import NOT_THEN, USAGE, UsageSettings  # noqa: PLC0415
+    from analytics.replay.dump.written_instants import END  # noqa: PLC0415
+    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from reports.usage.answer import usage_text  # noqa: PLC0415
 
-    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
-    if wanted.disk is not None and wanted.since is None:
+    if disk is not None and since is None:
         raise click.UsageError("--disk needs --since: one dump does not say how fast it grows")
-    answer, code = usage_of(console, wanted, output_format, **options)
-    click.echo(answer)
-    return code
+    if options.get("as_of") not in {None, END} or options.get("ends"):
+        raise CannotTellError(NOT_THEN)
+    return ask_and_show(
+        console,
+        USAGE,
+        UsageSettings(by, commit_interval, since, disk, groups, exclude_groups),
+        lambda _, answer, wanted, metadata: Shown(
+            usage_text(answer.tables, answer.figures, wanted, metadata, by=by, room_bytes=disk)
+        ),
+        output_format,
+        **options,
+    )

@@ -18,7 +18,7 @@ import numpy as np
 
 from analytics.dump.records.segment_reader import FileReader
 from analytics.questions.usage.cleaning.log_settings import LogSettings
-from jobs.runs.usage.tables import usage_tables
+from analytics.questions.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
 from tests.brokers.broker import Addresses, Broker, BrokerFailedError
 from tests.brokers.programs import Programs

@@ -40,6 +40,8 @@ def state(failover_workspace: Path, spark: SparkSession) -> Iterator[State]:
         ("balance", (), {}),
         ("balance", ("--history",), {"history": True}),
         ("rebalances", ("--storm-epochs", "2"), {"storm_epochs": 2}),
+        ("lag", ("--by", "group"), {"by": "group"}),
+        ("usage", (), {}),
     ],
 )
 def test_answers_are_those_of_the_command(

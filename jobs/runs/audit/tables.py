@@ -12,6 +12,7 @@ from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.questions.usage.question import USAGE, UsageSettings
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.asking import report_answer
@@ -19,8 +20,6 @@ from jobs.cli.audit_config import configured_rules
 from jobs.runs.share.run import Wanted as ShareWanted
 from jobs.runs.share.run import share_of
 from jobs.runs.timeline import verdicts_of
-from jobs.runs.usage.run import Wanted as UsageWanted
-from jobs.runs.usage.run import usage_of
 from jobs.workspaces.replayed import replayed
 from reports.layout.output_format import OutputFormat
 from reports.missing_records import absent_partitions
@@ -83,7 +82,7 @@ def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[.
         "share": lambda console: share_of(
             console, ShareWanted("partition", None, wanted.end_offsets), as_json, **asked
         ),
-        "usage": lambda console: usage_of(console, UsageWanted("group"), as_json, **usage),
+        "usage": lambda console: _keep(console, USAGE, UsageSettings(), usage),
     }
 
 
@@ -94,7 +93,7 @@ def _keep(
     with replayed(console, needs=question.needs_of(settings), **asked) as state:
         answer = question.ask(state, settings)
         report_answer(console, answer)
-        keep_evaluations(Workspace(asked["out"]), answer.tables, state)
+        keep_evaluations(Workspace(asked["out"]), answer.tables_to_keep, state)
 
 
 def audited_tables(state: Replayed, end_offsets: str | None) -> dict[str, pa.Table]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from analytics.questions.usage.cleaning.log_settings import LogSettings
-from jobs.runs.usage.tables import Usage, usage_tables
+from analytics.questions.usage.tables import Usage, usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.decoded_here import decoded_here
 from tests.support.dump_folder import dumps_in

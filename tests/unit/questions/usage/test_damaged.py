@@ -12,13 +12,13 @@ import pytest
 from analytics.questions.usage.cleaning.log_settings import LogSettings
 from analytics.questions.usage.missing import limitations
 from analytics.questions.usage.partition_usage import Identity
-from jobs.runs.usage.tables import usage_tables
+from analytics.questions.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.damaged_dump import COPY, damaged_dump
 from tests.support.decoded_here import decoded_here
 
 if TYPE_CHECKING:
-    from jobs.runs.usage.tables import Usage
+    from analytics.questions.usage.tables import Usage
 
 DUMPS = Path(__file__).parents[3] / "data" / "dumps"
 STORY = DUMPS / "kafka-4.3.1-story"

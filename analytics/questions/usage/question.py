@@ -1,16 +1,18 @@
-"""What `usage` does: read decoded records once, add them up, and say it; no Spark of its own."""
+"""What fills the internal topics, and who writes it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError, InputNotRecognizedError
+from analytics.questions.answer import Answer
+from analytics.questions.question import Question
 from analytics.questions.usage.cleaning.log_settings import LogSettings
 from analytics.questions.usage.groups.offset_deletions import OFFSETS_COLUMNS
 from analytics.questions.usage.growth import (
@@ -21,101 +23,88 @@ from analytics.questions.usage.growth import (
     usage_growth,
 )
 from analytics.questions.usage.keys.summaries import summed
-from analytics.replay.dump.written_instants import END
-from analytics.replayed.kept_evaluations import keep_evaluations
+from analytics.questions.usage.tables import KnownState, usage_tables
 from analytics.workspace import EVALUATIONS, Workspace
-from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.runs.audit.findings_of import failing
-from jobs.runs.usage.answer import UsageAnswer, usage_answer
-from jobs.runs.usage.tables import KnownState, usage_tables
-from jobs.workspaces.replayed import replayed
 from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
-    from jobs.cli.console import Console
-    from jobs.runs.usage.tables import Usage
-    from jobs.workspaces.replayed import Replayed
-    from reports.layout.output_format import OutputFormat
+    from analytics.questions.usage.tables import Usage
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-_EXPIRATION = "offset_expiration"
-NOT_THEN = (
+RECORD_TYPE: Final = "record-type"
+SUMS, IDENTITY, PLACED, DISKS = "sums", "identity", "placed", "disks"
+_EXPIRATION: Final = "offset_expiration"
+NOT_THEN: Final = (
     "what the internal topics' files held before the end of the dump it does not say: compaction "
     "has taken records out of them since"
 )
-NEEDS = ("groups", "configs", "partition_leaders", "topics", "committed_offsets")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The options of the command.
+class UsageSettings:
+    """What of usage is asked.
 
     Attributes:
-        by: What records and bytes are added up by.
+        by: What records and bytes are added up by: record-type, group, partition or topic.
         commit_interval: Seconds between commits to compare with; None is the rules'.
-        since: The workspace of an earlier dump.
+        since: The workspace of an earlier dump of the same brokers: answer with `usage_growth`.
         disk: Bytes that internal topics may take on a broker.
+        groups: Only these groups: names, globs or regular expressions; empty is all.
+        exclude_groups: Likewise, but not these.
     """
 
-    by: str
+    by: str = RECORD_TYPE
     commit_interval: float | None = None
     since: str | None = None
     disk: int | None = None
+    groups: tuple[str, ...] = ()
+    exclude_groups: tuple[str, ...] = ()
 
 
-def usage_of(
-    console: Console,
-    wanted: Wanted,
-    output_format: OutputFormat,
-    *,
-    out: str | None,
-    groups: tuple[str, ...],
-    exclude_groups: tuple[str, ...],
-    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
-) -> tuple[str, int]:
-    """Return what goes to stdout, and the exit code.
+def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:
+    """Return what the internal topics' files hold, and who writes it.
+
+    All of it is of the end of the dump. Its figures are `sums`, `topic_usage` added up; `identity`,
+    whether bytes come out even; `placed`, how groups lie on partitions; and `disks`, when brokers'
+    room is taken.
 
     Raises:
-        CannotTellError: An instant before the end of the dump is asked about.
-        GroupscopeError: An INPUT or a file of settings is not what it has to be.
+        CannotTellError: The state is of an instant before the end of the dump.
+        InputNotRecognizedError: The earlier dump has no broker of this one, or is not earlier.
+        WorkspaceError: A table cannot be read, or `since` is no workspace.
     """
+    if not state.is_end:
+        raise CannotTellError(
+            f"{state.tables.workspace.location} is as of {state.instant}, and {NOT_THEN}; "
+            "--as-of end asks of the whole dump"
+        )
+    found = _found(state, asked)
+    growth, disks, unknown = _growth(asked, state.manifest)
+    tables = {**found.tables, **({} if growth is None else {"usage_growth": growth})}
     # Bytes come out even of all groups only: rows are chosen when all is known.
-    if options.get("as_of") not in {None, END} or options.get("ends"):
-        raise CannotTellError(NOT_THEN)
-    with replayed(console, needs=NEEDS, out=out, **options) as state:
-        if not state.is_end:
-            raise CannotTellError(
-                f"{state.tables.workspace.location} is as of {state.instant}, and {NOT_THEN}; "
-                "--as-of end asks of the whole dump"
-            )
-        found = _found(state, wanted)
-        growth, disks, unknown = _growth(wanted, state.manifest)
-        limitations = [*found.limitations, *unknown]
-        tables = {**found.tables, **({} if growth is None else {"usage_growth": growth})}
-        if out is not None:
-            keep_evaluations(Workspace(out), tables, state)
-        for each in limitations:
-            console.error(f"cannot tell: {each}")
-        said = {
-            **state.response_metadata,
-            "cannot_tell": limitations,
+    chosen = _of_groups(tables, Selection(asked.groups, asked.exclude_groups))
+    return Answer(
+        chosen,
+        doubts=(*found.limitations, *unknown),
+        summary={
             "file_bytes": found.even.file_bytes,
             "comes_out_even": found.even.holds,
             "offsets_partitions": found.placed.partitions,
             "offsets_partitions_that_fit": found.placed.fits,
             "cleaner_verdicts": dict(usage_rules().cleaner_verdicts),
-            **({} if wanted.disk is None else {"disk": [asdict(each) for each in disks]}),
-        }
-        chosen = _of_groups(tables, Selection(groups, exclude_groups))
-        code = state.exit_code or (CANNOT_TELL if limitations else DONE)
-        code = code or failing(console, state, chosen)
-    answer = UsageAnswer(
-        chosen, summed(chosen["topic_usage"], wanted.by), wanted.by, found.even, found.placed
+            **({} if asked.disk is None else {"disk": [asdict(each) for each in disks]}),
+        },
+        figures={
+            SUMS: summed(chosen["topic_usage"], asked.by),
+            IDENTITY: found.even,
+            PLACED: found.placed,
+            DISKS: disks,
+        },
+        kept=tables,
     )
-    text = usage_answer(answer, output_format, said, disks, wanted.disk)
-    return text, code
 
 
-def _found(state: Replayed, wanted: Wanted) -> Usage:
+def _found(state: ReplayedWorkspace, asked: UsageSettings) -> Usage:
     tables = state.tables
     known = KnownState(
         tables.read("groups"),
@@ -124,7 +113,7 @@ def _found(state: Replayed, wanted: Wanted) -> Usage:
         tables.read("committed_offsets", OFFSETS_COLUMNS),
         _expiration(state),
     )
-    interval = wanted.commit_interval
+    interval = asked.commit_interval
     return usage_tables(
         state.source,
         state.manifest,
@@ -134,7 +123,7 @@ def _found(state: Replayed, wanted: Wanted) -> Usage:
     )
 
 
-def _expiration(state: Replayed) -> pa.Table | None:
+def _expiration(state: ReplayedWorkspace) -> pa.Table | None:
     """Return which offsets have expired, where that was evaluated of the same instant."""
     kept = state.manifest.get(EVALUATIONS, {}).get(_EXPIRATION)
     if kept is None or kept["as_of"] != state.as_of or not state.tables.has(_EXPIRATION):
@@ -142,7 +131,7 @@ def _expiration(state: Replayed) -> pa.Table | None:
     return state.tables.read(_EXPIRATION, ["group_id", "coordinator_partition", "status"])
 
 
-def _settings(state: Replayed) -> LogSettings:
+def _settings(state: ReplayedWorkspace) -> LogSettings:
     given = state.settings.given
     return LogSettings.of(
         usage_rules(given.thresholds("usage")),
@@ -153,7 +142,7 @@ def _settings(state: Replayed) -> LogSettings:
 
 
 def _growth(
-    wanted: Wanted, manifest: Mapping[str, Any]
+    asked: UsageSettings, manifest: Mapping[str, Any]
 ) -> tuple[pa.Table | None, list[DiskOutlook], list[str]]:
     """Return how partitions grew since an earlier dump, and when they take all their room.
 
@@ -163,29 +152,29 @@ def _growth(
         InputNotRecognizedError: The earlier dump has no broker of this one, or is not earlier.
         WorkspaceError: It is no workspace.
     """
-    if wanted.since is None:
+    if asked.since is None:
         return None, [], []
-    earlier = Workspace(wanted.since).manifest()
+    earlier = Workspace(asked.since).manifest()
     clusters = [
         {each["cluster_id"] for each in one["copies"] if each["cluster_id"]}
         for one in (earlier, manifest)
     ]
     if all(clusters) and not clusters[0] & clusters[1]:
-        raise InputNotRecognizedError(f"--since {wanted.since} is of another cluster")
+        raise InputNotRecognizedError(f"--since {asked.since} is of another cluster")
     growth = usage_growth(earlier, manifest)
     if not growth.num_rows:
         names = ", ".join(str(each["name"]) for each in earlier["copies"])
         raise InputNotRecognizedError(
-            f"--since {wanted.since} has no copy by a name of this dump's that ends earlier "
+            f"--since {asked.since} has no copy by a name of this dump's that ends earlier "
             f"(it has {names or 'none'}); NAME=PATH names a copy"
         )
     lacking = not_in_both(earlier, manifest)
     unknown = []
     if lacking:
-        unknown = [f"how {', '.join(lacking)} grew: --since {wanted.since} has no copy of them"]
+        unknown = [f"how {', '.join(lacking)} grew: --since {asked.since} has no copy of them"]
     limited = [
         name
-        for name, each in ((f"--since {wanted.since}", earlier), ("this workspace", manifest))
+        for name, each in ((f"--since {asked.since}", earlier), ("this workspace", manifest))
         if is_limited(each)
     ]
     if limited:
@@ -195,7 +184,7 @@ def _growth(
             for each in limited
         ]
         return growth, [], unknown
-    return growth, [] if wanted.disk is None else outlooks(growth, wanted.disk), unknown
+    return growth, [] if asked.disk is None else outlooks(growth, asked.disk), unknown
 
 
 def _of_groups(tables: Mapping[str, pa.Table], selection: Selection) -> dict[str, pa.Table]:
@@ -212,3 +201,16 @@ def _of_groups(tables: Mapping[str, pa.Table], selection: Selection) -> dict[str
         else rows
         for name, rows in tables.items()
     }
+
+
+USAGE: Final = Question(
+    name="usage",
+    needs=("groups", "configs", "partition_leaders", "topics", "committed_offsets"),
+    tables=(
+        *("topic_usage", "partition_usage", "log_cleaning", "committers", "size_limits"),
+        *("record_growth", "clock_differences", "one_shot_groups", "group_deletions"),
+        *("offset_deletions", "coordinator_load", "usage_growth"),
+    ),
+    settings=UsageSettings,
+    answer=usage,
+)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
 
 from reports.layout.output_format import OutputFormat
 from reports.layout.paragraphs import paragraphs
@@ -29,72 +30,51 @@ from reports.usage.writers import (
     patterns_section,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from analytics.questions.usage.coordinator_load import Placed
-    from analytics.questions.usage.growth import DiskOutlook
-    from analytics.questions.usage.partition_usage import Identity
-
 _TOP: Final = 10
 _ON_DEMAND: Final = ("group_deletions", "record_growth", "topic_usage")
 """Tables that people see only where they name them."""
 
 
-@dataclass(frozen=True)
-class UsageAnswer:
-    """What is to be shown.
-
-    Attributes:
-        tables: The tables by their names.
-        sums: `topic_usage`, added up
-        by: by this.
-        even: Whether bytes come out even.
-        placed: How groups lie on partitions.
-    """
-
-    tables: Mapping[str, pa.Table]
-    sums: pa.Table
-    by: str
-    even: Identity
-    placed: Placed
-
-
-def usage_answer(
-    answer: UsageAnswer,
+def usage_text(
+    tables: Mapping[str, pa.Table],
+    figures: Mapping[str, Any],
     wanted: OutputFormat,
-    said: Mapping[str, Any],
-    disks: Sequence[DiskOutlook] = (),
+    metadata: Mapping[str, Any],
+    *,
+    by: str,
     room_bytes: int | None = None,
 ) -> str:
-    """Return what goes to stdout.
+    """Return the answer as text.
 
     Args:
-        answer: What is shown.
+        tables: Of the question, by name.
+        figures: `sums`, `topic_usage` added up; `identity`, whether bytes come out even; `placed`,
+            how groups lie on partitions; `disks`, when brokers' room is taken.
         wanted: The format.
-        said: What JSON has beside the tables.
-        disks: When brokers' room is taken.
-        room_bytes: The room.
+        metadata: What JSON has beside the tables.
+        by: What records and bytes are added up by.
+        room_bytes: The room of a broker.
     """
-    sections = _sections(answer, wanted)
-    text = render(sections, _with_top(wanted), said)
+    sections = _sections(tables, figures["sums"], by, wanted)
+    text = render(sections, _with_top(wanted), metadata)
     if wanted.is_for_programs or wanted.table:
         return text
-    tables = answer.tables
     notes = [
-        verdicts_text(tables["log_cleaning"], said["cleaner_verdicts"]),
+        verdicts_text(tables["log_cleaning"], metadata["cleaner_verdicts"]),
         brokers_text(tables["coordinator_load"]),
-        placement_text(answer.placed),
-        outlook_text(disks, room_bytes or 0),
-        identity_text(tables["partition_usage"], answer.even),
+        placement_text(figures["placed"]),
+        outlook_text(figures["disks"], room_bytes or 0),
+        identity_text(tables["partition_usage"], figures["identity"]),
     ]
     return "\n\n".join([text, *(paragraphs(each.splitlines()) for each in notes if each)])
 
 
-def _sections(answer: UsageAnswer, wanted: OutputFormat) -> list[Section]:
-    tables, programs = answer.tables, wanted.is_for_programs
+def _sections(
+    tables: Mapping[str, pa.Table], sums: pa.Table, by: str, wanted: OutputFormat
+) -> list[Section]:
+    programs = wanted.is_for_programs
     sections = [
-        usage_section(answer.sums, answer.by),
+        usage_section(sums, by),
         cleaning_section(tables["log_cleaning"], is_for_programs=programs),
         committers_section(tables["committers"]),
         patterns_section(tables["one_shot_groups"]),
