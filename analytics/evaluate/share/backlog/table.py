@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from analytics.evaluate.marks import marked
 from analytics.evaluate.share.backlog.archived_ranges import archived_ranges
 from analytics.evaluate.share.backlog.delivery_counts import delivery_counts
+from analytics.evaluate.share.backlog.first_starts import with_first_starts
 from analytics.evaluate.share.backlog.group_side import with_members, with_phases
 from analytics.evaluate.share.backlog.isolation import STABLE_ENDS, with_isolation
 from analytics.evaluate.share.backlog.share_lag import with_share_lag
@@ -135,6 +136,7 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     found = windows(start, ranges)
     rows = _with_settings(rows, asked.settings)
     rows = _with_window(rows, found, ranges, start)
+    rows = with_first_starts(rows, asked.log, asked.settings, asked.coverage.gaps)
     rows = with_isolation(rows, asked.settings, asked.tables.transactions, asked.tables.stable)
     rows = with_members(rows, asked.tables.groups, asked.tables.assignments)
     rows = with_phases(rows, asked.tables.phases)

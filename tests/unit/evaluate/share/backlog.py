@@ -19,6 +19,7 @@ from analytics.evaluate.share.settings import (
     ASSUMED,
     DELIVERY_LIMIT,
     ISOLATION,
+    OFFSET_RESET,
     RECORD_LOCKS,
     Setting,
     ShareSettings,
@@ -60,6 +61,7 @@ SETTINGS = ShareSettings(
         DELIVERY_LIMIT: Setting(5, ASSUMED),
         RECORD_LOCKS: Setting(2000, ASSUMED),
         ISOLATION: Setting("read_uncommitted", ASSUMED),
+        OFFSET_RESET: Setting("latest", ASSUMED),
     }
 )
 

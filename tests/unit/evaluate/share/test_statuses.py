@@ -104,6 +104,7 @@ def test_whether_members_own_it_is_not_known_of_a_group_that_is_not_whole() -> N
 def test_a_window_as_long_as_the_limit_is_full() -> None:
     settings = ShareSettings(
         {
+            **SETTINGS.otherwise,
             DELIVERY_LIMIT: Setting(3, "dynamic"),
             RECORD_LOCKS: Setting(5, "broker_config"),
             ISOLATION: Setting("read_uncommitted", "default_assumed"),
