@@ -1,9 +1,10 @@
-"""What a share group was never given of a partition that it took on later than its topic.
+"""What a share group has no delivery on record of, of a partition taken on later than its topic.
 
 A share partition that is initialised without a start offset begins where `share.auto.offset.reset`
 says, at the end of the log if nothing else is set (``SharePartition.maybeInitialize``). A group
 that has shared a topic for long, and gets a new partition of it, so passes over what was written
-there before (KIP-1327). Nothing below its first start offset was ever handed out.
+there before (KIP-1327). No delivery of what lies below its first start offset was ever stored. What
+was handed out before the first write, and forgotten with the leader, no record tells.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 BELOW_FIRST: Final = (
-    "of offsets {} to {} it was given none, though it shared the topic in an earlier epoch: {}"
+    "of offsets {} to {} it has no delivery on record, though it shared the topic in an earlier "
+    "epoch: {}"
 )
 BY_TOOL: Final = "its state was made with a start offset, which tools do"
 OTHERWISE: Final = (
@@ -56,6 +58,7 @@ def with_first_starts(
         settings: What groups go by.
         lacking: Internal partitions of which the dump lacks records.
     """
+    rows = rows.combine_chunks()
     place = places_in(log.shares.select(list(KEY)), rows, KEY)
     first, epoch, made = _first_starts(log)
     lacks = pc.is_in(rows["coordinator_partition"], pa.array(list(lacking), pa.int32()))
@@ -106,10 +109,12 @@ def _first_starts(log: ShareLog) -> tuple[Numbers, Numbers, Numbers]:
     is_last_life = lives == lives[first][log.share]
     has_start = np.flatnonzero(is_last_life & (log.start >= 0) & (log.kind != TOMBSTONE))[::-1]
     found[log.share[has_start]] = log.start[has_start]
+    began = first.copy()
+    began[log.share[has_start]] = has_start
     # A state is numbered from 0 on; one that begins with another number began before the log does.
     is_told = (log.kind[first] == SNAPSHOT) & (log.snapshot_epoch[first] == 0)
-    held = np.bincount(log.ranges.key, minlength=log.share.size)[first] > 0
-    is_made = (log.start[first] >= 0) & (log.leader_epoch[first] <= 0) & ~held
+    has_ranges = np.bincount(log.ranges.key, minlength=log.share.size)[began] > 0
+    is_made = (log.kind[began] == SNAPSHOT) & (log.leader_epoch[began] <= 0) & ~has_ranges
     return (
         np.where(is_told & (found != AFTER_ALL), found, _NONE),
         np.where(is_told, log.state_epoch[first], _NONE),
@@ -154,11 +159,15 @@ def _how(values: pa.Array, sources: pa.Array, is_newer: pa.Array, is_made: pa.Ar
 
 def _told(rows: pa.Table, start: pa.Array, how: pa.Array) -> pa.Table:
     """Put what was passed over before other reasons."""
-    passed = pc.and_(rows["is_later_partition"], pc.greater(rows["offsets_below_first"], 0))
+    is_later, below, log_start, reason = (
+        rows[name].combine_chunks()
+        for name in ("is_later_partition", "offsets_below_first", "log_start_offset", "reason")
+    )
+    passed = pc.and_(is_later, pc.greater(below, 0))
     before, between, after, _ = BELOW_FIRST.split("{}")
-    begin = pc.cast(rows["log_start_offset"], pa.string())
+    begin = pc.cast(log_start, pa.string())
     last = pc.cast(pc.subtract(start, 1), pa.string())
     said = pc.binary_join_element_wise(before, begin, between, last, after, how, "")
-    both = pc.binary_join_element_wise(said, rows["reason"], "; ", null_handling="skip")
-    reason = pc.if_else(pc.fill_null(passed, fill_value=False), both, rows["reason"])
+    both = pc.coalesce(pc.binary_join_element_wise(said, reason, "; "), said)
+    reason = pc.if_else(pc.fill_null(passed, fill_value=False), both, reason)
     return rows.set_column(rows.column_names.index("reason"), "reason", reason)

@@ -1,4 +1,4 @@
-"""What a share group was never given of a partition that it took on later than its topic."""
+"""What a share group has no delivery on record of, of a partition taken on later than its topic."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_lies_below_the_first_start_offset_is_told_with_the_setting() -> No
     found = row(made(5), first_update(40), Update(0, 4, 90, 0, ()))
 
     assert (found["offsets_below_first"], found["is_later_partition"]) == (37, True)
-    assert found["reason"].startswith("of offsets 3 to 39 it was given none")
+    assert found["reason"].startswith("of offsets 3 to 39 it has no delivery on record")
     assert "share.auto.offset.reset is latest (Kafka's default, assumed)" in found["reason"]
 
 
@@ -84,7 +84,11 @@ def test_state_that_is_made_with_a_start_offset_is_made_by_a_tool() -> None:
     ],
 )
 def test_nothing_is_said_of_a_share_partition(of_new: Values) -> None:
-    assert "given none" not in (row(*of_new)["reason"] or "")
+    assert "no delivery on record" not in (row(*of_new)["reason"] or "")
+
+
+def test_state_that_a_tool_gave_its_first_start_offset_later_says_so() -> None:
+    assert "which tools do" in row(made(5), made(6, start=40, number=1))["reason"]
 
 
 def test_a_beginning_that_is_not_on_record_is_not_known() -> None:
