@@ -24,7 +24,14 @@ from analytics.evaluate.lag.partition_lag import (
 )
 from analytics.evaluate.lag.read_partitions import GroupTables
 from analytics.evaluate.lag.summaries import summed
-from analytics.evaluate.lag.table import Lag, LagQuestion, evaluate_lag
+from analytics.evaluate.lag.table import (
+    FORGOTTEN,
+    MAY_BE_FORGOTTEN,
+    UNBELIEVED,
+    Lag,
+    LagQuestion,
+    evaluate_lag,
+)
 from schemas.evaluation_rules import lag_rules
 from tests.unit.evaluate.lag.commits import history
 
@@ -452,3 +459,29 @@ def test_lost_and_readable_and_beyond_make_up_the_lag(offset: int, start: int, l
     parts = row["offsets_below_start"] + row["records_to_read"] - row["offsets_beyond_end"]
     assert row["lag"] == parts
     assert (row["lag"] < 0) == (row["offsets_beyond_end"] > 0)
+
+
+def burrows(*ages_s: int) -> list[str | None]:
+    """Return by partition why Burrow's status is not told: the last commit of each is so old."""
+    at = [NOW - timedelta(seconds=each) for each in ages_s]
+    committed = [commit(7, partition=place) for place in range(len(at))]
+    commits = [
+        {"partition": place, "committed_offset": 7, "effective_timestamp": each}
+        for place, each in enumerate(at)
+    ]
+    ends = {("t", place): (0, 10) for place in range(len(at))}
+    question = asked(committed=committed, ends=ends)
+    rows = evaluate_lag(question, [history(commits)]).rows.to_pylist()
+    assert {each["status"] for each in rows} == {"NOT_EVALUABLE"}
+    return [each["reason"] for each in sorted(rows, key=lambda each: each["partition"])]
+
+
+def test_a_group_is_forgotten_by_commits_whose_time_is_believed() -> None:
+    long_ago, ahead = lag_rules().burrow.expire_group + 60, -86_400
+    assert FORGOTTEN.format(lag_rules().burrow.expire_group) in burrows(long_ago)[0]
+    # Of two commits of long ago, one with a clock far ahead: it may have been a moment ago.
+    old, unbelieved = burrows(long_ago, ahead)
+    assert old == MAY_BE_FORGOTTEN.format(lag_rules().burrow.expire_group)
+    assert unbelieved == UNBELIEVED
+    # One of a moment ago that is believed is enough.
+    assert burrows(60, ahead)[0] not in {old, FORGOTTEN}
