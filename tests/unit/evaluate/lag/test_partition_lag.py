@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -485,3 +486,25 @@ def test_a_group_is_forgotten_by_commits_whose_time_is_believed() -> None:
     assert unbelieved == UNBELIEVED
     # One of a moment ago that is believed is enough.
     assert burrows(60, ahead)[0] not in {old, FORGOTTEN}
+
+
+@pytest.mark.parametrize(
+    ("gap_at", "is_told"),
+    [(None, True), (0, True), (1, False), (2, False)],
+    ids=["whole", "before all", "before a commit", "before a deletion"],
+)
+def test_rates_are_of_commits_between_which_none_is_lost(gap_at: int | None, is_told: bool) -> None:
+    events = [
+        {"committed_offset": 0},
+        {"committed_offset": 40},
+        {"committed_offset": None, "event": "tombstone"},
+        {"committed_offset": 60},
+    ]
+    times = [NOW - timedelta(seconds=90 - 30 * place) for place in range(4)]
+    commits = [
+        {**each, "effective_timestamp": time, "complete": place != gap_at}
+        for place, (each, time) in enumerate(zip(events, times, strict=True))
+    ]
+    row = only(evaluate_lag(asked(committed=[commit(60)]), [history(commits)]))
+    assert (row["records_per_second"] is not None) == is_told
+    assert (row["commits_per_second"] is not None) == is_told
