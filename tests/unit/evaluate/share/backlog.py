@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from analytics.decode.records.tables import decoded_schema
@@ -106,6 +107,8 @@ def question(
     stable: Mapping[tuple[str, int], int] | None = None,
     coverage: StateCoverage = WHOLE,
     names: Mapping[str, str] = NAMES,
+    clock_steps: Mapping[int, Sequence[int]] | None = None,
+    groups_clock: frozenset[int] = frozenset(),
 ) -> ShareQuestion:
     """Ask about the state that records add up to; `changed` goes over every row of it."""
     states = expected_states(records, {})
@@ -190,4 +193,6 @@ def question(
         as_of or time_of(last),
         rules or share_rules(),
         coverage,
+        {number: np.array(each) for number, each in (clock_steps or {}).items()},
+        groups_clock,
     )
