@@ -73,6 +73,11 @@ def default_isolation_level() -> str:
     return str(rules_document("share")["isolation"]["default"])
 
 
+def default_offset_reset() -> str:
+    """Return where share partitions begin of groups that say nothing of their own."""
+    return str(rules_document("share")["offset_reset"]["default"])
+
+
 def _settings() -> dict[str, Any]:
     settings = rules_document("share")["settings"]
     return {name: said for name, said in settings.items() if name != "about"}

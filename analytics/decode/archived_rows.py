@@ -20,7 +20,7 @@ from analytics.decode.records.failures import Failures
 from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import SliceReport
 from analytics.decode.unplaced_rows import UnplacedRows, placed_rows
-from analytics.dump.batches.stretches import Stretch, in_order, stretches_in
+from analytics.dump.batches.stretches import Stretch, in_order, set_back_at, stretches_in
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records
 from analytics.spark_worker import on_worker
@@ -48,6 +48,9 @@ class RowsReport:
 
     Attributes:
         gaps: Offsets without a row, and rows that could not be decoded, in order.
+        set_back_at: First offset of the first row before which a clock was set back; of one offset
+            only a row that none contradicts counts.
+        last_row_ms: Time of the last row that counts.
     """
 
     topic: str
@@ -59,6 +62,8 @@ class RowsReport:
     first_timestamp: int | None = None
     last_timestamp: int | None = None
     stretches: tuple[Stretch, ...] = ()
+    set_back_at: int | None = None
+    last_row_ms: int | None = None
     counts: SliceReport = field(default_factory=lambda: SliceReport(-1))
 
 
@@ -183,6 +188,7 @@ def _decode(
     _measure(report, rows)
     repeated, conflicting = _repetitions(rows)
     report.counts.left_out["duplicate_copy"] += int(repeated.sum())
+    _measure_clock(report, rows.filter(pa.array(~repeated & ~conflicting)))
     kept = rows.filter(pa.array(~repeated))
     decoded = decode_chunk(
         raw_records(kept),
@@ -227,6 +233,14 @@ def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
         first, last = report.first_timestamp, report.last_timestamp
         report.first_timestamp = least if first is None else min(first, least)
         report.last_timestamp = most if last is None else max(last, most)
+
+
+def _measure_clock(report: RowsReport, rows: pa.RecordBatch) -> None:
+    at_ms = rows["timestamp"].fill_null(-1).to_numpy(zero_copy_only=False)
+    if report.set_back_at is None:
+        report.set_back_at = set_back_at(rows["offset"].to_numpy(), at_ms, report.last_row_ms)
+    timed = at_ms[are_times(at_ms)]
+    report.last_row_ms = int(timed[-1]) if timed.size else report.last_row_ms
 
 
 def _undecoded(decoded: Decoded) -> list[Gap]:

@@ -73,6 +73,8 @@ def backlog_section(rows: pa.Table, as_of: datetime, said_once: Sequence[str] = 
     )
     # Where only Kafka's count is missing, the number beside it has what it is about.
     is_told = pc.and_(pc.is_valid(rows["records_left"]), pc.is_null(rows["lag"]))
+    passed_over = pc.and_(rows["is_later_partition"], pc.greater(rows["offsets_below_first"], 0))
+    is_told = pc.and_(is_told, pc.invert(pc.fill_null(passed_over, fill_value=False)))
     is_below = pc.is_in(rows["reason"], pa.array(said_once, pa.string()))
     is_said = pc.or_(pc.or_(is_told, is_below), pc.equal(rows["status"], "not_started"))
     remark = pc.if_else(is_said, None, rows["reason"])

@@ -40,6 +40,7 @@ CHECKPOINTS = (
 """Files beside segments, each of which may not have been copied."""
 
 _MAGIC_AT, _CRC_AT, _CHECKED_FROM, _TRANSACTIONAL = 16, 17, 21, 0x10
+_COMPRESSED = 0x07
 _TIMES = struct.Struct(">qq")
 _TIMES_AT = 27
 FAR_MS = 12 * 365 * 86_400_000
@@ -161,8 +162,7 @@ def _clean(folder: Path, draw: random.Random, keep_tombstones: bool) -> None:
     last = {
         record.key: record.offset
         for each in whole
-        if _is_plain(each)
-        for record in read_plain_batch(each.read())
+        for record in _records(each)
         if record.offset < end
     }
 
@@ -177,18 +177,40 @@ def _clean(folder: Path, draw: random.Random, keep_tombstones: bool) -> None:
 
 
 def _cleaned_batch(each: Batch, stays: Callable[[Record], bool]) -> bytes:
-    data = each.read()
-    if not _is_plain(each):
-        return data
-    records = read_plain_batch(data)
+    data, records = each.read(), _records(each)
     left = [record for record in records if stays(record)]
-    return data if len(left) == len(records) else rewritten(each, left)
+    if len(left) == len(records):
+        return data
+    return rewritten(each, left) if _is_plain(each) else b""
+
+
+def _records(each: Batch) -> list[Record]:
+    """Return the records of a batch, or a message before batches; none where they are not plain."""
+    if _is_plain(each):
+        return read_plain_batch(each.read())
+    return _message(each.read())
+
+
+def _message(data: bytes) -> list[Record]:
+    """Return the record of a message of format 0 or 1 that is not compressed."""
+    (offset,) = struct.unpack_from(">q", data)
+    magic, attributes = data[_MAGIC_AT], data[_MAGIC_AT + 1]
+    if magic > 1 or attributes & _COMPRESSED:
+        return []
+    at, fields = _MAGIC_AT + 2 + 8 * magic, []
+    for _ in range(2):
+        (length,) = struct.unpack_from(">i", data, at)
+        fields.append(data[at + 4 : at + 4 + length] if length >= 0 else None)
+        at += 4 + max(length, 0)
+    key, value = fields
+    return [Record(offset, 0, key, value)]
 
 
 def _is_plain(each: Batch) -> bool:
     data = each.read()
     (attributes,) = struct.unpack_from(">h", data, _CHECKED_FROM)
-    return data[_MAGIC_AT] >= 2 and not is_control(data) and not attributes & _TRANSACTIONAL
+    is_whole = not attributes & (_COMPRESSED | _TRANSACTIONAL)
+    return data[_MAGIC_AT] >= 2 and not is_control(data) and is_whole
 
 
 def _in_the_middle(place: int, count: int) -> bool:

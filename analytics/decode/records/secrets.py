@@ -63,5 +63,6 @@ def without_bytes(detail: pa.Array, lengths: pa.Array) -> pa.Array:
     counted = pc.binary_join_element_wise(
         pc.cast(lengths, pa.string()), " bytes withheld: they may hold secrets", ""
     )
-    words = pc.binary_join_element_wise(detail, counted, "; ", null_handling="skip")
+    # Joined with nulls skipped, rows without any word would be dropped (Arrow 26).
+    words = pc.coalesce(pc.binary_join_element_wise(detail, counted, "; "), counted)
     return pc.if_else(pc.fill_null(pc.greater(lengths, 0), fill_value=False), words, detail)

@@ -35,12 +35,7 @@ _ONLY_IN_LOGS: dict[str, Any] = {
         (
             *("topic_id", "size", "batches", "uncounted_batches", "control_batches"),
             *("transactional_batches", "log_start_offset", "deleted_below", "high_watermark"),
-            *(
-                "records_above_high_watermark",
-                "first_dirty_offset",
-                "thinned_end",
-                "clock_set_back_at",
-            ),
+            *("records_above_high_watermark", "first_dirty_offset", "thinned_end"),
             *("crc_failures", "bytes_damaged", "truncated_tail", "preallocated_tail"),
             "changed_while_read",
         )
@@ -168,6 +163,7 @@ def _archived(rows: RowsReport) -> dict[str, Any]:
         "first_timestamp": iso_time(rows.first_timestamp),
         "last_timestamp": iso_time(rows.last_timestamp),
         **stretch_rows(rows.stretches),
+        "clock_set_back_at": rows.set_back_at,
         "records": rows.rows,
         "complete_from": rows.gaps[-1].end_offset if rows.gaps else 0,
         "gaps": [gap._asdict() for gap in rows.gaps],

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from analytics.contracts import table_of
 from analytics.questions.lag.summaries import summed as lag_summed
+from analytics.questions.lag.verdicts import CANNOT_TELL
 from analytics.questions.share.backlog.summaries import summed as share_summed
 from schemas import table
 from schemas.evaluation_rules import lag_rules
@@ -20,7 +21,10 @@ from schemas.share_rules import share_rules
 NOT_KNOWN: Final = "not known"
 NONE: Final = "none"
 PROPERTIES: Final = ("severity", "group_type", "state", "verdict", "status")
+UNTOLD: Final = "cannot tell"
 _KEY: Final = "group_id"
+_MARKED: Final = {"lag": "verdict", "share_backlog": "status"}
+"""Tables of partitions that may not be told, with the column that says so where all is there."""
 
 Tables = Mapping[str, pa.Table]
 
@@ -41,12 +45,45 @@ def audited_groups(tables: Tables) -> pa.Table:
         _aggregated(tables, "group_churn", {"per_hour": ("max", "rebalances_per_hour")}),
         *(_findings(tables, each) for each in SEVERITIES),
     ]
+    parts += [_missing(tables, name) for name in _MARKED]
     known = [each for each in parts if each is not None]
     joined = reduce(_joined, known)
     # Where lag was not asked about, no partition is known to have one: that is not 0.
     for name in (*SEVERITIES, *(["lag_not_told"] if "lag" in tables else [])):
         joined = _filled(joined, name)
-    return in_order(_as_contract(joined))
+    return in_order(_as_contract(_with_marks(joined)))
+
+
+def _missing(tables: Tables, name: str) -> pa.Table | None:
+    """Return why partitions of groups cannot be told: of each group what the first one says."""
+    rows = tables.get(name)
+    if rows is None:
+        return None
+    is_open = pc.or_(
+        pc.invert(pc.fill_null(rows["complete"], fill_value=True)),
+        pc.equal(rows[_MARKED[name]], CANNOT_TELL),
+    )
+    rows = rows.filter(pc.fill_null(is_open, fill_value=False))
+    why = pc.coalesce(rows["missing"], rows["reason"], UNTOLD)
+    told = pa.table({_KEY: rows[_KEY], "topic": rows["topic"], "partition": rows["partition"]})
+    told = told.append_column("why", why)
+    told = told.sort_by([(each, "ascending") for each in (_KEY, "topic", "partition")])
+    found = told.group_by(_KEY, use_threads=False).aggregate([("why", "first")])
+    return found.select([_KEY, "why_first"]).rename_columns([_KEY, f"{name}_missing"])
+
+
+def _with_marks(rows: pa.Table) -> pa.Table:
+    """Put together what is missing of a group and of its partitions."""
+    marks = [
+        rows[name]
+        for name in ("missing", *(f"{each}_missing" for each in _MARKED))
+        if name in rows.column_names
+    ]
+    missing = pc.coalesce(*marks)
+    complete = pc.if_else(pc.is_valid(missing), pa.scalar(value=False), rows["complete"])
+    for name, column in (("missing", missing), ("complete", complete)):
+        rows = rows.set_column(rows.column_names.index(name), name, column)
+    return rows
 
 
 def in_order(rows: pa.Table) -> pa.Table:
@@ -83,8 +120,9 @@ def _counted(column: Any) -> Sequence[dict[str, Any]]:  # noqa: ANN401 - Arrow's
 
 
 def _groups(groups: pa.Table) -> pa.Table:
-    return groups.select([_KEY, "group_type", "state", "member_count", "complete"]).rename_columns(
-        [_KEY, "group_type", "state", "members", "complete"]
+    taken = [_KEY, "group_type", "state", "member_count", "complete", "missing"]
+    return groups.select(taken).rename_columns(
+        [_KEY, "group_type", "state", "members", "complete", "missing"]
     )
 
 

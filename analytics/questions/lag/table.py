@@ -36,6 +36,10 @@ NO_COMMIT: Final = "no commit is in force"
 NO_SAMPLES: Final = "Burrow's rules need end offsets at the times of the commits (--end-offsets)"
 UNBELIEVED: Final = "cannot tell Burrow's status: the time of a commit is not believed"
 FORGOTTEN: Final = "Burrow forgets a group without a commit for {} s"
+MAY_BE_FORGOTTEN: Final = (
+    "cannot tell Burrow's status: it forgets a group without a commit for {} s, and the time of "
+    "another commit of the group is not believed"
+)
 SEVERAL_OWNERS: Final = "members own it"
 HISTORY: Final = tuple(dict.fromkeys([*COMMITS, *COLUMNS]))
 """The columns of `offset_history` that are read."""
@@ -155,27 +159,26 @@ def _judged(rows: pa.Table, asked: LagQuestion) -> pa.Table:
     """Say why Burrow's status cannot be told where it cannot; Burrow asks only for commits."""
     is_committed = pc.and_not(pc.is_valid(rows["committed_offset"]), rows["is_other_log"])
     expire = asked.rules.burrow.expire_group
-    newest = rows.group_by("group_id").aggregate([("last_commit_at", "max")])
-    last = (
-        newest["last_commit_at_max"]
-        .combine_chunks()
-        .take(pc.index_in(rows["group_id"], newest["group_id"].combine_chunks()).combine_chunks())
-    )
+    instant = pa.scalar(asked.as_of, rows["last_commit_at"].type)
+    is_unbelieved = pc.fill_null(pc.greater(rows["last_commit_at"], instant), fill_value=False)
+    last, has_unbelieved = _newest_of_groups(rows, is_unbelieved)
     oldest = pa.scalar(asked.as_of - timedelta(seconds=expire), last.type)
-    is_forgotten = pc.fill_null(pc.less(last, oldest), fill_value=False)
+    is_older = pc.less(last, oldest)
+    is_forgotten = pc.and_not(pc.fill_null(is_older, fill_value=False), has_unbelieved)
+    # A commit whose time is not believed may have been a short while ago.
+    may_be = pc.and_(pc.fill_null(is_older, fill_value=True), has_unbelieved)
     status = pc.if_else(
-        pc.and_not(is_committed, is_forgotten),
+        pc.and_not(pc.and_not(is_committed, is_forgotten), may_be),
         pc.fill_null(rows["status"], _NOT_EVALUABLE),
         _NOT_EVALUABLE,
     )
     is_untold = pc.equal(status, _NOT_EVALUABLE)
-    instant = pa.scalar(asked.as_of, last.type)
-    is_unbelieved = pc.fill_null(pc.greater(rows["last_commit_at"], instant), fill_value=False)
     why = pc.case_when(
-        pc.make_struct(pc.invert(is_committed), is_forgotten, is_unbelieved, is_untold),
+        pc.make_struct(pc.invert(is_committed), is_forgotten, is_unbelieved, may_be, is_untold),
         NO_COMMIT,
         FORGOTTEN.format(expire),
         UNBELIEVED,
+        MAY_BE_FORGOTTEN.format(expire),
         NO_SAMPLES,
         pa.scalar(None, pa.string()),
     )
@@ -190,6 +193,17 @@ def _judged(rows: pa.Table, asked: LagQuestion) -> pa.Table:
     ):
         rows = rows.set_column(rows.column_names.index(name), name, column)
     return rows
+
+
+def _newest_of_groups(rows: pa.Table, is_unbelieved: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Return by row when its group committed last, as far as times are believed, and if all are."""
+    at = pc.if_else(is_unbelieved, None, rows["last_commit_at"])
+    told = pa.table({"group_id": rows["group_id"], "at": at, "is_unbelieved": is_unbelieved})
+    newest = told.group_by("group_id").aggregate([("at", "max"), ("is_unbelieved", "any")])
+    place = pc.index_in(rows["group_id"], newest["group_id"].combine_chunks()).combine_chunks()
+    of_group = newest.select(["at_max", "is_unbelieved_any"]).combine_chunks().take(place)
+    found, has_unbelieved = (each.combine_chunks() for each in of_group.columns)
+    return found, pc.fill_null(has_unbelieved, fill_value=False)
 
 
 def _told_of_removed(reason: pa.ChunkedArray, rows: pa.Table) -> pa.ChunkedArray:

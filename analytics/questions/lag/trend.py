@@ -46,7 +46,7 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     Args:
         rows: `topic`, `partition`, `lag`; `commits`, `unchanged_commits`, `timed_commits`,
             `timed_advanced`, `first_commit_at`, `last_commit_at`, `last_advance_at`, `since_at`,
-            `since_offset`.
+            `since_offset`, `has_later_gaps`, `complete`.
         samples: Where logs ended, and when.
         as_of_ms: The instant.
         rules: What change is none, and after how long without an advance a group stands still.
@@ -54,7 +54,8 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     Returns:
         `unchanged_share`: of commits, those of the offset that was in force already.
         `commits_per_second`, `records_per_second`: from the first commit that has a time to the
-        last; null where there are not two. `trend`: growing, shrinking, steady, or null where the
+        last; null where there are not two, and where commits between them or behind them may be
+        lost. `trend`: growing, shrinking, steady, or null where the
         end of the log or the offset in force is not known for a time before the instant.
         `trend_since`: that time. `lag_per_second`: how the lag changed since. `drain_ms`: until
         nothing is left to read; `drain_bound`: exact where nothing is, estimated where the trend
@@ -68,10 +69,10 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     took = (as_of_ms - since) / _SECOND_MS
     now_us = as_of_ms * _SECOND_MS
     last, last_advance = _floats(rows["last_commit_at"]), _floats(rows["last_advance_at"])
-    # A time later than the instant is not believed: nothing tells how long commits took, nor
-    # which of them was in force when the trend begins.
-    is_later = (last > now_us) | (last_advance > now_us)
-    is_told = np.isfinite(change) & (took > 0) & ~is_later
+    # A time later than the instant is not believed, and commits may be lost: nothing tells how long
+    # they took, by how much they advanced, nor which was in force when the trend begins.
+    is_open = (last > now_us) | (last_advance > now_us) | _may_lack_commits(rows)
+    is_told = np.isfinite(change) & (took > 0) & ~is_open
     tolerance = np.maximum(
         rules.trend.steady_records, rules.trend.steady_share * np.maximum(lag, begun)
     )
@@ -80,14 +81,14 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
         trend = np.select(
             [~is_told, change > tolerance, change < -tolerance], ["", GROWING, SHRINKING], STEADY
         )
-    span = np.where(is_later, np.nan, last - _floats(rows["first_commit_at"])) / 1e6
+    span = np.where(is_open, np.nan, last - _floats(rows["first_commit_at"])) / 1e6
     commits = _floats(rows["commits"])
     read = _over(_floats(rows["timed_advanced"]), span)
     stuck_us = rules.stuck_minutes * 60e6
     is_moving = now_us - last_advance <= stuck_us
     # A single commit of lately may have advanced: what was before it is not known.
     may_move = (commits <= 1) & (now_us - last <= stuck_us)
-    reads = np.where(is_moving, read, np.where(may_move | is_later, np.nan, 0.0))
+    reads = np.where(is_moving, read, np.where(may_move | is_open, np.nan, 0.0))
     drain, bound = _drained(lag, trend, a_second, reads)
     return pa.table(
         [
@@ -103,6 +104,14 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
         ],
         schema=TREND,
     )
+
+
+def _may_lack_commits(rows: pa.Table) -> NDArray[np.bool_]:
+    """Return where commits may be lost between those that are there, or behind them."""
+    has_gaps = pc.fill_null(rows["has_later_gaps"], fill_value=False)
+    is_whole = pc.fill_null(rows["complete"], fill_value=True)
+    found: NDArray[np.bool_] = pc.or_(has_gaps, pc.invert(is_whole)).to_numpy()
+    return found
 
 
 def _drained(

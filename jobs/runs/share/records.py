@@ -122,6 +122,22 @@ def steps_of(records: ShareRecords, rules: ShareRules, state: Replayed) -> pa.Ta
     return found.filter(wanted)
 
 
+def homes_with_clocks_set(state: Replayed, phases: pa.Table) -> frozenset[int]:
+    """Return the partitions of groups whose clock was set before the instant, as far as is known.
+
+    Before the end of a dump that is only sure of a step that lies before a record of then.
+    """
+    newest = phases.group_by("coordinator_partition").aggregate([("record_offset", "max")])
+    last = {each["coordinator_partition"]: each["record_offset_max"] for each in newest.to_pylist()}
+    return frozenset(
+        each["partition"]
+        for each in leading(state.manifest)
+        if each["topic"] == CONSUMER_OFFSETS
+        and (step := each.get("clock_set_back_at")) is not None
+        and (state.is_end or step <= last.get(each["partition"], -1))
+    )
+
+
 def _transactions(state: Replayed) -> pa.Table | None:
     if not any(each["topic"] == TRANSACTION_STATE for each in state.manifest["partitions"]):
         return None

@@ -39,7 +39,7 @@ from jobs.runs.describe.source import describe_source
 from jobs.runs.share.gaps import gaps_of_state, with_possible_claims
 from jobs.runs.share.limits import limits_of
 from jobs.runs.share.notes import share_notes
-from jobs.runs.share.records import share_records, steps_of
+from jobs.runs.share.records import homes_with_clocks_set, share_records, steps_of
 from jobs.runs.share.settings import settings_found
 from jobs.workspaces.replayed import replayed
 from reports.describe.against import render_comparison
@@ -201,6 +201,8 @@ def _made(
         as_of,
         rules,
         StateCoverage(partition_count(state, SHARE_GROUP_STATE), gaps),
+        records.clock_steps,
+        homes_with_clocks_set(state, records.phases),
     )
     found: Share = evaluate_share(question)
     topics = StoredTables(tables.workspace).read("topics")
@@ -241,7 +243,8 @@ def _limitations(
 ) -> list[str]:
     """Return what cannot be told of share partitions, each reason once with how often."""
     lost = rows.filter(pc.equal(rows["status"], "cannot_tell"))
-    counted = pc.value_counts(pc.fill_null(lost["missing"], "not known")).to_pylist()
+    why = pc.coalesce(lost["missing"], lost["reason"], "not known")
+    counted = pc.value_counts(why).to_pylist()
     found = sorted(f"{each['counts']} share partitions: {each['values']}" for each in counted)
     if not gaps or state.tables.selection.topics:
         return found

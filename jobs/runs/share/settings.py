@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from analytics.questions.share.settings import (
     ALWAYS,
@@ -12,12 +12,14 @@ from analytics.questions.share.settings import (
     BROKER_CONFIG,
     DYNAMIC,
     ISOLATION,
+    OFFSET_RESET,
     Setting,
     ShareSettings,
 )
 from analytics.side_files import MOST_INT, whole_number
 from schemas.share_rules import (
     default_isolation_level,
+    default_offset_reset,
     default_share_setting,
     share_settings,
 )
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
+
+_OF_GROUPS_ALONE: Final = (ISOLATION, OFFSET_RESET)
+"""Words, not numbers, that groups alone have."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ def settings_found(release: str, configs: pa.Table, settings: Settings) -> Found
     names, brokers, given = share_settings(), settings.brokers, settings.given
     otherwise = {name: _of_brokers(name, release, brokers, given) for name in names}
     otherwise[ISOLATION] = Setting(default_isolation_level(), ASSUMED)
+    otherwise[OFFSET_RESET] = Setting(default_offset_reset(), ASSUMED)
     groups: dict[str, dict[str, Setting]] = {}
     for group, values, source, since_ms in (*_in_dump(configs), *_given(given)):
         found = _of_group(group, values, names, source)
@@ -106,8 +112,9 @@ def _of_group(
         for name, own in names.items()
         if own in values
     }
-    if ISOLATION in values:
-        found[ISOLATION] = Setting(values[ISOLATION].strip().lower(), source)
+    for name in _OF_GROUPS_ALONE:
+        if name in values:
+            found[name] = Setting(values[name].strip().lower(), source)
     return found
 
 
@@ -118,7 +125,7 @@ def _number(text: str, name: str, where: str) -> int:
 def _sentences(settings: ShareSettings, names: Mapping[str, str]) -> Iterable[str]:
     why = {ASSUMED: "Kafka's default, assumed", BROKER_CONFIG: "from the settings given"}
     for name, said in settings.otherwise.items():
-        if name == ISOLATION:
+        if name in _OF_GROUPS_ALONE:
             continue
         yield f"{name} = {said.value} ({why[said.source]})"
     for group, values in sorted(settings.of_groups.items()):

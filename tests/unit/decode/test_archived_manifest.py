@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from analytics.decode.archived_rows import RowsReport
+import random
+from itertools import accumulate, pairwise
+
+import pyarrow as pa
+import pytest
+
+from analytics.decode.archived_rows import RowsReport, _measure_clock
 from analytics.decode.run.manifest import _archived
 from analytics.dump.files.model import PartitionCopy
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.dump.inspection.manifest import Findings, partition_row
 from analytics.dump.inspection.survey import Gap, survey_of
+from tests.support.segments import NOW
 
 TOPIC = "__consumer_offsets"
 
@@ -28,3 +35,28 @@ def test_gaps_are_counted_by_kind() -> None:
     assert row["gap_offsets"] == {"not_archived": 4, "not_decoded": 1}
     assert row["size"] is None
     assert row["bytes_damaged"] is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_clock_that_was_set_back_shows_in_rows_however_they_come(seed: int) -> None:
+    draw = random.Random(seed)
+    at_ms = list(accumulate(draw.choice([0, 500, 2_000, 70_000]) for _ in range(30)))
+    times: list[int | None] = [NOW + each for each in at_ms]
+    step = draw.choice([None, *range(1, 30)])
+    if step is not None:
+        times[step:] = [NOW + each - 20_000_000 for each in at_ms[step:]]
+    for lost in draw.sample(range(30), 5):
+        times[lost] = None
+    known = [(offset, time) for offset, time in enumerate(times) if time is not None]
+    behind = (
+        offset for (_, before), (offset, now) in pairwise(known) if 1000 < before - now < 86_400_000
+    )
+    report = RowsReport(TOPIC, 0, 0)
+    cuts = [0, *sorted(draw.sample(range(1, 30), 4)), 30]
+    for first, end in pairwise(cuts):
+        columns = {
+            "offset": pa.array(range(first, end), pa.int64()),
+            "timestamp": pa.array(times[first:end], pa.int64()),
+        }
+        _measure_clock(report, pa.RecordBatch.from_pydict(columns))
+    assert _archived(report)["clock_set_back_at"] == next(behind, None)

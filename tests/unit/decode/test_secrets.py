@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from io import BytesIO
 
+import pyarrow as pa
 import pytest
 
 from analytics.decode.records.chunks import Decoded, decode_chunk
+from analytics.decode.records.secrets import without_bytes
 from analytics.decode.records.tables import Origin
 from analytics.dump.records.segment_reader import read_segment
 from schemas import record_type
@@ -85,3 +87,15 @@ def test_neither_are_those_of_a_damaged_batch() -> None:
     rows = decoded(config("sasl.jaas.config"), damage=20).batches["undecoded"].to_pylist()
     assert rows
     assert all(row["value"] is None and "bytes withheld" in row["detail"] for row in rows)
+
+
+def test_rows_without_a_detail_and_without_a_value_stay_in_their_places() -> None:
+    said = without_bytes(
+        pa.array([None, "cut off", None, "cut off"], pa.string()), pa.array([None, None, 3, 4])
+    )
+    assert said.to_pylist() == [
+        None,
+        "cut off",
+        "3 bytes withheld: they may hold secrets",
+        "cut off; 4 bytes withheld: they may hold secrets",
+    ]

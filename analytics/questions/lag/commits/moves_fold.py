@@ -51,13 +51,15 @@ UNKNOWN: Final = -(1 << 63)
     FIRST_EPOCH,
     TIMED,
     TIMED_ADVANCED,
-) = range(20)
+    LATER_GAPS,
+) = range(21)
 """What is kept: how many commits, of these unchanged, back, far forward, forward; records forward;
 times; who committed last; for the trend from when on, and the offset in force then; the highest
 offset committed for the topic of the last id; before how many commits others may be missing; the
 first offset committed for that topic, and its epoch. Of the commits that have a time how many, and
-what those behind the first of them advanced by."""
-KEPT: Final = 20
+what those behind the first of them advanced by; and before how many changes behind it others may be
+missing."""
+KEPT: Final = 21
 
 TIMES, RECORDS, AFTER = range(3)
 """The rules of a jump: so many times the mean step forward, at least so many records, and seen so
@@ -82,7 +84,6 @@ def _reach(commits: Given, place: int, kept: Numbers, base: int) -> None:
     kept[base + HIGHEST] = max(kept[base + HIGHEST], commits[place + OFFSET])
     if topic != UNKNOWN:
         kept[base + LAST_TOPIC_ID] = topic
-    kept[base + GAPS] += commits[place + HAS_GAP]
 
 
 def _sum(whole: int, more: int) -> int:
@@ -133,9 +134,13 @@ def fold_moves(commits: Given, kept: Numbers, rules: Numbers, moves: Numbers) ->
     told = 0
     for row in range(len(commits) // TOLD):
         place = row * TOLD
+        base = commits[place + KEY] * KEPT
+        # Commits may be missing before what is none, too.
+        kept[base + GAPS] += commits[place + HAS_GAP]
+        if kept[base + TIMED] > 0:
+            kept[base + LATER_GAPS] += commits[place + HAS_GAP]
         if commits[place + EVENT] != COMMIT:
             continue
-        base = commits[place + KEY] * KEPT
         at, advance = commits[place + AT], commits[place + ADVANCE]
         is_moved = False
         if advance == 0:

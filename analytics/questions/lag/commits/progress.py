@@ -38,6 +38,7 @@ from analytics.questions.lag.commits.moves_fold import (
     LAST_EPOCH,
     LAST_MEMBER,
     LAST_TOPIC_ID,
+    LATER_GAPS,
     MEMBER,
     MOVED,
     MOVED_AT,
@@ -184,8 +185,8 @@ class ProgressFold:
             `last_advance_at` (null where none advanced);
             `since_at` and `since_offset`: the offset in force when the trend begins;
             `highest_committed` for the topic of the last commit's id; `first_committed` and its
-            `first_epoch`; `has_gaps`, whether commits
-            between others are missing.
+            `first_epoch`; `has_gaps`, whether commits may be missing before any of them, and
+            `has_later_gaps`, before any but the first that has a time.
         """
         self._grow()
         kept = self._kept.reshape(-1, KEPT)
@@ -202,6 +203,7 @@ class ProgressFold:
             found = kept[:, place]
             rows = rows.append_column(name, pa.array(found, mask=found == UNKNOWN))
         rows = rows.append_column("has_gaps", pa.array(kept[:, GAPS] > 0))
+        rows = rows.append_column("has_later_gaps", pa.array(kept[:, LATER_GAPS] > 0))
         return rows.filter(pc.greater(rows["commits"], 0))
 
     def moves(self) -> pa.Table:

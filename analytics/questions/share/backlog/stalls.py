@@ -14,6 +14,8 @@ from analytics.questions.share.state_log.share_log import KEY, NO_TIME
 from analytics.questions.share.state_log.window import NONE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -32,21 +34,26 @@ class Stalls:
         is_moved_exact: Whether that is when it was; else it may have been earlier.
         since: From then on nothing moved and there were records to deliver.
         is_since_exact: Whether it began then; else it may have begun earlier.
+        is_unmeasured: The clock of the log was set since: nothing tells how long that is.
     """
 
     moved_at: Numbers
     is_moved_exact: NDArray[np.bool_]
     since: Numbers
     is_since_exact: NDArray[np.bool_]
+    is_unmeasured: NDArray[np.bool_]
 
 
-def stalls(rows: pa.Table, log: ShareLog, samples: EndOffsetSamples) -> Stalls:
+def stalls(
+    rows: pa.Table, log: ShareLog, samples: EndOffsetSamples, steps: Mapping[int, Numbers]
+) -> Stalls:
     """Return since when start offsets stand.
 
     Args:
         rows: Share partitions: `group_id`, `topic_id`, `topic`, `partition`, `next_offset`.
         log: The records up to the instant.
         samples: Where logs ended, and when.
+        steps: By partition of `__share_group_state`, where its clock went back.
     """
     place = places_in(log.shares.select(list(KEY)), rows, KEY)
     here = place >= 0
@@ -65,8 +72,20 @@ def stalls(rows: pa.Table, log: ShareLog, samples: EndOffsetSamples) -> Stalls:
     shown = np.where(beyond_at == NONE, seen, beyond_at)
     shown = np.where(seen == NONE, shown, np.minimum(shown, seen))
     known = (moved_at != NONE) & (shown != NONE)
-    since = np.where(known, np.maximum(moved_at, shown), NONE)
-    return Stalls(moved_at, is_exact, since, is_exact & known & (moved_at >= shown))
+    is_unmeasured = _is_crossed(log, moved, steps)
+    since = np.where(known & ~is_unmeasured, np.maximum(moved_at, shown), NONE)
+    is_since_exact = is_exact & known & (moved_at >= shown)
+    return Stalls(moved_at, is_exact & ~is_unmeasured, since, is_since_exact, is_unmeasured)
+
+
+def _is_crossed(log: ShareLog, record: Numbers, steps: Mapping[int, Numbers]) -> NDArray[np.bool_]:
+    """Return behind which records the clock of their partition went back."""
+    home = np.append(log.shares["coordinator_partition"].to_numpy(), NONE)
+    home, offset = home[np.append(log.share, NONE)[record]], np.append(log.offset, NONE)[record]
+    found = np.zeros(record.size, np.bool_)
+    for number, places in steps.items():
+        found |= (record != NO_RECORD) & (home == number) & (offset < places.max(initial=NONE))
+    return found
 
 
 def _times(log: ShareLog, record: Numbers) -> Numbers:

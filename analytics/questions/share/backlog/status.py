@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from schemas.share_rules import ShareRules
 
 CANNOT_TELL: Final = "cannot_tell"
+_UNMEASURED: Final = "unmeasured"
 
 
 def statuses(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedArray:
     """Return a status for each row; what each means is in `rules/share.json`.
 
     Args:
-        rows: The table `share_backlog` but for `status`; also `fault`, `has_state` and
-            `done_behind` (offsets beyond the next one that are finally dealt with).
+        rows: The table `share_backlog` but for `status`; also `fault`, `has_state`,
+            `done_behind` (offsets beyond the next one that are finally dealt with),
+            `is_phase_unmeasured` and `is_stall_unmeasured` (a clock was set meanwhile).
         rules: After how long something counts.
         as_of: The instant.
     """
@@ -42,9 +44,10 @@ def statuses(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedAr
     is_silent = pc.invert(pc.or_(ends, positive("in_flight")))
     is_stalled = is_older("stalled_since", rules.stalled_minutes)
     is_full = pc.greater_equal(rows["window_offsets"], rows["max_record_locks"])
+    is_undated = rows["is_phase_unmeasured"]
     conditions = {
         "refused": pc.is_valid(rows["fault"]),
-        CANNOT_TELL: pc.invert(rows["complete"]),
+        CANNOT_TELL: pc.or_(pc.invert(rows["complete"]), is_undated),
         "orphan": is_phase("orphan"),
         "stuck_deleting": pc.and_(
             is_phase("deleting"), is_older("phase_since", rules.deleting_minutes)
@@ -63,11 +66,13 @@ def statuses(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedAr
         "idle": is_silent,
         "unread": pc.fill_null(pc.equal(rows["members"], zero), fill_value=False),
         "window_full": pc.fill_null(is_full, fill_value=False),
+        _UNMEASURED: rows["is_stall_unmeasured"],
         "blocked": pc.and_(is_stalled, positive("done_behind")),
         "held_back": pc.and_(is_stalled, _is_held_back(rows)),
         "stalled": is_stalled,
     }
-    return pc.case_when(pc.make_struct(*conditions.values()), *conditions, "behind")
+    words = [CANNOT_TELL if word == _UNMEASURED else word for word in conditions]
+    return pc.case_when(pc.make_struct(*conditions.values()), *words, "behind")
 
 
 def _is_held_back(rows: pa.Table) -> pa.ChunkedArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -12,15 +13,18 @@ import pyarrow.compute as pc
 from analytics.questions.marks import marked
 from analytics.questions.share.backlog.archived_ranges import archived_ranges
 from analytics.questions.share.backlog.delivery_counts import delivery_counts
+from analytics.questions.share.backlog.first_starts import with_first_starts
 from analytics.questions.share.backlog.group_side import with_members, with_phases
 from analytics.questions.share.backlog.isolation import STABLE_ENDS, with_isolation
 from analytics.questions.share.backlog.share_lag import with_share_lag
 from analytics.questions.share.backlog.stalls import Stalls, stalls
 from analytics.questions.share.backlog.status import statuses
 from analytics.questions.share.backlog.whole_state import StateCoverage, with_absence
+from analytics.questions.share.lifecycle.phases import parted_by_clock
 from analytics.questions.share.lifecycle.stuck_phases import stuck_phases
 from analytics.questions.share.places import places_in
 from analytics.questions.share.settings import DELIVERY_LIMIT, RECORD_LOCKS
+from analytics.questions.share.state_log.clock_steps import GROUPS_WENT_BACK, WENT_BACK
 from analytics.questions.share.state_log.state_faults import state_faults
 from analytics.questions.share.state_log.window import (
     NONE,
@@ -95,6 +99,8 @@ class ShareQuestion:
         as_of: The instant.
         rules: How it is judged.
         coverage: What the dump shows of the topic that holds share state.
+        clock_steps: By partition of that topic, where its clock went back.
+        groups_clock: Partitions of `__consumer_offsets` whose clock was set.
     """
 
     tables: ShareTables
@@ -106,6 +112,8 @@ class ShareQuestion:
     as_of: datetime
     rules: ShareRules
     coverage: StateCoverage = WHOLE
+    clock_steps: Mapping[int, Numbers] = field(default_factory=dict)
+    groups_clock: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -135,15 +143,19 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     found = windows(start, ranges)
     rows = _with_settings(rows, asked.settings)
     rows = _with_window(rows, found, ranges, start)
+    rows = with_first_starts(rows, asked.log, asked.settings, asked.coverage.gaps)
     rows = with_isolation(rows, asked.settings, asked.tables.transactions, asked.tables.stable)
     rows = with_members(rows, asked.tables.groups, asked.tables.assignments)
-    rows = with_phases(rows, asked.tables.phases)
-    rows = _with_stalls(rows, stalls(rows, asked.log, asked.samples), found)
+    phases, undated = parted_by_clock(asked.tables.phases, asked.groups_clock)
+    rows = with_phases(rows, phases)
+    stood = stalls(rows, asked.log, asked.samples, asked.clock_steps)
+    rows = _with_stalls(rows, stood, found)
+    rows = _with_clock(rows, stood, with_phases(rows.drop_columns(["phase_since"]), undated))
     rows = _told_of_beyond(rows)
     rows = rows.append_column("status", statuses(rows, asked.rules, asked.as_of))
     faults = [
         state_faults(rows, asked.log, asked.rules),
-        stuck_phases(asked.tables.phases, asked.rules, asked.as_of),
+        stuck_phases(phases, asked.rules, asked.as_of),
     ]
     return Share(
         _worst_first(rows, asked.rules),
@@ -286,6 +298,26 @@ def _with_stalls(rows: pa.Table, found: Stalls, window: Windows) -> pa.Table:
         word = pc.if_else(pa.array(is_exact), "exact", "at_latest")
         rows = rows.append_column(name, pc.if_else(pc.is_valid(of), word, None))
     return rows
+
+
+def _with_clock(rows: pa.Table, stood: Stalls, undated: pa.Table) -> pa.Table:
+    """Say where a clock was set, so that nothing tells how long something is as it is.
+
+    Args:
+        rows: With `phase_since` as far as it measures something.
+        stood: Since when start offsets stand.
+        undated: The same rows with the `phase_since` that measures nothing.
+    """
+    of_phase = pc.is_valid(undated["phase_since"])
+    left, window = rows["records_left"], rows["in_flight"]
+    has_left = pc.fill_null(pc.greater(pc.coalesce(left, window), 0), fill_value=False)
+    stands = pc.and_(pa.chunked_array([pa.array(stood.is_unmeasured)]), has_left)
+    rows = rows.append_column("is_phase_unmeasured", of_phase)
+    rows = rows.append_column("is_stall_unmeasured", stands)
+    nothing = pa.scalar(None, pa.string())
+    why = pc.case_when(pc.make_struct(of_phase, stands), GROUPS_WENT_BACK, WENT_BACK, nothing)
+    reason = pc.coalesce(rows["reason"], why)
+    return rows.set_column(rows.column_names.index("reason"), "reason", reason)
 
 
 def _worst_first(rows: pa.Table, rules: ShareRules) -> pa.Table:

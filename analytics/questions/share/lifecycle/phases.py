@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.int64]
@@ -55,6 +57,17 @@ def phases(pictures: pa.Table) -> pa.Table:
     pictures, code = pictures.take(pa.array(by_group)), code[by_group]
     found = [_of_phase(pictures, code, phase) for phase in (INITIALIZING, DELETING)]
     return pa.concat_tables(found)
+
+
+def parted_by_clock(found: pa.Table, homes: Collection[int]) -> tuple[pa.Table, pa.Table]:
+    """Return the phases whose times measure something, and those whose times do not.
+
+    Args:
+        found: Of `phases`.
+        homes: Partitions of `__consumer_offsets` whose clock was set.
+    """
+    is_set = pc.is_in(found["coordinator_partition"], pa.array(sorted(homes), pa.int32()))
+    return found.filter(pc.invert(is_set)), found.filter(is_set)
 
 
 def _of_phase(pictures: pa.Table, code: Numbers, phase: str) -> pa.Table:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 WENT_BACK: Final = "cannot tell how long it stood: the share coordinator's clock was set"
+GROUPS_WENT_BACK: Final = "cannot tell how long it is in this phase: the clock of its group was set"
 SAME_CLOCK_MS: Final = 1000
 """Clocks of the brokers of a cluster differ by less."""
 

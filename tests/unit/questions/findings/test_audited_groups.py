@@ -14,9 +14,12 @@ from tests.support.page_tables import finding, rows_of
 
 EARLY, LATE = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
 GROUPS = [
-    {"group_id": "quiet", "group_type": "simple", "state": "Empty", "member_count": 0},
-    {"group_id": "busy", "group_type": "classic", "state": "Stable", "member_count": 2},
-    {"group_id": "shared", "group_type": "share", "state": "Stable", "member_count": 1},
+    {"group_id": "quiet", "group_type": "simple", "state": "Empty", "member_count": 0}
+    | {"complete": False, "missing": "records were lost"},
+    {"group_id": "busy", "group_type": "classic", "state": "Stable", "member_count": 2}
+    | {"complete": True},
+    {"group_id": "shared", "group_type": "share", "state": "Stable", "member_count": 1}
+    | {"complete": True},
 ]
 LAG = [
     {
@@ -29,6 +32,7 @@ LAG = [
         "time_lag_ms": 7,
         "status": "OK",
         "verdict": "behind",
+        "complete": True,
         "last_commit_at": EARLY,
     },
     {
@@ -41,6 +45,8 @@ LAG = [
         "time_lag_ms": 9,
         "status": "NOT_EVALUABLE",
         "verdict": "cannot_tell",
+        "reason": "where the log starts is not known",
+        "complete": True,
         "last_commit_at": LATE,
     },
     {
@@ -68,6 +74,7 @@ LAG = [
 ]
 BACKLOG = [
     {"group_id": "shared", "topic": "jobs", "partition": n, "lag": 6, "status": status}
+    | {"complete": True}
     for n, status in enumerate(("behind", "blocked"))
 ]
 FINDINGS = [
@@ -115,6 +122,25 @@ def test_what_its_partitions_come_to() -> None:
     assert (quiet["lag"], quiet["verdict"]) == (0, "beyond_end")
     assert (shared["lag"], shared["verdict"], shared["status"]) == (12, "blocked", None)
     assert (gone["group_type"], gone["lag"], gone["lag_not_told"]) == (None, None, 0)
+
+
+def test_what_cannot_be_told_has_its_reason() -> None:
+    quiet, busy, gone, shared = audited().to_pylist()
+    assert (quiet["complete"], quiet["missing"]) == (False, "records were lost")
+    assert (busy["complete"], busy["missing"]) == (False, "where the log starts is not known")
+    assert (shared["complete"], shared["missing"]) == (True, None)
+    assert (gone["complete"], gone["missing"]) == (None, None)
+
+
+def test_a_share_partition_that_cannot_be_told_says_what_is_missing() -> None:
+    lost = {**BACKLOG[1], "status": "cannot_tell", "complete": False, "missing": "no copy of it"}
+    tables = {
+        "groups": rows_of("groups", GROUPS),
+        "share_backlog": rows_of("share_backlog", [BACKLOG[0], lost]),
+        "findings": rows_of("findings", []),
+    }
+    (shared,) = (row for row in audited_groups(tables).to_pylist() if row["group_id"] == "shared")
+    assert (shared["complete"], shared["missing"]) == (False, "no copy of it")
 
 
 def test_it_has_the_columns_of_its_contract() -> None:

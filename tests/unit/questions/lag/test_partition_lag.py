@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,100 +22,17 @@ from analytics.questions.lag.partition_lag import (
     OTHER_LOG,
     REMOVED,
 )
-from analytics.questions.lag.read_partitions import GroupTables
 from analytics.questions.lag.summaries import summed
-from analytics.questions.lag.table import Lag, LagQuestion, evaluate_lag
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.questions.lag.table import (
+    FORGOTTEN,
+    MAY_BE_FORGOTTEN,
+    UNBELIEVED,
+    Lag,
+    evaluate_lag,
+)
 from schemas.evaluation_rules import lag_rules
+from tests.unit.questions.lag.asked_lag import NOW, asked
 from tests.unit.questions.lag.commits import history
-
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-TIME = pa.timestamp("us", "UTC")
-
-
-def table(names_and_types: dict[str, pa.DataType], rows: list[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(rows, pa.schema(list(names_and_types.items())))
-
-
-def asked(
-    *,
-    committed: list[dict[str, Any]] | None = None,
-    owned: list[tuple[str, str, int, str]] | None = None,
-    subscribed: dict[str, list[str] | None] | None = None,
-    topics: list[dict[str, Any]] | None = None,
-    ends: dict[tuple[str, int], tuple[int | None, int | None]] | None = None,
-    samples: list[tuple[str, int, datetime, int]] | None = None,
-    written: list[tuple[str, int, datetime, int]] | None = None,
-) -> LagQuestion:
-    """Make a question about one group `g` that members `m` and others are in."""
-    text, number, long = pa.string(), pa.int32(), pa.int64()
-    everyone = [
-        {"group_id": "g", "group_type": "classic"},
-        {"group_id": "s", "group_type": "share"},
-    ]
-    return LagQuestion(
-        GroupTables(
-            groups=table({"group_id": text, "group_type": text}, everyone),
-            members=table(
-                {
-                    **dict.fromkeys(("group_id", "member_id", "client_id", "client_host"), text),
-                    "subscribed_topics": pa.list_(text),
-                    "subscribed_regex": text,
-                },
-                [
-                    {"group_id": "g", "member_id": name, "client_id": f"c-{name}"}
-                    | {"subscribed_topics": each}
-                    for name, each in (subscribed or {}).items()
-                ],
-            ),
-            assignments=table(
-                {
-                    **dict.fromkeys(("group_id", "topic", "member_id"), text),
-                    **dict.fromkeys(("kind", "role", "subtopology_id"), text),
-                    "partition": number,
-                },
-                [
-                    {"group_id": group, "topic": topic, "partition": place, "member_id": member}
-                    | {"kind": "current"}
-                    for group, topic, place, member in owned or ()
-                ],
-            ),
-            committed=table(
-                {
-                    **dict.fromkeys(("group_id", "topic", "topic_id", "missing"), text),
-                    "partition": number,
-                    "committed_offset": long,
-                    "commit_timestamp": TIME,
-                    "complete": pa.bool_(),
-                },
-                [{"group_id": "g", "complete": True, **each} for each in committed or ()],
-            ),
-            topics=table(
-                {"topic": text, "topic_id": text, "partitions": number, "deleted_at": TIME},
-                topics or [],
-            ),
-        ),
-        ends=table(
-            {"topic": text, "partition": number, "log_start_offset": long, "log_end_offset": long},
-            [
-                {"topic": topic, "partition": place}
-                | {"log_start_offset": start, "log_end_offset": end}
-                for (topic, place), (start, end) in (ends or {}).items()
-            ],
-        ),
-        samples=sampled(samples),
-        written=sampled(written),
-        as_of=NOW,
-        rules=lag_rules(),
-    )
-
-
-def sampled(samples: list[tuple[str, int, datetime, int]] | None) -> EndOffsetSamples:
-    rows = [
-        {"topic": topic, "partition": place, "timestamp": at, "log_end_offset": end}
-        for topic, place, at, end in samples or ()
-    ]
-    return EndOffsetSamples.of(pa.Table.from_pylist(rows, SAMPLES))
 
 
 def only(found: Lag) -> dict[str, Any]:
@@ -452,3 +370,51 @@ def test_lost_and_readable_and_beyond_make_up_the_lag(offset: int, start: int, l
     parts = row["offsets_below_start"] + row["records_to_read"] - row["offsets_beyond_end"]
     assert row["lag"] == parts
     assert (row["lag"] < 0) == (row["offsets_beyond_end"] > 0)
+
+
+def burrows(*ages_s: int) -> list[str | None]:
+    """Return by partition why Burrow's status is not told: the last commit of each is so old."""
+    at = [NOW - timedelta(seconds=each) for each in ages_s]
+    committed = [commit(7, partition=place) for place in range(len(at))]
+    commits = [
+        {"partition": place, "committed_offset": 7, "effective_timestamp": each}
+        for place, each in enumerate(at)
+    ]
+    ends = {("t", place): (0, 10) for place in range(len(at))}
+    question = asked(committed=committed, ends=ends)
+    rows = evaluate_lag(question, [history(commits)]).rows.to_pylist()
+    assert {each["status"] for each in rows} == {"NOT_EVALUABLE"}
+    return [each["reason"] for each in sorted(rows, key=lambda each: each["partition"])]
+
+
+def test_a_group_is_forgotten_by_commits_whose_time_is_believed() -> None:
+    long_ago, ahead = lag_rules().burrow.expire_group + 60, -86_400
+    assert FORGOTTEN.format(lag_rules().burrow.expire_group) in burrows(long_ago)[0]
+    # Of two commits of long ago, one with a clock far ahead: it may have been a moment ago.
+    old, unbelieved = burrows(long_ago, ahead)
+    assert old == MAY_BE_FORGOTTEN.format(lag_rules().burrow.expire_group)
+    assert unbelieved == UNBELIEVED
+    # One of a moment ago that is believed is enough.
+    assert burrows(60, ahead)[0] not in {old, FORGOTTEN}
+
+
+@pytest.mark.parametrize(
+    ("gap_at", "is_told"),
+    [(None, True), (0, True), (1, False), (2, False)],
+    ids=["whole", "before all", "before a commit", "before a deletion"],
+)
+def test_rates_are_of_commits_between_which_none_is_lost(gap_at: int | None, is_told: bool) -> None:
+    events = [
+        {"committed_offset": 0},
+        {"committed_offset": 40},
+        {"committed_offset": None, "event": "tombstone"},
+        {"committed_offset": 60},
+    ]
+    times = [NOW - timedelta(seconds=90 - 30 * place) for place in range(4)]
+    commits = [
+        {**each, "effective_timestamp": time, "complete": place != gap_at}
+        for place, (each, time) in enumerate(zip(events, times, strict=True))
+    ]
+    row = only(evaluate_lag(asked(committed=[commit(60)]), [history(commits)]))
+    assert (row["records_per_second"] is not None) == is_told
+    assert (row["commits_per_second"] is not None) == is_told

@@ -26,6 +26,8 @@ ROWS = pa.schema(
         *((name, TIME) for name in ("first_commit_at", "last_commit_at", "last_advance_at")),
         ("since_at", TIME),
         ("since_offset", LONG),
+        ("has_later_gaps", pa.bool_()),
+        ("complete", pa.bool_()),
     ]
 )
 
@@ -69,6 +71,24 @@ def test_rates_are_of_the_time_from_the_first_commit_to_the_last() -> None:
     assert row["records_per_second"] == 1
     assert row["unchanged_share"] == pytest.approx(1 / 11)
     assert (row["trend"], row["drain_bound"]) == (None, "unknown")
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [{"complete": False}, {"complete": True, "has_later_gaps": True}],
+    ids=["behind", "between"],
+)
+def test_where_commits_may_be_lost_nothing_tells_how_fast_a_group_is(lost: dict[str, bool]) -> None:
+    sampled = samples((20, 1100), (0, 1700))
+    whole = told(sampled, lag=40, complete=True, has_later_gaps=False)
+    assert (whole["commits_per_second"], whole["records_per_second"]) == (pytest.approx(1 / 60), 1)
+    assert whole["trend"] is not None
+
+    for last_advance in (NOW, ago(600)):
+        row = told(sampled, lag=40, last_advance_at=last_advance, **lost)
+        assert (row["commits_per_second"], row["records_per_second"]) == (None, None)
+        assert (row["trend"], row["lag_per_second"], row["trend_since"]) == (None, None, None)
+        assert (row["drain_ms"], row["drain_bound"]) == (None, "unknown")
 
 
 def test_a_commit_of_later_than_the_instant_measures_nothing() -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from analytics.decode.records.tables import decoded_schema
@@ -18,6 +19,7 @@ from analytics.questions.share.settings import (
     ASSUMED,
     DELIVERY_LIMIT,
     ISOLATION,
+    OFFSET_RESET,
     RECORD_LOCKS,
     Setting,
     ShareSettings,
@@ -60,6 +62,7 @@ SETTINGS = ShareSettings(
         DELIVERY_LIMIT: Setting(5, ASSUMED),
         RECORD_LOCKS: Setting(2000, ASSUMED),
         ISOLATION: Setting("read_uncommitted", ASSUMED),
+        OFFSET_RESET: Setting("latest", ASSUMED),
     }
 )
 
@@ -104,6 +107,8 @@ def question(
     stable: Mapping[tuple[str, int], int] | None = None,
     coverage: StateCoverage = WHOLE,
     names: Mapping[str, str] = NAMES,
+    clock_steps: Mapping[int, Sequence[int]] | None = None,
+    groups_clock: frozenset[int] = frozenset(),
 ) -> ShareQuestion:
     """Ask about the state that records add up to; `changed` goes over every row of it."""
     states = expected_states(records, {})
@@ -188,4 +193,6 @@ def question(
         as_of or time_of(last),
         rules or share_rules(),
         coverage,
+        {number: np.array(each) for number, each in (clock_steps or {}).items()},
+        groups_clock,
     )

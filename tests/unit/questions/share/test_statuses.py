@@ -20,6 +20,7 @@ from analytics.questions.share.settings import (
     Setting,
     ShareSettings,
 )
+from analytics.questions.share.state_log.clock_steps import GROUPS_WENT_BACK, WENT_BACK
 from analytics.replay.log.key_homes import home_of_share
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
@@ -104,6 +105,7 @@ def test_whether_members_own_it_is_not_known_of_a_group_that_is_not_whole() -> N
 def test_a_window_as_long_as_the_limit_is_full() -> None:
     settings = ShareSettings(
         {
+            **SETTINGS.otherwise,
             DELIVERY_LIMIT: Setting(3, "dynamic"),
             RECORD_LOCKS: Setting(5, "broker_config"),
             ISOLATION: Setting("read_uncommitted", "default_assumed"),
@@ -153,6 +155,40 @@ def test_a_phase_that_lasts_is_stuck() -> None:
     early = late - timedelta(seconds=1)
     found = row(begins(), **told, as_of=early)
     assert (found["status"], found["phase_since"]) == ("initializing", BEGIN)
+
+
+def test_where_the_clock_was_set_nothing_tells_how_long_a_start_offset_stands() -> None:
+    records = begins(), update(1, 10, *DONE_BEHIND)
+    for minutes in (1, 60):
+        at = {"as_of": time_of(minutes)}
+        found = row(*records, clock_steps={0: [1]}, **at)
+        assert (found["status"], found["stalled_since"]) == ("cannot_tell", None)
+        assert found["reason"] == WENT_BACK
+        # Steps elsewhere, and before what stands, take nothing.
+        for steps in ({}, {0: [0]}, {1: [5]}):
+            whole = row(*records, clock_steps=steps, **at)
+            assert (whole["status"], whole["reason"]) == (
+                "blocked" if minutes == 60 else "behind",
+                None,
+            )
+    done = begins(), update(1, 10, CutBatch(10, 99, ARCHIVED, 1))
+    assert row(*done, clock_steps={0: [9]})["status"] == "caught_up"
+
+
+def test_where_the_clock_of_a_group_was_set_nothing_tells_how_long_a_phase_is() -> None:
+    since = {
+        **dict(zip(("group_id", "topic_id", "partition"), KEY, strict=True)),
+        "phase": "initializing",
+        "phase_since": BEGIN,
+        "coordinator_partition": 7,
+    }
+    told = {"phases": [since], "changed": {"phase": "initializing"}}
+    for minutes in (1, 60):
+        found = row(begins(), **told, as_of=time_of(minutes), groups_clock=frozenset({7}))
+        assert (found["status"], found["phase_since"]) == ("cannot_tell", None)
+        assert found["reason"] == GROUPS_WENT_BACK
+    elsewhere = row(begins(), **told, as_of=time_of(60), groups_clock=frozenset({8}))
+    assert elsewhere["status"] == "stuck_initializing"
 
 
 def test_without_ends_what_is_in_flight_is_left_all_the_same() -> None:
