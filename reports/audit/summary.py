@@ -17,7 +17,7 @@ _WORST: Final = 10
 _ENDED: Final = {
     0: "nothing as severe as --fail-on was found",
     1: "something as severe as --fail-on was found",
-    3: "some of the input could not be read",
+    3: "some of the input could not be read, or an answer cannot be told",
 }
 
 

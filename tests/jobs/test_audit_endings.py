@@ -1,7 +1,7 @@
 """How an audit ends: interrupted it leaves nothing that looks finished; what is unreadable is 3.
 
-That it ends with 1 where something is found is in `test_audit`, with 0 where nothing may fail in
-`test_redaction`, with 2 where it is called wrongly in both.
+That it ends with 1 where something is found is in `test_audit`, too, with 2 where it is called
+wrongly there and in `test_redaction`.
 """
 
 from __future__ import annotations
@@ -87,3 +87,30 @@ def test_what_cannot_be_read_ends_it_with_3_and_the_rest_is_judged(
     assert summary["exit_code"] == 3
     assert summary["by_rule"]["bytes_damaged"] == 1
     assert [name for name in ANSWERS if not (tmp_path / "out" / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("case", "fail_on", "code"),
+    [
+        ("consumer-new-partition/dump", "never", 3),
+        ("consumer-new-partition/dump", "info", 1),
+        ("offsets-topic-grown-eight", "never", 0),
+    ],
+)
+def test_never_is_about_findings_and_not_about_what_cannot_be_told(
+    case: str,
+    fail_on: str,
+    code: int,
+    repository: Path,
+    groupscope: Groupscope,
+    tmp_path: Path,
+) -> None:
+    dump = repository / "tests" / "cases" / "reports" / case
+    run = groupscope("audit", dump, "--out", tmp_path / "out", "--fail-on", fail_on)
+
+    assert run.returncode == code, run.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
+    assert summary["exit_code"] == code
+    if code == 3:
+        assert "cannot be told" in summary["exit_reason"]
+        assert "cannot tell: " in run.stderr

@@ -23,5 +23,6 @@ def fail_on_option(default: str = NEVER) -> Callable[[Any], Any]:
         type=click.Choice([NEVER, *reversed(SEVERITIES)]),
         default=default,
         show_default=True,
-        help="End with code 1 where there is a finding as severe as this.",
+        help="End with code 1 where there is a finding as severe as this; never: with 0, or with "
+        "3 where an answer cannot be told.",
     )

@@ -19,6 +19,7 @@ from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluat
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.cli.audit_config import configured_rules
+from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.held_console import HeldConsole
 from jobs.runs.audit.data_quality import NAME as QUALITY
 from jobs.runs.audit.data_quality import data_quality_of, team_suites
@@ -120,12 +121,14 @@ class _Audited:
         state: The workspace.
         tables: What rules are applied to.
         failed: By question why it could not be asked.
+        is_open: Whether a question was not answered, or not wholly.
         redactor: What took the names out; None where they are there.
     """
 
     state: Replayed
     tables: Mapping[str, pa.Table]
     failed: Mapping[str, str]
+    is_open: bool
     redactor: Redactor | None = None
 
 
@@ -136,7 +139,7 @@ def _audited(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> It
     # What a question has no answer to now shall not be what it had one to before.
     forget_evaluations(Workspace(wanted.out))
     own = of_folder(wanted.out, options)
-    failed = _ask(console, wanted, own)
+    failed, is_open = _ask(console, wanted, own)
     with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
         console.say("audit: data quality")
         quality = data_quality_of(
@@ -146,7 +149,8 @@ def _audited(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> It
             has_examples=wanted.redact is None,
         )
         told = replace(state, exit_code=state.exit_code or code)
-        yield _Audited(told, {**audited_tables(told, wanted.end_offsets), QUALITY: quality}, failed)
+        tables = {**audited_tables(told, wanted.end_offsets), QUALITY: quality}
+        yield _Audited(told, tables, failed, is_open)
 
 
 def _redacted(wanted: Wanted, asked: _Audited, key: bytes, inputs: tuple[str, ...]) -> _Audited:
@@ -160,6 +164,7 @@ def _redacted(wanted: Wanted, asked: _Audited, key: bytes, inputs: tuple[str, ..
         ),
         {name: redactor.table(name, rows) for name, rows in asked.tables.items()},
         {name: redactor.text.replaced(why) for name, why in asked.failed.items()},
+        asked.is_open,
         redactor,
     )
 
@@ -175,7 +180,9 @@ def _answered(
     """Apply the rules, keep and write what they find, and tell others."""
     state = asked.state
     left, accepted = found = findings_of(state, asked.tables, asked_of, asked.redactor)
+    # A finding that somebody waits for is not hidden by what cannot be told of something else.
     code = state.exit_code or exit_code_of(left, wanted.fail_on)
+    code = code or (CANNOT_TELL if asked.is_open else DONE)
     said = {**state.response_metadata, "could_not_be_asked": asked.failed}
     summary = summary_of(left, accepted, said, code, wanted.fail_on)
     kept = {
@@ -201,24 +208,27 @@ def _answered(
     return answer_of(shown, accepted, output_format, {**said, "summary": summary}), code
 
 
-def _ask(console: Console, wanted: Wanted, own: Mapping[str, Any]) -> dict[str, str]:
-    """Answer every question into the workspace; return what could not be asked, and why.
+def _ask(console: Console, wanted: Wanted, own: Mapping[str, Any]) -> tuple[dict[str, str], bool]:
+    """Answer every question into the workspace.
 
     Args:
         console: Where it is told what is asked.
         wanted: Of the audit.
         own: Options of `replayed` that ask the workspace.
+
+    Returns:
+        What could not be asked, and why; and whether that or an answer cannot be told.
     """
-    failed = {}
+    failed, codes = {}, set()
     quiet = replace(console, quiet=True)
     for name, ask in questions(wanted, own).items():
         console.say(f"audit: {name}")
         try:
-            ask(quiet)
+            codes.add(ask(quiet))
         except CannotTellError as error:
             failed[name] = str(error)
             console.error(f"{name}: {error}")
-    return failed
+    return failed, bool(failed) or CANNOT_TELL in codes
 
 
 def _metrics(state: Replayed, found: pa.Table, code: int) -> str:

@@ -15,7 +15,7 @@ from analytics.questions.rebalances.question import REBALANCES, RebalanceSetting
 from analytics.questions.usage.question import USAGE, UsageSettings
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
-from jobs.asking import report_answer
+from jobs.asking import answer_exit_code, report_answer
 from jobs.cli.audit_config import configured_rules
 from jobs.runs.share.run import Wanted as ShareWanted
 from jobs.runs.share.run import share_of
@@ -48,8 +48,8 @@ _ABSENT = pa.schema([("topic", pa.string()), ("partitions", pa.int64())])
 _OF_INPUT = ("topic_partition", "strict_high_watermark", "prefer_copy", "value_encoding")
 
 
-def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[..., Any]]:
-    """Return each question that is asked, as a call that takes a console.
+def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[[Console], int]]:
+    """Return each question that is asked: a call that takes a console and returns the exit code.
 
     Args:
         wanted: Of the audit.
@@ -81,19 +81,20 @@ def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[.
         ),
         "share": lambda console: share_of(
             console, ShareWanted("partition", None, wanted.end_offsets), as_json, **asked
-        ),
+        )[1],
         "usage": lambda console: _keep(console, USAGE, UsageSettings(), usage),
     }
 
 
 def _keep(
     console: Console, question: Question[Any, S], settings: S, asked: Mapping[str, Any]
-) -> None:
-    """Answer a question and keep its tables in the folder of the audit."""
+) -> int:
+    """Answer a question, keep its tables in the folder of the audit, and return the exit code."""
     with replayed(console, needs=question.needs_of(settings), **asked) as state:
         answer = question.ask(state, settings)
         report_answer(console, answer)
         keep_evaluations(Workspace(asked["out"]), answer.tables_to_keep, state)
+        return answer_exit_code(state, answer)
 
 
 def audited_tables(state: Replayed, end_offsets: str | None) -> dict[str, pa.Table]:
