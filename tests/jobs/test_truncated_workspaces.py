@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Groupscope
 
+AROUND = "2025-11-13T03:00:00Z"
 COMMANDS = {
     "list": (),
     "describe": ("--group", "*"),
@@ -28,7 +29,13 @@ COMMANDS = {
     "share": (),
     "timeline": ("--group", "*"),
     "audit": ("--out", "../audited"),
+    "forensics": ("--around", AROUND, "--group", "*", "--out", "../incident"),
+    "diff": ("../whole",),
+    "restore": ("--as-of", AROUND, "--group", "*", "--out", "../restored"),
+    "replay": ("--as-of", AROUND, "--out", "../replayed"),
 }
+WRITES = {"forensics": "../incident", "restore": "../restored", "replay": "../replayed"}
+"""Commands whose answer is a folder: it is not made where a file is refused."""
 
 
 def emptied(file: Path) -> None:
@@ -52,6 +59,10 @@ SAMPLE = (
     ("history/offset_history", Path.unlink, "timeline"),
     ("decoded/offset_commit", Path.unlink, "expiration"),
     ("evaluations/findings", shortened, "audit"),
+    ("history/group_events", halved, "forensics"),
+    ("state/groups", shortened, "diff"),
+    ("state/committed_offsets", halved, "restore"),
+    ("decoded/offset_commit", Path.unlink, "replay"),
 )
 
 
@@ -63,6 +74,7 @@ def workspace(
     dump = repository / "tests" / "cases" / "reports" / "offsets-topic-grown-eight"
     assert groupscope("replay", dump, "--out", out).returncode == 0
     assert groupscope("audit", out, "--out", out).returncode in {0, 1, 3}
+    shutil.copytree(out, out.with_name("whole"))
     return out
 
 
@@ -82,6 +94,8 @@ def refused(groupscope: Groupscope, workspace: Path, command: str, name: str) ->
     assert name.rpartition("/")[2] in told.stderr
     assert not told.stdout.strip(), (command, name)
     assert "Traceback" not in told.stderr
+    if command in WRITES:
+        assert not (workspace / WRITES[command]).exists(), (command, name)
 
 
 @pytest.mark.parametrize(("table", "fault", "command"), SAMPLE)
