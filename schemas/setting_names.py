@@ -1,4 +1,4 @@
-"""Names of Kafka's settings, read from `settings/broker_settings.json`: which are known."""
+"""Names of Kafka's settings, read from `settings/`: which are known, and which tell nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from importlib.resources import files
 
 BROKER, GROUP = "broker", "group"
 _FILE = "settings/broker_settings.json"
+_PUBLIC_FILE = "settings/public_settings.json"
 
 
 def is_setting(name: str, of: str = BROKER) -> bool:
@@ -36,8 +37,23 @@ def nearest_setting(name: str, of: str = BROKER, also: Iterable[str] = ()) -> st
 
 
 @cache
+def public_settings() -> frozenset[str]:
+    """Return the settings that Kafka itself has, by their whole names.
+
+    What a pattern alone knows may be of a plugin, or have the name of a listener in it.
+    """
+    whole = (each for each in _names()[BROKER] + _names()[GROUP] if "*" not in each)
+    own = (name for of, names in _document(_PUBLIC_FILE).items() if of != "about" for name in names)
+    return frozenset((*whole, *own))
+
+
+@cache
 def _names() -> dict[str, list[str]]:
+    return _document(_FILE)
+
+
+def _document(file: str) -> dict[str, list[str]]:
     document: dict[str, list[str]] = json.loads(
-        files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
+        files(__package__).joinpath(file).read_text(encoding="utf-8")
     )
     return document

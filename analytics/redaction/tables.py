@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,8 +15,14 @@ import pyarrow.compute as pc
 from analytics.redaction.pseudonyms import Pseudonyms
 from analytics.redaction.text import NamesInText
 from schemas.identities import kind_of, text_of
+from schemas.setting_names import public_settings
 
 _RESOURCES = ("group", "topic")
+SETTING: Final = "setting"
+"""The kind of names of settings that Kafka does not have."""
+_CHANGED: Final = "config_changed"
+_CHANGE: Final = "(?s)^(?P<setting>.+?) (?P<how>unset|set to .*|changed, its value withheld)$"
+"""What an event says of a setting, which may be in no other table any more."""
 Names = dict[str, set[str]]
 
 
@@ -30,6 +37,11 @@ def names_in(tables: Iterable[pa.Table]) -> Names:
             for kind in _RESOURCES:
                 mine = rows.filter(pc.equal(rows["resource_type"], kind))["resource"]
                 found[kind] |= set(mine.drop_null().to_pylist())
+            found[SETTING] |= set(rows["name"].drop_null().to_pylist()) - public_settings()
+        if _has_changes(rows):
+            mine = rows.filter(pc.equal(rows["event"], _CHANGED))["detail"].cast(pa.string())
+            named = pc.struct_field(pc.extract_regex(mine, _CHANGE).combine_chunks(), "setting")
+            found[SETTING] |= set(named.drop_null().to_pylist()) - public_settings()
     return found
 
 
@@ -138,19 +150,29 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _has_resources(rows: pa.Table) -> bool:
-    return {"resource_type", "resource"} <= set(rows.column_names)
+    return {"resource_type", "resource", "name"} <= set(rows.column_names)
+
+
+def _has_changes(rows: pa.Table) -> bool:
+    return {"event", "detail"} <= set(rows.column_names)
 
 
 def _with_resources(rows: pa.Table, made: pa.Table, pseudonyms: Pseudonyms) -> pa.Table:
-    """A resource is a group or a topic, as its type says."""
+    """Of rows of settings: a resource is a group or a topic, as its type says; and the names."""
     named = [
         pseudonyms.of(kind, name) if kind in _RESOURCES and name is not None else name
         for kind, name in zip(
             rows["resource_type"].to_pylist(), rows["resource"].to_pylist(), strict=True
         )
     ]
-    place = made.column_names.index("resource")
-    return made.set_column(place, made.schema.field(place), pa.array(named, pa.string()))
+    settings = [
+        name if name is None or name in public_settings() else pseudonyms.of(SETTING, name)
+        for name in rows["name"].to_pylist()
+    ]
+    for column, values in (("resource", named), ("name", settings)):
+        place = made.column_names.index(column)
+        made = made.set_column(place, made.schema.field(place), pa.array(values, pa.string()))
+    return made
 
 
 def names_of_document(document: object, found: Names, field: str = "") -> None:

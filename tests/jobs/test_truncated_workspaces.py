@@ -122,6 +122,17 @@ def test_a_manifest_that_is_cut_off_is_named(
         refused(groupscope, workspace, "list", name)
 
 
+def test_a_file_of_the_second_workspace_is_named_as_one_of_the_first(
+    groupscope: Groupscope, workspace: Path
+) -> None:
+    file = next((workspace / "state" / "groups").glob("*.parquet"))
+    for name in broken(workspace, file, halved):
+        told = groupscope("diff", "../whole", workspace, cwd=workspace)
+        assert told.returncode == 3
+        assert name in told.stderr
+        assert not told.stdout.strip()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_no_command_answers_from_any_file_that_is_cut_off_or_gone(

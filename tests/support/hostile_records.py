@@ -154,6 +154,15 @@ def write_metadata(log: LogDir, name_of: Callable[[str, str], str], signs: tuple
             config = {"resource_type": resource_type, "resource_name": name_of(resource, each)}
             config |= {"name": setting, "value": name_of(letter, each)}
             rows.append((None, encode_value(kinds["config_record"], 0, config)))
+        # A plugin's setting: nobody but its owner knows the name.
+        plugin = {"resource_type": 4, "resource_name": "", "value": "1"}
+        plugin |= {"name": name_of("n", each)}
+        rows.append((None, encode_value(kinds["config_record"], 0, plugin)))
+        # Of one that is unset again only an event tells.
+        for value in ("1", None):
+            plugin = {"resource_type": 2, "resource_name": name_of("t", each), "value": value}
+            plugin |= {"name": f"gone.{name_of('n', each)}"}
+            rows.append((None, encode_value(kinds["config_record"], 0, plugin)))
         retained = {"resource_type": 2, "resource_name": name_of("t", each)}
         retained |= {"name": "cleanup.policy", "value": "delete"}
         rows.append((None, encode_value(kinds["config_record"], 0, retained)))

@@ -10,7 +10,7 @@ from analytics.questions.share.backlog.table import evaluate_share
 from analytics.questions.share.backlog.whole_state import StateCoverage
 from analytics.questions.share.settings import DYNAMIC, OFFSET_RESET, Setting, ShareSettings
 from tests.support.broker_state import CutBatch
-from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
+from tests.support.reference_share_coordinator import ShareKey, ShareRecord, Snapshot, Update
 from tests.unit.questions.share.backlog import BEGIN, SETTINGS, question
 
 BEGIN_MS = round(BEGIN.timestamp() * 1000)
@@ -30,6 +30,7 @@ def first_update(start: int) -> Update:
 
 def row(*of_new: Snapshot | Update | None, **asked: Any) -> dict[str, Any]:
     """Return the row of the partition that the group got after it had shared another."""
+    values: list[tuple[ShareKey, Snapshot | Update | None]]
     values = [(OLD, made(2)), (OLD, first_update(0)), *((NEW, each) for each in of_new)]
     records = [ShareRecord(0, place, key, value) for place, (key, value) in enumerate(values)]
     rows = evaluate_share(question(records, **{"ends": ENDS, **asked})).rows.to_pylist()
