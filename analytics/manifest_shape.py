@@ -43,6 +43,7 @@ _SHAPE: Final[Mapping[str, Shape]] = {
     "unreadable": [_ANY_OBJECT],
     "unanswerable": _ANY_LIST,
     "notes": [_ANY_OBJECT],
+    "leader_clocks": [{"*what": _TEXT}],
     "reconciliation": [_ANY_OBJECT],
     "records_lost": _NUMBER,
     "evaluations": _ANY_OBJECT,

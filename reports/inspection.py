@@ -232,6 +232,7 @@ def _record_types(manifest: Row) -> list[str]:
 
 def _notes(manifest: Row) -> list[str]:
     rows = [f"{each['where']}: {each['what']}" for each in manifest.get("notes", [])]
+    rows += [each["what"] for each in manifest.get("leader_clocks", [])]
     ignored = [
         f"{row['copy']}: {row['topic']}-{row['partition']}/{each['name']}: {each['why']}"
         for row in _of_logs(manifest)

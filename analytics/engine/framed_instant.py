@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics.decode.records.chunks import CONTROL_TABLE
 from analytics.dump.inspection.losses import OPEN_END
+from analytics.engine.clock_bounds import clock_bounds, with_bounds
 from analytics.engine.cut_tables import tables_of
 from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replay.log.frames import Frame
@@ -32,21 +33,24 @@ Key = tuple[str, int]
 class _Seen:
     """What was seen of a partition: (offset, time) of the first later record and the last other.
 
-    Of times beyond the end of the dump, which are not believed, the offsets.
+    Of times beyond the end of the dump, which are not believed, the offsets. `is_bounded`: some
+    were written by a broker whose clock differed, and lie between two elections.
     """
 
     later: tuple[int, int] | None = None
     earlier: tuple[int, int] | None = None
     lacks_times: bool = False
+    is_bounded: bool = False
     unbelieved: list[dict[str, int]] = field(default_factory=list)
 
 
 def framed(instant: AsOf, source: Workspace, lines: Sequence[FollowedLine]) -> AsOf:
     """Return an instant with the frames of the partitions that are cut at an offset.
 
-    That are those whose times go back; those with times beyond the end of the dump, which are not
-    believed; and those in which a record has no time, unless all such are of the kinds that message
-    format 0 wrote: of these `timeless_ends` tells.
+    That are those whose times go back; those in which a broker led whose clock differed from the
+    controller's; those with times beyond the end of the dump, which are not believed; and those in
+    which a record has no time, unless all such are of the kinds that message format 0 wrote: of
+    these `timeless_ends` tells.
 
     Args:
         instant: The instant.
@@ -58,10 +62,12 @@ def framed(instant: AsOf, source: Workspace, lines: Sequence[FollowedLine]) -> A
     seen: dict[Key, _Seen] = defaultdict(_Seen)
     end = last_time(source.manifest())
     end_ms = OPEN_END if end is None else milliseconds(end)
+    bounds = clock_bounds(source.manifest())
     reader = RecordReader(source, lines)
     for name in sorted(tables_of(tuple(INTERNAL_TOPICS)) | {CONTROL_TABLE}):
         for times in reader.times(name):
-            _see(seen, times, (instant.timestamp_ms, end_ms), is_early=name in (COMMITS, GROUPS))
+            bounded = with_bounds(times, bounds)
+            _see(seen, bounded, (instant.timestamp_ms, end_ms), is_early=name in (COMMITS, GROUPS))
     is_whole = instant.timestamp_ms >= end_ms
     frames = {key: _frame(each, is_whole=is_whole) for key, each in seen.items()}
     return replace(instant, frames={key: each for key, each in frames.items() if each is not None})
@@ -73,8 +79,8 @@ def _see(
     at_ms, end_ms = within
     ms, offset = pl.col("timestamp").dt.epoch("ms"), pl.col("offset")
     is_beyond = (ms > end_ms).fill_null(value=False)
-    is_later = (ms > at_ms).fill_null(value=False) & ~is_beyond
-    is_earlier = (ms <= at_ms).fill_null(value=False) & ~is_beyond
+    is_later = (pl.col("latest_ms") > at_ms).fill_null(value=False) & ~is_beyond
+    is_earlier = (pl.col("earliest_ms") <= at_ms).fill_null(value=False) & ~is_beyond
     # The order within a snapshot is not that of the log.
     is_of_log = ~pl.col("segment").cast(pl.String).str.ends_with(_SNAPSHOT).fill_null(value=False)
     found = (
@@ -92,12 +98,14 @@ def _see(
             .last()
             .alias("earlier"),
             ms.is_null().any().alias("is_timeless"),
+            pl.col("is_bounded").any(),
             pl.struct(offset, ms.alias("ms")).filter(is_beyond).alias("beyond"),
         )
     )
     for row in found.to_dicts():
         own = seen[str(row["topic"]), row["partition"]]
         own.lacks_times |= row["is_timeless"] and not is_early
+        own.is_bounded |= row["is_bounded"]
         own.later = _first(min, own.later, row["later"])
         own.unbelieved += row["beyond"]
         own.earlier = _first(max, own.earlier, row["earlier"])
@@ -121,6 +129,8 @@ def _frame(seen: _Seen, *, is_whole: bool) -> Frame | None:
     later, earlier = seen.later or (OPEN_END, 0), seen.earlier or (-1, 0)
     if is_whole and seen.unbelieved:
         return Frame(OPEN_END, OPEN_END, 0)
+    if seen.is_bounded:
+        return Frame(later[0], max(earlier[0] + 1, later[0]), later[1])
     if earlier[0] > later[0]:
         return Frame(later[0], earlier[0] + 1, later[1], earlier[1])
     between = [each for each in seen.unbelieved if earlier[0] < each["offset"] < later[0]]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _OF_RECORDS: Final = ("unknown_tags", "record_bytes")
 """What only `decode` makes something of."""
-_TIMES: Final = ["topic", "partition", "offset", "timestamp", "segment"]
+_TIMES: Final = ["topic", "partition", "offset", "timestamp", "leader_epoch", "segment"]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Note
+from analytics.dump.inspection.leader_clocks import with_leader_clocks
 from analytics.dump.inspection.leaderless_ends import with_absent_leaders
 from analytics.dump.inspection.manifest import Findings, build_manifest
 from analytics.dump.inspection.study import study
@@ -91,7 +92,8 @@ def inspect_inputs(
         "value_encoding": value_encoding,
     }
     manifest = build_manifest(VERSION, inputs, said, findings)
-    return _printed(with_absent_leaders(manifest, leaders), inputs)
+    manifest = with_leader_clocks(with_absent_leaders(manifest, leaders), leaders)
+    return _printed(manifest, inputs)
 
 
 def _study(

@@ -42,6 +42,7 @@ _ONLY_IN_LOGS: dict[str, Any] = {
     ),
     "files": [],
     "leader_epochs": [],
+    "epoch_times": [],
     "message_formats": {},
     "codecs": {},
     "damages": [],

@@ -11,6 +11,7 @@ from analytics.decode.losses.undecoded_losses import with_undecoded_losses
 from analytics.decode.losses.unjudged_elections import with_unjudged_elections
 from analytics.decode.run.manifest import decode_manifest
 from analytics.decode.run.reconciliation import reconciliation_of
+from analytics.dump.inspection.leader_clocks import with_leader_clocks
 from analytics.dump.inspection.leaderless_ends import with_absent_leaders
 from analytics.workspace import FOLDERS, LISTING
 
@@ -64,6 +65,7 @@ def published(
     manifest = with_undecoded_losses(manifest, decoding.parts, staging.location)
     manifest = with_unjudged_elections(manifest, registered)
     manifest = with_absent_leaders(manifest, planned.leaders)
+    manifest = with_leader_clocks(manifest, planned.leaders)
     manifest["records_lost"] = sum(
         each.summary.records_lost for each in decoding.slices if each.summary
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analytics.calendar_numbers import are_times
+from analytics.dump.batches.epoch_times import EpochTimes, epoch_times_of, in_all
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
 from analytics.dump.batches.log_bounds import MAX_SEGMENT_OFFSETS
 from analytics.dump.batches.stretches import Stretch, in_order, set_back_at, stretches_of
@@ -55,6 +56,7 @@ class SegmentSurvey:
         magics: Batches by format number.
         codecs: Batches by codec number.
         leader_epochs: (epoch, first offset) in the order they appear.
+        epoch_times: Of the batches by leader epoch.
         holes: Between batches, the first `MOST_HOLES` of them.
         hole_count: All of them.
         hole_offsets: Offsets in all of them.
@@ -85,6 +87,7 @@ class SegmentSurvey:
     magics: Counter[int] = field(default_factory=Counter)
     codecs: Counter[int] = field(default_factory=Counter)
     leader_epochs: tuple[tuple[int, int], ...] = ()
+    epoch_times: tuple[EpochTimes, ...] = ()
     holes: tuple[Hole, ...] = ()
     hole_count: int = 0
     hole_offsets: int = 0
@@ -146,6 +149,7 @@ class SegmentStats:
             magics=before.magics + _counted(headers.magic),
             codecs=before.codecs + _counted(headers.codec),
             leader_epochs=_extended(before.leader_epochs, headers),
+            epoch_times=in_all((*before.epoch_times, *epoch_times_of(headers))),
             thinned_end=_last(headers.last_offset, thinned, before.thinned_end),
             stretches=in_order((*before.stretches, *stretches_of(headers))),
         )
@@ -219,6 +223,7 @@ def joined(parts: Sequence[SegmentSurvey]) -> SegmentSurvey:
             magics=whole.magics + part.magics,
             codecs=whole.codecs + part.codecs,
             leader_epochs=_without_repeats((*whole.leader_epochs, *part.leader_epochs)),
+            epoch_times=in_all((*whole.epoch_times, *part.epoch_times)),
             holes=(*whole.holes, *between, *part.holes)[:MOST_HOLES],
             hole_count=whole.hole_count + len(between) + part.hole_count,
             hole_offsets=whole.hole_offsets

@@ -224,6 +224,7 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
         "leader_epochs": [
             {"epoch": epoch, "first_offset": offset} for epoch, offset in survey.leader_epochs
         ],
+        "epoch_times": [list(each) for each in survey.epoch_times],
         "gaps": [gap._asdict() for gap in survey.gaps[:MOST_GAPS]],
         "gap_counts": dict(sorted(survey.gap_counts.items())),
         "gap_offsets": dict(sorted(survey.gap_offsets.items())),

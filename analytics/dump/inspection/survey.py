@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from analytics.dump.batches.damage import DamageReason, TailKind
+from analytics.dump.batches.epoch_times import in_all
 from analytics.dump.batches.segment_stats import first_set_back
 from analytics.dump.batches.stretches import Stretch, in_order
 from analytics.dump.copies.slices import log_start
@@ -16,6 +17,7 @@ from schemas import COMPACTED_TOPICS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from analytics.dump.batches.epoch_times import EpochTimes
     from analytics.dump.batches.segment_stats import SegmentSurvey
     from analytics.dump.files.model import PartitionCopy
 
@@ -118,6 +120,11 @@ class PartitionSurvey:
             for epoch, offset in log.leader_epochs:
                 known[epoch] = min(known.get(epoch, offset), offset)
         return tuple(sorted(known.items()))
+
+    @property
+    def epoch_times(self) -> tuple[EpochTimes, ...]:
+        """Times of the batches of each leader epoch."""
+        return in_all(each for log in self.logs for each in log.epoch_times)
 
     @property
     def crc_failures(self) -> int:

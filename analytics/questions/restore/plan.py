@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.dump.batches.stretches import SAME_CLOCK_MS
 from analytics.questions.diff.paired import LEFT_OUT_TOPICS, in_order, replaced
 from analytics.questions.restore.data_logs import Logs, data_limits, with_limits
 from analytics.questions.restore.refusals import (
@@ -27,6 +28,16 @@ COMMITTED = (
 RESTORE: Final = "restore"
 UNCHANGED: Final = "unchanged"
 REFUSED: Final = "refused"
+
+UNCLEAN = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("in_sync_until", pa.timestamp("us", tz="UTC")),
+        ("unclean_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+"""Unclean elections of data partitions, and until when the elected broker was in sync."""
 
 PLAN = (
     *(*KEY, "verdict", "committed_offset", "present_offset", "difference", "via"),
@@ -71,7 +82,7 @@ def restore_plan(
         then: The state whose offsets are wanted back.
         now: The state they are brought into.
         unfit: `group_id`, `unfit`: groups of now whose offsets no tool resets, and why.
-        unclean: `topic`, `partition`, `unclean_at`: the last unclean election of a data partition.
+        unclean: `UNCLEAN`: in any number of rows for a partition.
         include_live: Groups that have moved on since are rewound.
 
     Returns:
@@ -86,15 +97,35 @@ def restore_plan(
     rows = rows.join(present.rename_columns(names), list(KEY), join_type="left outer")
     rows = rows.join(now.left_out_topics, ["topic"], join_type="left outer")
     rows = _with_groups(rows, then.incomplete_groups, now.incomplete_groups, unfit)
+    rows = _without_untold_present(rows)
     rows = _with_topics(rows, then, now)
     rows = rows.join(_pending(then, now), list(KEY), join_type="left outer")
-    rows = rows.join(unclean, ["topic", "partition"], join_type="left outer")
+    rows = rows.join(_doubted(rows, unclean), list(KEY), join_type="left outer")
     epochs = pc.fill_null(rows["committed_leader_epoch"], -1)
     wanted = rows.select(["topic", "partition"]).append_column("epoch", pc.cast(epochs, pa.int32()))
     rows = with_limits(rows, data_limits(wanted, then.logs, now.logs))
     judged = _judged(rows, include_live=include_live)
     pending = _only_pending(then, now).cast(judged.schema)
     return in_order(pa.concat_tables([judged, pending]), *KEY)
+
+
+def _doubted(rows: pa.Table, unclean: pa.Table) -> pa.Table:
+    """Return `KEY` and `unclean_at`: the last election that may have changed the log of a commit.
+
+    What was committed while the elected broker was in sync is on its disk. Commits have the time of
+    a coordinator, elections that of the controller, whose clocks may differ a little.
+    """
+    commits = rows.select([*KEY, "committed_offset", "commit_timestamp"])
+    pairs = commits.join(unclean, ["topic", "partition"], join_type="inner")
+    at, until = pairs["commit_timestamp"], pairs["in_sync_until"]
+    surely = pc.subtract(until, pa.scalar(SAME_CLOCK_MS * 1000, pa.duration("us")))
+    is_before = pc.fill_null(pc.less_equal(at, pairs["unclean_at"]), fill_value=True)
+    is_kept = pc.fill_null(pc.less_equal(at, surely), fill_value=False)
+    # Before offset 0 there is nothing that could be other.
+    is_kept = pc.or_(is_kept, pc.equal(pairs["committed_offset"], 0))
+    doubted = pairs.filter(pc.and_(is_before, pc.invert(is_kept)))
+    last = doubted.group_by(list(KEY)).aggregate([("unclean_at", "max")])
+    return last.rename_columns([*KEY, "unclean_at"])
 
 
 def share_plan(shares: pa.Table, present: pa.Table) -> pa.Table:
@@ -159,6 +190,16 @@ def _with_untold(
     return rows
 
 
+def _without_untold_present(rows: pa.Table) -> pa.Table:
+    """Null what a present that cannot be told was read as: it is no present offset."""
+    for name in ("present_offset", "present_timestamp"):
+        if name in rows.column_names:
+            rows = replaced(
+                rows, name, pc.if_else(pc.is_valid(rows["untold_now"]), None, rows[name])
+            )
+    return rows
+
+
 def _joined(rows: pa.Table, table: pa.Table, name: str) -> pa.Table:
     named = table.rename_columns(["group_id", name])
     return rows.join(named, ["group_id"], join_type="left outer")
@@ -193,6 +234,7 @@ def _only_pending(then: State, now: State) -> pa.Table:
         ("doubt_then",),
         ("left_out", "present_missing", "doubt"),
     )
+    rows = _without_untold_present(rows)
     rows = with_reasons(rows, refusals_of_pending(rows))
     rows = rows.append_column("committed_offset", pa.nulls(rows.num_rows, pa.int64()))
     for name, text in (("verdict", REFUSED), ("via", "transaction")):

@@ -157,7 +157,6 @@ def _of_log(rows: pa.Table) -> list[Refusal]:
     offset = rows["committed_offset"]
     start, end, same = rows["log_start_offset"], rows["log_end_offset"], rows["same_up_to"]
     since = pc.strftime(_ms(rows["unclean_at"]), format=_TIME)
-    older = pc.less_equal(rows["commit_timestamp"], rows["unclean_at"])
     return [
         Refusal(
             BELOW_LOG_START,
@@ -172,7 +171,7 @@ def _of_log(rows: pa.Table) -> list[Refusal]:
         ),
         Refusal(
             DATA_UNCERTAIN,
-            pc.and_(pc.is_null(same), older),
+            pc.and_(pc.is_null(same), pc.is_valid(rows["unclean_at"])),
             sentence(
                 "cannot tell whether the log still is the one it was committed for: an unclean "
                 "election at ",

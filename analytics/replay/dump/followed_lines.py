@@ -25,7 +25,29 @@ def followed_lines(manifest: Row, at: datetime | None) -> tuple[FollowedLine, ..
     last = last_time(manifest)
     if manifest["options"].get("prefer_copy") or (at and last and at >= last):
         return ()
-    return lines_at(manifest.get("divergences", ()), at)
+    return lines_at(_believed(manifest), at)
+
+
+def _believed(manifest: Row) -> list[Row]:
+    """Return the divergences, without a first time where a clock that differed may have said it.
+
+    Records of such a line are cut at the instant one by one, as those of any other.
+    """
+    named: dict[tuple[str, int], int] = {}
+    for clock in manifest.get("leader_clocks", ()):
+        for led in clock["led"]:
+            key = led["topic"], led["partition"]
+            named[key] = min(led["leader_epoch"], named.get(key, led["leader_epoch"]))
+    return [
+        {**each, "lost_from_timestamp": None} if _may_be_of(each, named) else each
+        for each in manifest.get("divergences", ())
+    ]
+
+
+def _may_be_of(line: Row, named: Mapping[tuple[str, int], int]) -> bool:
+    first = named.get((line["topic"], line["partition"]))
+    last = line.get("lost_leader_epoch")
+    return first is not None and (last is None or last >= first)
 
 
 def lines_metadata(lines: Iterable[FollowedLine]) -> list[dict[str, Any]]:

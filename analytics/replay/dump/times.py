@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -60,8 +61,10 @@ def last_time(manifest: Row) -> datetime | None:
 
 
 def end_of(manifest: Row) -> DumpEnd:
-    """Judge when a dump ends."""
-    return dump_end(_in_force(manifest))
+    """Judge when a dump ends, and whose clocks made the times of it."""
+    end = dump_end(_in_force(manifest))
+    clocks = tuple(each["what"] for each in manifest.get("leader_clocks", ()))
+    return replace(end, notes=(*end.notes, *clocks))
 
 
 def remarks(instant: int | str | None, ends: Ends, manifest: Row) -> Iterator[str]:

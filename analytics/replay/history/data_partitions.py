@@ -101,3 +101,64 @@ def losses(elected: pl.DataFrame) -> pl.DataFrame:
     """
     costly = elected.filter(pl.col("unclean") & pl.col("takes_over"))
     return costly.select("topic", "partition", pl.col("since").alias("elected_at"))
+
+
+def unclean_takeovers(log: MetadataLog, topics: pl.DataFrame) -> pl.DataFrame:
+    """Return elections that may have cost records, and until when the elected broker had them all.
+
+    Nobody reads, and no offset is committed for, what a replica in sync does not have yet: the high
+    watermark waits for it (``Partition.maybeIncrementLeaderHW``), until the controller has taken
+    it out of the ISR. What was committed before is on the broker that was elected later, unless it
+    lost its disk's cache: one that was taken out because it registered after an unclean shutdown,
+    or that was eligible and ceased to be, is not vouched for
+    (``ReplicationControlManager.handleUncleanBrokerShutdown``).
+
+    Args:
+        log: The metadata log at the instant.
+        topics: The table `topics`, for names.
+
+    Returns:
+        `topic`, `partition`, `in_sync_until` (timestamp: when the elected broker had left the ISR;
+        null where nothing vouches for it), `unclean_at` (timestamp of the election).
+    """
+    elected = elections(log, topics).filter(pl.col("unclean") & pl.col("takes_over"))
+    place = (*KEY, "leader", "at")
+    held = partition_steps(log).sort("at")
+    in_sync = (
+        held.drop_nulls("isr")
+        .with_columns(
+            pl.col("at").shift(-1).over(KEY).alias("out_at"),
+            pl.col("since").shift(-1).over(KEY).alias("out_since"),
+        )
+        .select(*KEY, pl.col("at").alias("in_at"), "isr", "out_at", "out_since")
+    )
+    eligible = held.drop_nulls("elr").select(*KEY, pl.col("at").alias("elr_at"), "elr")
+    last = (
+        elected.select(place)
+        .join(in_sync, on=KEY)
+        .filter(pl.col("isr").list.contains(pl.col("leader")), pl.col("in_at") < pl.col("at"))
+        .sort("in_at")
+        .group_by(place, maintain_order=True)
+        .agg(pl.col("out_at", "out_since").last())
+    )
+    was_eligible = (
+        last.join(eligible, on=KEY)
+        .filter(
+            pl.col("elr").list.contains(pl.col("leader")),
+            pl.col("elr_at").is_between("out_at", "at", closed="left"),
+        )
+        .select(place)
+    )
+    value = pl.col("value").struct
+    registered = log.visible("register_broker_record").select(
+        value.field("broker_id").alias("leader"), pl.col("since").alias("out_since")
+    )
+    vouched = last.join(was_eligible, on=place, how="anti").join(
+        registered, on=["leader", "out_since"], how="anti"
+    )
+    return elected.join(vouched, on=place, how="left").select(
+        "topic",
+        "partition",
+        pl.col("out_since").alias("in_sync_until"),
+        pl.col("since").alias("unclean_at"),
+    )

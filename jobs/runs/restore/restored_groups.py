@@ -113,13 +113,18 @@ def _restored(
     untold: str | None,
 ) -> RestoredGroup:
     then, now = states
-    absent = _NOBODY if untold is None else CANNOT_TELL
-    said = {"group_id": name, **verdicts, "present_state": now["state"] if now else absent}
+    state = now["state"] if now else _NOBODY
+    said = {
+        "group_id": name,
+        **verdicts,
+        "present_state": state if untold is None else CANNOT_TELL,
+    }
     if file is None:
         return RestoredGroup({**said, "file": None, "note": None}, None)
     notes = []
-    if now is None and untold is not None:
-        notes.append(f"{name}: cannot tell whether it is there: {untold}")
+    if untold is not None:
+        what = "it is there" if now is None else "it has members"
+        notes.append(f"{name}: cannot tell whether {what}: {untold}")
     elif now is None:
         notes.append(f"{name} is not there: its offsets are committed anew")
     elif now["state"] not in RESETTABLE:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.engine.cut_tables import Cut
 from analytics.questions.diff.paired import LEFT_OUT_TOPICS
 from analytics.questions.restore.data_logs import DataLog, Logs, logs_of
-from analytics.questions.restore.plan import COMMITTED, KEY, State
+from analytics.questions.restore.plan import COMMITTED, KEY, UNCLEAN, State
+from analytics.replay.history.data_partitions import unclean_takeovers
+from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.topic_sources import METADATA_LOG, SOURCES
+from analytics.replayed.cut_records import CutRecords
 from analytics.replayed.end_offsets import end_offsets_at, true_copies
-from analytics.replayed.records_at import records_at
+from analytics.replayed.replayed_instant import replayed_instant
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
@@ -32,15 +37,6 @@ GROUPS = (
     *("coordinator_partition", "complete", "missing"),
 )
 SHARES = (*KEY, "start_offset")
-RECOVERING = 1  # LeaderRecoveryState: the leader was elected from outside the ISR
-
-_UNCLEAN = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("unclean_at", pa.timestamp("us", tz="UTC")),
-    ]
-)
 
 
 def restore_state(
@@ -129,23 +125,12 @@ def present_logs(state: Replayed, end_offsets: str | None) -> Logs:
 
 
 def unclean_elections(state: Replayed) -> pa.Table:
-    """Return `topic`, `partition`, `unclean_at`: the last unclean election of each partition."""
+    """Return the unclean elections of data partitions, as `restore_plan` takes them."""
+    instant = replayed_instant(state.as_of, state.frames)
+    log = metadata_log(Cut(CutRecords(state), instant).whole())
     topics = StoredTables(state.tables.workspace).read("topics", ["topic", "topic_id"])
-    names = dict(zip(topics["topic_id"].to_pylist(), topics["topic"].to_pylist(), strict=True))
-    records = records_at(state, "partition_change_record", ["value"])
-    last: dict[tuple[str, int], Any] = {}
-    for at, value in zip(
-        records["timestamp"].to_pylist(), records["value"].to_pylist(), strict=True
-    ):
-        if value and value["leader_recovery_state"] == RECOVERING:
-            name = names.get(value["topic_id"])
-            if name is not None:
-                last[name, value["partition_id"]] = at
-    rows = [
-        {"topic": topic, "partition": number, "unclean_at": at}
-        for (topic, number), at in last.items()
-    ]
-    return pa.Table.from_pylist(rows, schema=_UNCLEAN)
+    found = unclean_takeovers(log, pl.DataFrame(topics))
+    return found.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(UNCLEAN)
 
 
 def _log(copies: list[Any]) -> DataLog:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pytest
 
 from analytics.questions.diff.paired import INCOMPLETE_GROUPS
 from analytics.questions.restore.data_logs import DataLog
-from analytics.questions.restore.plan import State, restore_plan, share_plan
+from analytics.questions.restore.plan import UNCLEAN, State, restore_plan, share_plan
 
 COMMITTED_AT = datetime(2026, 11, 21, 9, tzinfo=UTC)
 LATER = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -46,13 +46,6 @@ TOPICS = pa.schema(
     ]
 )
 UNFIT = pa.schema([("group_id", pa.string()), ("unfit", pa.string())])
-UNCLEAN = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("unclean_at", pa.timestamp("us", tz="UTC")),
-    ]
-)
 A, T = "A" * 22, ("g", "t", 0)
 
 
@@ -116,9 +109,15 @@ def log(start: int | None, end: int, *epochs: tuple[int, int]) -> dict[tuple[str
     return {("t", 0): DataLog(start, end, epochs)}
 
 
-UNCLEAN_T0 = pa.Table.from_pylist(
-    [{"topic": "t", "partition": 0, "unclean_at": LATER}], schema=UNCLEAN
-)
+def unclean(*elections: tuple[datetime | None, datetime]) -> pa.Table:
+    rows = [
+        {"topic": "t", "partition": 0, "in_sync_until": until, "unclean_at": at}
+        for until, at in elections
+    ]
+    return pa.Table.from_pylist(rows, schema=UNCLEAN)
+
+
+UNCLEAN_T0 = unclean((None, LATER))
 
 
 def test_an_offset_that_went_back_or_vanished_is_given_back() -> None:
@@ -211,6 +210,47 @@ def test_an_unclean_election_that_nothing_explains_is_no_ground_to_trust_the_log
         unclean=UNCLEAN_T0,
     )
     assert row["verdict"] == "restore"
+
+
+SOON = COMMITTED_AT + timedelta(seconds=5)
+EARLIER = COMMITTED_AT - timedelta(hours=1)
+ELECTIONS: dict[str, tuple[tuple[tuple[datetime | None, datetime], ...], str]] = {
+    "the elected broker was in sync when it was committed": (((SOON, LATER),), "restore"),
+    "it had left before": (((EARLIER, LATER),), "refused"),
+    "it left within what clocks may differ by": (
+        ((COMMITTED_AT + timedelta(milliseconds=500), LATER),),
+        "refused",
+    ),
+    "nothing vouches for it": (((None, LATER),), "refused"),
+    "the election was before": (((None, EARLIER),), "restore"),
+    "one of two later ones had left before": (
+        ((SOON, LATER), (EARLIER, LATER + timedelta(hours=1))),
+        "refused",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ELECTIONS)
+def test_what_was_committed_while_the_elected_broker_was_in_sync_is_on_its_disk(name: str) -> None:
+    elections, verdict = ELECTIONS[name]
+    (row,) = judged(unclean=unclean(*elections))
+    reason = None if verdict == "restore" else "data_uncertain"
+    assert (row["verdict"], row["reason"]) == (verdict, reason)
+
+
+def test_nothing_lies_before_offset_0() -> None:
+    (row,) = judged(
+        replace(THEN, committed=offsets((*T, 0))), unclean=UNCLEAN_T0, include_live=True
+    )
+    assert row["verdict"] == "restore"
+
+
+def test_a_present_that_cannot_be_told_is_not_said() -> None:
+    now = replace(NOW, committed=offsets((*T, 60)), incomplete_groups=incomplete("a log is absent"))
+    (row,) = judged(now=now)
+    assert (row["reason"], row["present_offset"], row["difference"]) == (
+        *("present_unknown", None, None),
+    )
 
 
 def test_include_live_rewinds_but_does_nothing_else() -> None:
