@@ -181,9 +181,7 @@ def _differing(
     }
 
 
-def _counted_since(
-    table: str, other: Mapping[str, Any], row: Mapping[str, Any]
-) -> frozenset[str]:
+def _counted_since(table: str, other: Mapping[str, Any], row: Mapping[str, Any]) -> frozenset[str]:
     """Return what is counted from a time on that the row states, where that is a later one now."""
     counted = declared()["since"].get(table)
     if counted is None:
