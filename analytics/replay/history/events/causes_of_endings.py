@@ -21,9 +21,7 @@ from analytics.replay.offsets.offset_changes import DELETE
 DELETED: Final = "deleted"
 _ACT: Final = (*GROUP_KEY, "at")
 _SEVERAL: Final = f"{UNKNOWN} (its offsets went for several reasons)"
-_MAY_BE_TAKEN: Final = (
-    "compaction or a loss may have taken the tombstones of its offsets, which tell why it went"
-)
+_MAY_BE_TAKEN: Final = "the tombstones of its offsets, which tell why it went, may be gone"
 
 
 def with_causes_of_endings(
