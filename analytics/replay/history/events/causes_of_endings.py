@@ -21,6 +21,7 @@ from analytics.replay.offsets.offset_changes import DELETE
 DELETED: Final = "deleted"
 _ACT: Final = (*GROUP_KEY, "at")
 _SEVERAL: Final = f"{UNKNOWN} (its offsets went for several reasons)"
+_LEFT_OUT: Final = "offsets of other topics, which may tell why it went, were left out by --topic"
 _MAY_BE_TAKEN: Final = "the tombstones of its offsets, which tell why it went, may be gone"
 
 
@@ -77,7 +78,8 @@ def _why() -> pl.Expr:
 
 
 def _taken(coverage: Coverage) -> pl.Expr:
-    """Return why the tombstones of its offsets may be gone, which lie right before its own."""
+    """Return why tombstones of its offsets may not be here, which lie right before its own."""
     start = uncompacted_from(coverage)
     may_be = (start > 0) & (pl.col("record_offset") <= start)
-    return pl.when(may_be).then(pl.lit(_MAY_BE_TAKEN))
+    left_out = pl.lit(coverage.has_topic_filter)
+    return pl.when(left_out).then(pl.lit(_LEFT_OUT)).when(may_be).then(pl.lit(_MAY_BE_TAKEN))

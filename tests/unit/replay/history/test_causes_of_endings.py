@@ -105,6 +105,15 @@ def test_tombstones_of_offsets_that_compaction_may_have_taken_may_have_told_it(
     assert event_of({"event": "emptied"}, coverage=coverage)["complete"] is True
 
 
+def test_offsets_of_topics_that_were_left_out_may_have_told_it() -> None:
+    coverage = Coverage(has_topic_filter=True)
+    event = event_of({}, coverage=coverage)
+    assert event["complete"] is False
+    assert "left out by --topic" in event["missing"]
+    gone = {"cause": "expiration", "confidence": "high"}
+    assert event_of({}, gone, coverage=coverage)["complete"] is True
+
+
 def test_a_tombstone_without_a_time_is_of_no_act() -> None:
     gone = {"cause": "expiration", "confidence": "high", "effective_timestamp": None}
     assert detail_of({"at": None}, gone) == "as a classic group; cause: unknown"

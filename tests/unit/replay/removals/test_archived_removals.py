@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from analytics.replay.log.coverage import Coverage
@@ -11,6 +13,7 @@ from tests.support.archived_removals import (
     NAMED,
     NAMELESS,
     OF_THE_TOPIC,
+    REMOVED,
     TOPICS,
     records,
 )
@@ -56,3 +59,14 @@ def test_where_a_clock_was_set_back_no_time_tells_what_took_an_offset() -> None:
     assert told(CONSUMER_OFFSETS, home, max(whole) + 1) == whole
     assert told(CONSUMER_OFFSETS, home + 1, 0) == whole
     assert told(CLUSTER_METADATA, 0, 0) == {**whole, OF_THE_TOPIC: unknown}
+
+
+def test_a_time_after_all_that_is_believed_does_not_tell_what_took_an_offset() -> None:
+    whole = told_removals(records(), "4.3", TOPICS)
+    within = Coverage(believed_until=REMOVED + timedelta(seconds=2))
+    assert told_removals(records(), "4.3", TOPICS, within) == {
+        **whole,
+        OF_THE_TOPIC: ("unknown", "low"),
+    }
+    until_the_end = Coverage(believed_until=REMOVED + timedelta(seconds=4))
+    assert told_removals(records(), "4.3", TOPICS, until_the_end) == whole
