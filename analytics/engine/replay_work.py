@@ -143,10 +143,10 @@ def replay_workspace(
     coverage = coverage_of(
         manifest, wanted.instant, source, wanted.lines, wanted.assumed, wanted.homes
     )
-    of_topics = wanted.filters["data_topics"] or (manifest.get("options") or {}).get("data_topics")
+    made = wanted.filters, manifest.get("options") or {}
     given = replay_given(
         replay_rules(wanted.release),
-        replace(coverage, has_topic_filter=bool(of_topics)),
+        replace(coverage, has_topic_filter=any(each.get("data_topics") for each in made)),
         [topics_beside(manifest, wanted.side_file)],
         None if spark is None else timeless_partitions(reader),
     )
