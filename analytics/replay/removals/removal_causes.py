@@ -84,11 +84,14 @@ def with_removal_cause(
     undecided = _said(UNKNOWN, LOW)
     told = pl.col("is_known") | pl.col("removed_pending") | pl.col("repeats")
     # Whether it was due rests on the commit; what its topic's deletion took does not.
-    by_topic = ~pl.col("undecided").is_in(_UNMEASURED) & pl.col("topic_gone")
+    is_unmeasured = pl.col("undecided").is_in(_UNMEASURED).fill_null(value=False)
+    by_topic = pl.col("undecided").is_not_null() & ~is_unmeasured & pl.col("topic_gone")
+    # Not even of what the cleanup would have left alone.
+    perhaps_by_topic = is_unmeasured & pl.col("topic_was_deleted")
     judged = (
         pl.when(by_topic)
         .then(_said(TOPIC_DELETED, MEDIUM))
-        .when(~told | ~pl.col("some_known"))
+        .when(~told | ~pl.col("some_known") | perhaps_by_topic)
         .then(undecided)
         .when(pl.col("topic_gone") & ~pl.col("row_due"))
         .then(_said(TOPIC_DELETED, HIGH))

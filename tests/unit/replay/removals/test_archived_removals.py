@@ -15,7 +15,9 @@ from tests.support.archived_removals import (
     OF_THE_TOPIC,
     REMOVED,
     TOPICS,
+    commit,
     records,
+    row,
 )
 from tests.support.told_removals import told_removals
 
@@ -70,3 +72,21 @@ def test_a_time_after_all_that_is_believed_does_not_tell_what_took_an_offset() -
     }
     until_the_end = Coverage(believed_until=REMOVED + timedelta(seconds=4))
     assert told_removals(records(), "4.3", TOPICS, until_the_end) == whole
+
+
+def test_nor_does_it_tell_what_took_a_commit_of_an_open_transaction() -> None:
+    """The cleanup leaves it alone; the deletion of its topic and OffsetDelete both take it."""
+    pending = {**commit(0, "open", "gone", None), "producer_id": 5, "producer_epoch": 0}
+    tombstone = row(1, REMOVED + timedelta(seconds=40), "open", "gone", None)
+    rows = {**records(), "offset_commit": [pending, {**tombstone, "producer_id": -1}]}
+    unknown, deleted = ("unknown", "low"), ("offsets_deleted", "high")
+    set_back = Coverage(set_back_at={(CONSUMER_OFFSETS, 2): 0})
+    not_believed = Coverage(believed_until=REMOVED)
+
+    assert told_removals(rows, "4.3", TOPICS) == {1: deleted}
+    for coverage in (set_back, not_believed):
+        assert told_removals(rows, "4.3", TOPICS, coverage) == {1: unknown}
+        # Of a topic that is there it was not its deletion.
+        assert told_removals(rows, "4.3", [{**TOPICS[1], "deleted_at": None}], coverage) == {
+            1: deleted
+        }
