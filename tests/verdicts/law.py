@@ -263,6 +263,8 @@ def is_marked(table: str, row: Mapping[str, Any]) -> bool:
     marks = declared()["marks"].get(table, {})
     if any(row.get(name) == value for name, value in marks.items()):
         return True
+    if (row.get(declared()["counted_marks"]["columns"].get(table)) or 0) > 0:
+        return True
     texts = [value for value in row.values() if isinstance(value, str)]
     return any(
         value in _UNTOLD or any(words in value for words in declared()["words"]) for value in texts
