@@ -82,11 +82,10 @@ def test_nor_does_it_tell_what_took_a_commit_of_an_open_transaction() -> None:
     unknown, deleted = ("unknown", "low"), ("offsets_deleted", "high")
     set_back = Coverage(set_back_at={(CONSUMER_OFFSETS, 2): 0})
     not_believed = Coverage(believed_until=REMOVED)
+    there = [{"topic": "gone", "source": "metadata_log", "topic_id": "c2"}]
 
     assert told_removals(rows, "4.3", TOPICS) == {1: deleted}
     for coverage in (set_back, not_believed):
         assert told_removals(rows, "4.3", TOPICS, coverage) == {1: unknown}
         # Of a topic that is there it was not its deletion.
-        assert told_removals(rows, "4.3", [{**TOPICS[1], "deleted_at": None}], coverage) == {
-            1: deleted
-        }
+        assert told_removals(rows, "4.3", there, coverage) == {1: deleted}
