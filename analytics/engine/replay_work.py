@@ -140,9 +140,13 @@ def replay_workspace(
     reader = wanted.reader(source)
     starts = log_starts(manifest) if wanted.instant.is_end else {}
     cut = cut_of(reader, wanted.instant, starts)
+    coverage = coverage_of(
+        manifest, wanted.instant, source, wanted.lines, wanted.assumed, wanted.homes
+    )
+    made = wanted.filters, manifest.get("options") or {}
     given = replay_given(
         replay_rules(wanted.release),
-        coverage_of(manifest, wanted.instant, source, wanted.lines, wanted.assumed, wanted.homes),
+        replace(coverage, has_topic_filter=any(each.get("data_topics") for each in made)),
         [topics_beside(manifest, wanted.side_file)],
         None if spark is None else timeless_partitions(reader),
     )

@@ -176,7 +176,8 @@ def readers_section(readers: pa.Table) -> Section:
 
 def history_section(statuses: pa.Table) -> Section:
     """Return when statuses changed."""
-    return Section(statuses, _HISTORY_HEADS, name="status_history", key="status_history")
+    name = "status_history"
+    return Section(statuses, _HISTORY_HEADS, MARKS, name=name, key=name, is_marked=True)
 
 
 def moves_section(moves: pa.Table) -> Section:

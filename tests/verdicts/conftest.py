@@ -21,5 +21,5 @@ def one_session(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
     def shared(*_: Any, **__: Any) -> Iterator[SparkSession]:
         yield spark
 
-    for module in ("spark.session", "runs.decode.run", "runs.replay.run"):
+    for module in ("spark.session", "workspaces.decoding", "workspaces.replaying"):
         monkeypatch.setattr(f"jobs.{module}.spark_session", shared)

@@ -93,7 +93,13 @@ def _hold_table(contract: Table, whole: Answers, part: Answers, leave_out: froze
         if not others:
             held.add(word, group, f"{contract.name} of {place}: is no row of the whole dump")
             continue
-        differing = min((_differing(columns, other, row, measured) for other in others), key=len)
+        differing = min(
+            (
+                _differing(columns, other, row, measured, _counted_since(contract.name, other, row))
+                for other in others
+            ),
+            key=len,
+        )
         if not differing:
             held.add(RIGHT, group, "")
             continue
@@ -163,14 +169,26 @@ def _differing(
     other: Mapping[str, Any],
     row: Mapping[str, Any],
     measured: Mapping[str, int],
+    since: frozenset[str],
 ) -> dict[str, tuple[Any, Any]]:
     return {
         name: (other.get(name), row[name])
         for name in columns
         if name in row
+        and name not in since
         and not _equal(other.get(name), row[name])
         and not _is_measured_less(other.get(name), row[name], measured.get(name))
     }
+
+
+def _counted_since(table: str, other: Mapping[str, Any], row: Mapping[str, Any]) -> frozenset[str]:
+    """Return what is counted from a time on that the row states, where that is a later one now."""
+    counted = declared()["since"].get(table)
+    if counted is None:
+        return frozenset()
+    before, after = other.get(counted["at"]), row.get(counted["at"])
+    is_later = before is not None and after is not None and after > before
+    return frozenset({counted["at"], *counted["columns"]}) if is_later else frozenset()
 
 
 def _is_measured_less(before: Any, after: Any, less: int | None) -> bool:
@@ -244,6 +262,8 @@ def is_marked(table: str, row: Mapping[str, Any]) -> bool:
         return True
     marks = declared()["marks"].get(table, {})
     if any(row.get(name) == value for name, value in marks.items()):
+        return True
+    if (row.get(declared()["counted_marks"]["columns"].get(table)) or 0) > 0:
         return True
     texts = [value for value in row.values() if isinstance(value, str)]
     return any(

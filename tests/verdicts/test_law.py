@@ -124,6 +124,34 @@ def test_what_is_measured_up_to_the_instant_may_be_less_by_how_much_earlier_that
     assert words(lag(11, 7000, 98_000)) == [(0, 0, 1), (0, 0, 1)]
 
 
+def test_what_is_counted_since_a_time_is_less_only_where_that_is_later() -> None:
+    def lag(first: int, commits: int, committed: int = 7) -> Made:
+        at = datetime(2026, 1, 1, first, tzinfo=UTC)
+        row = {**GROUP, "first_commit_at": at, "commits": commits, "complete": True}
+        return Made(rows={"lag": [{**row, "committed_offset": committed}]})
+
+    def words(part: Made) -> tuple[int, int, int]:
+        return _words(hold_law(lag(5, 9), part)["lag"])
+
+    assert words(lag(6, 4)) == (1, 0, 0)
+    assert words(lag(5, 4)) == (0, 0, 1)
+    assert words(lag(4, 9)) == (0, 0, 1)
+    # All else is as it was.
+    assert words(lag(6, 4, committed=8)) == (0, 0, 1)
+
+
+def test_a_row_that_counts_what_is_marked_is_marked() -> None:
+    def churn(compacted: int, changes: int) -> Made:
+        row = {"group_id": "orders-app", "compacted": compacted, "top_client_changes": changes}
+        return Made(rows={"group_churn": [row]})
+
+    def words(part: Made) -> tuple[int, int, int]:
+        return _words(hold_law(churn(0, 2), part)["group_churn"])
+
+    assert words(churn(1, 1)) == (0, 1, 0)
+    assert words(churn(0, 1)) == (0, 0, 1)
+
+
 def test_an_audit_that_lacks_nothing_is_equal_in_rows_and_exit_code() -> None:
     def words(part: Made) -> tuple[int, int, int]:
         helds = hold_equal(WHOLE, part)
@@ -160,6 +188,12 @@ def test_what_is_declared_is_there() -> None:
     assert {*free["clocks"]["columns"], *free["instant"]["columns"]} <= every
     for name, names in free["filters"]["columns"].items():
         assert {*names} <= {column.name for column in table(name).columns}, name
+    for name, column in free["counted_marks"]["columns"].items():
+        assert column in {each.name for each in table(name).columns}, name
+    for name, counted in free["since"].items():
+        if name != "about":
+            every = {column.name for column in table(name).columns}
+            assert {counted["at"], *counted["columns"]} <= every, name
     for part in ("columns_of", "marks"):
         for name, columns in free[part].items():
             assert columns.keys() <= {column.name for column in table(name).columns}, name

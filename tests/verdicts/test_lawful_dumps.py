@@ -42,6 +42,14 @@ LONG = (
 FILTERS = filters_of(["by-hand"], ["parcels"])
 
 
+EXPIRY = DUMPS.parent / "expiry" / "kafka-4.3.1-expiry"
+EXPIRY_CELLS = (
+    "cleaned, tombstones kept",
+    "one time of the offsets topic far ahead",
+    "times stepped back in the offsets topic",
+    "times stepped back in transactions",
+)
+EXPIRY_FILTERS = filters_of(["legacy-mixed", "tx-modern"], ["orders"])
 FAILOVER = "kafka-4.3.1-failover"
 LAST_LEADERS_GONE = "without broker-2 and broker-3"
 """Of what broker 1 and the controller have, an election elsewhere may have cut back anything."""
@@ -71,6 +79,14 @@ def failover(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answers]:
     """The dump of three brokers, and the audit of all of it."""
     root = tmp_path_factory.mktemp("failover")
     return DUMPS / FAILOVER, audited(copied(DUMPS / FAILOVER, root / "dump"), root / "whole")
+
+
+@pytest.fixture(scope="module")
+def expiry(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answers]:
+    """Some partitions of the dump in which offsets expire, and their audit."""
+    root = tmp_path_factory.mktemp("expiry")
+    dump = copied(EXPIRY, root / "dump")
+    return dump, audited(dump, root / "whole")
 
 
 @pytest.mark.usefixtures("one_session")
@@ -128,6 +144,30 @@ def test_every_table_of_every_question_is_that_of_the_whole_dump_or_marked(
 ) -> None:
     before = audited(whole, tmp_path / "whole")
     _assert_lawful(lawful(DUMPS / SMALL, evidence, tmp_path, before))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("evidence", EXPIRY_CELLS)
+def test_why_offsets_went_is_as_the_whole_dump_has_it_or_marked(
+    evidence: str, expiry: tuple[Path, Answers], tmp_path: Path
+) -> None:
+    dump, before = expiry
+    _assert_lawful(lawful(dump, evidence, tmp_path, before))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("name", EXPIRY_FILTERS)
+@pytest.mark.parametrize("cell", [filtered, filtered_at_decode])
+def test_why_the_offsets_asked_about_went_is_as_the_whole_dump_has_it_or_marked(
+    cell: Callable[..., Mapping[str, Held]],
+    name: str,
+    expiry: tuple[Path, Answers],
+    tmp_path: Path,
+) -> None:
+    dump, before = expiry
+    _assert_lawful(cell(dump, EXPIRY_FILTERS[name], tmp_path, before))
 
 
 @pytest.mark.long

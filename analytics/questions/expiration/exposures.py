@@ -47,7 +47,11 @@ def exposures(log: OffsetLog, removals: pl.DataFrame, now_ms: pl.Expr) -> pl.Dat
         *(*KEY, GROUP, PLACE),
         "commit_position",
         pl.coalesce(pl.col("from_at").dt.epoch("ms"), "commit_ms").alias("from_ms"),
-        pl.when(is_open).then(now_ms).otherwise(pl.col("to_at").dt.epoch("ms")).alias("to_ms"),
+        # A time after the instant is not believed: no stretch lasts longer than up to that.
+        pl.when(is_open)
+        .then(now_ms)
+        .otherwise(pl.min_horizontal(pl.col("to_at").dt.epoch("ms"), now_ms))
+        .alias("to_ms"),
         "to_offset",
         pl.coalesce("since_ms", "commit_ms").alias("base_ms"),
         pl.when(has_expire_time()).then("expire_ms").alias("expire_ms"),

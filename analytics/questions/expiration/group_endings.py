@@ -23,7 +23,7 @@ from schemas.generated_names import tool_naming
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-EXPIRATION: Final = "expiration"
+EXPIRATION, UNKNOWN = "expiration", "unknown"
 CLASSIC: Final = "classic"
 STILL_THERE, CANNOT_TELL, BY_TRANSACTION, BY_MEMBERS, UNDER_WAY, GONE, DEAD = group_endings()
 NO_TOMBSTONE = (
@@ -31,6 +31,7 @@ NO_TOMBSTONE = (
     "for a group that never had a generation"
 )
 NOT_SINCE = "no record shows since when the group has no members"
+NOT_TOLD = "whether {} more of its offsets expired cannot be told"
 NO_INTERVAL = "how often the coordinator cleans up is assumed"
 
 
@@ -92,6 +93,8 @@ def endings(tables: EndingTables, cleanups: Cleanups) -> pa.Table:
             continue
         after = _first_after(tombstones.get(group, ()), row)
         verdict, reason = _verdict(row, state.get(group), after, cleanups, group in pending)
+        if reason is None and row["untold"]:
+            reason = NOT_TOLD.format(row["untold"])
         rows.append(
             {
                 **row,
@@ -113,13 +116,20 @@ def _named(rows: pa.Table, groups: pa.Array) -> pa.Table:
 
 
 def _expired(removals: pa.Table) -> list[dict[str, Any]]:
-    """Return of each group whose last removal was an expiration that one, and how many expired."""
+    """Return of each group whose last removal was an expiration that one, and how many expired.
+
+    And of how many more that is not known: `untold`.
+    """
     columns = ["group_id", "cause", "verdict", "removed_at", "coordinator_partition"]
     rows = pl.DataFrame(pl.from_arrow(removals.select([*columns, "record_offset"])))
     last = (
         rows.sort("group_id", "record_offset", maintain_order=True)
         .group_by("group_id", maintain_order=True)
-        .agg(pl.all().last(), (pl.col("cause") == EXPIRATION).sum().alias("offsets"))
+        .agg(
+            pl.all().last(),
+            (pl.col("cause") == EXPIRATION).sum().alias("offsets"),
+            (pl.col("cause") == UNKNOWN).sum().alias("untold"),
+        )
     )
     return last.filter(pl.col("cause") == EXPIRATION).to_dicts()
 

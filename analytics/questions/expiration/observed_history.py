@@ -20,6 +20,7 @@ from schemas import CONSUMER_OFFSETS
 
 COMPACTED = "history before that was compacted"
 LOST = "records before that are lost"
+CLOCK_SET_BACK = "a clock was set back in the period: how long offsets were idle cannot be told"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class ObservedHistory:
     def _whole(self) -> pl.Expr:
         return of_partition(self.lost_until).fill_null(0)
 
+    @property
+    def _is_set_back(self) -> pl.Expr:
+        set_back = self.coverage.set_back_at
+        return of_partition(
+            {number: at for (topic, number), at in set_back.items() if topic == CONSUMER_OFFSETS}
+        ).is_not_null()
+
     def is_known(self) -> pl.Expr:
         """Return whether all of a stretch is known that `exposures` tells of.
 
@@ -72,7 +80,8 @@ class ObservedHistory:
             commits: Of `places_and_names`: of whole groups.
 
         Returns:
-            `GROUP_KEY`, `first_ms` and `shown_ms` (bigint; null where it never did).
+            `GROUP_KEY`, `first_ms` and `shown_ms` (bigint; null where it never did), and
+            `is_set_back` (boolean: a clock was set back in its partition).
         """
         at_ms = pl.coalesce(pl.col("committed_at").dt.epoch("ms"), "commit_ms")
         is_shown = pl.col("record_offset") >= self._whole_from
@@ -85,6 +94,7 @@ class ObservedHistory:
             .group_by(GROUP)
             .agg(pl.col(GROUP_KEY).first(), pl.col("first_ms", "shown_ms").min())
             .drop(GROUP)
+            .with_columns(self._is_set_back.alias("is_set_back"))
         )
 
     def periods(self, times: pl.DataFrame) -> pl.DataFrame:
@@ -97,6 +107,7 @@ class ObservedHistory:
             `GROUP_KEY`, `observed_from_ms` and `observed_to_ms` (bigint), and `bound` (what bounds
             it: `COMPACTED` or `LOST`, null where nothing was taken). A group that has its first
             commit behind what was compacted may have had others before, and their tombstones.
+            `unmeasured`: why times do not tell how long offsets were idle; null where they do.
         """
         began = pl.col("shown_ms").min().over("coordinator_partition")
         since = pl.when(self._whole_from > 0).then(pl.coalesce(began, self.now_ms))
@@ -107,6 +118,7 @@ class ObservedHistory:
             pl.min_horizontal(observed_from, self.now_ms).alias("observed_from_ms"),
             self.now_ms.alias("observed_to_ms"),
             pl.when(pl.col("since_ms").is_not_null()).then(lacks).alias("bound"),
+            pl.when("is_set_back").then(pl.lit(CLOCK_SET_BACK)).alias("unmeasured"),
         )
 
     @property

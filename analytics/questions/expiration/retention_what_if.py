@@ -193,6 +193,7 @@ def _with_verdict(rows: pl.DataFrame, replay: ReplayRules) -> pl.DataFrame:
     )
     untold = pl.coalesce(
         incomplete,
+        "unmeasured",
         pl.when(pl.col("untold") > 0).then(pl.col("why_untold").str.strip_prefix(CANNOT_TELL)),
         pl.when(period.fill_null(0) <= 0).then(nothing),
         pl.when(may_lapse & ~is_short & ~is_exposed).then(pl.lit(MAY_NOT_BE_KEPT)),
@@ -208,6 +209,8 @@ def _with_verdict(rows: pl.DataFrame, replay: ReplayRules) -> pl.DataFrame:
     verdict = (
         pl.when(pl.col("lost_now") > 0)
         .then(pl.lit(WOULD_LOSE_NOW))
+        .when(pl.col("unmeasured").is_not_null())
+        .then(pl.lit(NOT_TOLD))
         .when(pl.col("lost_once") > 0)
         .then(pl.lit(WOULD_HAVE_LOST))
         .when(untold.is_not_null())

@@ -22,6 +22,7 @@ from analytics.questions.lag.stable_lag import STABLE, held_back, stable_lags
 from analytics.questions.lag.time_lag import time_lags
 from analytics.questions.lag.trend import trends
 from analytics.questions.lag.verdicts import NO_LOG_START, loss_is_unknown, verdicts
+from analytics.questions.marks import marked
 from analytics.replayed.end_offset_samples import EndOffsetSamples
 from schemas import table
 
@@ -44,6 +45,7 @@ SEVERAL_OWNERS: Final = "members own it"
 HISTORY: Final = tuple(dict.fromkeys([*COMMITS, *COLUMNS]))
 """The columns of `offset_history` that are read."""
 
+_HISTORY: Final = "status_history"
 _NOT_EVALUABLE: Final = NAMES[NOT_EVALUABLE]
 
 
@@ -133,6 +135,8 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     rows = rows.set_column(place, "reason", reason)
     rows = rows.append_column("verdict", verdicts(rows, asked.rules, asked.as_of))
     rows = _worst_first(rows, asked.rules)
+    # Whether an offset is in force is what its status rests on.
+    statuses = marked(statuses, rows, KEY).select([each.name for each in table(_HISTORY).columns])
     return Lag(rows.select([each.name for each in table("lag").columns]), statuses, moved.moves())
 
 

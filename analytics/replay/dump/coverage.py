@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from analytics.replay.dump.assumptions import NO_TRANSACTIONS, archived, are_elections_clean
+from analytics.replay.dump.times import last_time
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.ends_at import ends_at
 from analytics.replay.log.losses_at import leading, losses_at
@@ -78,6 +79,7 @@ def coverage_of(
             for each in leading(manifest)
             if each.get("clock_set_back_at") is not None
         },
+        believed_until=last_time(manifest),
         is_of_running=not instant.offsets,
         undecided=frozenset()
         if NO_TRANSACTIONS in assumed

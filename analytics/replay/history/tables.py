@@ -108,8 +108,8 @@ def _offset_history(
     return offset_history(rows, topics, rules, coverage)
 
 
-def _events_of_groups(of_groups: Frames, history: pl.DataFrame) -> pl.DataFrame:
-    return with_causes_of_endings(of_groups["events"], history)
+def _events_of_groups(of_groups: Frames, history: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    return with_causes_of_endings(of_groups["events"], history, coverage)
 
 
 def _transaction_events(ended: pl.DataFrame, cut: Decoded) -> pl.DataFrame:
@@ -232,7 +232,7 @@ HISTORY = (
         _offset_history,
         ("ended", "of_groups", "removals", "of_topics", "rules", "coverage"),
     ),
-    _events("events_of_groups", _events_of_groups, ("of_groups", "offset_history")),
+    _events("events_of_groups", _events_of_groups, ("of_groups", "offset_history", "coverage")),
     _events("events_of_offsets", events_of_offsets, ("offset_history",)),
     _events("transaction_events", _transaction_events, ("ended", "cut")),
     TableStep("epochs_seen", _epochs_here, ("cut", "part")),

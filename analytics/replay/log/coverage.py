@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from analytics.dump.inspection.losses import Loss
 from analytics.replay.log.frames import Frame
@@ -38,6 +39,8 @@ class Coverage:
             with their first offsets: those that had begun at the instant.
         set_back_at: By topic and partition, the first offset before which a clock was set back:
             times from there on measure nothing.
+        has_topic_filter: Offsets of topics that were not asked for were left out.
+        believed_until: The last time that is believed of any record: a later one measures nothing.
         is_of_running: What is asked is what the coordinator that ran at the instant answered; else
             what one has that loads the log up to its end offsets.
     """
@@ -54,6 +57,8 @@ class Coverage:
     homes: Mapping[str, TopicHomes] = field(default_factory=dict)
     leader_epochs: Mapping[tuple[str, int], Mapping[int, int]] = field(default_factory=dict)
     set_back_at: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    has_topic_filter: bool = False
+    believed_until: datetime | None = None
     is_of_running: bool = False
 
     def losses_of_topic(self, topic: str) -> dict[int, Sequence[Loss]]:

@@ -31,6 +31,9 @@ EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 
 CLOCK_SET_BACK: Final = "a clock was set back: how long it was kept cannot be told"
+NOT_BELIEVED: Final = "the time of its record is not believed: how long it was kept cannot be told"
+_UNMEASURED: Final = (CLOCK_SET_BACK, NOT_BELIEVED)
+"""Times tell nothing: neither whether it was due, nor what came first."""
 
 SHORTEST_RETENTION_MS: Final = 60_000
 """`offsets.retention.minutes` is at least one."""
@@ -81,11 +84,14 @@ def with_removal_cause(
     undecided = _said(UNKNOWN, LOW)
     told = pl.col("is_known") | pl.col("removed_pending") | pl.col("repeats")
     # Whether it was due rests on the commit; what its topic's deletion took does not.
-    by_topic = (pl.col("undecided") != CLOCK_SET_BACK) & pl.col("topic_gone")
+    is_unmeasured = pl.col("undecided").is_in(_UNMEASURED).fill_null(value=False)
+    by_topic = pl.col("undecided").is_not_null() & ~is_unmeasured & pl.col("topic_gone")
+    # Not even of what the cleanup would have left alone.
+    perhaps_by_topic = is_unmeasured & pl.col("topic_was_deleted")
     judged = (
         pl.when(by_topic)
         .then(_said(TOPIC_DELETED, MEDIUM))
-        .when(~told | ~pl.col("some_known"))
+        .when(~told | ~pl.col("some_known") | perhaps_by_topic)
         .then(undecided)
         .when(pl.col("topic_gone") & ~pl.col("row_due"))
         .then(_said(TOPIC_DELETED, HIGH))
@@ -144,8 +150,9 @@ def with_undecided_removal(removed: pl.DataFrame, coverage: Coverage) -> pl.Data
     """Add `undecided` to removed offsets: why what a tombstone removed is not known; null if it is.
 
     Of archived rows no producer id and no marker tells whether a commit took effect; one that names
-    its topic's id did not come in a transaction. Where a clock was set back, nothing tells whether
-    the offset was due, nor which came first, the tombstone or the deletion of its topic.
+    its topic's id did not come in a transaction. Where a clock was set back, or a time is not
+    believed, nothing tells whether the offset was due, nor which came first, the tombstone or the
+    deletion of its topic.
 
     Args:
         removed: With what `with_topic_deletion` adds.
@@ -158,6 +165,8 @@ def with_undecided_removal(removed: pl.DataFrame, coverage: Coverage) -> pl.Data
         .then(pl.lit(MAY_HAVE_BEEN_ABORTED))
         .when(_is_unmeasured(coverage))
         .then(pl.lit(CLOCK_SET_BACK))
+        .when(_is_not_believed(coverage))
+        .then(pl.lit(NOT_BELIEVED))
         .alias("undecided")
     )
 
@@ -174,6 +183,12 @@ def _is_unmeasured(coverage: Coverage) -> pl.Expr:
     is_behind = (pl.col("position") >= begins).fill_null(value=False)
     is_set = any(topic == CLUSTER_METADATA for topic, _ in coverage.set_back_at)
     return is_behind | (pl.col("topic_was_deleted") & is_set)
+
+
+def _is_not_believed(coverage: Coverage) -> pl.Expr:
+    if coverage.believed_until is None:
+        return pl.lit(value=False)
+    return (pl.col("at") > coverage.believed_until).fill_null(value=False)
 
 
 _FACTS: Final = (

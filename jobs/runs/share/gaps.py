@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from analytics.dump.inspection.losses import lacks
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.internal_topics import ends_of, losses_of, partition_count
+from analytics.gaps.workspace_filters import filters_of, filters_sentence
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.frames import disputed, frames_of_rows
 from analytics.replay.log.losses_at import leading
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from jobs.workspaces.replayed import Replayed
 
 ORPHAN = "orphan"
+_GROUP_FILTERS: Final = ("groups", "exclude_groups")
 
 
 def gaps_of_state(state: Replayed) -> Mapping[int, str]:
@@ -41,6 +43,21 @@ def gaps_of_state(state: Replayed) -> Mapping[int, str]:
         for number in sorted(absent)
     }
     return {**found, **absent_ones}
+
+
+def gaps_of_all_groups(manifest: Mapping[str, Any], gaps: Mapping[int, str]) -> Mapping[int, str]:
+    """Return by partition why not the state of all groups in it is at hand.
+
+    Args:
+        manifest: Of the workspace: what it was made without.
+        gaps: Of `gaps_of_state`.
+    """
+    filters = {name: some for name, some in filters_of(manifest).items() if name in _GROUP_FILTERS}
+    sentence = filters_sentence(filters)
+    if sentence is None:
+        return gaps
+    there = {each["partition"] for each in leading(manifest) if each["topic"] == SHARE_GROUP_STATE}
+    return {number: gaps.get(number, sentence) for number in sorted({*there, *gaps})}
 
 
 def with_possible_claims(shares: pa.Table, state: Replayed) -> pa.Table:

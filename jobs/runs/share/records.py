@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +113,14 @@ def steps_of(records: ShareRecords, rules: ShareRules, state: Replayed) -> pa.Ta
     coverage = coverage_of(
         state.manifest, instant, state.source, state.lines, assumed_in(state.manifest)
     )
-    steps = share_steps(records.steps, round(rules.steps_slack_seconds * 1000))
+    born = {
+        number: offset
+        for (topic, number), offset in coverage.cleaned_until.items()
+        if topic == CONSUMER_OFFSETS
+    }
+    steps = share_steps(
+        replace(records.steps, born_from=born), round(rules.steps_slack_seconds * 1000)
+    )
     found = marked_by_records(steps, coverage, "began_offset", "ended_offset")
     wanted = pc.or_(
         pc.is_null(found["topic"]),

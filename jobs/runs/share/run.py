@@ -36,7 +36,7 @@ from jobs.runs.audit.findings_of import failing
 from jobs.runs.describe.against import compare_saved
 from jobs.runs.describe.source import NEEDS as DESCRIBED
 from jobs.runs.describe.source import describe_source
-from jobs.runs.share.gaps import gaps_of_state, with_possible_claims
+from jobs.runs.share.gaps import gaps_of_all_groups, gaps_of_state, with_possible_claims
 from jobs.runs.share.limits import limits_of
 from jobs.runs.share.notes import share_notes
 from jobs.runs.share.records import homes_with_clocks_set, share_records, steps_of
@@ -223,7 +223,7 @@ def _made(
             ),
             topics,
         ),
-        "share_prunable": prunable(records.state, topics, gaps),
+        "share_prunable": prunable(records.state, topics, gaps_of_all_groups(state.manifest, gaps)),
     }
 
 

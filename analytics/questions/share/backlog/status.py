@@ -15,6 +15,24 @@ if TYPE_CHECKING:
 
 CANNOT_TELL: Final = "cannot_tell"
 _UNMEASURED: Final = "unmeasured"
+NOT_SEEN: Final = "whether a member owns it cannot be told: the dump does not show all of its group"
+_NOT_SEEN: Final = "not seen"
+
+
+def with_status(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.Table:
+    """Add `status`, and say in `reason` where it rests on who owns a partition and that is unknown.
+
+    Args:
+        rows: Of `statuses`, with `reason`.
+        rules: After how long something counts.
+        as_of: The instant.
+    """
+    status = statuses(rows, rules, as_of)
+    is_untold = pc.and_(pc.equal(status, CANNOT_TELL), rows["complete"])
+    is_untold = pc.and_(is_untold, pc.is_null(rows["members"]))
+    reason = pc.if_else(is_untold, NOT_SEEN, rows["reason"])
+    place = rows.column_names.index("reason")
+    return rows.set_column(place, "reason", reason).append_column("status", status)
 
 
 def statuses(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedArray:
@@ -65,13 +83,14 @@ def statuses(rows: pa.Table, rules: ShareRules, as_of: datetime) -> pa.ChunkedAr
         "moving": pc.and_(is_silent, _moved_lately(rows, rules, as_of)),
         "idle": is_silent,
         "unread": pc.fill_null(pc.equal(rows["members"], zero), fill_value=False),
+        _NOT_SEEN: pc.is_null(rows["members"]),
         "window_full": pc.fill_null(is_full, fill_value=False),
         _UNMEASURED: rows["is_stall_unmeasured"],
         "blocked": pc.and_(is_stalled, positive("done_behind")),
         "held_back": pc.and_(is_stalled, _is_held_back(rows)),
         "stalled": is_stalled,
     }
-    words = [CANNOT_TELL if word == _UNMEASURED else word for word in conditions]
+    words = [CANNOT_TELL if word in (_NOT_SEEN, _UNMEASURED) else word for word in conditions]
     return pc.case_when(pc.make_struct(*conditions.values()), *words, "behind")
 
 

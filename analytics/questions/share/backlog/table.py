@@ -18,7 +18,7 @@ from analytics.questions.share.backlog.group_side import with_members, with_phas
 from analytics.questions.share.backlog.isolation import STABLE_ENDS, with_isolation
 from analytics.questions.share.backlog.share_lag import with_share_lag
 from analytics.questions.share.backlog.stalls import Stalls, stalls
-from analytics.questions.share.backlog.status import statuses
+from analytics.questions.share.backlog.status import with_status
 from analytics.questions.share.backlog.whole_state import StateCoverage, with_absence
 from analytics.questions.share.lifecycle.phases import parted_by_clock
 from analytics.questions.share.lifecycle.stuck_phases import stuck_phases
@@ -152,7 +152,7 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     rows = _with_stalls(rows, stood, found)
     rows = _with_clock(rows, stood, with_phases(rows.drop_columns(["phase_since"]), undated))
     rows = _told_of_beyond(rows)
-    rows = rows.append_column("status", statuses(rows, asked.rules, asked.as_of))
+    rows = with_status(rows, asked.rules, asked.as_of)
     faults = [
         state_faults(rows, asked.log, asked.rules),
         stuck_phases(phases, asked.rules, asked.as_of),

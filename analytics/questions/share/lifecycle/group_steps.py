@@ -76,8 +76,8 @@ class _Events:
 def group_steps(records: StepRecords) -> dict[str, object]:
     """Return the columns of `share_steps` for groups: how each was made, and how removed."""
     events = _events(records)
-    since = records.since(events.partition)
-    found = [_made(events, since), _removed(events, since)]
+    since, born = records.since(events.partition), records.born(events.partition)
+    found = [_made(events, since, born), _removed(events, since)]
     begin, end, words, why, acts = (
         np.concatenate([part[place] for part in found]) for place in range(5)
     )
@@ -144,7 +144,7 @@ def _columns(records: pa.Table, kind: int) -> pa.Table:
     )
 
 
-def _made(events: _Events, since: Numbers) -> tuple[NDArray[np.generic], ...]:
+def _made(events: _Events, since: Numbers, born: Numbers) -> tuple[NDArray[np.generic], ...]:
     """Return the first picture of each life of a group, and what had been written before it."""
     picture = events.last(PICTURE, gone=False)
     removed = events.last(GROUP, gone=True)
@@ -156,9 +156,11 @@ def _made(events: _Events, since: Numbers) -> tuple[NDArray[np.generic], ...]:
     before = removed[begin]
     is_whole = np.where(before < 0, since[begin] == 0, events.offset[before] >= since[begin])
     is_there = has_group & has_member
-    words = np.where(is_there, IN_ORDER, np.where(is_whole, OUT_OF_ORDER, CANNOT_TELL))
+    # Where a picture before it may be gone the group may have been made earlier.
+    is_seen = is_there & (is_whole | (events.offset[begin] >= born[begin]))
+    words = np.where(is_seen, IN_ORDER, np.where(is_whole, OUT_OF_ORDER, CANNOT_TELL))
     missing = np.where(has_group, NO_MEMBER, NO_METADATA)
-    why = _reasons(~is_there, np.where(is_whole, missing, COMPACTED))
+    why = _reasons(~is_seen, np.where(is_whole, missing, COMPACTED))
     nowhere = np.full(begin.size, NONE)
     return begin, nowhere, words, why, np.full(begin.size, CREATE_GROUP)
 

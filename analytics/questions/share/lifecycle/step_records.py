@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +30,8 @@ class StepRecords:
         log: Share state with what was deleted and is still in the files.
         complete_from: By partition of `__consumer_offsets`, the offset from which on every record
             is there; nothing of those of which that is not known.
+        born_from: By partition of it, the offset from which on what has no earlier record had none:
+            the cleaner leaves the last of each key. Nothing of those of which that is not known.
         is_state_whole: Whether no record of share state is lost; those that brokers prune are not.
     """
 
@@ -39,11 +41,15 @@ class StepRecords:
     log: ShareLog
     complete_from: Mapping[int, int]
     is_state_whole: bool = True
+    born_from: Mapping[int, int] = field(default_factory=dict)
 
     def since(self, partition: Numbers) -> Numbers:
         """Return from which offset on every record of partitions is there."""
-        found = [self.complete_from.get(int(each), AFTER_ALL) for each in partition]
-        return np.array(found, np.int64)
+        return _of_each(self.complete_from, partition)
+
+    def born(self, partition: Numbers) -> Numbers:
+        """Return from which offset on the first record of a key that is shown was its first."""
+        return _of_each(self.born_from, partition)
 
     def is_whole_after(self, place: Numbers) -> NDArray[np.bool_]:
         """Return of pictures, by place, whether all after them is there; not where it is none."""
@@ -51,3 +57,7 @@ class StepRecords:
         since = self.since(self.pictures.partition[of])
         found: NDArray[np.bool_] = (place >= 0) & (self.pictures.offset[of] >= since)
         return found
+
+
+def _of_each(offsets: Mapping[int, int], partition: Numbers) -> Numbers:
+    return np.array([offsets.get(int(each), AFTER_ALL) for each in partition], np.int64)

@@ -49,8 +49,8 @@ def group_life_events(
 ) -> pl.DataFrame:
     """Return created, converted, generation, epoch, assignment, emptied and deleted.
 
-    A life whose first record compaction or a loss may have taken was not created where the first
-    one that is left lies: there is no such event.
+    A life whose first record compaction or a loss may have taken was not created, nor made of a
+    simple group, where the first one that is left lies: there is no such event.
 
     Args:
         steps: Of `group_incarnations`.
@@ -105,7 +105,9 @@ def _happened(rows: pl.DataFrame) -> list[pl.DataFrame]:
     family, epoch, starts = pl.col("family"), pl.col("epoch_told"), pl.col("starts")
     taken, batch = pl.col("takes_over"), pl.col("batch")
     converts = starts & (taken.is_not_null() | (pl.col("ended_batch") == batch))
-    converts = converts.fill_null(value=False)
+    # What a tombstone found is not known where records of its group may have been before it.
+    unseen = taken.is_not_null() & pl.col("begins_unseen").fill_null(value=False)
+    converts = converts.fill_null(value=False) & ~unseen
     # The end of one life and the beginning of the next in one batch are a conversion.
     gone = pl.col("removal") & ~pl.col("reborn").eq_missing(batch)
     word = pl.when(family == CLASSIC).then(pl.lit("generation")).otherwise(pl.lit("epoch"))

@@ -71,6 +71,7 @@ def _told(steps: pl.DataFrame) -> pl.DataFrame:
             pl.coalesce(
                 pl.col(ROW).filter(own & (role == GROUP)).first(), pl.col(ROW).filter(own).first()
             ).alias("began"),
+            (own & pl.col("takes_over").is_not_null()).any().alias("is_taken_over"),
             *(pl.col(name).filter(own).last() for name in _SAID),
             assigned.filter(assigns).last().alias("assignment_epoch"),
             pl.col("epoch").filter(topology).last().alias("topology_epoch"),
@@ -133,7 +134,10 @@ def _with_missing(epochs: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     # cleaner took it: it leaves the last record that tells an epoch, so that none followed that.
     may_lack = pl.col("from_offset_before").fill_null(-1) + 1 < uncompacted_from(coverage)
     may_lack &= pl.col("from_offset") < born_from(coverage)
-    lacks = may_lack & ((skipped > 0) | (~follows & ~is_converted & (epoch > 1)))
+    # A tombstone takes over a simple group, unless a record of the group it is of was there before.
+    lacks = may_lack & (
+        (skipped > 0) | (~follows & ~is_converted & ((epoch > 1) | pl.col("is_taken_over")))
+    )
     return told.with_columns(
         lacks.fill_null(value=False).alias("missing_is_compacted"), skipped.alias("skipped")
     ).with_columns(

@@ -103,3 +103,10 @@ def test_a_group_that_a_tool_named_is_told_apart() -> None:
     named = {**REMOVAL, "group_id": "console-consumer-12345"}
     (row,) = judged(removals=(named,))
     assert row["named_by"] == "kafka-console-consumer"
+
+
+def test_offsets_that_went_for_a_cause_that_is_not_known_may_have_expired_as_well() -> None:
+    unknown = {**REMOVAL, "cause": "unknown", "record_offset": 10}
+    (row,) = judged(removals=(unknown, REMOVAL), tombstones=(TOMBSTONE,))
+    assert (row["verdict"], row["offsets"]) == ("dead", 1)
+    assert row["reason"] == "whether 1 more of its offsets expired cannot be told"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analytics.dump.inspection.losses import OPEN_END, Loss
-from analytics.questions.expiration.observed_history import ObservedHistory
+from analytics.questions.expiration.observed_history import CLOCK_SET_BACK, ObservedHistory
 from analytics.questions.expiration.offset_expiration import offset_expiration
 from analytics.questions.expiration.retention import OPTION, Retention, Setting
 from analytics.questions.expiration.retention_what_if import (
@@ -40,8 +40,10 @@ STORIES: dict[str, dict[str, Any]] = {
     "compacted": {"joins": [0], "commits": range(LAST)},
     "cut-off": {"joins": [0], "commits": range(LAST)},
     "half-known": {"joins": [0], "commits": range(LAST)},
+    "set-back": {"joins": [0, 12], "leaves": [2], "commits": [1, 12, *range(20, LAST)]},
 }
 NAMES = list(STORIES)
+SET_BACK = ("__consumer_offsets", NAMES.index("set-back"))
 COMPACTED_UNTIL = 15
 """Offset in the partition of `compacted`: its commit of minute 14."""
 
@@ -70,7 +72,7 @@ def found() -> dict[tuple[int, str], Any]:
     log = log_of(rows, "4.3", "current")
     cut = ("__consumer_offsets", NAMES.index("cut-off"))
     loss = Loss(20, OPEN_END, "cut off")
-    coverage = Coverage({cut: OPEN_END}, losses={cut: [loss]})
+    coverage = Coverage({cut: OPEN_END}, losses={cut: [loss]}, set_back_at={SET_BACK: 7})
     committed = committed_in(log, {NAMES.index("cut-off"): loss})
     groups, retention = (
         state_of("groups", groups_of()),
@@ -122,6 +124,8 @@ VERDICTS = {
         f"a lost record may have changed it: {CUT_OFF}",
     ),
     (5, "half-known"): ("cannot_tell", "a record"),
+    # Idle for longer than five minutes as nightly was, by a clock that measured nothing.
+    (5, "set-back"): ("cannot_tell", CLOCK_SET_BACK),
 }
 
 

@@ -32,7 +32,7 @@ from analytics.questions.lag.table import (
 )
 from schemas.evaluation_rules import lag_rules
 from tests.unit.questions.lag.asked_lag import NOW, asked
-from tests.unit.questions.lag.commits import history
+from tests.unit.questions.lag.commits import EPOCH, history
 
 
 def only(found: Lag) -> dict[str, Any]:
@@ -275,9 +275,14 @@ def test_a_subscription_that_cannot_be_read_may_be_to_any_topic() -> None:
 
 def test_an_offset_that_a_lost_record_may_have_changed_cannot_be_told() -> None:
     lost = commit(7, complete=False, missing="records below 12 are missing")
-    row = only(evaluate_lag(asked(committed=[lost], ends={("t", 0): (0, 10)}), ()))
+    samples = [("t", 0, EPOCH, 7), ("t", 0, NOW, 10)]
+    question = asked(committed=[lost], ends={("t", 0): (0, 10)}, samples=samples)
+    found = evaluate_lag(question, [history([{"committed_offset": 7}])])
 
-    assert row["verdict"] == "cannot_tell"
+    assert only(found)["verdict"] == "cannot_tell"
+    # Nor can the status that rests on it.
+    (status,) = found.statuses.to_pylist()
+    assert (status["complete"], status["missing"]) == (False, "records below 12 are missing")
 
 
 def test_stale_lag_is_apart_in_sums_and_unknown_lag_is_counted() -> None:

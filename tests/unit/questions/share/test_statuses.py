@@ -10,6 +10,7 @@ import pytest
 
 from analytics.questions.share.backlog.open_transactions import TRANSACTIONS
 from analytics.questions.share.backlog.share_lag import with_share_lag
+from analytics.questions.share.backlog.status import NOT_SEEN
 from analytics.questions.share.backlog.summaries import summed
 from analytics.questions.share.backlog.table import evaluate_share
 from analytics.questions.share.backlog.whole_state import StateCoverage
@@ -99,7 +100,10 @@ def test_whether_members_own_it_is_not_known_of_a_group_that_is_not_whole() -> N
     records = begins(), update(1, 10, *DONE_BEHIND)
     for unknown in ({"groups": []}, {"has_whole_groups": False}):
         found = row(*records, owned=[], as_of=time_of(60), **unknown)
-        assert (found["status"], found["members"]) == ("blocked", None)
+        assert (found["status"], found["members"]) == ("cannot_tell", None)
+        assert found["reason"] == NOT_SEEN
+        # What is stored still shows what keeps the start offset where it is.
+        assert found["blocking_first_offset"] == 10
 
 
 def test_a_window_as_long_as_the_limit_is_full() -> None:

@@ -66,7 +66,10 @@ DELETE: tuple[Step, ...] = (
 
 
 def told(
-    *steps: Step, complete_from: int | None = 0, is_state_whole: bool = True
+    *steps: Step,
+    complete_from: int | None = 0,
+    is_state_whole: bool = True,
+    born_from: int | None = None,
 ) -> list[tuple[str, str, bool]]:
     """Return act, verdict and whether there is a reason; records in order, offsets from 0 on."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in KINDS.values()}
@@ -103,6 +106,7 @@ def told(
         share_log(snapshots, updates),
         {} if complete_from is None else {7: complete_from},
         is_state_whole,
+        {} if born_from is None else {7: born_from},
     )
     found = share_steps(records, SLACK_MS).to_pylist()
     assert {row["verdict"] for row in found} <= share_rules().step_verdicts.keys()
@@ -162,6 +166,17 @@ def test_a_step_too_early_or_left_out_is_found(steps: tuple[Step, ...], act: str
     # Where records may be gone nobody is accused.
     for lacking in ({"complete_from": None}, {"complete_from": 100}):
         assert not [each for each in told(*steps, **lacking) if each[1] == "out_of_order"]
+
+
+def test_a_group_was_made_where_no_picture_before_that_can_be_gone() -> None:
+    made = ("create_group", "in_order", False)
+    not_known = ("create_group", "cannot_tell", True)
+    again = (*CREATE, ("picture", 3, picture((), (0,))))
+    # Of two pictures the cleaner left the second: the group was not made there.
+    assert not_known in told(*CREATE[:2], *again[-1:], complete_from=3, born_from=3)
+    assert made in told(*again, complete_from=1, born_from=1)
+    # Where a loss, and not the cleaner, took records, none that is left is sure to be the first.
+    assert not_known in told(*again, complete_from=1)
 
 
 def test_where_share_state_lacks_records_a_late_one_may_be_another() -> None:

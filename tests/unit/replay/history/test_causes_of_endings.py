@@ -10,6 +10,7 @@ import pytest
 
 from analytics.contracts import contract_schema
 from analytics.replay.history.events.causes_of_endings import with_causes_of_endings
+from analytics.replay.log.coverage import WHOLE, Coverage
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 GROUP = {"group_id": "fleet", "coordinator_partition": 3}
@@ -17,12 +18,18 @@ EVENT = {"event": "deleted", "detail": "as a classic group", "at": AT, "record_o
 GONE = {"event": "delete", "topic": "sensors", "effective_timestamp": AT}
 
 
-def detail_of(event: dict[str, Any], *gone: dict[str, Any]) -> str:
+def event_of(
+    event: dict[str, Any], *gone: dict[str, Any], coverage: Coverage = WHOLE
+) -> dict[str, Any]:
     events = pl.DataFrame([{**GROUP, **EVENT, **event}], contract_schema("group_events"))
     rows = [{**GROUP, **GONE, "partition": nth, **each} for nth, each in enumerate(gone)]
     history = pl.DataFrame(rows, contract_schema("offset_history"))
-    (detail,) = with_causes_of_endings(events, history)["detail"]
-    return str(detail)
+    (row,) = with_causes_of_endings(events, history, coverage).to_dicts()
+    return row
+
+
+def detail_of(event: dict[str, Any], *gone: dict[str, Any]) -> str:
+    return str(event_of(event, *gone)["detail"])
 
 
 @pytest.mark.parametrize("cause", ["expiration", "group_deleted", "topic_deleted"])
@@ -36,9 +43,6 @@ def test_what_took_its_offsets_in_the_same_act_took_the_group(cause: str) -> Non
     "gone",
     [
         [],
-        [{"cause": "unknown", "confidence": "low"}],
-        [{"cause": None, "confidence": None}],
-        [{"cause": "expiration", "confidence": "high"}, {"cause": "unknown", "confidence": "low"}],
         # Other acts, other groups, and commits say nothing of it.
         [
             {
@@ -54,6 +58,60 @@ def test_what_took_its_offsets_in_the_same_act_took_the_group(cause: str) -> Non
 )
 def test_where_they_do_not_say_it_the_cause_is_unknown(gone: list[dict[str, Any]]) -> None:
     assert detail_of({}, *gone) == "as a classic group; cause: unknown"
+
+
+@pytest.mark.parametrize(
+    ("gone", "why"),
+    [
+        ([{"cause": "unknown", "confidence": "low"}], "low confidence"),
+        (
+            [
+                {"cause": "expiration", "confidence": "high"},
+                {"cause": "unknown", "confidence": "low"},
+            ],
+            "its offsets went for several reasons",
+        ),
+    ],
+)
+def test_offsets_that_do_not_tell_it_say_so(gone: list[dict[str, Any]], why: str) -> None:
+    assert detail_of({}, *gone) == f"as a classic group; cause: unknown ({why})"
+
+
+def test_what_is_lacking_of_the_offsets_that_went_is_lacking_of_the_group_as_well() -> None:
+    gone = {
+        "cause": "unknown",
+        "confidence": "low",
+        "complete": False,
+        "missing": "records below 7",
+    }
+    event = event_of({}, gone)
+    assert (event["complete"], event["missing"]) == (False, "records below 7")
+    # Of a cause that is known nothing is lacking.
+    told = event_of({}, {**gone, "cause": "expiration", "confidence": "high"})
+    assert (told["complete"], told["missing"]) == (True, None)
+
+
+@pytest.mark.parametrize(("start", "complete"), [(0, True), (8, True), (9, False), (20, False)])
+def test_tombstones_of_offsets_that_compaction_may_have_taken_may_have_told_it(
+    start: int, complete: bool
+) -> None:
+    coverage = Coverage(uncompacted_from={("__consumer_offsets", 3): start})
+    event = event_of({}, coverage=coverage)
+    assert event["detail"] == "as a classic group; cause: unknown"
+    assert (event["complete"], event["missing"] is None) == (complete, complete)
+    # Those that are there tell it.
+    gone = {"cause": "expiration", "confidence": "high"}
+    assert event_of({}, gone, coverage=coverage)["complete"] is True
+    assert event_of({"event": "emptied"}, coverage=coverage)["complete"] is True
+
+
+def test_offsets_of_topics_that_were_left_out_may_have_told_it() -> None:
+    coverage = Coverage(has_topic_filter=True)
+    event = event_of({}, coverage=coverage)
+    assert event["complete"] is False
+    assert "left out by --topic" in event["missing"]
+    gone = {"cause": "expiration", "confidence": "high"}
+    assert event_of({}, gone, coverage=coverage)["complete"] is True
 
 
 def test_a_tombstone_without_a_time_is_of_no_act() -> None:

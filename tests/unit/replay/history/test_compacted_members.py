@@ -135,6 +135,26 @@ def test_what_is_not_marked_happened_just_so(found: Found) -> None:
     assert sure > GROUPS
 
 
+@pytest.mark.parametrize(("cleaned", "is_told"), [(0, True), (1, True), (3, False), (9, False)])
+def test_what_a_tombstone_took_over_is_told_where_nothing_of_its_group_may_be_gone(
+    cleaned: int, *, is_told: bool
+) -> None:
+    of, member = {"group": "g", "topic": TOPIC, "partition": 0}, {"group_id": "g", "member_id": "m"}
+    log: Log = [
+        (0, Record("offset_commit", of, {"offset": 1}, 0)),
+        (2, Record("consumer_group_member_metadata", member, None, 2)),
+    ]
+    told = {(OFFSETS, 0): cleaned}
+    coverage = replace(WHOLE, uncompacted_from=told, cleaned_until=told)
+    rows, rules = history_rows(written({0: log})), replay_rules("4.2")
+    made = group_history(group_steps(rows, rules), rows, topic_names({}), rules, coverage)
+    (epoch,) = rows_by_group(made["group_epochs"])["g"]
+    assert epoch.missing_is_compacted is not is_told
+    events = {each.event: each.detail for each in rows_by_group(made["events"])["g"]}
+    assert events.get("converted") == ("simple to consumer" if is_told else None)
+    assert ("what was before it is compacted" in events["epoch"]) is not is_told
+
+
 def _said(script: Scripted, row: SimpleNamespace) -> tuple[Any, ...]:
     batch = script.records[row.record_offset].batch
     return row.change, row.member_id, batch, row.epoch, tuple(row.gained), tuple(row.lost)

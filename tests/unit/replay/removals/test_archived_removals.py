@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from analytics.replay.log.coverage import Coverage
@@ -11,8 +13,11 @@ from tests.support.archived_removals import (
     NAMED,
     NAMELESS,
     OF_THE_TOPIC,
+    REMOVED,
     TOPICS,
+    commit,
     records,
+    row,
 )
 from tests.support.told_removals import told_removals
 
@@ -56,3 +61,31 @@ def test_where_a_clock_was_set_back_no_time_tells_what_took_an_offset() -> None:
     assert told(CONSUMER_OFFSETS, home, max(whole) + 1) == whole
     assert told(CONSUMER_OFFSETS, home + 1, 0) == whole
     assert told(CLUSTER_METADATA, 0, 0) == {**whole, OF_THE_TOPIC: unknown}
+
+
+def test_a_time_after_all_that_is_believed_does_not_tell_what_took_an_offset() -> None:
+    whole = told_removals(records(), "4.3", TOPICS)
+    within = Coverage(believed_until=REMOVED + timedelta(seconds=2))
+    assert told_removals(records(), "4.3", TOPICS, within) == {
+        **whole,
+        OF_THE_TOPIC: ("unknown", "low"),
+    }
+    until_the_end = Coverage(believed_until=REMOVED + timedelta(seconds=4))
+    assert told_removals(records(), "4.3", TOPICS, until_the_end) == whole
+
+
+def test_nor_does_it_tell_what_took_a_commit_of_an_open_transaction() -> None:
+    """The cleanup leaves it alone; the deletion of its topic and OffsetDelete both take it."""
+    pending = {**commit(0, "open", "gone", None), "producer_id": 5, "producer_epoch": 0}
+    tombstone = row(1, REMOVED + timedelta(seconds=40), "open", "gone", None)
+    rows = {**records(), "offset_commit": [pending, {**tombstone, "producer_id": -1}]}
+    unknown, deleted = ("unknown", "low"), ("offsets_deleted", "high")
+    set_back = Coverage(set_back_at={(CONSUMER_OFFSETS, 2): 0})
+    not_believed = Coverage(believed_until=REMOVED)
+    there = [{"topic": "gone", "source": "metadata_log", "topic_id": "c2"}]
+
+    assert told_removals(rows, "4.3", TOPICS) == {1: deleted}
+    for coverage in (set_back, not_believed):
+        assert told_removals(rows, "4.3", TOPICS, coverage) == {1: unknown}
+        # Of a topic that is there it was not its deletion.
+        assert told_removals(rows, "4.3", there, coverage) == {1: deleted}
