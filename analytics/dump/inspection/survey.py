@@ -92,7 +92,9 @@ class PartitionSurvey:
         """From this offset on every record is present; None where nothing tells.
 
         That is the log start, or where the cleaner has been, or the end of the last gap that is
-        not the cleaner's. Without the cleaner's checkpoint the last hole of any kind decides.
+        not the cleaner's. A batch that lacks records of its own was cleaned, whatever the cleaner's
+        checkpoint says: brokers write it behind a pass (``LogCleanerManager.doneCleaning``).
+        Without that checkpoint the last hole of any kind decides.
         """
         if not self.partition.whole or not self.logs:
             return None
@@ -101,6 +103,7 @@ class PartitionSurvey:
         lower += [gap.end_offset for gap in self.gaps if gap.kind != COMPACTION]
         if self.partition.topic in COMPACTED_TOPICS:
             dirty = self.partition.first_dirty_offset
+            lower += _thinned_ends(self.logs)
             lower += [dirty] if dirty is not None else _ends_of_holes(self.logs)
         return max(lower)
 
@@ -261,8 +264,12 @@ def _kind(partition: PartitionCopy, end: int, otherwise: str) -> str:
     return COMPACTION if end <= partition.first_dirty_offset else otherwise
 
 
+def _thinned_ends(logs: Sequence[SegmentSurvey]) -> list[int]:
+    return [log.thinned_end for log in logs if log.thinned_end is not None]
+
+
 def _ends_of_holes(logs: Sequence[SegmentSurvey]) -> list[int]:
-    ends = [end for log in logs for end in (log.last_hole_end, log.thinned_end) if end is not None]
+    ends = [log.last_hole_end for log in logs if log.last_hole_end is not None]
     for before, after in pairwise(logs):
         begins = after.segment.base_offset if after.first_offset is None else after.first_offset
         if before.end_offset is not None and begins > before.end_offset:

@@ -65,6 +65,17 @@ def test_holes_below_the_first_dirty_offset_are_compaction(disk: LogDir) -> None
     assert found.complete_from == 20
 
 
+@pytest.mark.parametrize("noted", [0, 6, 10])
+def test_a_batch_that_lacks_records_was_cleaned_whatever_the_checkpoint_says(
+    disk: LogDir, noted: int
+) -> None:
+    disk.partition(OFFSETS, {0: [written(0, 6, kept=[1, 4]), written(6, 5)]})
+    disk.checkpoint("cleaner-offset-checkpoint", {OFFSETS: noted})
+    found = surveyed(disk)
+    assert found.gaps == ()
+    assert found.complete_from == max(noted, 6)
+
+
 def test_a_file_that_is_missing_and_a_hole_nothing_accounts_for(disk: LogDir) -> None:
     disk.partition(
         OFFSETS, {0: [written(0, 5)], 10: [written(10, 5), written(20, 5)], 25: [written(25, 1)]}
