@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from analytics.gaps.group_selection import select_groups
 from analytics.gaps.internal_topics import partition_count
+from analytics.gaps.workspace_filters import filters_of, filters_sentence
 from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.share.backlog.isolation import STABLE_ENDS
 from analytics.questions.share.backlog.stall_history import named_stalls, stall_history
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 
     from analytics.gaps.group_selection import GroupSelection
     from analytics.questions.lag.data_logs import DataLogs
+    from analytics.questions.share.state_log.prunable import StateRecords
     from jobs.cli.console import Console
     from jobs.runs.share.settings import FoundSettings
     from jobs.workspaces.replayed import Replayed
@@ -223,8 +225,21 @@ def _made(
             ),
             topics,
         ),
-        "share_prunable": prunable(records.state, topics, gaps),
+        "share_prunable": prunable(
+            records.state, topics, _with_filters(state, records.state, gaps)
+        ),
     }
+
+
+def _with_filters(
+    state: Replayed, records: StateRecords, gaps: Mapping[int, str]
+) -> Mapping[int, str]:
+    """Return what is lacking of internal partitions: what a filter left out holds records, too."""
+    sentence = filters_sentence(filters_of(state.manifest))
+    if sentence is None:
+        return gaps
+    numbers = pc.unique(records.snapshots["partition"]).to_pylist()
+    return {number: "; ".join(filter(None, [sentence, gaps.get(number)])) for number in numbers}
 
 
 def _ends(state: Replayed, end_offsets: str | None, logs: DataLogs, as_of: datetime) -> pa.Table:
