@@ -20,6 +20,7 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import GroupSelection, select_groups
 from analytics.gaps.unread_members import COLUMNS as UNREAD
 from analytics.gaps.unread_members import with_unread
+from analytics.gaps.workspace_filters import are_some_topics
 from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import (
     in_force_then,
