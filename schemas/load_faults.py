@@ -19,11 +19,14 @@ class LoadFaults:
         stopping: Faults of records that decode, for which a broker refuses the whole partition.
         tolerated: Those that it passes over.
         undecoded: Reasons why a record does not decode for which it refuses the partition.
+        of_earlier: Faults of records that do not fit those before them; others are of the record
+            alone, whatever came before it.
     """
 
     stopping: frozenset[str]
     tolerated: frozenset[str]
     undecoded: frozenset[str]
+    of_earlier: frozenset[str]
 
 
 @cache
@@ -38,4 +41,7 @@ def load_faults() -> LoadFaults:
         stopping=stopping,
         tolerated=frozenset(stops) - stopping,
         undecoded=frozenset(document["undecoded"]["stops_loading"]),
+        of_earlier=frozenset(
+            name for name, each in document["faults"].items() if not each.get("of_itself", False)
+        ),
     )

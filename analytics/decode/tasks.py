@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from analytics.dump.records.raw_records import RawRecords
     from analytics.dump.records.segment_reader import Summary
     from analytics.workspace import Part
+    from schemas.releases import FieldEvidence
 
 # A small segment is not worth a task, nor a file per table, of its own.
 TASK_BYTES = 64 << 20
@@ -64,8 +65,9 @@ class SliceReport:
 
     ``left_out`` counts records by the rule that left them out, ``undecoded`` those that could not
     be decoded by their reason; ``survey`` is what the headers said. ``record_bytes`` are the bytes
-    of records by what became of them, as in `Decoded`. ``unreadable`` says why the system refused
-    to read on, where it did.
+    of records by what became of them, as in `Decoded`; so are ``kinds_left_out`` and
+    ``fields_left_out``, what those that a filter left out show of the release. ``unreadable`` says
+    why the system refused to read on, where it did.
     """
 
     number: int
@@ -77,6 +79,8 @@ class SliceReport:
     record_bytes: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     unreadable: str | None = None
+    kinds_left_out: set[RecordKind] = field(default_factory=set)
+    fields_left_out: set[FieldEvidence] = field(default_factory=set)
 
     @property
     def records(self) -> int:
@@ -104,6 +108,8 @@ class SliceReport:
         self.left_out += decoded.left_out
         self.undecoded += decoded.undecoded
         self.record_bytes += decoded.record_bytes
+        self.kinds_left_out |= decoded.kinds_left_out
+        self.fields_left_out |= decoded.fields_left_out
         markers = decoded.batches.get("control_markers")
         self.control_markers += 0 if markers is None else markers.num_rows
         return decoded

@@ -21,7 +21,7 @@ _FAILS = {
     "refused": "answers for none of the groups",
     "empty": "answers as if there were none of the groups and offsets",
 }
-_STOPS, _PATCHES = "stops_loading", "patch_releases"
+_STOPS, _PATCHES, _MISSING = "stops_loading", "patch_releases", "missing"
 _COLUMNS = (
     *("topic", "coordinator_partition", "record_offset"),
     *("group_id", "record_type", "fault", "detail", _STOPS),
@@ -42,8 +42,9 @@ def refused_partitions(
     """
     if not tables.has(TABLE):
         return []
-    # A workspace of an older groupscope knows no patch releases.
-    columns = [*_COLUMNS, *({_PATCHES} & set(tables.schema(TABLE).names))]
+    # A workspace of an older groupscope knows no patch releases, and has no marks.
+    newer = {_PATCHES, _MISSING} & set(tables.schema(TABLE).names)
+    columns = [*_COLUMNS, *sorted(newer)]
     may_stop = pc.field(_STOPS) | pc.field(_STOPS).is_null()
     found = tables.read(TABLE, columns, may_stop)
     firsts: dict[tuple[str, int, bool], dict[str, Any]] = {}
@@ -69,6 +70,11 @@ def _sentence(first: dict[str, Any], release: str) -> str:
         return (
             f"by the rules of Kafka {release} a broker {fails} of {partition}: it fails to load "
             f"it {where}"
+        )
+    if first.get(_MISSING):
+        return (
+            f"cannot tell whether a broker of Kafka {release} {fails} of {partition}: as far as "
+            f"the dump shows it fails to load it {where}, but {first[_MISSING]}"
         )
     patches = first.get(_PATCHES)
     if patches is None:

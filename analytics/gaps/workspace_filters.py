@@ -67,6 +67,16 @@ def has_topic_filter(manifest: Mapping[str, Any]) -> bool:
     return any(made.get("data_topics") for made in _made(manifest))
 
 
+def are_some_topics(manifest: Mapping[str, Any], asked: Selection) -> bool:
+    """Return whether offsets of some topics only are looked at: no sum of them is a whole group's.
+
+    Args:
+        manifest: Of the workspace that is asked.
+        asked: What the question is about.
+    """
+    return bool(asked.topics) or has_topic_filter(manifest)
+
+
 def left_out_of(manifest: Mapping[str, Any], asked: Selection) -> list[str]:
     """Return what a question is about and the workspace lacks, a sentence for each filter.
 

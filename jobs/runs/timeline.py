@@ -20,7 +20,7 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import GroupSelection, select_groups
 from analytics.gaps.unread_members import COLUMNS as UNREAD
 from analytics.gaps.unread_members import with_unread
-from analytics.gaps.workspace_filters import has_topic_filter
+from analytics.gaps.workspace_filters import are_some_topics
 from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import (
     in_force_then,
@@ -306,8 +306,8 @@ def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> lis
     Several of its partitions may have diverged: the last election is named.
     """
     wanted = state.tables.selection
-    are_some_topics = bool(wanted.topics) or has_topic_filter(state.manifest)
-    offsets = "; which offsets of other topics it had cannot be told" if are_some_topics else ""
+    are_some = are_some_topics(state.manifest, wanted)
+    offsets = "; which offsets of other topics it had cannot be told" if are_some else ""
     rows: dict[str, Verdict] = {}
     for each in state.tables.read("divergences").sort_by("elected_at").to_pylist():
         at = each["elected_at"]

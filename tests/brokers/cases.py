@@ -18,6 +18,7 @@ from typing import Any
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
+from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules
 from schemas import record_type, tables
 from tests.brokers.batches import batches_of
@@ -217,6 +218,7 @@ class LoadedCases:
         given = {
             "cut": frames_of_dump(folder, GROUPS, names),
             "rules": replay_rules(self.release.number),
+            "coverage": WHOLE,
         }
         found = resolve(needed_for(HISTORY, ("load_faults",)), given)["load_faults"]
         rows = found.sort("record_offset").rows(named=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
+from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules
 from schemas import tables
 from tests.brokers.broker import Addresses, Broker, BrokerFailedError
@@ -87,7 +88,7 @@ def _it_says(broker: Broker, partitions: int) -> Refused:
 def _we_say(log_dir: Path, release: Release) -> Refused:
     names = [each.name for each in tables().values() if each.kind in {"decoded", "control"}]
     decoded = frames_of_dump(log_dir, GROUPS, names)
-    given = {"cut": decoded, "rules": replay_rules(release.number)}
+    given = {"cut": decoded, "rules": replay_rules(release.number), "coverage": WHOLE}
     made = resolve(needed_for(HISTORY, ("load_faults",)), given)
     found: Refused = {}
     refused = made["load_faults"].filter("stops_loading").sort("record_offset")

@@ -159,10 +159,10 @@ def write_metadata(log: LogDir, name_of: Callable[[str, str], str], signs: tuple
         plugin |= {"name": name_of("n", each)}
         rows.append((None, encode_value(kinds["config_record"], 0, plugin)))
         # Of one that is unset again only an event tells.
-        for value in ("1", None):
-            plugin = {"resource_type": 2, "resource_name": name_of("t", each), "value": value}
-            plugin |= {"name": f"gone.{name_of('n', each)}"}
-            rows.append((None, encode_value(kinds["config_record"], 0, plugin)))
+        for set_to in ("1", None):
+            unset = {"resource_type": 2, "resource_name": name_of("t", each), "value": set_to}
+            unset |= {"name": f"gone.{name_of('n', each)}"}
+            rows.append((None, encode_value(kinds["config_record"], 0, unset)))
         retained = {"resource_type": 2, "resource_name": name_of("t", each)}
         retained |= {"name": "cleanup.policy", "value": "delete"}
         rows.append((None, encode_value(kinds["config_record"], 0, retained)))

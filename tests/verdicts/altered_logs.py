@@ -217,10 +217,13 @@ def _in_the_middle(place: int, count: int) -> bool:
     return count // 3 <= place < 2 * count // 3
 
 
-ALTERED: dict[str, Take] = {
-    **{f"without {name}": without_file(name) for name in CHECKPOINTS},
+CLEANED: dict[str, Take] = {
     "cleaned, tombstones kept": cleaned(1, keep_tombstones=True),
     "cleaned, tombstones gone": cleaned(2, keep_tombstones=False),
+}
+ALTERED: dict[str, Take] = {
+    **{f"without {name}": without_file(name) for name in CHECKPOINTS},
+    **CLEANED,
 }
 CLOCKS: dict[str, Take] = {
     "one time of the offsets topic far ahead": moving_times(

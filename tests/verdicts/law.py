@@ -66,13 +66,14 @@ def hold_law(
     Args:
         whole: The audit of the whole dump.
         part: The audit of what is left of it.
-        leave_out: Columns, columns of a table (`table.column`), or types of columns, that what was
-            done changes.
+        leave_out: Columns, columns of a table (`table.column`), types of columns, or tables, that
+            what was done changes.
     """
+    free = {*declared()["tables"], *leave_out}
     return {
         name: _hold_table(contract, whole, part, leave_out)
         for name, contract in tables().items()
-        if contract.kind in KINDS and name not in declared()["tables"]
+        if contract.kind in KINDS and name not in free
     }
 
 
@@ -237,7 +238,11 @@ def _pairs(
     Of a key with a column that is left out (times, where clocks step) these are several.
     """
     types = {column.name: column.type for column in contract.columns}
-    key = [name for name in contract.key if not {name, types[name]} & leave_out]
+    key = [
+        name
+        for name in contract.key
+        if not {name, types[name], f"{contract.name}.{name}"} & leave_out
+    ]
     known: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in before.iter_rows(named=True):
         known.setdefault(_key(key, row), []).append(row)
@@ -261,14 +266,17 @@ def is_marked(table: str, row: Mapping[str, Any]) -> bool:
     if row.get("complete") is False or row.get("missing"):
         return True
     marks = declared()["marks"].get(table, {})
-    if any(row.get(name) == value for name, value in marks.items()):
-        return True
-    if (row.get(declared()["counted_marks"]["columns"].get(table)) or 0) > 0:
+    if any(_is_so(row.get(name), marked=value) for name, value in marks.items()):
         return True
     texts = [value for value in row.values() if isinstance(value, str)]
     return any(
         value in _UNTOLD or any(words in value for words in declared()["words"]) for value in texts
     )
+
+
+def _is_so(cell: Any, *, marked: bool) -> bool:
+    """A count of what is marked says so, too."""
+    return cell is not None and bool(cell) == marked
 
 
 def _is_covered(part: Answers, row: Mapping[str, Any]) -> bool:

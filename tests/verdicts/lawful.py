@@ -15,7 +15,14 @@ from functools import partial
 from pathlib import Path
 
 from analytics.libraries_later import withhold_libraries
-from tests.verdicts.altered_logs import ALTERED, CLOCKS, SHARE, subsets_of_copies, without_terms
+from tests.verdicts.altered_logs import (
+    ALTERED,
+    CLEANED,
+    CLOCKS,
+    SHARE,
+    subsets_of_copies,
+    without_terms,
+)
 from tests.verdicts.asking import ask, call
 from tests.verdicts.evidence import EVIDENCE, OFFSETS, Take, copied
 from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
@@ -81,7 +88,14 @@ def lawful(dump: Path, evidence: str, folder: Path, whole: Answers) -> Mapping[s
     shutil.rmtree(copy, ignore_errors=True)
     takes_of(dump, whole)[evidence](copied(dump, copy))
     part = audited(copy, folder / "audit")
-    return hold_law(whole, part, leave_out=TIMES if evidence in CLOCKS else frozenset())
+    return hold_law(whole, part, leave_out=changed_by(evidence))
+
+
+def changed_by(evidence: str) -> frozenset[str]:
+    """Return which columns, or tables, are others by what was done itself."""
+    if evidence in CLOCKS:
+        return TIMES
+    return frozenset(declared()["logs"]["tables"] if evidence in CLEANED else ())
 
 
 def filtered(
@@ -89,7 +103,7 @@ def filtered(
 ) -> Mapping[str, Held]:
     """Audit some of a dump and hold each table."""
     part = audited(dump, folder / "audit", *options)
-    return hold_law(whole, part, leave_out=_counted_by_topic(options))
+    return hold_law(whole, part, leave_out=_of_what_is_asked(options))
 
 
 def filtered_at_decode(
@@ -101,12 +115,13 @@ def filtered_at_decode(
         answer = call("decode", dump, *options, "--out", decoded)
         assert answer.code in {0, 3}, answer.said
     part = audited(decoded, folder / "audit")
-    return hold_law(whole, part, leave_out=_counted_by_topic(options))
+    return hold_law(whole, part, leave_out=_of_what_is_asked(options))
 
 
-def _counted_by_topic(options: Sequence[str]) -> frozenset[str]:
-    """Return as `table.column` what counts offsets, where those of some topics are left out."""
-    counts = declared()["filters"]["columns"] if "--topic" in options else {}
+def _of_what_is_asked(options: Sequence[str]) -> frozenset[str]:
+    """Return as `table.column` what is of the offsets, or of the groups, that are asked about."""
+    free = declared()["filters"]
+    counts = free["columns"] if "--topic" in options else free["of_groups"]
     return frozenset(f"{name}.{column}" for name, columns in counts.items() for column in columns)
 
 

@@ -72,13 +72,13 @@ def test_a_row_that_claims_to_be_complete_is_as_the_whole_dump_has_it(
 
 
 def test_a_table_without_marks_is_covered_where_the_command_names_the_group() -> None:
-    def faults(record_offset: int, code: int = 0, said: str = "") -> Made:
-        row = {"group_id": "orders-app", "topic": "__consumer_offsets", "coordinator_partition": 9}
-        rows = {"load_faults": [row | {"record_offset": record_offset}]}
-        return Made(code=code, said=said, rows=rows)
+    def faults(offset: int, code: int = 0, said: str = "") -> Made:
+        row = {"group_id": "orders-app", "epoch": 1, "cause": "topic_grew"}
+        row |= {"coordinator_partition": 9, "from_offset": offset}
+        return Made(code=code, said=said, rows={"rebalance_causes": [row]})
 
     def words(part: Made) -> tuple[int, int, int]:
-        return _words(hold_law(faults(1), part)["load_faults"])
+        return _words(hold_law(faults(1), part)["rebalance_causes"])
 
     assert words(faults(1)) == (1, 0, 0)
     assert words(faults(2)) == (0, 0, 1)
@@ -167,6 +167,25 @@ def test_an_audit_that_lacks_nothing_is_equal_in_rows_and_exit_code() -> None:
     assert _words(code) == (0, 0, 1)
 
 
+def test_a_count_of_what_is_marked_is_a_mark() -> None:
+    def churn(epochs: int, compacted: int) -> Made:
+        row = {"group_id": "orders-app", "epochs": epochs, "compacted": compacted, "complete": True}
+        return Made(rows={"group_churn": [row]})
+
+    def words(part: Made) -> tuple[int, int, int]:
+        return _words(hold_law(churn(9, 0), part)["group_churn"])
+
+    assert words(churn(8, 1)) == (0, 1, 0)
+    assert words(churn(8, 0)) == (0, 0, 1)
+
+
+def test_a_table_that_is_about_the_log_as_it_is_is_not_held_where_that_was_cleaned() -> None:
+    row = {"group_id": "g", "topic": "__consumer_offsets", "record_offset": 3, "complete": True}
+    none, some = Made(rows={"load_faults": []}), Made(rows={"load_faults": [row]})
+    assert _words(hold_law(none, some)["load_faults"]) == (0, 0, 1)
+    assert "load_faults" not in hold_law(none, some, leave_out=frozenset({"load_faults"}))
+
+
 def test_with_clocks_that_step_a_key_is_the_same_without_its_times() -> None:
     def moved(time: int) -> Made:
         at = datetime(2026, 1, 1, time, tzinfo=UTC)
@@ -186,10 +205,12 @@ def test_what_is_declared_is_there() -> None:
     every = {column.name for each in tables().values() for column in each.columns}
     assert free["columns"].keys() <= every
     assert {*free["clocks"]["columns"], *free["instant"]["columns"]} <= every
-    for name, names in free["filters"]["columns"].items():
+    assert {*free["logs"]["tables"]} <= tables().keys()
+    for name, names in [
+        *free["filters"]["columns"].items(),
+        *free["filters"]["of_groups"].items(),
+    ]:
         assert {*names} <= {column.name for column in table(name).columns}, name
-    for name, column in free["counted_marks"]["columns"].items():
-        assert column in {each.name for each in table(name).columns}, name
     for name, counted in free["since"].items():
         if name != "about":
             every = {column.name for column in table(name).columns}

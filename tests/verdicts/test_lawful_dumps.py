@@ -45,11 +45,22 @@ FILTERS = filters_of(["by-hand"], ["parcels"])
 EXPIRY = DUMPS.parent / "expiry" / "kafka-4.3.1-expiry"
 EXPIRY_CELLS = (
     "cleaned, tombstones kept",
+    "cleaned, tombstones gone",
     "one time of the offsets topic far ahead",
     "times stepped back in the offsets topic",
     "times stepped back in transactions",
 )
 EXPIRY_FILTERS = filters_of(["legacy-mixed", "tx-modern"], ["orders"])
+
+SHARE = "kafka-4.0.2-share"
+"""The dump of groups of all types but streams; that of 4.0 refuses what cleaning leaves of some."""
+CELLS_OF_SHARE = (
+    "cleaned, tombstones kept",
+    "cleaned, tombstones gone",
+    "one time of the offsets topic far ahead",
+)
+FILTERS_OF_SHARE = filters_of(["rolling-upgrade", "returns-desk"], ["orders"])
+
 FAILOVER = "kafka-4.3.1-failover"
 LAST_LEADERS_GONE = "without broker-2 and broker-3"
 """Of what broker 1 and the controller have, an election elsewhere may have cut back anything."""
@@ -179,6 +190,38 @@ def test_a_filter_changes_no_row_that_is_left(
 ) -> None:
     before = audited(whole, tmp_path / "whole")
     _assert_lawful(cell(whole, FILTERS[name], tmp_path, before))
+
+
+@pytest.fixture(scope="module")
+def share(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answers]:
+    """The dump with share groups, and the audit of all of it."""
+    root = tmp_path_factory.mktemp("share")
+    dump = copied(DUMPS / SHARE, root / "dump")
+    return dump, audited(dump, root / "whole")
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("evidence", CELLS_OF_SHARE)
+def test_with_share_groups_less_evidence_changes_no_complete_row(
+    evidence: str, share: tuple[Path, Answers], tmp_path: Path
+) -> None:
+    _, before = share
+    _assert_lawful(lawful(DUMPS / SHARE, evidence, tmp_path, before))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("name", FILTERS_OF_SHARE)
+@pytest.mark.parametrize("cell", [filtered, filtered_at_decode])
+def test_with_share_groups_a_filter_changes_no_row_that_is_left(
+    cell: Callable[..., Mapping[str, Held]],
+    name: str,
+    share: tuple[Path, Answers],
+    tmp_path: Path,
+) -> None:
+    dump, before = share
+    _assert_lawful(cell(dump, FILTERS_OF_SHARE[name], tmp_path, before))
 
 
 @pytest.mark.long

@@ -31,11 +31,12 @@ from analytics.decode.records.values import (
 from analytics.decode.selection import Selection
 from analytics.dump.records.redpanda_rows import KEYS, MEMBERS, redpanda_rows
 from analytics.wire.arrow import invalid_rows, struct_array, struct_type
-from analytics.wire.columns import Column, Group, counted, distinct, take
+from analytics.wire.columns import Column, Fixed, Group, counted, distinct, take
 from analytics.wire.cursor import ByteBuffer, Cursor
 from analytics.wire.decoder import key_reader
 from analytics.wire.failure import Reason
 from schemas import CONSUMER_OFFSETS, record_types
+from schemas.releases import FieldEvidence, field_evidence, record_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +69,8 @@ class Decoded:
     """Arrow batches by table, and where every record went.
 
     ``record_bytes`` are those of the records, uncompressed, by `DECODED`, `CONTROL_TABLE`,
-    `UNDECODED_TABLE` or the rule that left them out.
+    `UNDECODED_TABLE` or the rule that left them out. ``kinds_left_out`` and ``fields_left_out``
+    are what records that a filter left out show of the release: no filter changes which it is.
     """
 
     batches: dict[str, pa.RecordBatch] = field(default_factory=dict)
@@ -76,6 +78,8 @@ class Decoded:
     left_out: Counter[str] = field(default_factory=Counter)
     undecoded: Counter[str] = field(default_factory=Counter)
     record_bytes: Counter[str] = field(default_factory=Counter)
+    kinds_left_out: set[RecordKind] = field(default_factory=set)
+    fields_left_out: set[FieldEvidence] = field(default_factory=set)
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Keep a batch that has rows."""
@@ -233,7 +237,7 @@ class _ChunkDecoder:
             arrays = _struct_columns(kind, key, take(value, good))
             columns = {name: column.take(pa.array(good)) for name, column in columns.items()}
             frames, layout = frames.take(good), layout[good]
-        self._count(kind, frames, layout)
+        self.decoded.kinds += _kinds(kind, frames, layout)
         self._weigh(DECODED, frames.row)
         self._keep(kind.table, table_of(decoded_schema(kind), columns | arrays, self.origin))
 
@@ -254,8 +258,31 @@ class _ChunkDecoder:
         wanted = self.selection.wanted(key) if isinstance(key, Group) else ~broken
         self.decoded.left_out[_FILTERED] += int((~wanted).sum())
         self._weigh(_FILTERED, frames.row[~wanted])
+        self._note_left_out(kind, frames.take(np.flatnonzero(~wanted & ~frames.tombstone)))
         chosen = np.flatnonzero(wanted)
         return frames.take(chosen), take(key, chosen)
+
+    def _note_left_out(self, kind: RecordType, frames: Frames) -> None:
+        """Note what records that a filter leaves out show of the release that wrote them."""
+        fields = [each for each in field_evidence() if each.table == kind.table]
+        is_evidence = any(each.table == kind.table for each in record_evidence())
+        if not frames.row.size or not (fields or is_evidence):
+            return
+        if not fields and not kind.layouts:
+            pairs = zip(frames.record_type.tolist(), frames.version.tolist(), strict=True)
+            self.decoded.kinds_left_out |= {RecordKind(*pair, None) for pair in set(pairs)}
+            return
+        # What does not decode shows nothing.
+        pieces, _ = read_values(kind, frames, self.buffer)
+        if not pieces:
+            return
+        place, value = in_order(pieces)
+        layout = _layouts(frames.row.size, pieces)[place]
+        self.decoded.kinds_left_out |= set(_kinds(kind, frames.take(place), layout))
+        if isinstance(value, Group):
+            self.decoded.fields_left_out |= {
+                each for each in fields if _is_set(value.columns[each.column], each.unset)
+            }
 
     def _without_bad_text(
         self, kind: RecordType, rows: NDArray[np.int64], key: Column | None, value: Column
@@ -279,15 +306,25 @@ class _ChunkDecoder:
             "is_tombstone": pa.array(frames.tombstone),
         }
 
-    def _count(self, kind: RecordType, frames: Frames, layout: NDArray[np.int64]) -> None:
-        how = (frames.version + 1) << 8 | (layout + 1)
-        numbers = distinct(frames.record_type)
-        for number in numbers:
-            here = frames.record_type == number if len(numbers) > 1 else slice(None)
-            for code, count in counted(how[here]):
-                version, index = (code >> 8) - 1, (code & 0xFF) - 1
-                name = kind.layouts[index] if index >= 0 else None
-                self.decoded.kinds[RecordKind(number, version, name)] += count
+
+def _is_set(numbers: Column, unset: int) -> bool:
+    if not isinstance(numbers, Fixed):
+        raise TypeError(f"a {type(numbers).__name__} is no number to tell a release by")
+    is_other = numbers.values != unset
+    return bool(np.any(is_other if numbers.valid is None else is_other & numbers.valid))
+
+
+def _kinds(kind: RecordType, frames: Frames, layout: NDArray[np.int64]) -> Counter[RecordKind]:
+    found: Counter[RecordKind] = Counter()
+    how = (frames.version + 1) << 8 | (layout + 1)
+    numbers = distinct(frames.record_type)
+    for number in numbers:
+        here = frames.record_type == number if len(numbers) > 1 else slice(None)
+        for code, count in counted(how[here]):
+            version, index = (code >> 8) - 1, (code & 0xFF) - 1
+            name = kind.layouts[index] if index >= 0 else None
+            found[RecordKind(number, version, name)] += count
+    return found
 
 
 def _layouts(size: int, pieces: list[Piece]) -> NDArray[np.int64]:

@@ -96,12 +96,13 @@ def decode_dump(
         part for each in sorted(prefixes) for part in empty_parts(settings.staging, each, written)
     ]
     kinds = kinds_of(plan, slices, rows)
+    version = _kafka_version(_shown(plan, slices, rows, kinds), parts, settings.staging)
     return Decoding(
         sorted([*parts, *empty], key=lambda part: part.table),
         slices,
         rows,
         kinds,
-        _kafka_version(kinds, parts, settings.staging),
+        version,
         groups_only_there(plan, parts, settings.staging),
         encoding_to_try(spark, archives, rows, options.value_encoding),
         unplaced,
@@ -119,15 +120,33 @@ def kinds_of(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsRepor
     return kinds
 
 
-def _kafka_version(kinds: Kinds, parts: Iterable[Part], staging: str) -> KafkaVersion:
+@dataclass(frozen=True)
+class _Shown:
+    """What records show of the release, those that a filter left out among them."""
+
+    seen: list[Seen]
+    fields: list[FieldEvidence]
+
+
+def _shown(
+    plan: Plan, slices: Sequence[SliceReport], rows: Iterable[RowsReport], kinds: Kinds
+) -> _Shown:
+    reports = [(plan.slices[each.number].topic, each) for each in slices]
+    reports += [(each.topic, each.counts) for each in rows]
+    found = {(topic, kind) for (topic, _), counts in kinds.items() for kind in counts}
+    found |= {(topic, kind) for topic, report in reports for kind in report.kinds_left_out}
     seen = [
         Seen(topic, record_types(topic)[kind.record_type].table, kind.version, kind.layout)
-        for (topic, _), counts in kinds.items()
-        for kind in counts
+        for topic, kind in found
     ]
+    return _Shown(seen, [each for _, report in reports for each in report.fields_left_out])
+
+
+def _kafka_version(shown: _Shown, parts: Iterable[Part], staging: str) -> KafkaVersion:
     parts = list(parts)
     levels = _metadata_levels(parts, staging)
-    return infer_kafka_version(seen, levels, _fields_set(parts, staging))
+    fields = [*shown.fields, *_fields_set(parts, staging)]
+    return infer_kafka_version(shown.seen, levels, fields)
 
 
 def _fields_set(parts: Iterable[Part], staging: str) -> list[FieldEvidence]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import table_of
+from analytics.gaps.workspace_filters import are_some_topics
 from analytics.questions.balance.cases.partition_counts import (
     counts_in_records,
     highest_seen,
@@ -79,10 +80,7 @@ def tables_now(
     """
     records = CountedRecords(state)
     topics, of_topics = _topics(state), _topics_of(state, records)
-    cases = (
-        cases_now({**bucket, "topics": topics}, of_topics)
-        for bucket in _buckets(state.tables, _NOW)
-    )
+    cases = (cases_now({**bucket, "topics": topics}, of_topics) for bucket in _buckets(state, _NOW))
     return tables_of([judged(each, rules, gaps) for each in cases])
 
 
@@ -110,7 +108,10 @@ def tables_ever(
         return judged(cases, rules, gaps)
 
     stored = {name: stored_rows(tables, name, columns) for name, columns in _EVER.items()}
-    stored["commits"] = stored_rows(tables, HISTORY, _COMMITS, pc.field("advance") > 0)
+    wanted = pc.field("advance") > 0
+    if are_some_topics(state.manifest, tables.selection):
+        wanted = pc.scalar(value=False)
+    stored["commits"] = stored_rows(tables, HISTORY, _COMMITS, wanted)
     with (
         group_parts({**held.rows(), **stored}, held.parts) as parts,
         ThreadPoolExecutor(_THREADS) as threads,
@@ -120,11 +121,16 @@ def tables_ever(
 
 
 def _buckets(
-    tables: StoredTables, needed: Mapping[str, tuple[str, ...]]
+    state: ReplayedWorkspace, needed: Mapping[str, tuple[str, ...]]
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Yield tables of whole groups, with the commits that advanced anything as `commits`."""
+    """Yield tables of whole groups, with the commits that advanced anything as `commits`.
+
+    Where offsets of some topics only are looked at, there are none: a member's share of the work is
+    of all that it reads.
+    """
+    tables = state.tables
     # What commits advanced takes longer to find out than all else: it is told where it is there.
-    if not tables.has(HISTORY):
+    if not tables.has(HISTORY) or are_some_topics(state.manifest, tables.selection):
         nothing = table_of(HISTORY, []).select(_COMMITS)
         for bucket in group_buckets(tables, needed):
             yield {**bucket, "commits": frame_of(nothing)}

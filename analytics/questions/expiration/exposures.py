@@ -32,8 +32,10 @@ def exposures(log: OffsetLog, removals: pl.DataFrame, now_ms: pl.Expr) -> pl.Dat
         `KEY`, `GROUP` and `PLACE` of commits, `commit_position` (where the commit took effect),
         `from_ms`, `to_ms` (bigint),
         `to_offset` (offset in the coordinator's partition at which it ended), `base_ms` (what the
-        retention counts from), `expire_ms` (the offset's own expire time; null where it has none)
-        and `is_now` (boolean: it goes on at the instant, and the offset is still there).
+        retention counts from), `expire_ms` (the offset's own expire time; null where it has none),
+        `is_now` (boolean: it goes on at the instant, and the offset is still there) and
+        `has_known_end` (boolean). What ended it with a time beyond the instant, which is not
+        believed, did so by the instant at the latest: the end is that.
     """
     lives = _lives(log, removals)
     topics = lives.select(GROUP, TOPIC).filter(_is_another(TOPIC))
@@ -43,19 +45,18 @@ def exposures(log: OffsetLog, removals: pl.DataFrame, now_ms: pl.Expr) -> pl.Dat
         TOPIC, *SPAN, pl.when(pl.col("condition") == EMPTY).then("state_ms").alias("since_ms")
     )
     is_open = pl.col("to_offset") == AFTER_ALL
+    ended_ms = pl.col("to_at").dt.epoch("ms")
+    is_unbelieved = (~is_open & (ended_ms > now_ms)).fill_null(value=False)
     return overlap(lives, spans, [TOPIC]).select(
         *(*KEY, GROUP, PLACE),
         "commit_position",
         pl.coalesce(pl.col("from_at").dt.epoch("ms"), "commit_ms").alias("from_ms"),
-        # A time after the instant is not believed: no stretch lasts longer than up to that.
-        pl.when(is_open)
-        .then(now_ms)
-        .otherwise(pl.min_horizontal(pl.col("to_at").dt.epoch("ms"), now_ms))
-        .alias("to_ms"),
+        pl.when(is_open | is_unbelieved).then(now_ms).otherwise(ended_ms).alias("to_ms"),
         "to_offset",
         pl.coalesce("since_ms", "commit_ms").alias("base_ms"),
         pl.when(has_expire_time()).then("expire_ms").alias("expire_ms"),
         (is_open & ~pl.col("was_removed")).alias("is_now"),
+        (~is_unbelieved).alias("has_known_end"),
     )
 
 

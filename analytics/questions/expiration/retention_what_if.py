@@ -27,6 +27,7 @@ WOULD_LOSE_NOW, WOULD_HAVE_LOST, NOT_LOST_IN_PERIOD, SAFE, NOT_TOLD = (
 )
 _NOTHING_OBSERVED: Final = "no time was observed"
 _TOO_SHORT: Final = "the period observed is shorter than the retention"
+_UNBELIEVED: Final = "the time of a record that ended an idle stretch is not believed"
 _NOTHING_KEEPS: Final = "nothing keeps its offsets at present but the retention"
 _NO_OFFSETS: Final = "it has no offsets at present"
 _TRIED: Final = "retention_minutes"
@@ -52,9 +53,10 @@ def retention_costs(
         minutes: The retentions to try.
 
     Returns:
-        `retention_minutes`, `GROUP_KEY`, the numbers of offsets `lost_now`, `lost_once` and
-        `exposed_now`, and in milliseconds `first_ms` (when the first would have gone), `next_ms`
-        (when the next will go) and `longest_idle_ms`.
+        `retention_minutes`, `GROUP_KEY`, the numbers of offsets `lost_now`, `lost_once`,
+        `lost_perhaps` (of stretches whose end is not known) and `exposed_now`, and in milliseconds
+        `first_ms` (when the first would have gone), `next_ms` (when the next will go) and
+        `longest_idle_ms`.
     """
     held = exposures(log, removals, observed.now_ms).filter(observed.is_known())
     if log.era.per_offset:
@@ -107,7 +109,7 @@ def retention_what_if(
     tried = pl.DataFrame({_TRIED: sorted(set(minutes))}, schema={_TRIED: pl.Int64})
     known = groups.select("group_id", "group_type", "complete", "missing")
     key = list(GROUP_KEY)
-    counts = ["offsets", "untold", "lost_now", "lost_once", "exposed_now"]
+    counts = ["offsets", "untold", "lost_now", "lost_once", "lost_perhaps", "exposed_now"]
     times = {"first_lost_at": "first_ms", "next_expires_at": "next_ms"}
     times |= {"observed_from": "observed_from_ms", "observed_to": "observed_to_ms"}
     rows = (
@@ -138,14 +140,19 @@ def _by_group(held: pl.DataFrame, log: OffsetLog, minutes: int) -> pl.DataFrame:
     ends = pl.col("to_ms")
     lost = ends > lapses if log.era.due == "after" else ends >= lapses
     is_lost, is_now = pl.col("is_lost"), pl.col("is_now")
+    is_known = pl.col("has_known_end")
+    lost = lost.fill_null(value=False)
     told = held.with_columns(_due(log, minutes).alias("due_ms")).with_columns(
-        lost.fill_null(value=False).alias("is_lost"), lapses.alias("lapses_ms")
+        (lost & is_known).alias("is_lost"),
+        (lost & ~is_known).alias("may_be_lost"),
+        lapses.alias("lapses_ms"),
     )
     is_first = pl.when(is_lost).then(PLACE).is_first_distinct()
     counts = {
         # One stretch of an offset at most goes on at the instant.
         "lost_now": is_lost & is_now & pl.col("is_blocked").is_null(),
         "lost_once": is_lost & is_first,
+        "lost_perhaps": pl.col("may_be_lost"),
         "exposed_now": is_now,
     }
     told = told.with_columns(is_so.alias(name) for name, is_so in counts.items())
@@ -156,7 +163,7 @@ def _by_group(held: pl.DataFrame, log: OffsetLog, minutes: int) -> pl.DataFrame:
             pl.col(*counts).sum().cast(pl.Int64),
             pl.when(is_lost).then("lapses_ms").min().alias("first_ms"),
             pl.when(is_now & ~is_lost).then("lapses_ms").min().alias("next_ms"),
-            (ends - pl.col("base_ms")).max().alias("longest_idle_ms"),
+            pl.when(is_known).then(ends - pl.col("base_ms")).max().alias("longest_idle_ms"),
         )
         .drop(GROUP)
     )
@@ -195,6 +202,7 @@ def _with_verdict(rows: pl.DataFrame, replay: ReplayRules) -> pl.DataFrame:
         incomplete,
         "unmeasured",
         pl.when(pl.col("untold") > 0).then(pl.col("why_untold").str.strip_prefix(CANNOT_TELL)),
+        pl.when(pl.col("lost_perhaps") > 0).then(pl.lit(_UNBELIEVED)),
         pl.when(period.fill_null(0) <= 0).then(nothing),
         pl.when(may_lapse & ~is_short & ~is_exposed).then(pl.lit(MAY_NOT_BE_KEPT)),
     )

@@ -91,7 +91,10 @@ def _of_groups(live: pa.Table) -> pa.Table:
     told = told.append_column("has_trend", pc.is_valid(live["trend"]))
     is_growing = pc.fill_null(pc.equal(live["trend"], GROWING), fill_value=False)
     told = told.append_column("is_growing", is_growing)
-    has_advanced = pc.fill_null(pc.greater(live["advanced"], 0), fill_value=False)
+    # Where commits may be missing between others nobody knows by how much: they may have.
+    may_have = pc.and_(pc.is_null(live["advanced"]), pc.greater(live["commits"], 0))
+    has_advanced = pc.or_(pc.greater(pc.fill_null(live["advanced"], 0), 0), may_have)
+    has_advanced = pc.fill_null(has_advanced, fill_value=False)
     told = told.append_column("has_advanced", pc.cast(has_advanced, pa.int64()))
     lacks_pace = pc.and_(has_advanced, pc.is_null(live["records_per_second"]))
     told = told.append_column("lacks_pace", lacks_pace)

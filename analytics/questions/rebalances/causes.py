@@ -8,12 +8,13 @@ fails. The last leaves no record: only that generations were joined and never sy
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import polars as pl
 
 from analytics.questions.rebalances.epochs import in_life_before
-from analytics.questions.rebalances.grown_topics import grown_topics
+from analytics.questions.rebalances.grown_topics import grown_topics, perhaps_grown_topics
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between, uncompacted_from
 from schemas.rebalance_causes import coordinator_failures, rebalance_causes
@@ -78,7 +79,8 @@ def causes(
         .join(grown_topics(held), on=[*_LIFE, "epoch"], how="left", maintain_order="left")
         .with_columns((since < uncompacted_from(coverage)).alias("is_compacted"))
     )
-    rows = _with_doubt(rows, doubtful)
+    doubts = [] if doubtful is None else [doubtful]
+    rows = _with_doubt(rows, [*doubts, perhaps_grown_topics(held)])
     found = pl.concat(_of(rows, rank, cause) for rank, cause in enumerate(_causes()))
     unexplained = rows.join(found, on="row", how="anti")
     is_told = _is_whole() & ~pl.col("is_in_doubt")
@@ -90,12 +92,16 @@ def causes(
     return told.with_columns(pl.col("is_told") & survived)
 
 
-def _with_doubt(rows: pl.DataFrame, doubtful: pl.DataFrame | None) -> pl.DataFrame:
-    """Add `is_in_doubt`: a member may have joined for the epoch, or long before it."""
-    if doubtful is None:
-        return rows.with_columns(pl.lit(value=False).alias("is_in_doubt"))
+def _with_doubt(rows: pl.DataFrame, doubtful: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Add `is_in_doubt`: a member may have joined for the epoch, or a topic grown, or long before.
+
+    Args:
+        rows: Of epochs.
+        doubtful: Epochs, by life, of what may be older than the first record that is left of it.
+    """
     epoch = [*_LIFE, "epoch"]
-    marks = doubtful.select(epoch).unique().with_columns(pl.lit(value=True).alias("is_in_doubt"))
+    epochs = pl.concat(each.select(epoch) for each in doubtful)
+    marks = epochs.unique().with_columns(pl.lit(value=True).alias("is_in_doubt"))
     return rows.join(marks, on=epoch, how="left", maintain_order="left").with_columns(
         pl.col("is_in_doubt").fill_null(value=False)
     )

@@ -26,11 +26,38 @@ def grown_topics(held: pl.DataFrame) -> pl.DataFrame:
     Returns:
         `coordinator_partition`, `group_id`, `life`, `epoch`, `grown`.
     """
+    # What may have begun earlier is taken to have been there from the beginning.
+    since = pl.when("from_is_bound").then(pl.lit(_EVER)).otherwise("from_epoch")
+    return (
+        _beyond(held, since)
+        .sort(*_TOPIC, "epoch", "partition")
+        .group_by(*_TOPIC, "epoch", maintain_order=True)
+        .agg("partition")
+        .with_columns(_words().alias("grown"))
+        .group_by(*_LIFE, "epoch", maintain_order=True)
+        .agg(pl.col("grown").str.join("; "))
+    )
+
+
+def perhaps_grown_topics(held: pl.DataFrame) -> pl.DataFrame:
+    """Return the epochs that are the first left to assign a partition beyond all before.
+
+    Compaction may have taken earlier ones that had it, too.
+
+    Args:
+        held: The table `assignment_history`.
+
+    Returns:
+        `coordinator_partition`, `group_id`, `life`, `epoch`, each once.
+    """
+    return _beyond(held, pl.col("from_epoch")).select(*_LIFE, "epoch").unique()
+
+
+def _beyond(held: pl.DataFrame, since: pl.Expr) -> pl.DataFrame:
+    """Return partitions beyond all of earlier epochs, and the epoch that had each first."""
     kind = (
         pl.when(pl.col("group_type") == CLASSIC).then(pl.lit("current")).otherwise(pl.lit("target"))
     )
-    # What may have begun earlier is taken to have been there from the beginning.
-    since = pl.when("from_is_bound").then(pl.lit(_EVER)).otherwise("from_epoch")
     first = (
         held.filter((pl.col("kind") == kind) & pl.col("topic").is_not_null())
         .group_by(*_TOPIC, "partition")
@@ -43,17 +70,7 @@ def grown_topics(held: pl.DataFrame) -> pl.DataFrame:
         .sort(*_TOPIC, "epoch")
         .with_columns(pl.col("most").cum_max().shift(1).over(_TOPIC).alias("before"))
     )
-    beyond = first.join(before, on=[*_TOPIC, "epoch"]).filter(
-        pl.col("partition") > pl.col("before")
-    )
-    return (
-        beyond.sort(*_TOPIC, "epoch", "partition")
-        .group_by(*_TOPIC, "epoch", maintain_order=True)
-        .agg("partition")
-        .with_columns(_words().alias("grown"))
-        .group_by(*_LIFE, "epoch", maintain_order=True)
-        .agg(pl.col("grown").str.join("; "))
-    )
+    return first.join(before, on=[*_TOPIC, "epoch"]).filter(pl.col("partition") > pl.col("before"))
 
 
 def _words() -> pl.Expr:

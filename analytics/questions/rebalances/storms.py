@@ -7,6 +7,8 @@ from datetime import timedelta
 import polars as pl
 
 from analytics.questions.quotients import divided
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import HOME, lost_between, with_missing
 
 CHURN = ("joined", "left", "restarted", "fenced", "subscription_changed")
 """Changes of `membership_changes` that can make a rebalance necessary."""
@@ -22,11 +24,18 @@ _HOUR = 3600.0
 _SHORTEST = 60.0
 """Seconds: what happened in less counts as if it had taken that long."""
 _STORM = ("group_id", "from_timestamp")
+_COMPACTED = "records before one of its epochs may be compacted"
+_IN_DOUBT = "whether members came in it or before cannot be told: earlier ones may be compacted"
 _NOTHING = "no member came or went: topics, assignors or joins again by members themselves"
 
 
 def rebalance_storms(
-    epochs: pl.DataFrame, changes: pl.DataFrame, storm_epochs: int, storm_minutes: float
+    epochs: pl.DataFrame,
+    changes: pl.DataFrame,
+    storm_epochs: int,
+    storm_minutes: float,
+    doubtful: pl.DataFrame | None = None,
+    coverage: Coverage = WHOLE,
 ) -> pl.DataFrame:
     """Return the table `rebalance_storms`.
 
@@ -37,23 +46,37 @@ def rebalance_storms(
         changes: The table `membership_changes`.
         storm_epochs: So many epochs,
         storm_minutes: that begin within so many minutes, are a storm, or a part of one.
+        doubtful: Of `membership_changes` those that may be older than their record: they are not
+            counted, and may be a part of a storm all the same.
+        coverage: What the dump holds.
+
+    Returns:
+        With `complete` and `missing`: what is lacking of its epochs, or may be of its changes.
     """
-    begun = _begun(epochs, storm_epochs)
+    begun = _begun(epochs, storm_epochs, coverage)
     storms = _islands(_hot(begun, storm_epochs, storm_minutes))
     counted = (
         _inside(begun, storms)
         .sort("at", "from_offset")
         .group_by(*_STORM, "to_timestamp")
-        .agg(missing_since_first().alias("missing"), pl.len().alias("shown"))
+        .agg(
+            missing_since_first().alias("missing"),
+            pl.len().alias("shown"),
+            pl.col("lacks").drop_nulls().first(),
+        )
         .with_columns((pl.col("shown") + pl.col("missing")).alias("epochs"))
     )
     micros = (pl.col("to_timestamp") - pl.col("from_timestamp")).dt.total_microseconds()
     hours = divided(pl.max_horizontal(divided(micros, 1e6), pl.lit(_SHORTEST)), _HOUR)
-    return counted.join(_who(storms, changes), on=_STORM, how="left").with_columns(
+    told = counted.join(_who(storms, changes), on=_STORM, how="left").with_columns(
         (pl.col("epochs") / hours).alias("per_hour"),
         pl.col("members_involved").fill_null([]),
         _cause().alias("cause"),
     )
+    hidden = _inside(changes.clear() if doubtful is None else doubtful, storms)
+    in_doubt = hidden.select(_STORM).unique().with_columns(pl.lit(_IN_DOUBT).alias("doubt"))
+    marked = told.join(in_doubt, on=_STORM, how="left")
+    return with_missing(marked, pl.coalesce("lacks", "doubt"))
 
 
 def missing_since_first() -> pl.Expr:
@@ -85,15 +108,21 @@ def top_clients(changes: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
     )
 
 
-def _begun(epochs: pl.DataFrame, storm_epochs: int) -> pl.DataFrame:
+def _begun(epochs: pl.DataFrame, storm_epochs: int, coverage: Coverage) -> pl.DataFrame:
     """Return the epochs of groups that have enough of them, in the order of time."""
+    before = pl.col("from_offset").shift(1).over(HOME, "group_id").fill_null(-1)
+    lost = lost_between(coverage, before, pl.col("from_offset") + 1)
     return (
         epochs.filter(pl.col("from_timestamp").is_not_null())
+        .sort(HOME, "group_id", "from_offset")
         .select(
             "group_id",
             pl.col("from_timestamp").alias("at"),
             "from_offset",
             pl.col("missing_before").fill_null(0).cast(pl.Int64).alias("missing"),
+            pl.coalesce(lost, pl.when("missing_is_compacted").then(pl.lit(_COMPACTED))).alias(
+                "lacks"
+            ),
         )
         .filter((pl.len() + pl.col("missing").sum()).over("group_id") >= storm_epochs)
         .sort("group_id", "at", "from_offset", "missing")

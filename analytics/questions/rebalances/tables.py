@@ -18,7 +18,7 @@ from analytics.questions.rebalances.stalled_members import (
     reconciling_members,
     unassigned_epochs,
 )
-from analytics.questions.rebalances.storms import rebalance_storms
+from analytics.questions.rebalances.storms import CHURN, rebalance_storms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,8 +70,14 @@ def rebalance_tables(
     )
     inside = asked.within(_known(changes), "at")
     rules = asked.rules
+    doubtful = changes.filter("before_is_compacted")
     storms = rebalance_storms(
-        asked.within(begun, "from_timestamp"), inside, rules.storm_epochs, rules.storm_minutes
+        asked.within(begun, "from_timestamp"),
+        inside,
+        rules.storm_epochs,
+        rules.storm_minutes,
+        doubtful.filter(pl.col("change").is_in(CHURN)),
+        coverage,
     )
     churn = group_churn(epochs, inside, storms, asked.ends or asked.now, coverage)
     made = {
@@ -80,7 +86,6 @@ def rebalance_tables(
         "stalled_members": _stalled_members(tables, inside, asked),
     }
     held = tables["assignment_history"]
-    doubtful = tables["membership_changes"].filter("before_is_compacted")
     return {
         "rebalances": epochs,
         **{name: in_contract_order(name, frame) for name, frame in made.items()},

@@ -219,7 +219,9 @@ HISTORY = (
     _of_groups("group_epochs"),
     _of_groups("membership_changes"),
     _of_groups("assignment_history"),
-    TableStep("load_faults", faults_of, ("group_steps", "records_in_time", "cut", "rules")),
+    TableStep(
+        "load_faults", faults_of, ("group_steps", "records_in_time", "cut", "rules", "coverage")
+    ),
     COMMITS,
     TableStep("ended", _ended, ("commits", "cut", "rules")),
     TableStep("removed", _removed, ("cut", "rules", "timeless")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from jobs.workspaces.replayed import Replayed
 
 ORPHAN = "orphan"
-_GROUP_FILTERS: Final = ("groups", "exclude_groups")
 
 
 def gaps_of_state(state: Replayed) -> Mapping[int, str]:
@@ -52,8 +51,7 @@ def gaps_of_all_groups(manifest: Mapping[str, Any], gaps: Mapping[int, str]) -> 
         manifest: Of the workspace: what it was made without.
         gaps: Of `gaps_of_state`.
     """
-    filters = {name: some for name, some in filters_of(manifest).items() if name in _GROUP_FILTERS}
-    sentence = filters_sentence(filters)
+    sentence = filters_sentence(filters_of(manifest))
     if sentence is None:
         return gaps
     there = {each["partition"] for each in leading(manifest) if each["topic"] == SHARE_GROUP_STATE}

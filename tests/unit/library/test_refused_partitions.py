@@ -73,6 +73,18 @@ def test_where_only_some_patch_releases_refuse_a_partition_that_is_said(tmp_path
     assert "fails to load it at offset 9" in stops
 
 
+def test_of_a_record_that_may_fit_what_the_dump_lacks_nothing_is_claimed(tmp_path: Path) -> None:
+    lacks = {"stops_loading": None, "complete": False, "missing": "it lacks offsets 3 to 6 (gone)"}
+    workspace = Workspace(str(write_workspace(tmp_path, {"load_faults": [fault(12, 7, **lacks)]})))
+    (sentence,) = refused_partitions(StoredTables(workspace), "4.0")
+    assert sentence == (
+        "cannot tell whether a broker of Kafka 4.0 answers for none of the groups of "
+        "__consumer_offsets-12: as far as the dump shows it fails to load it at offset 7, "
+        "ShareGroupCurrentMemberAssignment of group share: there is no group (no_group), but it "
+        "lacks offsets 3 to 6 (gone)"
+    )
+
+
 @pytest.mark.parametrize(("home", "told"), [(12, 1), (13, 0)])
 def test_who_asks_about_groups_is_told_of_their_partitions(
     tmp_path: Path, home: int, told: int

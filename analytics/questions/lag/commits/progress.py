@@ -203,7 +203,12 @@ class ProgressFold:
             found = kept[:, place]
             rows = rows.append_column(name, pa.array(found, mask=found == UNKNOWN))
         rows = rows.append_column("has_gaps", pa.array(kept[:, GAPS] > 0))
-        rows = rows.append_column("has_later_gaps", pa.array(kept[:, LATER_GAPS] > 0))
+        has_later_gaps = kept[:, LATER_GAPS] > 0
+        rows = rows.append_column("has_later_gaps", pa.array(has_later_gaps))
+        # By how much offsets advanced between commits of which some may be missing nobody knows.
+        place = rows.column_names.index("advanced")
+        advanced = pa.array(kept[:, ADVANCED], mask=has_later_gaps)
+        rows = rows.set_column(place, "advanced", advanced)
         return rows.filter(pc.greater(rows["commits"], 0))
 
     def moves(self) -> pa.Table:

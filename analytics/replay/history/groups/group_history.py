@@ -22,7 +22,7 @@ from analytics.replay.history.groups.ownership import (
     source_topics,
 )
 from analytics.replay.history.groups.unread_records import UnreadRecords
-from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.marks import with_marks_of_records
 from analytics.replay.log.rules import ReplayRules
 
@@ -85,7 +85,11 @@ def group_history(
 
 
 def faults_of(
-    steps: pl.DataFrame, rows: Frames, decoded: Frames, rules: ReplayRules
+    steps: pl.DataFrame,
+    rows: Frames,
+    decoded: Frames,
+    rules: ReplayRules,
+    coverage: Coverage = WHOLE,
 ) -> pl.DataFrame:
     """Return the table `load_faults`.
 
@@ -94,6 +98,7 @@ def faults_of(
         rows: What they are made of.
         decoded: The decoded tables, `undecoded` among them.
         rules: Of the release.
+        coverage: What the dump holds.
     """
     unread = UnreadRecords(decoded["undecoded"], decoded)
-    return load_faults(steps, rows["commits"], unread, rules)
+    return load_faults(steps, rows["commits"], unread, rules, coverage)

@@ -35,6 +35,8 @@ from analytics.replay.history.groups.owners_on_record import (
     owners_on_record,
 )
 from analytics.replay.history.neighbours import FIRST, ROW, at, last_before
+from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.marks import with_marks_of_records
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.load_faults import load_faults as known_faults
 from schemas.releases import patch_before
@@ -57,15 +59,23 @@ _Fault = tuple[str, pl.Expr, pl.Expr]
 
 
 def load_faults(
-    steps: pl.DataFrame, commits: pl.DataFrame, unread: UnreadRecords, rules: ReplayRules
+    steps: pl.DataFrame,
+    commits: pl.DataFrame,
+    unread: UnreadRecords,
+    rules: ReplayRules,
+    coverage: Coverage = WHOLE,
 ) -> pl.DataFrame:
     """Return the table `load_faults`.
+
+    A coordinator loads what its log has: what compaction took it does not meet, either. What only
+    the dump lacks it may well have: whether a record fits that then is not known.
 
     Args:
         steps: Of `group_incarnations`.
         commits: `GROUP_KEY` and `offset` of commits that are no tombstones.
         unread: Records that the release cannot read, or that did not decode.
         rules: Of the release that loads them.
+        coverage: What the dump holds.
     """
     checks = {each.group_records == "checked" for each in rules.loading}
     told = _told(steps) if True in checks else None
@@ -76,8 +86,24 @@ def load_faults(
             parts.append(_misfits(told, commits, loading))
         found.append(pl.concat([each.select(_OF_FAULTS) for each in parts]))
     faults = _by_patch(found, rules.loading)
-    return contract_frame(
-        faults.rename({"timestamp": "at", "offset": "record_offset"}), "load_faults"
+    named = faults.rename({"timestamp": "at", "offset": "record_offset"})
+    return contract_frame(_with_marks(named, coverage), "load_faults")
+
+
+def _with_marks(faults: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Mark faults that a lost record may have kept from being any: nobody knows what they stop."""
+    is_of_earlier = pl.col("fault").is_in(known_faults().of_earlier)
+    first = pl.when(~is_of_earlier).then("record_offset").otherwise(0)
+    marked = with_marks_of_records(
+        faults.with_columns(first.cast(pl.Int64).alias("rests_from")),
+        coverage,
+        "rests_from",
+        "record_offset",
+        log="topic",
+    )
+    is_known = pl.col("complete") | ~is_of_earlier
+    return marked.with_columns(
+        pl.when(is_known).then(name).alias(name) for name in ("stops_loading", "patch_releases")
     )
 
 

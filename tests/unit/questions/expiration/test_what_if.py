@@ -23,13 +23,15 @@ from tests.support.reference_expiration import Coordinator
 
 START = 1_700_000_000_000
 MINUTE = 60_000
+YEARS = 10 * 365 * 24 * 60 * MINUTE
 LAST = 30
 """Minutes of log; the instant is their end."""
 
 TOO_SHORT = "the period observed is shorter than the retention"
 NOTHING_KEEPS = "nothing keeps its offsets at present but the retention"
 CUT_OFF = "__consumer_offsets-7 lacks all from offset 20 on (cut off)"
-# Of each group: when its member joins and leaves, and from when on it commits every minute.
+# Of each group: when its member joins and leaves, from when on it commits every minute, and when
+# the coordinator's clock is years ahead.
 STORIES: dict[str, dict[str, Any]] = {
     "live": {"joins": [0], "commits": range(LAST)},
     "born-late": {"joins": [28], "commits": range(28, LAST)},
@@ -41,6 +43,7 @@ STORIES: dict[str, dict[str, Any]] = {
     "cut-off": {"joins": [0], "commits": range(LAST)},
     "half-known": {"joins": [0], "commits": range(LAST)},
     "set-back": {"joins": [0, 12], "leaves": [2], "commits": [1, 12, *range(20, LAST)]},
+    "ahead": {"commits": range(LAST), "ahead": 10},
 }
 NAMES = list(STORIES)
 SET_BACK = ("__consumer_offsets", NAMES.index("set-back"))
@@ -52,7 +55,7 @@ def told(name: str) -> Coordinator:
     story = STORIES[name]
     coordinator = Coordinator(NAMES.index(name), "current", 0, START)
     for minute in range(LAST):
-        coordinator.now = START + minute * MINUTE
+        coordinator.now = START + minute * MINUTE + YEARS * (minute == story.get("ahead"))
         if minute in story.get("joins", ()):
             coordinator.join(name, "consumer", "m", ["a"])
         if minute in story["commits"]:
@@ -102,7 +105,12 @@ def minute(number: int) -> datetime:
     return datetime.fromtimestamp(START / 1000, UTC) + timedelta(minutes=number)
 
 
+UNBELIEVED = "the time of a record that ended an idle stretch is not believed"
 VERDICTS = {
+    # From minute 9 on it went without a commit of a time that is believed: for how long, not known.
+    (5, "ahead"): ("cannot_tell", UNBELIEVED),
+    (15, "ahead"): ("cannot_tell", UNBELIEVED),
+    (60, "ahead"): ("not_lost_in_period", TOO_SHORT),
     (5, "live"): ("safe", None),
     (60, "live"): ("not_lost_in_period", TOO_SHORT),
     (5, "born-late"): ("not_lost_in_period", TOO_SHORT),

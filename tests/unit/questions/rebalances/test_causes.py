@@ -154,7 +154,10 @@ class TestTopicMetadataChange:
 
     def test_what_may_have_been_there_before_did_not_surely_grow(self) -> None:
         held = (*self.HELD, owned("t", 2, 2, from_is_bound=True))
-        assert words(epoch(1), epoch(2), held=held) == ["none_recorded"]
+        # Nor that it did not.
+        assert told(epoch(1), epoch(2), held=held) == [("none_recorded", None, False)]
+        below = (*self.HELD, owned("t", 0, 2, from_is_bound=True))
+        assert told(epoch(1), epoch(2), held=below) == [("none_recorded", None, True)]
         held = (*self.HELD, owned("t", 2, 2))
         found = told(epoch(1), epoch(2, missing_is_compacted=True), held=held)
         assert found == [("topic_grew", "t has partition 2 now", False)]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import polars as pl
 import pytest
 
+from analytics.dump.inspection.losses import Loss
 from analytics.questions.rebalances.storms import rebalance_storms
+from analytics.replay.log.coverage import Coverage
 from tests.support.contract_rows import rows_of
 from tests.support.plain_storms import Begun, Storm, plain_storms
 
@@ -73,3 +76,31 @@ def test_storms_are_those_of_the_plain_model() -> None:
     for row in found:
         seconds = max(60.0, (row["to_timestamp"] - row["from_timestamp"]).total_seconds())
         assert row["per_hour"] == pytest.approx(row["epochs"] / seconds * 3600)
+
+
+def test_a_storm_of_which_records_may_be_gone_is_marked() -> None:
+    begun = [Begun(each * 1000, 0) for each in range(5)]
+    epochs = epochs_of({"g": begun}).with_columns(coordinator_partition=pl.lit(4, pl.Int32))
+    during, after = EPOCH + timedelta(seconds=2), EPOCH + timedelta(hours=2)
+
+    def came(at: datetime) -> pl.DataFrame:
+        row = {"group_id": "g", "at": at, "change": "joined", "member_id": "m"}
+        return rows_of("membership_changes", [row])
+
+    def missing(epochs: pl.DataFrame, *more: Any) -> tuple[bool, str | None]:
+        nobody = rows_of("membership_changes")
+        (row,) = rebalance_storms(epochs, nobody, FEW, MINUTES, *more).to_dicts()
+        return row["complete"], row["missing"]
+
+    assert missing(epochs) == (True, None)
+    assert missing(epochs, came(after)) == (True, None)
+    assert missing(epochs, came(during))[1] == (
+        "whether members came in it or before cannot be told: earlier ones may be compacted"
+    )
+    compacted = epochs.with_columns(missing_is_compacted=pl.col("from_offset") == 3)
+    assert missing(compacted) == (False, "records before one of its epochs may be compacted")
+    key = ("__consumer_offsets", 4)
+    for first, end, lacks in ((2, 3, True), (7, 9, False)):
+        losses = {key: [Loss(first, end, "lost")]}
+        coverage = Coverage(complete_from={key: end}, losses=losses)
+        assert missing(epochs, None, coverage)[0] is not lacks

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
+from analytics.dump.inspection.losses import Loss
 from analytics.replay.history.groups.group_history import faults_of, group_steps
+from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
 from schemas.load_faults import load_faults as known_faults
 from tests.support.decoded_frames import frame_of
@@ -30,11 +33,12 @@ def found_faults(
     records: Iterable[GroupRecord],
     release: str,
     undecoded: Iterable[dict[str, Any]] = (),
+    coverage: Coverage = WHOLE,
     **decoded: pl.DataFrame,
 ) -> list[SimpleNamespace]:
     tables = {"undecoded": frame_of("undecoded", undecoded), **decoded}
     rows, rules = history_rows(records), replay_rules(release)
-    faults = faults_of(group_steps(rows, rules), rows, tables, rules)
+    faults = faults_of(group_steps(rows, rules), rows, tables, rules, coverage)
     return [SimpleNamespace(**each) for each in faults.iter_rows(named=True)]
 
 
@@ -187,6 +191,54 @@ def test_a_partition_that_was_given_back_has_no_owner() -> None:
             (CURRENT, "bob", holds(12, 0)),
         )
         assert owner_faults(log, "4.1.1") == []
+
+
+TOMBSTONES = [
+    GroupRecord(22, offset, f"share_group_{kind}", {"group_id": "gone", **member}, None)
+    for offset, kind, member in (
+        (30, "member_metadata", {"member_id": "ada"}),
+        (31, "target_assignment_metadata", {}),
+        (32, "metadata", {}),
+    )
+]
+"""What compaction leaves of a share group that was deleted, until it takes tombstones, too."""
+
+
+@pytest.mark.parametrize(
+    ("release", "offsets"), [("4.0.0", [30, 31, 32]), ("4.0.2", [30, 31, 32]), ("4.1.0", [])]
+)
+def test_tombstones_that_compaction_leaves_of_a_share_group_stop_4_0(
+    release: str, offsets: list[int]
+) -> None:
+    """Of ``GroupMetadataManager.replay`` only that of 4.1 passes over the tombstone of no group."""
+    cleaned = {("__consumer_offsets", 22): 30}
+    coverage = replace(WHOLE, uncompacted_from=cleaned, cleaned_until=cleaned)
+    found = found_faults(TOMBSTONES, release, coverage=coverage)
+    assert [each.record_offset for each in found] == offsets
+    assert all(each.complete and each.stops_loading for each in found)
+
+
+def lacking(first: int, end: int) -> Coverage:
+    key = ("__consumer_offsets", 22)
+    return replace(WHOLE, complete_from={key: end}, losses={key: [Loss(first, end, "lost")]})
+
+
+@pytest.mark.parametrize("patch", ["4.0.1", "4.0"])
+def test_what_the_dump_lacks_a_broker_may_have_and_load_then(patch: str) -> None:
+    found = found_faults(TOMBSTONES, patch, coverage=lacking(3, 31))
+    assert [each.record_offset for each in found] == [30, 31, 32]
+    for each in found:
+        assert (each.complete, each.stops_loading, each.patch_releases) == (False, None, None)
+        assert each.missing == "__consumer_offsets-22 lacks offsets 3 to 30 (lost)"
+    # A loss behind a record changes nothing of what it met.
+    later = found_faults(TOMBSTONES, "4.0.1", coverage=lacking(40, 50))
+    assert all(each.complete and each.stops_loading for each in later)
+
+
+def test_a_record_that_cannot_be_read_stops_loading_whatever_was_lost_before_it() -> None:
+    row = {"topic": "__consumer_offsets", "partition": 22, "offset": 60, "reason": "truncated"}
+    (found,) = found_faults([], "4.1.1", [{**row, "detail": "why"}], lacking(3, 31))
+    assert (found.complete, found.missing, found.stops_loading) == (True, None, True)
 
 
 def committed(version: int) -> dict[str, pl.DataFrame]:

@@ -8,6 +8,7 @@ import pytest
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
+from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules
 from schemas import CONSUMER_OFFSETS, tables
 from tests.support.decoded_frames import frames_of_dump
@@ -24,7 +25,7 @@ def decoded() -> dict[str, object]:
 
 
 def faults(decoded: dict[str, object], release: str) -> Faults:
-    given = {"cut": decoded, "rules": replay_rules(release)}
+    given = {"cut": decoded, "rules": replay_rules(release), "coverage": WHOLE}
     found = resolve(needed_for(HISTORY, ("load_faults",)), given)["load_faults"]
     columns = ("record_offset", "fault", "stops_loading", "patch_releases")
     return found.select(columns).rows()
