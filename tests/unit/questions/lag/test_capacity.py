@@ -28,6 +28,7 @@ ROWS = pa.schema(
         ("owners", pa.list_(OWNER)),
         ("partition", pa.int32()),
         ("advanced", pa.int64()),
+        ("commits", pa.int64()),
         *((name, pa.float64()) for name in ("records_per_second", "lag_per_second")),
     ]
 )
@@ -35,7 +36,14 @@ ROWS = pa.schema(
 
 def capacity(*partitions: dict[str, Any], members: int = 2) -> dict[str, Any]:
     rows = [
-        {"group_id": "g", "topic": "t", "kind": "assigned", "partition": number, "advanced": 100}
+        {
+            "group_id": "g",
+            "topic": "t",
+            "kind": "assigned",
+            "partition": number,
+            "advanced": 100,
+            "commits": 2,
+        }
         | {"owners": [{"member_id": f"m{number % members}"}] if members else None}
         | each
         for number, each in enumerate(partitions)
@@ -73,17 +81,18 @@ def test_partitions_that_stand_still_need_nobody_and_stale_ones_are_left_out() -
 
 
 def test_without_a_pace_partitions_count() -> None:
-    found = capacity({"advanced": None}, {"advanced": None}, members=3)
+    found = capacity(*[{"advanced": None, "commits": None}] * 2, members=3)
 
     assert (found["useful_members"], found["reason"], found["idle_members"]) == (2, NO_PACE, 1)
 
 
+@pytest.mark.parametrize("lacking", [{}, {"advanced": None}], ids=["pace", "advance, too"])
 @pytest.mark.parametrize("other", [{"advanced": 0}, {"records_per_second": 10.0}])
 def test_commits_that_advanced_at_a_pace_that_nothing_tells_did_advance(
-    other: dict[str, Any],
+    other: dict[str, Any], lacking: dict[str, Any]
 ) -> None:
     """By the paces that are known fewer members would be useful than by all."""
-    found = capacity({"records_per_second": None}, other)
+    found = capacity({"records_per_second": None, **lacking}, other)
 
     assert found["moving_partitions"] == (1 if other.get("advanced") == 0 else 2)
     rests_on_paces = (
