@@ -17,6 +17,7 @@ from analytics.questions.lag.question import LAG
 from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
 from analytics.questions.registry import QUESTIONS, question
+from analytics.questions.share.question import SHARE
 from analytics.questions.usage.question import USAGE
 from analytics.replayed.given_settings import GivenSettings, Settings
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -65,6 +66,7 @@ class State:
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)
     lag = Asking(LAG)
+    share = Asking(SHARE)
     usage = Asking(USAGE)
 
     def __init__(

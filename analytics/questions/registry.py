@@ -15,6 +15,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "balance": "BALANCE",
     "rebalances": "REBALANCES",
     "lag": "LAG",
+    "share": "SHARE",
     "usage": "USAGE",
 }
 """The name of each question's package, and of the `Question` in its module `question`."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +12,13 @@ from jobs.cli.options.dialect import dialect_option, refuse_other_options
 from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.questions.answer import Answer
+    from jobs.workspaces.replayed import Replayed
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -35,7 +41,6 @@ BY = ("partition", "group", "topic")
 )
 @click.option(
     "--history",
-    "through_history",
     is_flag=True,
     help="Show when share partitions stood still before, too.",
 )
@@ -59,7 +64,13 @@ BY = ("partition", "group", "topic")
 def share(
     console: Console,
     /,
-    output_format: str,
+    output_format: OutputFormat,
+    *,
+    by: str,
+    history: bool,
+    against: str | None,
+    end_offsets: str | None,
+    dialect: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Show the backlog of share groups and what blocks it.
@@ -69,18 +80,32 @@ def share(
     next delivery is accepted, and those that were given up. docs/share.md explains it.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.share.run import Wanted, share_of  # noqa: PLC0415
+    from analytics.questions.share.question import SHARE, BacklogSettings  # noqa: PLC0415
+    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.runs.describe.against import shown_against  # noqa: PLC0415
+    from jobs.runs.describe.source import NEEDS  # noqa: PLC0415
     from jobs.workspaces.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state, is_asked  # noqa: PLC0415
+    from reports.share.answer import share_text  # noqa: PLC0415
 
-    dialect = options.pop("dialect")
     if is_asked(dialect, options["inputs"], output_format):
         refuse_other_options(DIALECT_OPTIONS)
         chosen = {name: options[name] for name in (*DIALECT_OPTIONS, "out")}
         found = dialect_state(console, dialect=dialect, **chosen)
-        answer, code = dialect_answer(console, found, output_format)
-        click.echo(answer)
+        text, code = dialect_answer(console, found, output_format)
+        click.echo(text)
         return code
-    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
-    answer, code = share_of(console, wanted, output_format, **options)
-    click.echo(answer)
-    return code
+
+    def show(
+        state: Replayed, answer: Answer, wanted: OutputFormat, metadata: Mapping[str, Any]
+    ) -> Shown:
+        if against is not None:
+            return shown_against(console, against, end_offsets, state, answer, wanted)
+        return Shown(
+            share_text(answer.tables, answer.figures, wanted, metadata, by=by, with_history=history)
+        )
+
+    settings = BacklogSettings(by, end_offsets)
+    shown_needs = NEEDS if against is not None else ()
+    return ask_and_show(
+        console, SHARE, settings, show, output_format, shown_needs=shown_needs, **options
+    )

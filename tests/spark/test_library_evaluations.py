@@ -41,6 +41,7 @@ def state(failover_workspace: Path, spark: SparkSession) -> Iterator[State]:
         ("balance", ("--history",), {"history": True}),
         ("rebalances", ("--storm-epochs", "2"), {"storm_epochs": 2}),
         ("lag", ("--by", "group"), {"by": "group"}),
+        ("share", (), {}),
         ("usage", (), {}),
     ],
 )

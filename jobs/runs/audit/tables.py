@@ -12,16 +12,14 @@ from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.questions.share.question import SHARE, BacklogSettings
 from analytics.questions.usage.question import USAGE, UsageSettings
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.asking import answer_exit_code, report_answer
 from jobs.cli.audit_config import configured_rules
-from jobs.runs.share.run import Wanted as ShareWanted
-from jobs.runs.share.run import share_of
 from jobs.runs.timeline import verdicts_of
 from jobs.workspaces.replayed import replayed
-from reports.layout.output_format import OutputFormat
 from reports.missing_records import absent_partitions
 from schemas import tables
 
@@ -62,7 +60,6 @@ def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[[
     everything = dict.fromkeys(("groups", "exclude_groups"), ())
     usage = {**asked, **everything}
     usage.pop("data_topics", None)
-    as_json = OutputFormat("json")
     return {
         "expiration": lambda console: _keep(
             console,
@@ -79,9 +76,9 @@ def questions(wanted: Wanted, own: Mapping[str, Any]) -> Mapping[str, Callable[[
         "lag": lambda console: _keep(
             console, LAG, LagSettings(end_offsets=wanted.end_offsets), asked
         ),
-        "share": lambda console: share_of(
-            console, ShareWanted("partition", None, wanted.end_offsets), as_json, **asked
-        )[1],
+        "share": lambda console: _keep(
+            console, SHARE, BacklogSettings(end_offsets=wanted.end_offsets), asked
+        ),
         "usage": lambda console: _keep(console, USAGE, UsageSettings(), usage),
     }
 

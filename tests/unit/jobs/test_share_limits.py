@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from analytics.questions.share.known_limits import limit_settings
 from analytics.questions.share.limits import LimitValue
 from analytics.questions.share.settings import BROKER_CONFIG, DYNAMIC
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
-from jobs.runs.share.limits import limit_settings
 
 NAMES = ("resource_type", "resource", "name", "value")
 SIZE, OWN = "group.share.max.size", "share.delivery.count.limit"

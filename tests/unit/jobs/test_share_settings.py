@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from analytics.errors import InputNotRecognizedError
+from analytics.questions.share.known_settings import FoundSettings, settings_found
 from analytics.questions.share.settings import (
     ALWAYS,
     ASSUMED,
@@ -20,7 +21,6 @@ from analytics.questions.share.settings import (
     Setting,
 )
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
-from jobs.runs.share.settings import FoundSettings, settings_found
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 SINCE_MS = round(SINCE.timestamp() * 1000)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jobs.workspaces.replayed import Replayed
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.share_rules import ShareRules
 
 
@@ -68,7 +68,7 @@ class ShareRecords:
 
 
 def share_records(
-    state: Replayed, groups: pa.Array, *, is_state_whole: bool = True
+    state: ReplayedWorkspace, groups: pa.Array, *, is_state_whole: bool = True
 ) -> ShareRecords:
     """Read what share groups' state rests on.
 
@@ -107,7 +107,7 @@ def share_records(
     )
 
 
-def steps_of(records: ShareRecords, rules: ShareRules, state: Replayed) -> pa.Table:
+def steps_of(records: ShareRecords, rules: ShareRules, state: ReplayedWorkspace) -> pa.Table:
     """Return the table `share_steps` of the topics that are asked for."""
     instant = replayed_instant(state.as_of, state.frames)
     coverage = coverage_of(
@@ -129,7 +129,7 @@ def steps_of(records: ShareRecords, rules: ShareRules, state: Replayed) -> pa.Ta
     return found.filter(wanted)
 
 
-def homes_with_clocks_set(state: Replayed, phases: pa.Table) -> frozenset[int]:
+def homes_with_clocks_set(state: ReplayedWorkspace, phases: pa.Table) -> frozenset[int]:
     """Return the partitions of groups whose clock was set before the instant, as far as is known.
 
     Before the end of a dump that is only sure of a step that lies before a record of then.
@@ -145,13 +145,13 @@ def homes_with_clocks_set(state: Replayed, phases: pa.Table) -> frozenset[int]:
     )
 
 
-def _transactions(state: Replayed) -> pa.Table | None:
+def _transactions(state: ReplayedWorkspace) -> pa.Table | None:
     if not any(each["topic"] == TRANSACTION_STATE for each in state.manifest["partitions"]):
         return None
     return open_transactions(records_at(state, "transaction_log", TRANSACTION_COLUMNS))
 
 
-def _complete_from(state: Replayed) -> Mapping[int, int]:
+def _complete_from(state: ReplayedWorkspace) -> Mapping[int, int]:
     return {
         each["partition"]: each["complete_from"]
         for each in leading(state.manifest)
@@ -159,7 +159,7 @@ def _complete_from(state: Replayed) -> Mapping[int, int]:
     }
 
 
-def _log_starts(state: Replayed) -> Mapping[int, int]:
+def _log_starts(state: ReplayedWorkspace) -> Mapping[int, int]:
     """Return where the partitions of the topic begin at the end of a dump; else nothing tells."""
     if not state.is_end:
         return {}

@@ -16,7 +16,9 @@ _WITHOUT_LIMITS = ("prunable", "limits", "steps")
 NOTHING = "No share group asked for has partitions."
 
 
-def share_notes(sections: Sequence[Section], said: dict[str, Any], asked: str | None) -> list[str]:
+def share_notes(
+    sections: Sequence[Section], said: Mapping[str, Any], asked: str | None
+) -> list[str]:
     """Return paragraphs: what the words that are shown mean, and which settings are assumed.
 
     Args:

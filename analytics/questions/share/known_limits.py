@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from analytics.gaps.group_selection import GroupSelection
     from analytics.replayed.given_settings import Settings
-    from jobs.workspaces.replayed import Replayed
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _BACKLOG = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}
 
 
-def limits_of(state: Replayed, selected: GroupSelection, backlog: pa.Table) -> pa.Table:
+def limits_of(state: ReplayedWorkspace, selected: GroupSelection, backlog: pa.Table) -> pa.Table:
     """Return the table `share_limits`.
 
     Args:
@@ -56,7 +56,7 @@ def limits_of(state: Replayed, selected: GroupSelection, backlog: pa.Table) -> p
     return share_limits_found(said, seen, types, state.release)
 
 
-def _left_out(state: Replayed) -> str | None:
+def _left_out(state: ReplayedWorkspace) -> str | None:
     """Return in words which groups are not looked at; None where all are."""
     asked = state.tables.selection
     if asked.groups or asked.topics:

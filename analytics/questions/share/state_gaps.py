@@ -18,12 +18,12 @@ from analytics.replay.log.losses_at import leading
 from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
-    from jobs.workspaces.replayed import Replayed
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 ORPHAN = "orphan"
 
 
-def gaps_of_state(state: Replayed) -> Mapping[int, str]:
+def gaps_of_state(state: ReplayedWorkspace) -> Mapping[int, str]:
     """Return by partition, as far as the dump says that there are, what it lacks of it."""
     there = {
         each["partition"] for each in leading(state.manifest) if each["topic"] == SHARE_GROUP_STATE
@@ -58,7 +58,7 @@ def gaps_of_all_groups(manifest: Mapping[str, Any], gaps: Mapping[int, str]) -> 
     return {number: gaps.get(number, sentence) for number in sorted({*there, *gaps})}
 
 
-def with_possible_claims(shares: pa.Table, state: Replayed) -> pa.Table:
+def with_possible_claims(shares: pa.Table, state: ReplayedWorkspace) -> pa.Table:
     """Say of state that no group claims where its group may be among lost records.
 
     Args:

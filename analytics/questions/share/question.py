@@ -1,0 +1,216 @@
+"""What share groups have left to deliver, what holds them up, and whether their state is sound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.gaps.group_selection import select_groups
+from analytics.gaps.internal_topics import partition_count
+from analytics.questions.answer import Answer
+from analytics.questions.lag.data_logs import EXACT, data_logs
+from analytics.questions.question import Question
+from analytics.questions.share.backlog.isolation import STABLE_ENDS
+from analytics.questions.share.backlog.stall_history import named_stalls, stall_history
+from analytics.questions.share.backlog.summaries import BY, summed
+from analytics.questions.share.backlog.table import (
+    NO_END,
+    Share,
+    ShareQuestion,
+    ShareTables,
+    evaluate_share,
+)
+from analytics.questions.share.backlog.whole_state import StateCoverage
+from analytics.questions.share.known_limits import limits_of
+from analytics.questions.share.known_settings import settings_found
+from analytics.questions.share.records import homes_with_clocks_set, share_records, steps_of
+from analytics.questions.share.state_gaps import (
+    gaps_of_all_groups,
+    gaps_of_state,
+    with_possible_claims,
+)
+from analytics.questions.share.state_log.prunable import prunable
+from analytics.replayed.answered_instant import instant_of
+from analytics.replayed.end_offset_samples import EndOffsetSamples
+from analytics.replayed.end_offsets import end_offset_samples, end_offsets_at
+from analytics.replayed.topic_names import topics_gone, with_names
+from analytics.tables.stored_tables import StoredTables
+from schemas import SHARE_GROUP_STATE
+from schemas.share_limits import limit_verdicts
+from schemas.share_rules import share_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from analytics.gaps.group_selection import GroupSelection
+    from analytics.questions.lag.data_logs import DataLogs
+    from analytics.questions.share.settings import ShareSettings
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.share_rules import ShareRules
+
+PARTITION: Final = "partition"
+SUMS, AS_OF, NO_END_REASON = "sums", "as_of", "no_end"
+_MOST_NAMED: Final = 5
+_MINUTE: Final = 60_000
+_PLACE: Final = ["topic", "partition"]
+
+
+@dataclass(frozen=True)
+class BacklogSettings:
+    """What of share groups is asked.
+
+    Attributes:
+        by: What the backlog is added up by: partition (not at all), group or topic.
+        end_offsets: A file that says where logs ended.
+    """
+
+    by: str = PARTITION
+    end_offsets: str | None = None
+
+
+def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
+    """Return the backlog of share groups, what blocks it, and how sound their state is.
+
+    Its figures are `sums` where `by` asks for them, `as_of`, the instant, and `no_end`, the reason
+    of rows for which it is not known where the log ends.
+
+    Raises:
+        InputUnreadableError: A file or a setting is not what it has to be.
+        WorkspaceError: A table cannot be read.
+    """
+    rules = share_rules(state.settings.given.thresholds("share"))
+    selected = select_groups(state, "share", with_offsets=False)
+    settings = settings_found(state.release, state.tables.read("configs"), state.settings)
+    gaps = gaps_of_state(state)
+    shares, unnamed = with_names(state.tables.read("share_partitions"))
+    tables = _made(state, selected, shares, settings.settings, rules, asked.end_offsets, gaps)
+    rows = tables["share_backlog"]
+    groups = selected.without_missing(rows["group_id"].unique().to_pylist())
+    sums = {SUMS: summed(rows, asked.by, rules)} if asked.by in BY else {}
+    return Answer(
+        tables,
+        groups,
+        tuple(_limitations(rows, groups, gaps, state)),
+        warnings=(*settings.findings, *unnamed),
+        summary={
+            "settings": list(settings.said),
+            "findings": list(settings.findings),
+            "statuses": dict(rules.statuses),
+            "fault_words": dict(rules.faults),
+            "step_verdicts": dict(rules.step_verdicts),
+            "limit_verdicts": dict(limit_verdicts()),
+        },
+        figures={**sums, AS_OF: instant_of(state), NO_END_REASON: NO_END},
+    )
+
+
+def _made(
+    state: ReplayedWorkspace,
+    selected: GroupSelection,
+    shares: pa.Table,
+    settings: ShareSettings,
+    rules: ShareRules,
+    end_offsets: str | None,
+    gaps: Mapping[int, str],
+) -> dict[str, pa.Table]:
+    """Return the tables by name."""
+    tables, as_of = state.tables, instant_of(state)
+    groups = pa.chunked_array(
+        [*selected.found["group_id"].chunks, *shares["group_id"].chunks], pa.string()
+    ).unique()
+    shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
+    shares = with_possible_claims(shares, state)
+    records = share_records(state, groups, is_state_whole=not gaps)
+    logs = data_logs(state)
+    question = ShareQuestion(
+        ShareTables(
+            shares,
+            tables.read("share_batches"),
+            selected.found,
+            tables.read("assignments", ["group_id", "kind", "topic_id", "partition"]),
+            records.phases,
+            records.transactions,
+            logs.stable.select(STABLE_ENDS.names),
+        ),
+        records.log,
+        _ends(state, end_offsets, logs, as_of),
+        EndOffsetSamples.of(
+            pa.concat_tables([end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)])
+        ),
+        topics_gone(state),
+        settings,
+        as_of,
+        rules,
+        StateCoverage(partition_count(state, SHARE_GROUP_STATE), gaps),
+        records.clock_steps,
+        homes_with_clocks_set(state, records.phases),
+    )
+    found: Share = evaluate_share(question)
+    topics = StoredTables(tables.workspace).read("topics")
+    return {
+        "share_backlog": found.rows,
+        "share_delivery_counts": found.delivery_counts,
+        "share_archived_ranges": found.archived,
+        "share_faults": found.faults,
+        "share_steps": steps_of(records, rules, state),
+        "share_limits": limits_of(state, selected, found.rows),
+        "share_stalls": named_stalls(
+            stall_history(
+                records.whole_log,
+                round(rules.stalled_minutes * _MINUTE),
+                round(as_of.timestamp() * 1000),
+                gaps,
+                records.clock_steps,
+            ),
+            topics,
+        ),
+        "share_prunable": prunable(records.state, topics, gaps_of_all_groups(state.manifest, gaps)),
+    }
+
+
+def _ends(
+    state: ReplayedWorkspace, end_offsets: str | None, logs: DataLogs, as_of: datetime
+) -> pa.Table:
+    """Return where logs end; before the end of a dump time indexes tell some of it exactly."""
+    given = end_offsets_at(state, end_offsets)
+    if state.is_end:
+        return given
+    indexed = logs.ends_at(as_of)
+    indexed = indexed.filter(pc.equal(indexed["log_end_bound"], EXACT))
+    others = indexed.join(given.select(_PLACE), _PLACE, join_type="left anti")
+    return pa.concat_tables([given, others.select(given.column_names)])
+
+
+def _limitations(
+    rows: pa.Table, groups: GroupSelection, gaps: Mapping[int, str], state: ReplayedWorkspace
+) -> list[str]:
+    """Return what cannot be told of share partitions, each reason once with how often."""
+    lost = rows.filter(pc.equal(rows["status"], "cannot_tell"))
+    why = pc.coalesce(lost["missing"], lost["reason"], "not known")
+    counted = pc.value_counts(why).to_pylist()
+    found = sorted(f"{each['counts']} share partitions: {each['values']}" for each in counted)
+    if not gaps or state.tables.selection.topics:
+        return found
+    # What the group records do not name (4.0 names nothing) may have been in what is missing.
+    without = set(groups.found["group_id"].to_pylist()) - set(rows["group_id"].to_pylist())
+    listed = "; ".join(gaps[number] for number in sorted(gaps)[:_MOST_NAMED])
+    return [*found, *(f"{group}: it may have share state: {listed}" for group in sorted(without))]
+
+
+SHARE: Final = Question(
+    name="share",
+    needs=(
+        *("groups", "members", "assignments", "topics", "configs", "partition_leaders"),
+        *("share_partitions", "share_batches"),
+    ),
+    tables=(
+        *("share_backlog", "share_delivery_counts", "share_archived_ranges", "share_faults"),
+        *("share_steps", "share_limits", "share_stalls", "share_prunable"),
+    ),
+    settings=BacklogSettings,
+    answer=share,
+)
