@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
+from analytics.questions.findings.findings_of import as_severe, findings_of, input_words
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
-from jobs.cli.exit_codes import CANNOT_TELL
+from jobs.cli.exit_codes import CANNOT_TELL, DONE, FOUND
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
-from jobs.runs.audit.findings_of import failing
+from jobs.cli.options.fail_on import NEVER
 from jobs.workspaces.replayed import replayed
+from reports.quantities import count, duration, size_of
 
 
 class Shown(NamedTuple):
@@ -28,6 +30,8 @@ class Shown(NamedTuple):
 
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from analytics.questions.answer import Answer
     from analytics.questions.question import Question
     from jobs.cli.console import Console
@@ -107,3 +111,27 @@ def answer_exit_code(state: Replayed, answer: Answer) -> int:
     if state.exit_code or answer.doubts:
         return state.exit_code or CANNOT_TELL
     return groups_exit_code(answer.groups)
+
+
+SAYS: Final = {"bytes": size_of, "duration": duration}
+"""How findings say bytes and durations."""
+
+
+def failing(console: Console, state: Replayed, tables: Mapping[str, pa.Table]) -> int:
+    """Return the exit code of `--fail-on` for a question's tables, and say what was found.
+
+    Args:
+        console: Where it is said.
+        state: With what `--fail-on` asks for.
+        tables: Of the question, by name.
+    """
+    if state.fail_on == NEVER:
+        return DONE
+    # Only messages are printed here, no suggestions.
+    findings = findings_of(state, tables, input_words(state.given, {}), SAYS).findings
+    severe = as_severe(findings, state.fail_on)
+    for message in severe["message"].to_pylist():
+        console.error(message)
+    if severe.num_rows:
+        console.error(f"--fail-on {state.fail_on}: {count(severe.num_rows, 'finding')}")
+    return FOUND if severe.num_rows else DONE

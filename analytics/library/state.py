@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics.library.answered import Answered, shown_tables
 from analytics.questions.balance.question import BALANCE
+from analytics.questions.data_quality.question import DATA_QUALITY
 from analytics.questions.expiration.question import EXPIRATION
 from analytics.questions.lag.question import LAG
 from analytics.questions.question import Question
@@ -68,6 +69,7 @@ class State:
     lag = Asking(LAG)
     share = Asking(SHARE)
     usage = Asking(USAGE)
+    data_quality = Asking(DATA_QUALITY)
 
     def __init__(
         self,

@@ -6,11 +6,12 @@ workspace gives an `Answer`. The questions there are stand in `analytics.questio
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
 from analytics.contracts import check_columns
+from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
     from analytics.questions.answer import Answer
@@ -31,6 +32,9 @@ class Question(Generic[P, S]):
         settings: The type of its settings, a frozen dataclass whose fields all have defaults.
         answer: Answers it. Takes the workspace and the settings.
         needs_besides: The tables that it reads besides, by what is set.
+        of_all_groups: It is asked of all groups and topics, whichever were chosen: what it adds up
+            comes out even of all only.
+        is_audited: An audit asks it, too.
     """
 
     name: str
@@ -39,11 +43,23 @@ class Question(Generic[P, S]):
     settings: Callable[P, S]
     answer: Callable[[ReplayedWorkspace, S], Answer]
     needs_besides: Callable[[S], tuple[str, ...]] | None = None
+    of_all_groups: bool = False
+    is_audited: bool = True
 
     def needs_of(self, settings: S) -> tuple[str, ...]:
         """Return the names of the state and history tables that an answer is made of."""
         besides = () if self.needs_besides is None else self.needs_besides(settings)
         return (*self.needs, *besides)
+
+    def settings_from(self, given: Mapping[str, Any]) -> S:
+        """Return settings from those that several questions are given together.
+
+        Args:
+            given: By name; those that the question does not have are left out.
+        """
+        known = {each.name for each in fields(cast("Any", self.settings))}
+        chosen = {name: value for name, value in given.items() if name in known}
+        return cast("Callable[..., S]", self.settings)(**chosen)
 
     def ask(self, state: ReplayedWorkspace, settings: S) -> Answer:
         """Answer the question.
@@ -57,6 +73,8 @@ class Question(Generic[P, S]):
                 dump does not hold the answer.
             SchemaError: A table does not have the columns of its contract.
         """
+        if self.of_all_groups:
+            state = replace(state, tables=StoredTables(state.tables.workspace))
         answer = self.answer(state, settings)
         for name, rows in answer.tables.items():
             if name not in self.tables:

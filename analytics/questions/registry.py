@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +17,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "lag": "LAG",
     "share": "SHARE",
     "usage": "USAGE",
+    "data_quality": "DATA_QUALITY",
 }
 """The name of each question's package, and of the `Question` in its module `question`."""
 
@@ -42,3 +43,8 @@ def question(name: str) -> Question[Any, Any]:
         import_module(f"analytics.questions.{name}.question"), QUESTIONS[name]
     )
     return found
+
+
+def audited_questions() -> Iterator[Question[Any, Any]]:
+    """Yield the questions that an audit asks, in the order in which one may rest on another."""
+    yield from (found for name in QUESTIONS if (found := question(name)).is_audited)

@@ -98,7 +98,7 @@ def read_given_settings(path: str | None) -> GivenSettings:
     findings = _mapping(document.pop(_FINDINGS, None), path, _FINDINGS)
     suppressions = document.pop(_SUPPRESSIONS, None) or ()
     # Arrow is heavy: most commands are given no file.
-    from jobs.cli.audit_config import configured_rules, suppressions_of  # noqa: PLC0415
+    from analytics.questions.findings.configured_rules import configured_rules, suppressions_of  # noqa: PLC0415
 
     configured_rules(findings)
     suppressions_of(suppressions)

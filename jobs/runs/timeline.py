@@ -49,9 +49,9 @@ from analytics.replay.log.losses_at import leading, what_took_history
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.pending_at import frames_until, pending_at
 from analytics.tables.stored_tables import StoredTables
+from jobs.asking import failing
 from jobs.cli import exit_codes
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
-from jobs.runs.audit.findings_of import failing
 from jobs.workspaces.replayed import replayed
 from reports.layout.nothing import nothing
 from reports.layout.paragraphs import paragraphs

@@ -160,7 +160,7 @@ def without_spark() -> Iterator[None]:
     with (
         mock.patch("jobs.spark.session.spark_session", refuse),
         mock.patch("jobs.workspaces.replaying.spark_session", refuse),
-        mock.patch("jobs.runs.audit.run.data_quality_of", unjudged),
+        mock.patch("analytics.questions.data_quality.question.data_quality_of", unjudged),
         mock.patch("jobs.cli.main.keep_traceback", traced),
         mock.patch("jobs.cli.main.printable", str),
     ):

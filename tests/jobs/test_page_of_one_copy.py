@@ -11,8 +11,8 @@ import pytest
 
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
+from jobs.audit.page import page_of_audit
 from jobs.cli.main import run
-from jobs.runs.audit.page import page_of_audit
 from reports.page.doubts import HEAD
 from reports.page.model import Grid, Page
 from tests.support.decoded_here import decoded_here

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.audit_config import configured_rules
+from analytics.questions.findings.configured_rules import configured_rules
 from jobs.cli.settings_files import read_settings
 from schemas.finding_rules import finding_rules
 from schemas.parse import parse_record_type

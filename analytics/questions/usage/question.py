@@ -213,4 +213,5 @@ USAGE: Final = Question(
     ),
     settings=UsageSettings,
     answer=usage,
+    of_all_groups=True,
 )

@@ -227,6 +227,7 @@ def test_it_is_quiet_and_leaves_nothing_in_the_home_directory(tmp_path: Path) ->
 
 def test_nothing_of_it_is_loaded_before_a_table_is_judged() -> None:
     program = (
-        "import jobs.runs.audit.data_quality, sys; assert 'great_expectations' not in sys.modules"
+        "import analytics.questions.data_quality.question, sys; "
+        "assert 'great_expectations' not in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runs.audit.data_quality import data_quality_of
+from analytics.questions.data_quality.question import data_quality_of
 from tests.support.decoded_here import decoded_here
 from tests.support.dump_folder import dumps_in
 

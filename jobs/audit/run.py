@@ -11,26 +11,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analytics.contracts import table_of
 from analytics.errors import CannotTellError
+from analytics.questions.data_quality.question import (
+    DATA_QUALITY,
+    QualitySettings,
+    team_suites,
+)
+from analytics.questions.data_quality.question import NAME as QUALITY
 from analytics.questions.findings.changes import with_changes
+from analytics.questions.findings.configured_rules import configured_rules
+from analytics.questions.findings.findings_of import as_severe, findings_of, input_words
+from analytics.questions.findings.judged_tables import judged_tables
+from analytics.questions.findings.kept_tables import kept_tables
+from analytics.questions.registry import audited_questions
 from analytics.redaction.documents import WITHHELD
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
-from jobs.cli.audit_config import configured_rules
-from jobs.cli.exit_codes import CANNOT_TELL, DONE
+from jobs.asking import SAYS, answer_exit_code, report_answer
+from jobs.audit.hook import run_hook
+from jobs.audit.page import audit_summary, page_of_workspace
+from jobs.cli.exit_codes import CANNOT_TELL, DONE, FOUND
 from jobs.cli.held_console import HeldConsole
-from jobs.runs.audit.data_quality import NAME as QUALITY
-from jobs.runs.audit.data_quality import data_quality_of, team_suites
-from jobs.runs.audit.findings_of import exit_code_of, findings_of, input_words
-from jobs.runs.audit.hook import run_hook
-from jobs.runs.audit.kept import kept_tables
-from jobs.runs.audit.page import audit_summary, page_of_workspace
-from jobs.runs.audit.tables import audited_tables, questions
+from jobs.runs.timeline import verdicts_of
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
-from jobs.workspaces.redacted_workspace import Redactor, key_in, redact_into
+from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_text
 from reports.audit.metrics import MEASURED, Audited, metrics_of
@@ -43,6 +51,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from analytics.redaction.redactor import Redactor
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
 
@@ -136,21 +145,22 @@ class _Audited:
 def _audited(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iterator[_Audited]:
     """Replay into the folder and answer every question there."""
     _, code = replay_into_folder(console, wanted.out, needs=NEEDS, options=options)
+    space = Workspace(wanted.out)
     # What a question has no answer to now shall not be what it had one to before.
-    forget_evaluations(Workspace(wanted.out))
+    forget_evaluations(space)
     own = of_folder(wanted.out, options)
-    failed, is_open = _ask(console, wanted, own)
-    with replayed(replace(console, quiet=True), needs=NEEDS, out=wanted.out, **own) as state:
+    quiet = replace(console, quiet=True)
+    with replayed(quiet, needs=NEEDS, out=wanted.out, **own) as found:
+        state = replace(found, exit_code=found.exit_code or code)
+        failed, is_open = _ask(console, wanted, state, own)
+        state = replace(state, manifest=space.manifest())
+        verdicts = table_of("offset_verdicts", verdicts_of(state, wanted.end_offsets))
         console.say("audit: data quality")
-        quality = data_quality_of(
-            Workspace(wanted.out),
-            team_suites(wanted.expectations),
-            # Names in them are written as JSON has it, and would not be known.
-            has_examples=wanted.redact is None,
-        )
-        told = replace(state, exit_code=state.exit_code or code)
-        tables = {**audited_tables(told, wanted.end_offsets), QUALITY: quality}
-        yield _Audited(told, tables, failed, is_open)
+        # Names in examples are written as JSON has it, and would not be known.
+        settings = QualitySettings(wanted.expectations, with_examples=wanted.redact is None)
+        quality = DATA_QUALITY.ask(state, settings)
+        tables = {**judged_tables(state, verdicts), **quality.tables}
+        yield _Audited(state, tables, failed, is_open)
 
 
 def _redacted(wanted: Wanted, asked: _Audited, key: bytes, inputs: tuple[str, ...]) -> _Audited:
@@ -179,9 +189,9 @@ def _answered(
 ) -> tuple[str, int]:
     """Apply the rules, keep and write what they find, and tell others."""
     state = asked.state
-    left, accepted = found = findings_of(state, asked.tables, asked_of, asked.redactor)
+    left, accepted = found = findings_of(state, asked.tables, asked_of, SAYS, asked.redactor)
     # A finding that somebody waits for is not hidden by what cannot be told of something else.
-    code = state.exit_code or exit_code_of(left, wanted.fail_on)
+    code = state.exit_code or (FOUND if as_severe(left, wanted.fail_on).num_rows else DONE)
     code = code or (CANNOT_TELL if asked.is_open else DONE)
     said = {**state.response_metadata, "could_not_be_asked": asked.failed}
     summary = summary_of(left, accepted, said, code, wanted.fail_on)
@@ -208,27 +218,43 @@ def _answered(
     return answer_of(shown, accepted, output_format, {**said, "summary": summary}), code
 
 
-def _ask(console: Console, wanted: Wanted, own: Mapping[str, Any]) -> tuple[dict[str, str], bool]:
-    """Answer every question into the workspace.
+def _ask(
+    console: Console, wanted: Wanted, state: Replayed, options: Mapping[str, Any]
+) -> tuple[dict[str, str], bool]:
+    """Answer every question of the registry into the workspace.
 
     Args:
         console: Where it is told what is asked.
         wanted: Of the audit.
-        own: Options of `replayed` that ask the workspace.
+        state: The workspace.
+        options: Of `replayed`.
 
     Returns:
         What could not be asked, and why; and whether that or an answer cannot be told.
     """
-    failed, codes = {}, set()
+    failed: dict[str, str] = {}
+    is_open = False
     quiet = replace(console, quiet=True)
-    for name, ask in questions(wanted, own).items():
-        console.say(f"audit: {name}")
+    space = state.tables.workspace
+    given = {
+        "retention_minutes": wanted.minutes,
+        "end_offsets": wanted.end_offsets,
+        "kafka_version": options.get("kafka_version"),
+    }
+    for question in audited_questions():
+        console.say(f"audit: {question.name}")
         try:
-            codes.add(ask(quiet))
+            answer = question.ask(state, question.settings_from(given))
         except CannotTellError as error:
-            failed[name] = str(error)
-            console.error(f"{name}: {error}")
-    return failed, bool(failed) or CANNOT_TELL in codes
+            failed[question.name] = str(error)
+            console.error(f"{question.name}: {error}")
+            continue
+        report_answer(quiet, answer)
+        keep_evaluations(space, answer.tables_to_keep, state)
+        is_open |= answer_exit_code(state, answer) == CANNOT_TELL
+        # A later question may rest on this one.
+        state = replace(state, manifest=space.manifest())
+    return failed, is_open or bool(failed)
 
 
 def _metrics(state: Replayed, found: pa.Table, code: int) -> str:

@@ -11,11 +11,11 @@ from analytics.contracts import table_of
 from analytics.questions.findings.applied_rules import applied_rules
 from analytics.questions.findings.audited_groups import audited_groups, group_counts
 from analytics.questions.findings.changes import with_changes
-from jobs.cli.audit_config import configured_rules
-from jobs.runs.audit.findings_of import Found
+from analytics.questions.findings.configured_rules import configured_rules
+from analytics.questions.findings.findings_of import Found
 
 if TYPE_CHECKING:
-    from jobs.workspaces.replayed import Replayed
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _OF_GROUPS: Final = (
     *("groups", "lag", "share_backlog", "offset_expiration"),
@@ -24,7 +24,7 @@ _OF_GROUPS: Final = (
 
 
 def kept_tables(
-    state: Replayed, tables: Mapping[str, pa.Table], found: Found, before: pa.Table | None
+    state: ReplayedWorkspace, tables: Mapping[str, pa.Table], found: Found, before: pa.Table | None
 ) -> dict[str, pa.Table]:
     """Return the tables that are kept, with the findings.
 

@@ -10,23 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.questions.findings.advised_tools import GROUPS
+from analytics.questions.findings.configured_rules import configured_rules, suppressions_of
 from analytics.questions.findings.evidence import KnownRecords
 from analytics.questions.findings.found import findings, in_order
 from analytics.questions.findings.suppressions import suppressed
 from analytics.replayed.answered_instant import instant_of
-from jobs.cli.audit_config import configured_rules, suppressions_of
-from jobs.cli.exit_codes import DONE, FOUND
-from jobs.cli.options.fail_on import NEVER
-from reports.quantities import count, duration, size_of
 from schemas.finding_records import record_sources
 from schemas.finding_rules import SEVERITIES
 
 if TYPE_CHECKING:
-    from jobs.cli.console import Console
-    from jobs.workspaces.redacted_workspace import Redactor
-    from jobs.workspaces.replayed import Replayed
+    from analytics.questions.findings.wording import Says
+    from analytics.redaction.redactor import Redactor
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-_SAYS = {"bytes": size_of, "duration": duration}
 _SUPPRESSIONS = "suppressions"
 _OF_INPUT = ("topic_partition", "prefer_copy", "value_encoding")
 
@@ -44,9 +40,10 @@ class Found(NamedTuple):
 
 
 def findings_of(
-    state: Replayed,
+    state: ReplayedWorkspace,
     tables: Mapping[str, pa.Table],
     asked_of: Mapping[str, str],
+    says: Says,
     redactor: Redactor | None = None,
 ) -> Found:
     """Apply the rules, as `--config` has them, to tables of an instant.
@@ -55,6 +52,7 @@ def findings_of(
         state: Says the instant and the settings.
         tables: By name; a rule whose table is not there is not applied.
         asked_of: What suggestions name as INPUT, of `input_words`.
+        says: How bytes and durations are said.
         redactor: What took the names out of the tables, if something did.
 
     Raises:
@@ -64,12 +62,12 @@ def findings_of(
     rules = configured_rules(given.findings)
     entries = suppressions_of(given.suppressions)
     originals = {} if redactor is None else redactor.originals
-    found = findings(rules, tables, as_of, _SAYS, asked_of, _known_records(state))
+    found = findings(rules, tables, as_of, says, asked_of, _known_records(state))
     left, accepted = suppressed(found, entries, as_of, originals)
     if redactor is not None:
         accepted = _without_names(accepted, redactor)
     # An entry that has ended is a finding that nothing suppresses.
-    ended = findings(rules, {_SUPPRESSIONS: accepted}, as_of, _SAYS, asked_of)
+    ended = findings(rules, {_SUPPRESSIONS: accepted}, as_of, says, asked_of)
     return Found(in_order(pa.concat_tables([left, ended])), accepted)
 
 
@@ -88,7 +86,7 @@ def input_words(inputs: Iterable[str], options: Mapping[str, Any]) -> dict[str, 
     return {"input": shlex.join(words), "dump": shlex.join([*words, *assumed])}
 
 
-def _known_records(state: Replayed) -> KnownRecords:
+def _known_records(state: ReplayedWorkspace) -> KnownRecords:
     """Return the tables of a workspace that know where records are, and of which type groups."""
     stored = state.tables
     used = {GROUPS, *(each.table for each in record_sources().values())}
@@ -114,31 +112,7 @@ def _without_names(accepted: pa.Table, redactor: Redactor) -> pa.Table:
     return pa.Table.from_pylist(rows, accepted.schema)
 
 
-def exit_code_of(found: pa.Table, fail_on: str) -> int:
-    """Return 1 where a finding is as severe as `--fail-on` asks, else 0."""
-    return FOUND if _as_severe(found, fail_on).num_rows else DONE
-
-
-def failing(console: Console, state: Replayed, tables: Mapping[str, pa.Table]) -> int:
-    """Return the exit code of `--fail-on` for a question's tables, and say what was found.
-
-    Args:
-        console: Where it is said.
-        state: With what `--fail-on` asks for.
-        tables: Of the question, by name.
-    """
-    if state.fail_on == NEVER:
-        return DONE
-    # Only messages are printed here, no suggestions.
-    findings = findings_of(state, tables, input_words(state.given, {})).findings
-    found = _as_severe(findings, state.fail_on)
-    for message in found["message"].to_pylist():
-        console.error(message)
-    if found.num_rows:
-        console.error(f"--fail-on {state.fail_on}: {count(found.num_rows, 'finding')}")
-    return FOUND if found.num_rows else DONE
-
-
-def _as_severe(found: pa.Table, fail_on: str) -> pa.Table:
+def as_severe(found: pa.Table, fail_on: str) -> pa.Table:
+    """Return the findings that are as severe as `--fail-on` asks; none where that is `never`."""
     words = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on in SEVERITIES else ()
     return found.filter(pc.is_in(found["severity"], pa.array(words, pa.string())))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from analytics.errors import OutputRefusedError
 from analytics.workspace import PAGE
-from jobs.runs.audit.page import page_of_audit
+from jobs.audit.page import page_of_audit
 from jobs.workspaces.written_text import write_text
 from reports.page.forms import json_of, markdown_of, text_of
 from reports.page.html import html_of

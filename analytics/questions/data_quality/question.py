@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +14,10 @@ from pyarrow import fs
 
 from analytics.contracts import table_of
 from analytics.errors import InputNotRecognizedError
+from analytics.questions.answer import Answer
 from analytics.questions.data_quality.great_expectations_engine import Engine
 from analytics.questions.data_quality.judged_table import BROKEN, StoredTable, judged_tables
+from analytics.questions.question import Question
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading
 from schemas import SchemaError, tables
 from schemas.expectation_suites import (
@@ -25,6 +28,7 @@ from schemas.expectation_suites import (
 )
 
 if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.workspace import Workspace
 
     Suites = Mapping[str, Sequence[Expectation]]
@@ -60,6 +64,31 @@ def team_suites(folder: str | None) -> dict[str, list[Expectation]]:
                 )
             found.setdefault(each.table, []).append(each)
     return found
+
+
+@dataclass(frozen=True)
+class QualitySettings:
+    """What of data quality is asked.
+
+    Attributes:
+        expectations: A folder with suites of a team's own.
+        with_examples: Show a row that is not as expected, with the names in it.
+    """
+
+    expectations: str | None = None
+    with_examples: bool = True
+
+
+def data_quality(state: ReplayedWorkspace, asked: QualitySettings) -> Answer:
+    """Return whether the tables of the workspace hold what is expected of them.
+
+    Raises:
+        InputNotRecognizedError: A file in the folder is no suite of a table there is.
+        WorkspaceError: A table cannot be read.
+    """
+    suites = team_suites(asked.expectations)
+    space = state.tables.workspace
+    return Answer({NAME: data_quality_of(space, suites, has_examples=asked.with_examples)})
 
 
 def data_quality_of(space: Workspace, suites: Suites, *, has_examples: bool = True) -> pa.Table:
@@ -151,3 +180,14 @@ class _Stored:
             for each in sorted(infos, key=lambda each: each.base_name):
                 if each.type is fs.FileType.Directory:
                     yield each.base_name, each.path
+
+
+DATA_QUALITY: Final = Question(
+    name="data_quality",
+    needs=(),
+    tables=(NAME,),
+    settings=QualitySettings,
+    answer=data_quality,
+    of_all_groups=True,
+    is_audited=False,
+)

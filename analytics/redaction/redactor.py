@@ -1,0 +1,79 @@
+"""What takes names out of tables, documents and sentences of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from analytics.redaction.documents import redacted_document
+from analytics.redaction.pseudonyms import Pseudonyms
+from analytics.redaction.tables import Names, redacted
+from analytics.redaction.text import NamesInText
+from schemas import tables
+from schemas.identities import is_said
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_INPUT: Final = "INPUT"
+
+
+@dataclass(frozen=True)
+class Redactor:
+    """Takes names out of what leaves the company.
+
+    Attributes:
+        pseudonyms: For what identifies.
+        text: For all other text.
+        originals: By pseudonym the name, for what a team says of names itself.
+    """
+
+    pseudonyms: Pseudonyms
+    text: NamesInText
+    originals: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, key: bytes, names: Names, inputs: tuple[str, ...], own_words: frozenset[str]
+    ) -> Redactor:
+        """Take the names that are known, and the paths of INPUTs.
+
+        Args:
+            key: Of the pseudonyms.
+            names: By kind.
+            inputs: Paths that are names, too.
+            own_words: Words of our own sentences, which a name may be.
+        """
+        pseudonyms = Pseudonyms(key)
+        # A path without letters tells nothing: `.`, `..`, `/`.
+        paths = {
+            str(each): _INPUT
+            for path in inputs
+            for each in (path, Path(path).absolute())
+            if any(sign.isalpha() for sign in str(each))
+        }
+        replaced = {**pseudonyms.of_text(names), **paths}
+        said = {name for kind, mine in names.items() if is_said(kind) for name in mine}
+        text = NamesInText(replaced, own_words, replaced.keys() - said - paths.keys())
+        originals = {
+            pseudonyms.of(kind, name): name for kind, mine in names.items() for name in mine
+        }
+        return cls(pseudonyms, text, originals)
+
+    def table(self, name: str, rows: pa.Table) -> pa.Table:
+        """Return a table without names, sorted by its key or else by its columns."""
+        key = tables()[name].key if name in tables() else ()
+        return redacted(rows, self.pseudonyms, self.text, key)
+
+    def document(self, document: Any) -> Any:  # noqa: ANN401 - as JSON has it
+        """Return a document without names."""
+        return redacted_document(document, self.pseudonyms, self.text)
+
+    def pattern(self, kind: str, wanted: str) -> str:
+        """Return what stands for a pattern that a team wrote; `*` stays, a name has its own."""
+        if wanted == "*":
+            return wanted
+        name = self.pseudonyms.of(kind, wanted)
+        return name if name in self.originals else self.pseudonyms.of("pattern", wanted)
