@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 ORPHAN = "orphan"
+_GROUP_FILTERS: Final = ("groups", "exclude_groups")
 
 
 def gaps_of_state(state: ReplayedWorkspace) -> Mapping[int, str]:
@@ -51,7 +52,8 @@ def gaps_of_all_groups(manifest: Mapping[str, Any], gaps: Mapping[int, str]) -> 
         manifest: Of the workspace: what it was made without.
         gaps: Of `gaps_of_state`.
     """
-    sentence = filters_sentence(filters_of(manifest))
+    filters = {name: some for name, some in filters_of(manifest).items() if name in _GROUP_FILTERS}
+    sentence = filters_sentence(filters)
     if sentence is None:
         return gaps
     there = {each["partition"] for each in leading(manifest) if each["topic"] == SHARE_GROUP_STATE}
