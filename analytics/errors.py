@@ -29,3 +29,11 @@ class WorkspaceError(GroupscopeError):
 
 class CannotTellError(GroupscopeError):
     """The dump does not hold the answer; the message says what is missing."""
+
+
+class InstallationError(GroupscopeError):
+    """The packages of groupscope do not come from one place, or a part of them is missing."""
+
+
+class EnvironmentUnfitError(GroupscopeError):
+    """This machine, or the session that was given, cannot do what is asked."""

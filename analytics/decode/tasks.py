@@ -140,6 +140,14 @@ def packed(slices: Sequence[Slice], task_bytes: int = TASK_BYTES) -> list[list[i
     return tasks
 
 
+def decode_here(slices: Sequence[Slice], settings: Settings) -> list[TaskReport]:
+    """Decode all slices in this process, in the tasks that Spark would run."""
+    return [
+        run_task(number, [(index, slices[index]) for index in indices], settings)
+        for number, indices in enumerate(packed(slices))
+    ]
+
+
 def run_task(number: int, slices: Sequence[tuple[int, Slice]], settings: Settings) -> TaskReport:
     """Decode slices and write their rows; each attempt writes into a folder of its own."""
     attempt = f"{settings.staging}/task-{number:05d}-{uuid.uuid4().hex[:8]}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from analytics.decode.losses.known_leaders import known_leaders
 from analytics.decode.run.decoding import decode_dump
 from analytics.decode.run.publication import published
-from analytics.decode.run.workload import is_small_workspace
+from analytics.decode.run.workload import is_small_plan, is_small_workspace
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
@@ -26,7 +26,7 @@ from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.engine.framed_instant import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.epoch_times import milliseconds_of
-from analytics.errors import InputNotRecognizedError
+from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
 from analytics.library.state import State
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
 from analytics.replay.dump.chosen_release import chosen_release
@@ -87,7 +87,7 @@ class Dump:
 
     def replay(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None = None,
         *,
         as_of: datetime | str | int | None = None,
         ends: Mapping[tuple[str, int], int] | None = None,
@@ -98,7 +98,8 @@ class Dump:
         """Return what the coordinators knew at an instant.
 
         Args:
-            spark: The session: it is used, not changed and not stopped.
+            spark: The session: it is used, not changed and not stopped. A small dump needs none:
+                its tables are then DataFrames of polars.
             as_of: The instant: a datetime with a zone, ISO 8601, or epoch milliseconds. None is the
                 end of the dump.
             ends: End offsets by topic and partition of internal topics, instead of a time.
@@ -108,12 +109,13 @@ class Dump:
             tables: The state and history tables that are wanted; None is all of them.
 
         Raises:
+            EnvironmentUnfitError: There is no session, and the dump needs one.
             CannotTellError: The instant is before the dump's first record, or in a partition that
                 the dump has no copy of.
             GroupscopeError: An input is not what it has to be.
         """
         time_ms = _milliseconds(as_of)
-        session = _session(spark)
+        session = None if spark is None else _session(spark)
         source = self._decode(session, is_end=time_ms is None and not ends)
         manifest = source.manifest()
         said = tuple(remarks(time_ms, ends or {}, manifest))
@@ -135,7 +137,7 @@ class Dump:
         work = work.with_homes(source, manifest)
         folder = tempfile.mkdtemp(prefix="state-", dir=self._work)
         staging = Workspace(folder).prepare()
-        on = None if is_small_workspace(manifest) else session
+        on = None if is_small_workspace(manifest) else _needed(session)
         parts = replay_workspace(source, staging, work, manifest, on)
         manifest["replay"] = {**work.metadata(parts), DECODED_IN: absolute(source)}
         manifest.pop(EVALUATIONS, None)
@@ -147,7 +149,7 @@ class Dump:
         given = self._found.workspaces
         return Workspace(given[0]).manifest() if given else None
 
-    def _decode(self, spark: SparkSession, *, is_end: bool) -> Workspace:
+    def _decode(self, spark: SparkSession | None, *, is_end: bool) -> Workspace:
         """Return a workspace with decoded tables; a dump is decoded once for each kind of instant.
 
         What lies below the log start was the broker's at instants before it was deleted.
@@ -165,6 +167,8 @@ class Dump:
             settings = Settings(staging.location, Selection())
             planned = plan(self._found, options, known_leaders)
             rows = self._found.raw_rows
+            if rows or not is_small_plan(planned):
+                spark = _needed(spark)
             decoding = decode_dump(spark, planned, rows, settings, options)
             published(staging, self._found, planned, decoding, settings, options)
             self._decoded[is_end] = Workspace(folder)
@@ -183,6 +187,19 @@ def open_dump(*inputs: str, work: str | None = None) -> Dump:
         InputNotRecognizedError: An input is nothing that is known.
     """
     return Dump(inputs, work)
+
+
+def _needed(spark: SparkSession | None) -> SparkSession:
+    """Return the session that what is to be done takes.
+
+    Raises:
+        EnvironmentUnfitError: None was given.
+    """
+    if spark is None:
+        raise EnvironmentUnfitError(
+            "this dump is large, or holds archived rows: give replay() a session of Spark"
+        )
+    return spark
 
 
 def _session(spark: SparkSession) -> SparkSession:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import PurePath
 
-from jobs.cli.errors import InstallationError
+from analytics.errors import InstallationError
 
 PACKAGES = ("analytics", "jobs", "reports", "schemas")
 

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from analytics.errors import EnvironmentUnfitError
 from jobs.cli.console import Console
-from jobs.cli.errors import EnvironmentUnfitError
 from jobs.spark.jvm_options import jvm_options
 from jobs.spark.session import CLASS_ARCHIVE
 from jobs.workspaces.decoding import decode_into

@@ -19,11 +19,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analytics.errors import EnvironmentUnfitError
 from analytics.libraries_later import release_libraries
 from analytics.spark_worker import OWN
 from jobs.cli.allocation import OF_WORKER
 from jobs.cli.console import Console
-from jobs.cli.errors import EnvironmentUnfitError
 from jobs.spark.java import java_problem
 from jobs.spark.jvm_options import jvm_options
 from jobs.spark.jvm_start import ended_with_its_start

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.decode.losses.known_leaders import known_leaders
 from analytics.decode.run.decoding import decode_dump
 from analytics.decode.run.publication import published
+from analytics.decode.run.workload import is_small_plan
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
@@ -27,6 +28,9 @@ from jobs.workspaces.kept_workspace import input_listing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.decode.run.decoding import Decoding
+    from analytics.dump.files.inputs import Inputs
+    from analytics.dump.files.model import Plan
     from jobs.cli.console import Console
     from jobs.cli.options.undecoded_limit import Limit
 
@@ -63,11 +67,13 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     value_encoding: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    may_be_here: bool = False,
 ) -> DecodeResult:
     """Decode INPUTs into the workspace `out`.
 
-    `keep_below_log_start` is for asking about an instant before the end, when what was deleted
-    since was still the broker's.
+    With `may_be_here` a small dump is decoded in this process, without waiting for Spark, unless
+    `master` or `conf` ask for it. `keep_below_log_start` is for asking about an instant before the
+    end, when what was deleted since was still the broker's.
 
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
@@ -94,17 +100,11 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     try:
         settings = Settings(staging.location, Selection(groups, exclude_groups, data_topics))
         planned = plan(found, options, known_leaders)
-        # Of logs the JVM only hands out tasks, however large the dump is.
-        small = not found.raw_rows
-        with spark_session(console, master=master, conf=conf, small=small) as spark:
-            decoding = decode_dump(
-                spark,
-                planned,
-                found.raw_rows,
-                settings,
-                options,
-                progress(spark, console, "decoding"),
-            )
+        is_here = may_be_here and not (master or conf or found.raw_rows)
+        if is_here and is_small_plan(planned):
+            decoding = decode_dump(None, planned, (), settings, options)
+        else:
+            decoding = _on_spark(console, planned, found, settings, options, master, conf)
         manifest = published(staging, found, planned, decoding, settings, options, listing=listing)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
@@ -112,6 +112,22 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
         raise
     _tell(console, manifest)
     return DecodeResult(manifest)
+
+
+def _on_spark(
+    console: Console,
+    planned: Plan,
+    found: Inputs,
+    settings: Settings,
+    options: PlanOptions,
+    master: str | None,
+    conf: Mapping[str, str] | None,
+) -> Decoding:
+    # Of logs the JVM only hands out tasks, however large the dump is.
+    small = not found.raw_rows
+    with spark_session(console, master=master, conf=conf, small=small) as spark:
+        watched = progress(spark, console, "decoding")
+        return decode_dump(spark, planned, found.raw_rows, settings, options, watched)
 
 
 def _tell(console: Console, manifest: Mapping[str, Any]) -> None:

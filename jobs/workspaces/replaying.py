@@ -206,5 +206,7 @@ def _decoded(
     # Heavy, as Spark is: what is decoded already is replayed without.
     from jobs.workspaces.decoding import decode_into  # noqa: PLC0415
 
-    result = decode_into(out, console, inputs=inputs, master=master, conf=conf, **selection)
+    result = decode_into(
+        out, console, inputs=inputs, master=master, conf=conf, may_be_here=True, **selection
+    )
     return Workspace(out), result, None

@@ -19,7 +19,7 @@ from analytics.decode.empty import empty_parts
 from analytics.decode.kafka_version import NOTHING_SHOWN, KafkaVersion, Seen, infer_kafka_version
 from analytics.decode.records.chunks import RecordKind
 from analytics.decode.spark import decode_on_spark
-from analytics.decode.tasks import Settings, SliceReport
+from analytics.decode.tasks import Settings, SliceReport, decode_here
 from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
 from analytics.workspace import open_location
@@ -59,7 +59,7 @@ class Decoding:
 
 
 def decode_dump(
-    spark: SparkSession,
+    spark: SparkSession | None,
     plan: Plan,
     archives: Sequence[RawRows],
     settings: Settings,
@@ -69,7 +69,7 @@ def decode_dump(
     """Decode everything that was planned into the staging folder of the settings.
 
     Args:
-        spark: The session.
+        spark: The session; None decodes logs in this process, and no archived rows.
         plan: What is read of logs.
         archives: Archived rows.
         settings: Where to, and what is wanted.
@@ -78,8 +78,11 @@ def decode_dump(
     """
     in_logs = frozenset((each.topic, each.partition) for each in plan.slices)
     with watched or nullcontext():
-        tasks = decode_on_spark(spark, plan.slices, settings)
-        archived = decode_archives(spark, archives, settings, in_logs, options)
+        if spark is None:
+            tasks, archived = decode_here(plan.slices, settings), []
+        else:
+            tasks = decode_on_spark(spark, plan.slices, settings)
+            archived = decode_archives(spark, archives, settings, in_logs, options)
     parts = [
         *(part for task in tasks for part in task.parts),
         *(part for archive in archived for part in archive.parts),
@@ -104,7 +107,7 @@ def decode_dump(
         kinds,
         version,
         groups_only_there(plan, parts, settings.staging),
-        encoding_to_try(spark, archives, rows, options.value_encoding),
+        None if spark is None else encoding_to_try(spark, archives, rows, options.value_encoding),
         unplaced,
     )
 

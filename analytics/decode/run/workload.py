@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analytics.dump.files.model import Plan
 
 SMALL_BYTES = 16 * 1024 * 1024
 """So much of segments is read sooner than Spark starts."""
@@ -13,6 +16,11 @@ SMALL_RECORDS = 300_000
 
 SMALL_LOGS = 96 * 1024 * 1024
 """So much of logs: a record of a group with many members holds more than a commit does."""
+
+
+def is_small_plan(plan: Plan) -> bool:
+    """Whether what is read of logs is decoded in this process, for which no Spark is needed."""
+    return sum(each.to_position - each.from_position for each in plan.slices) <= SMALL_BYTES
 
 
 def is_small_workspace(manifest: Mapping[str, Any]) -> bool:

@@ -116,6 +116,7 @@ def _of_one_dump(
         prefer_copy=first.prefer_copy,
         # What lies below the log start was the broker's at instants before it was deleted.
         keep_below_log_start=not (first.is_end and second.is_end),
+        may_be_here=True,
         **rest,
         **session,
     )

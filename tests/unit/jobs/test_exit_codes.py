@@ -11,13 +11,14 @@ import pytest
 
 from analytics.errors import (
     CannotTellError,
+    EnvironmentUnfitError,
     InputNotRecognizedError,
     InputUnreadableError,
+    InstallationError,
     OutputRefusedError,
     WorkspaceError,
 )
 from jobs.cli import main
-from jobs.cli.errors import EnvironmentUnfitError, InstallationError
 from jobs.cli.main import run
 
 Acting = Callable[[Callable[[], object]], None]
