@@ -19,7 +19,7 @@ from analytics.decode.records.secrets import may_hold_secrets
 from analytics.decode.records.tables import UNDECODED, labels
 from analytics.dump.files.storage import local_path
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
-from analytics.dump.records.raw_rows_places import FLAW
+from analytics.dump.records.raw_rows_files import FLAW
 from analytics.time_columns import times_of
 from analytics.wire.failure import Reason
 from analytics.workspace import open_location

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.decode.archived_rows import RowsReport
-from analytics.decode.archives import decode_archives, encoding_to_try
 from analytics.decode.empty import empty_parts
 from analytics.decode.kafka_version import NOTHING_SHOWN, KafkaVersion, Seen, infer_kafka_version
 from analytics.decode.records.chunks import RecordKind
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from pyarrow import fs
     from pyspark.sql import SparkSession
 
+    from analytics.decode.archived_rows import ArchiveReport, RowsReport
     from analytics.dump.copies.plan import PlanOptions
     from analytics.dump.records.raw_rows_files import RawRows
     from analytics.workspace import Part
@@ -78,11 +77,12 @@ def decode_dump(
     """
     in_logs = frozenset((each.topic, each.partition) for each in plan.slices)
     with watched or nullcontext():
-        if spark is None:
-            tasks, archived = decode_here(plan.slices, settings), []
-        else:
-            tasks = decode_on_spark(spark, plan.slices, settings)
-            archived = decode_archives(spark, archives, settings, in_logs, options)
+        tasks = (
+            decode_here(plan.slices, settings)
+            if spark is None
+            else decode_on_spark(spark, plan.slices, settings)
+        )
+        archived = _archived(spark, archives, settings, in_logs, options)
     parts = [
         *(part for task in tasks for part in task.parts),
         *(part for archive in archived for part in archive.parts),
@@ -107,9 +107,37 @@ def decode_dump(
         kinds,
         version,
         groups_only_there(plan, parts, settings.staging),
-        None if spark is None else encoding_to_try(spark, archives, rows, options.value_encoding),
+        _encoding_to_try(spark, archives, rows, options),
         unplaced,
     )
+
+
+def _archived(
+    spark: SparkSession | None,
+    archives: Sequence[RawRows],
+    settings: Settings,
+    in_logs: frozenset[tuple[str, int]],
+    options: PlanOptions,
+) -> list[ArchiveReport]:
+    if spark is None or not archives:
+        return []
+    # PySpark is heavy: logs are decoded without it.
+    from analytics.decode.archives import decode_archives  # noqa: PLC0415
+
+    return decode_archives(spark, archives, settings, in_logs, options)
+
+
+def _encoding_to_try(
+    spark: SparkSession | None,
+    archives: Sequence[RawRows],
+    rows: Sequence[RowsReport],
+    options: PlanOptions,
+) -> str | None:
+    if spark is None or not archives:
+        return None
+    from analytics.decode.archives import encoding_to_try  # noqa: PLC0415 - as above
+
+    return encoding_to_try(spark, archives, rows, options.value_encoding)
 
 
 def kinds_of(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]) -> Kinds:

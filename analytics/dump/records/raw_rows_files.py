@@ -17,6 +17,8 @@ from schemas import INTERNAL_TOPICS
 PLACE_COLUMNS = frozenset({"topic", "partition"})
 NEEDED_COLUMNS = PLACE_COLUMNS | {"offset"}
 """Without these a row is of no use; null keys and values may be absent from JSON."""
+FLAW = "flaw"
+"""The column that says what is wrong with a row's place; null where nothing is."""
 
 _FORMATS = {
     ".parquet": "parquet",

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from analytics.dump.records.raw_rows_files import FLAW
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 NOT_JSON: Final = "the line is no JSON object"
-FLAW: Final = "flaw"
-"""The column that says what is wrong with a row's place; null where nothing is."""
-
 _TOPIC: Final = r"^[a-zA-Z0-9._-]{1,249}$"
 _NUMBER: Final = r"^\s*-?[0-9]{1,19}\s*$"
 _MOST_PARTITION: Final = 2**31 - 1

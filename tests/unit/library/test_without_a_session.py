@@ -1,0 +1,50 @@
+"""A small dump is opened, replayed and asked without Spark; a large one says that it needs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analytics import open_dump
+from analytics.decode.run import workload
+from analytics.errors import EnvironmentUnfitError
+
+PROGRAM = """
+import sys
+from analytics import open_dump
+with open_dump(sys.argv[1]) as dump:
+    state = dump.replay()
+    answer = state.ask("lag", by="group")
+    assert answer.lag.height > 30 and answer.cannot_tell == (), answer
+    assert state.groups.filter(group_id="parcel-router").height == 1
+    assert "pyspark" not in sys.modules
+"""
+
+
+def test_neither_a_session_nor_pyspark_is_needed(failover_dump: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM, str(failover_dump)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_tables_are_frames_of_polars(failover_dump: Path) -> None:
+    with open_dump(str(failover_dump)) as dump:
+        offsets = dump.replay(as_of="2026-11-21T09:18:30Z").committed_offsets
+    assert isinstance(offsets, pl.DataFrame)
+    assert offsets.height > 50
+
+
+def test_a_large_dump_asks_for_a_session(
+    failover_dump: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload, "SMALL_BYTES", 1000)
+    with open_dump(str(failover_dump)) as dump, pytest.raises(EnvironmentUnfitError, match="large"):
+        dump.replay()
