@@ -15,7 +15,7 @@ from analytics.dump.files.data_topics import data_offsets
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.dump.inspection.changes import has_changed
 from analytics.dump.inspection.manifest import Findings, build_manifest, surveys_of_slices
-from analytics.dump.records.raw_rows_encoding import BINARY
+from analytics.dump.records.raw_rows_files import BINARY
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.epoch_times import iso_time
 from analytics.errors import InputUnreadableError

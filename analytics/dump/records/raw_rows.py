@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 
 from analytics.dump.records.raw_records import Batches, RawRecords, Spans
 from analytics.dump.records.raw_rows_columns import PLACE, REQUIRED, check_columns, check_files
-from analytics.dump.records.raw_rows_encoding import BINARY, column_encoding, parsed
+from analytics.dump.records.raw_rows_encoding import column_encoding, parsed
+from analytics.dump.records.raw_rows_files import BINARY
 from analytics.dump.records.raw_rows_lines import is_hidden, lines_of_file
 from analytics.dump.records.raw_rows_places import NOT_JSON, placed
 from analytics.errors import InputNotRecognizedError, InputUnreadableError

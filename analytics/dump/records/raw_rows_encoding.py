@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from analytics.dump.records.raw_rows_files import BASE64, BINARY, ENCODINGS, HEX
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark.sql import Column, DataFrame
-
-BINARY, HEX, BASE64 = "binary", "hex", "base64"
-ENCODINGS = (BINARY, HEX, BASE64)
-"""What `--value-encoding` may be."""
 
 _HEX = "^([0-9a-fA-F]{2})*$"
 _HEX_PREFIX = r"^(0[xX]|\\+[xX])"

@@ -17,6 +17,10 @@ from schemas import INTERNAL_TOPICS
 PLACE_COLUMNS = frozenset({"topic", "partition"})
 NEEDED_COLUMNS = PLACE_COLUMNS | {"offset"}
 """Without these a row is of no use; null keys and values may be absent from JSON."""
+BINARY, HEX, BASE64 = "binary", "hex", "base64"
+ENCODINGS = (BINARY, HEX, BASE64)
+"""What `--value-encoding` may be."""
+
 FLAW = "flaw"
 """The column that says what is wrong with a row's place; null where nothing is."""
 
