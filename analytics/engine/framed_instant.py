@@ -78,7 +78,8 @@ def _see(
 ) -> None:
     at_ms, end_ms = within
     ms, offset = pl.col("timestamp").dt.epoch("ms"), pl.col("offset")
-    is_beyond = (ms > end_ms).fill_null(value=False)
+    # Elections bound the others, even those of a lost line beyond all that survived.
+    is_beyond = (ms > end_ms).fill_null(value=False) & ~pl.col("is_bounded")
     is_later = (pl.col("latest_ms") > at_ms).fill_null(value=False) & ~is_beyond
     is_earlier = (pl.col("earliest_ms") <= at_ms).fill_null(value=False) & ~is_beyond
     # The order within a snapshot is not that of the log.
@@ -127,7 +128,7 @@ def _frame(seen: _Seen, *, is_whole: bool) -> Frame | None:
         is_whole: The time is the end of the dump, or later.
     """
     later, earlier = seen.later or (OPEN_END, 0), seen.earlier or (-1, 0)
-    if is_whole and seen.unbelieved:
+    if is_whole and (seen.unbelieved or seen.is_bounded):
         return Frame(OPEN_END, OPEN_END, 0)
     if seen.is_bounded:
         return Frame(later[0], max(earlier[0] + 1, later[0]), later[1])

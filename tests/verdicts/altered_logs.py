@@ -11,6 +11,10 @@ from pathlib import Path
 
 import crc32c
 
+from analytics.decode.losses.known_leaders import known_leaders
+from analytics.dump.copies.plan import next_offset
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
 from tests.brokers.batches import Batch, batches_of
 from tests.brokers.thinning import rewritten
 from tests.support.plain_batches import read_plain_batch
@@ -39,6 +43,7 @@ CHECKPOINTS = (
 )
 """Files beside segments, each of which may not have been copied."""
 
+_EPOCH_AT = 12
 _MAGIC_AT, _CRC_AT, _CHECKED_FROM, _TRANSACTIONAL = 16, 17, 21, 0x10
 _COMPRESSED = 0x07
 _TIMES = struct.Struct(">qq")
@@ -137,6 +142,32 @@ def moving_times(topic: str, by: int, chosen: Callable[[int, int], bool]) -> Tak
                     rewrite(segment, b"".join(parts))
 
     return take
+
+
+def setting_clock(node_id: int, by: int) -> Take:
+    """Return what moves all times that a broker's clock gave: those of the epochs in which it led.
+
+    All copies of a batch have the same. Its metadata log has the times of the controller.
+    """
+
+    def take(dump: Path) -> None:
+        copies = read_copies(recognize([str(dump)]).disks, next_offset, [])
+        for (topic, partition), registered in known_leaders(copies).registered.items():
+            epochs = {each.epoch for each in registered.led if each.leader == node_id}
+            for folder in () if topic == METADATA else dump.glob(f"*/{topic}-{partition}"):
+                for segment in segments(folder):
+                    whole = [each.read() for each in batches_of(folder) if each.segment == segment]
+                    moved = [
+                        _shifted(each, by) if _epoch(each) in epochs else each for each in whole
+                    ]
+                    rewrite(segment, b"".join(moved))
+
+    return take
+
+
+def _epoch(batch: bytes) -> int:
+    (epoch,) = struct.unpack_from(">i", batch, _EPOCH_AT)
+    return int(epoch)
 
 
 def cleaned(seed: int, *, keep_tombstones: bool) -> Take:
