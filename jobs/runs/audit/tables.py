@@ -13,12 +13,12 @@ from analytics.questions.expiration.question import EXPIRATION, ExpirationSettin
 from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.questions.share.question import SHARE, BacklogSettings
+from analytics.questions.timeline.question import verdicts_of
 from analytics.questions.usage.question import USAGE, UsageSettings
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.asking import answer_exit_code, report_answer
 from jobs.cli.audit_config import configured_rules
-from jobs.runs.timeline import verdicts_of
 from jobs.workspaces.replayed import replayed
 from reports.missing_records import absent_partitions
 from schemas import tables
