@@ -19,6 +19,10 @@ class InputUnreadableError(GroupscopeError):
     """An INPUT, or a file in it, is there and cannot be read."""
 
 
+class SettingRefusedError(GroupscopeError):
+    """A setting of a question is at odds with another, or with the dump: it is asked wrongly."""
+
+
 class OutputRefusedError(GroupscopeError):
     """The output folder is something that must not be written over."""
 

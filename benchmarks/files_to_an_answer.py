@@ -31,7 +31,7 @@ ANSWERED_BY: Final = {
     "expiration": ("analytics.questions.expiration.question", "expiration"),
     "balance": ("analytics.questions.balance.question", "balance"),
     "lag": ("analytics.questions.lag.question", "lag"),
-    "timeline": ("jobs.runs.timeline", "verdicts_of"),
+    "timeline": ("analytics.questions.timeline.question", "timeline"),
 }
 """The questions that are counted, and the function that answers each."""
 

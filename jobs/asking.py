@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
+from analytics.errors import SettingRefusedError
 from analytics.questions.findings.findings_of import as_severe, findings_of, input_words
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
@@ -69,12 +70,17 @@ def ask_and_show(
 
     Raises:
         GroupscopeError: An INPUT or a side file is not what it has to be.
+        UsageError: A setting is at odds with another, or with the dump.
     """
     needs = tuple(dict.fromkeys((*question.needs_of(settings), *shown_needs)))
     with replayed(console, needs=needs, out=out, **options) as state:
-        answer = question.ask(state, settings)
+        try:
+            answer = question.ask(state, settings)
+        except SettingRefusedError as error:
+            # Click shows how the command is used.
+            raise click.UsageError(str(error)) from error
         report_answer(console, answer)
-        if out is not None:
+        if out is not None and answer.tables_to_keep:
             keep_evaluations(Workspace(out), answer.tables_to_keep, state)
         metadata = {
             **state.response_metadata,
@@ -108,7 +114,7 @@ def answer_exit_code(state: Replayed, answer: Answer) -> int:
 
     That something cannot be told goes before all else: a group may be among it.
     """
-    if state.exit_code or answer.doubts:
+    if state.exit_code or answer.doubts or answer.rows_cannot_tell:
         return state.exit_code or CANNOT_TELL
     return groups_exit_code(answer.groups)
 

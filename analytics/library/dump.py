@@ -10,7 +10,7 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from analytics.decode.losses.known_leaders import known_leaders
@@ -25,14 +25,13 @@ from analytics.dump.files.inputs import recognize
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.engine.framed_instant import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
-from analytics.epoch_times import milliseconds_of
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
 from analytics.library.state import State
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
 from analytics.replay.dump.chosen_release import chosen_release
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import remarks
-from analytics.replay.dump.written_instants import moment
+from analytics.replay.dump.written_instants import instant_milliseconds, moment
 from analytics.replay.log.instants import AsOf
 from analytics.tables.decoded_workspace import (
     DECODED_IN,
@@ -114,7 +113,7 @@ class Dump:
                 the dump has no copy of.
             GroupscopeError: An input is not what it has to be.
         """
-        time_ms = _milliseconds(as_of)
+        time_ms = None if as_of is None else instant_milliseconds(as_of)
         session = None if spark is None else _session(spark)
         source = self._decode(session, is_end=time_ms is None and not ends)
         manifest = source.manifest()
@@ -209,12 +208,3 @@ def _session(spark: SparkSession) -> SparkSession:
         session.conf.set(name, value)
     found: SparkSession = session
     return found
-
-
-def _milliseconds(as_of: datetime | str | int | None) -> int | None:
-    if as_of is None or isinstance(as_of, int):
-        return as_of
-    when = datetime.fromisoformat(as_of) if isinstance(as_of, str) else as_of
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return milliseconds_of(when)

@@ -19,6 +19,7 @@ from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
 from analytics.questions.registry import QUESTIONS, question
 from analytics.questions.share.question import SHARE
+from analytics.questions.timeline.question import TIMELINE
 from analytics.questions.usage.question import USAGE
 from analytics.replayed.given_settings import GivenSettings, Settings
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -63,6 +64,7 @@ class State:
         remarks: What has to be said of the instant, a sentence each.
     """
 
+    timeline = Asking(TIMELINE)
     expiration = Asking(EXPIRATION)
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)

@@ -25,6 +25,7 @@ class Answer:
         summary: What programs are told beside the tables, as JSON has it.
         figures: What sums up the rows for whoever shows them; no contract.
         kept: The tables as a workspace keeps them, where those are of more than what was asked.
+        rows_cannot_tell: Whether rows of the tables say themselves what cannot be told, and why.
     """
 
     tables: Mapping[str, pa.Table]
@@ -35,6 +36,7 @@ class Answer:
     summary: Mapping[str, Any] = field(default_factory=dict)
     figures: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[str, pa.Table] | None = None
+    rows_cannot_tell: bool = False
 
     @property
     def tables_to_keep(self) -> Mapping[str, pa.Table]:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analytics.contracts import table_of
 from analytics.errors import CannotTellError
 from analytics.questions.data_quality.question import (
     DATA_QUALITY,
@@ -25,6 +24,7 @@ from analytics.questions.findings.findings_of import as_severe, findings_of, inp
 from analytics.questions.findings.judged_tables import judged_tables
 from analytics.questions.findings.kept_tables import kept_tables
 from analytics.questions.registry import audited_questions
+from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.redaction.documents import WITHHELD
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
@@ -35,7 +35,6 @@ from jobs.audit.hook import run_hook
 from jobs.audit.page import audit_summary, page_of_workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, FOUND
 from jobs.cli.held_console import HeldConsole
-from jobs.runs.timeline import verdicts_of
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
@@ -154,7 +153,8 @@ def _audited(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> It
         state = replace(found, exit_code=found.exit_code or code)
         failed, is_open = _ask(console, wanted, state, own)
         state = replace(state, manifest=space.manifest())
-        verdicts = table_of("offset_verdicts", verdicts_of(state, wanted.end_offsets))
+        timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=wanted.end_offsets))
+        verdicts = timeline.tables["offset_verdicts"]
         console.say("audit: data quality")
         # Names in examples are written as JSON has it, and would not be known.
         settings = QualitySettings(wanted.expectations, with_examples=wanted.redact is None)

@@ -15,6 +15,7 @@ from analytics.errors import (
     GroupscopeError,
     InputNotRecognizedError,
     OutputRefusedError,
+    SettingRefusedError,
 )
 from analytics.libraries_later import withhold_libraries
 from analytics.version import VERSION
@@ -109,7 +110,9 @@ def _refuse_other_than_utf8(arguments: Sequence[str]) -> None:
 
 def _code_of(error: Exception) -> int:
     match error:
-        case InputNotRecognizedError() | OutputRefusedError() | UnknownColumnError():
+        case InputNotRecognizedError() | SettingRefusedError():
+            return CALLED_WRONGLY
+        case OutputRefusedError() | UnknownColumnError():
             return CALLED_WRONGLY
         case GroupscopeError():
             return CANNOT_TELL

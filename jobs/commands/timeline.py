@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,10 @@ from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.instant import Instant
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
+
+if TYPE_CHECKING:
+    from analytics.replay.dump.written_instants import BeforeEnd
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -39,7 +43,16 @@ Examples:
 @table_option("events", beside=("verdicts",))
 @asking_options
 @pass_console
-def timeline(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
+def timeline(
+    console: Console,
+    /,
+    output_format: OutputFormat,
+    *,
+    time_from: int | BeforeEnd | None,
+    time_to: int | BeforeEnd | None,
+    end_offsets: str | None,
+    **options: Any,  # noqa: ANN401
+) -> int:
     """Show everything that happened to a group.
 
     First a verdict for everything that happened to an offset, the worst first: when, what it was
@@ -55,8 +68,21 @@ def timeline(console: Console, /, output_format: str, **options: Any) -> int:  #
     if not options["groups"]:
         raise click.UsageError("--group is required: name the groups whose timeline you want")
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.timeline import timeline_of_inputs  # noqa: PLC0415
+    from analytics.questions.timeline.question import (  # noqa: PLC0415
+        NOT_WHOLE,
+        TIMELINE,
+        TimelineSettings,
+    )
+    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from reports.timeline.answer import timeline_text  # noqa: PLC0415
 
-    answer, code = timeline_of_inputs(console, output_format, **options)
-    click.echo(answer)
-    return code
+    return ask_and_show(
+        console,
+        TIMELINE,
+        TimelineSettings(time_from, time_to, end_offsets),
+        lambda _, answer, wanted, metadata: Shown(
+            timeline_text(answer.tables, wanted, metadata, note=answer.figures[NOT_WHOLE])
+        ),
+        output_format,
+        **options,
+    )

@@ -63,7 +63,7 @@ def _raw(incident: Incident) -> Iterator[Section]:
 def _beside(incident: Incident) -> Iterator[Section]:
     yield Section(incident.changes, _CHANGES, name="changes", title="Offsets before and after")
     yield Section(incident.owners, _OWNERS, name="owners", title="Who owned what")
-    events = event_rows(incident.events, None, None)
+    events = event_rows(incident.events)
     yield Section(events, EVENT_HEADS, name="events", title="Events in order", spare=["record"])
     yield _timed(incident.cluster, "at", _CLUSTER, "cluster", "What brokers did meanwhile")
     yield _timed(incident.others, "first_at", _OTHERS, "others", "Others that suffered at once")

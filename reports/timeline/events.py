@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.printed_times import times
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 HEADS = {
     "time": "TIME",
@@ -28,18 +23,12 @@ EVIDENCE = (
 """What finds the record again, for programs."""
 
 
-def event_rows(events: pa.Table, time_from: datetime | None, time_to: datetime | None) -> pa.Table:
+def event_rows(events: pa.Table) -> pa.Table:
     """Return events in order with the columns of `HEADS`.
 
     Args:
         events: Rows of `group_events`. What has no time of its own is where its record is.
-        time_from: The first instant asked about; None for all before.
-        time_to: The last instant asked about; None for all after.
     """
-    if time_from is not None:
-        events = events.filter(pc.greater_equal(events["at"], time_from))
-    if time_to is not None:
-        events = events.filter(pc.less_equal(events["at"], time_to))
     order = ["at", "log", "coordinator_partition", "record_offset", "event", "subject"]
     events = events.sort_by([(name, "ascending") for name in order])
     place = pc.binary_join_element_wise(

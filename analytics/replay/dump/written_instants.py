@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from analytics.epoch_times import EPOCH
+from analytics.epoch_times import EPOCH, milliseconds_of
 
 END: Final = "end"
 """Stands for the end of the dump, whenever that is."""
@@ -33,6 +33,20 @@ def iso_time(when: datetime) -> str:
 def moment(time_ms: int) -> datetime:
     """Return the instant of epoch milliseconds that was asked about: of the years 1 to 9999."""
     return EPOCH + timedelta(milliseconds=time_ms)
+
+
+def instant_milliseconds(instant: datetime | str | int) -> int:
+    """Return an instant as epoch milliseconds.
+
+    Args:
+        instant: A datetime or ISO 8601, of UTC where it has no zone; or epoch milliseconds.
+    """
+    if isinstance(instant, int):
+        return instant
+    when = datetime.fromisoformat(instant) if isinstance(instant, str) else instant
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return milliseconds_of(when)
 
 
 def as_of_metadata(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> dict[str, Any]:

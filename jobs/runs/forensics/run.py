@@ -17,6 +17,7 @@ from analytics.errors import CannotTellError
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.diff.paired import CANNOT_TELL as UNSURE_CHANGE
 from analytics.questions.forensics.window import Window, happened, suffering
+from analytics.questions.timeline.question import TIMELINE, verdicts_of
 from analytics.questions.timeline.words import CANNOT_TELL
 from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
@@ -34,8 +35,6 @@ from jobs.runs.forensics.rows import (
 )
 from jobs.runs.restore.run import Wanted as RestoreWanted
 from jobs.runs.restore.run import restored
-from jobs.runs.timeline import NEEDS as TIMELINE
-from jobs.runs.timeline import verdicts_of
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.replayed import replayed
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
 
-NEEDS = (*TIMELINE, *ROWS_OF_STATES, "assignment_history", "configs")
+NEEDS = (*TIMELINE.needs, *ROWS_OF_STATES, "assignment_history", "configs")
 
 
 @dataclass(frozen=True)

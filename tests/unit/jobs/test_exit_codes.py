@@ -16,6 +16,7 @@ from analytics.errors import (
     InputUnreadableError,
     InstallationError,
     OutputRefusedError,
+    SettingRefusedError,
     WorkspaceError,
 )
 from jobs.cli import main
@@ -47,6 +48,7 @@ def raising(error: BaseException) -> Callable[[], object]:
     [
         (InputNotRecognizedError("x is no dump"), 2),
         (OutputRefusedError("x is not empty"), 2),
+        (SettingRefusedError("x is after y"), 2),
         (click.UsageError("x and y exclude each other"), 2),
         (InputUnreadableError("x cannot be read"), 3),
         (WorkspaceError("x was never finished"), 3),

@@ -9,10 +9,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from analytics.errors import SettingRefusedError
+from analytics.questions.answer import Answer
+from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from jobs.cli.console import Console
-from jobs.runs.timeline import NEEDS, timeline_of_inputs
+from jobs.workspaces.replayed import replayed
 from tests.support.written_workspace import STATE, group, write_workspace
 
+BILLING = "billing"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 Row = Mapping[str, Any]
 
@@ -22,7 +28,7 @@ def minutes(after_noon: int) -> datetime:
 
 
 def space(folder: Path, tables: Mapping[str, Iterable[Row]], **manifest: Any) -> Path:
-    history = {name: () for name in NEEDS if name not in STATE}
+    history = {name: () for name in TIMELINE.needs if name not in STATE}
     groups = {"groups": [group("billing")]}
     first_leader = {"partition": 0, "leader_epochs": [{"epoch": 0, "first_offset": 0}]}
     return write_workspace(
@@ -30,32 +36,18 @@ def space(folder: Path, tables: Mapping[str, Iterable[Row]], **manifest: Any) ->
     )
 
 
-def answered(workspace: Path, output_format: str) -> dict[str, Any]:
-    text, _ = timeline_of_inputs(
-        Console(quiet=True),
-        output_format,
-        time_from=None,
-        time_to=None,
-        end_offsets=None,
-        inputs=[str(workspace)],
-        groups=("billing",),
-    )
-    found: dict[str, Any] = json.loads(text)
-    return found
+def answered(
+    workspace: Path, settings: TimelineSettings | None = None, groups: tuple[str, ...] = (BILLING,)
+) -> Answer:
+    console = Console(quiet=True)
+    with replayed(console, inputs=[str(workspace)], needs=TIMELINE.needs, groups=groups) as state:
+        return TIMELINE.ask(state, settings or TimelineSettings())
 
 
-def told(workspace: Path, end_offsets: Path | None = None) -> list[dict[str, Any]]:
-    """Return the verdicts on `billing`."""
-    text, _ = timeline_of_inputs(
-        Console(quiet=True),
-        "json",
-        time_from=None,
-        time_to=None,
-        end_offsets=None if end_offsets is None else str(end_offsets),
-        inputs=[str(workspace)],
-        groups=("billing",),
-    )
-    rows: list[dict[str, Any]] = json.loads(text)["verdicts"]
+def verdicts_on_billing(workspace: Path, end_offsets: Path | None = None) -> list[dict[str, Any]]:
+    file = None if end_offsets is None else str(end_offsets)
+    answer = answered(workspace, TimelineSettings(end_offsets=file))
+    rows: list[dict[str, Any]] = answer.tables["offset_verdicts"].to_pylist()
     return rows
 
 
@@ -74,9 +66,9 @@ def committed(topic: str = "orders", topic_id: str | None = None, at: int = 0) -
 
 def test_it_needs_no_table_but_those_it_names(tmp_path: Path) -> None:
     workspace = space(tmp_path / "space", {"committed_offsets": [committed()]})
-    for name in set(STATE) - set(NEEDS):
+    for name in set(STATE) - set(TIMELINE.needs):
         shutil.rmtree(workspace / "state" / name)
-    (row,) = told(workspace)
+    (row,) = verdicts_on_billing(workspace)
     assert row["verdict"] == "no loss found since 2026-11-21T12:00:00.000Z"
 
 
@@ -99,10 +91,8 @@ def test_without_a_metadata_log_a_change_of_the_leader_may_have_lost_commits(
     manifest = json.loads((workspace / "manifest.json").read_text())
     manifest["partitions"][0]["leader_epochs"] = epochs
     (workspace / "manifest.json").write_text(json.dumps(manifest))
-    *untold, since = told(workspace)
-    assert {(row["verdict"], row["at"]) for row in untold} == {
-        ("cannot tell", "2026-11-21T12:05:00.000Z")
-    }
+    *untold, since = verdicts_on_billing(workspace)
+    assert {(row["verdict"], row["at"]) for row in untold} == {("cannot tell", minutes(5))}
     assert all("the dump has no metadata log" in row["reason"] for row in untold)
     assert since["verdict"] == "no loss found since 2026-11-21T12:05:00.000Z"
 
@@ -114,10 +104,10 @@ def test_nothing_may_be_left_of_what_was_compacted(tmp_path: Path) -> None:
     ]
     workspace = space(tmp_path / "space", {"committed_offsets": [committed()]})
     manifest = json.loads((workspace / "manifest.json").read_text())
-    assert answered(workspace, "json")["compacted"] == []
+    assert answered(workspace).summary["compacted"] == []
     manifest["partitions"][0] |= {"complete_from": 347, "files": files}
     (workspace / "manifest.json").write_text(json.dumps(manifest))
-    assert answered(workspace, "json")["compacted"] == [
+    assert answered(workspace).summary["compacted"] == [
         {
             "partition": 0,
             "before_offset": 347,
@@ -137,7 +127,7 @@ def test_a_topic_that_was_created_again_is_told(tmp_path: Path) -> None:
     workspace = space(
         tmp_path / "space", {"committed_offsets": [committed(topic_id=old)], "topics": topics}
     )
-    (row,) = told(workspace)
+    (row,) = verdicts_on_billing(workspace)
     assert row["verdict"] == "topic re-created under another id"
     assert new in row["reason"]
 
@@ -168,7 +158,7 @@ def test_without_a_metadata_log_commits_of_other_groups_tell_of_the_topic(tmp_pa
             ],
         },
     )
-    (row,) = told(workspace)
+    (row,) = verdicts_on_billing(workspace)
     assert (row["verdict"], row["confidence"]) == ("topic re-created under another id", "medium")
 
 
@@ -191,7 +181,64 @@ def test_an_offset_below_the_log_start_is_told_by_directories_and_by_side_files(
         file.write_text(
             f"topic,partition,log_start_offset,log_end_offset\norders,0,{start},950\n", "utf-8"
         )
-        (row,) = told(with_directories, end_offsets)
+        (row,) = verdicts_on_billing(with_directories, end_offsets)
         assert row["verdict"] == "below the log start"
-    (row,) = told(without, file)
+    (row,) = verdicts_on_billing(without, file)
     assert row["verdict"].startswith("no loss found since")
+
+
+def test_events_are_those_of_the_time_asked_about_and_verdicts_of_all_before_its_end(
+    tmp_path: Path,
+) -> None:
+    happened = {
+        "group_id": BILLING,
+        "event": "generation",
+        "log": "__consumer_offsets",
+        "coordinator_partition": 0,
+    }
+    workspace = space(
+        tmp_path / "space",
+        {
+            "committed_offsets": [committed()],
+            "group_events": [
+                happened | {"at": minutes(at), "record_offset": at} for at in (0, 5, 10)
+            ],
+        },
+        absent_partitions={},
+    )
+
+    def offsets(time_from: Any, time_to: Any) -> list[int]:
+        answer = answered(workspace, TimelineSettings(time_from, time_to))
+        events: list[int] = answer.tables["group_events"]["record_offset"].to_pylist()
+        return sorted(events)
+
+    assert offsets(None, None) == [0, 5, 10]
+    assert offsets(minutes(5), None) == [5, 10]
+    assert offsets("2026-11-21T12:05:00", "2026-11-21T13:08:00+01:00") == [5]
+    whole = answered(workspace)
+    assert [*whole.tables_to_keep] == ["offset_verdicts"]
+    earlier = answered(workspace, TimelineSettings(time_to=minutes(8)))
+    assert not earlier.tables_to_keep, "the workspace is of another instant"
+
+
+def test_a_time_that_ends_before_it_begins_is_refused(tmp_path: Path) -> None:
+    workspace = space(tmp_path / "space", {"committed_offsets": [committed()]})
+    asked = TimelineSettings(minutes(5), minutes(4))
+    with pytest.raises(SettingRefusedError, match=r"--from .*12:05.* is after --to .*12:04"):
+        answered(workspace, asked)
+
+
+def test_rows_that_cannot_be_told_are_no_doubts_of_their_own_and_the_answer_is_not_whole(
+    tmp_path: Path,
+) -> None:
+    workspace = space(tmp_path / "space", {"committed_offsets": [committed()]})
+    assert not answered(workspace).rows_cannot_tell
+    manifest = json.loads((workspace / "manifest.json").read_text())
+    manifest["partitions"][0]["leader_epochs"] = [
+        {"epoch": each, "first_offset": 50 * each} for each in (0, 1)
+    ]
+    (workspace / "manifest.json").write_text(json.dumps(manifest))
+    answer = answered(workspace)
+    assert "cannot tell" in answer.tables["offset_verdicts"]["verdict"].to_pylist()
+    assert answer.rows_cannot_tell
+    assert not answer.doubts

@@ -1,19 +1,19 @@
-"""What `timeline` does: verdicts and events of the groups asked for, from tables of history."""
+"""Everything that happened to groups and to their offsets, the losses first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import table_of
 from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.decode.selection import is_name, names_wanted
+from analytics.errors import SettingRefusedError
 from analytics.gaps.compacted_history import compacted_history, compacted_sentence
 from analytics.gaps.coordinator_evidence import coordinator_evidence
 from analytics.gaps.group_completeness import GroupCompleteness
@@ -21,6 +21,8 @@ from analytics.gaps.group_selection import GroupSelection, select_groups
 from analytics.gaps.unread_members import COLUMNS as UNREAD
 from analytics.gaps.unread_members import with_unread
 from analytics.gaps.workspace_filters import are_some_topics
+from analytics.questions.answer import Answer
+from analytics.questions.question import Question
 from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import (
     in_force_then,
@@ -43,100 +45,100 @@ from analytics.questions.timeline.words import (
 )
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
-from analytics.replay.dump.written_instants import BeforeEnd, iso_time
+from analytics.replay.dump.written_instants import BeforeEnd, instant_milliseconds, iso_time
 from analytics.replay.log.frames import disputed
 from analytics.replay.log.losses_at import leading, what_took_history
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.pending_at import frames_until, pending_at
 from analytics.tables.stored_tables import StoredTables
-from jobs.asking import failing
-from jobs.cli import exit_codes
-from jobs.cli.incomplete_groups import groups_exit_code, report_groups
-from jobs.workspaces.replayed import replayed
-from reports.layout.nothing import nothing
-from reports.layout.paragraphs import paragraphs
-from reports.row_formats import Section, render
-from reports.timeline.events import EVIDENCE, event_rows
-from reports.timeline.events import HEADS as EVENT_HEADS
-from reports.timeline.verdicts import raw_verdicts, verdict_section
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replay.log.frames import Frames
-    from jobs.cli.console import Console
-    from jobs.workspaces.replayed import Replayed
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-NEEDS = (
-    *("groups", "members", "topics", "partition_leaders", "assignments"),
-    *("committed_offsets", "pending_offsets", "coordinator_epochs"),
-    *("offset_history", "group_events", "divergences", "load_faults"),
-    # What elections may have taken of share groups is told of each of their partitions.
-    "share_partitions",
-)
-_NOTHING = "Nothing happened in that time."
+NOT_WHOLE: Final = "not_whole"
+"""The figure that says which history compaction or deletion took; None where all of it is there."""
 
 
-def timeline_of_inputs(
-    console: Console,
-    output_format: str,
-    *,
-    time_from: int | BeforeEnd | None,
-    time_to: int | BeforeEnd | None,
-    end_offsets: str | None,
-    **options: Any,  # noqa: ANN401 - of `replayed`, handed through
-) -> tuple[str, int]:
-    """Return what goes to stdout, and the exit code.
+@dataclass(frozen=True)
+class TimelineSettings:
+    """What of a timeline is asked.
+
+    Instants are a datetime, ISO 8601, epoch milliseconds, or a time before the end of the dump.
+
+    Attributes:
+        time_from: Only events at or after this instant.
+        time_to: Only events at or before this one, and verdicts of the history up to it.
+        end_offsets: A file that says where logs ended.
+    """
+
+    time_from: datetime | str | int | BeforeEnd | None = None
+    time_to: datetime | str | int | BeforeEnd | None = None
+    end_offsets: str | None = None
+
+
+def timeline(state: ReplayedWorkspace, asked: TimelineSettings) -> Answer:
+    """Return what happened to offsets, the worst first, and the events of the time asked about.
+
+    Its figure is `NOT_WHOLE`.
 
     Raises:
-        GroupscopeError: An INPUT or a side file is not what it has to be.
-        UsageError: The time asked about ends before it begins, or before the dump does.
+        SettingRefusedError: The time asked about ends before it begins, or before the dump does.
+        CannotTellError: A time is before the end of the dump, and no record has one.
+        InputUnreadableError: `end_offsets` is not what it has to be.
+        WorkspaceError: A table cannot be read.
     """
-    with replayed(console, needs=NEEDS, **options) as state:
-        since, until = (resolved_time(each, state.manifest) for each in (time_from, time_to))
-        _check_window(console, state, since, until)
-        events = event_rows(state.tables.read("group_events"), since, until)
-        known = _known(state, end_offsets, until)
-        rows = _verdicts(state, known)
-        asked = _with_unjudged(select_groups(state), known)
-        # One that was deleted, or lost, has a timeline nevertheless.
-        asked = asked.without_missing({row["group_id"] for row in rows}).without_missing(
-            events["group_id"].to_pylist()
-        )
-        asked = with_unread(asked, state.tables.read("members", UNREAD))
-        report_groups(console, asked)
-        compacted = compacted_history(state)
-        said = {
-            **state.response_metadata,
-            "cannot_tell": list(asked.cannot_tell),
-            "compacted": compacted,
-        }
-        listed = Section(
-            events, EVENT_HEADS, EVIDENCE, name="events", spare=["record"], is_marked=True
-        )
-        is_untold = any(row["verdict"] == CANNOT_TELL for row in rows)
-        code = exit_codes.CANNOT_TELL if is_untold else groups_exit_code(asked) or state.exit_code
-        code = code or failing(
-            console, state, {"offset_verdicts": table_of("offset_verdicts", rows)}
-        )
-        if output_format in {"json", "csv"}:
-            return render([raw_verdicts(rows), listed], output_format, said), code
-        is_wide = getattr(output_format, "is_wide", False)
-        verdicts_told = verdict_section(rows, is_wide=is_wide)
-        sections = [each for each in (verdicts_told, listed) if each.rows.num_rows]
-        told = render(sections, output_format, said) or nothing(_NOTHING, said)
-        note = compacted_sentence(compacted)
-        return "\n\n".join([told, *([paragraphs([note])] if note else [])]), code
+    since, until = (_time(each, state) for each in (asked.time_from, asked.time_to))
+    warnings = _check_window(state, since, until)
+    events = _in_time(state.tables.read("group_events"), since, until)
+    known = _known(state, asked.end_offsets, until)
+    rows = _verdicts(state, known)
+    groups = _with_unjudged(select_groups(state), known)
+    # One that was deleted, or lost, has a timeline nevertheless.
+    groups = groups.without_missing({row["group_id"] for row in rows}).without_missing(
+        events["group_id"].to_pylist()
+    )
+    groups = with_unread(groups, state.tables.read("members", UNREAD))
+    compacted = compacted_history(state)
+    happened = table_of("offset_verdicts", rows)
+    return Answer(
+        {"offset_verdicts": happened, "group_events": events},
+        groups,
+        warnings=warnings,
+        summary={"compacted": compacted},
+        figures={NOT_WHOLE: compacted_sentence(compacted)},
+        # Events are of the replay; verdicts of an earlier time are not those of its instant.
+        kept={} if until is not None else {"offset_verdicts": happened},
+        rows_cannot_tell=any(row["verdict"] == CANNOT_TELL for row in rows),
+    )
 
 
-def verdicts_of(state: Replayed, end_offsets: str | None) -> list[Verdict]:
+def verdicts_of(state: ReplayedWorkspace, end_offsets: str | None) -> list[Verdict]:
     """Return everything that happened to offsets up to the instant of a replay, the worst first."""
     return _verdicts(state, _known(state, end_offsets, None))
 
 
-def _verdicts(state: Replayed, known: Known) -> list[Verdict]:
+def _time(
+    asked: datetime | str | int | BeforeEnd | None, state: ReplayedWorkspace
+) -> datetime | None:
+    if asked is not None and not isinstance(asked, BeforeEnd):
+        asked = instant_milliseconds(asked)
+    return resolved_time(asked, state.manifest)
+
+
+def _in_time(events: pa.Table, since: datetime | None, until: datetime | None) -> pa.Table:
+    if since is not None:
+        events = events.filter(pc.greater_equal(events["at"], since))
+    if until is not None:
+        events = events.filter(pc.less_equal(events["at"], until))
+    return events
+
+
+def _verdicts(state: ReplayedWorkspace, known: Known) -> list[Verdict]:
     rows = verdicts(known)
-    told = {row["group_id"] for row in rows if row["topic"] is not None}
-    lost = _lost_groups(state, told, known.until)
+    placed = {row["group_id"] for row in rows if row["topic"] is not None}
+    lost = _lost_groups(state, placed, known.until)
     return in_order([*rows, *lost, *share_losses(state, known.until)])
 
 
@@ -157,29 +159,31 @@ def _with_unjudged(asked: GroupSelection, known: Known) -> GroupSelection:
 
 
 def _check_window(
-    console: Console, state: Replayed, since: datetime | None, until: datetime | None
-) -> None:
-    """Say that the time asked about lies beyond the dump, or refuse one that holds nothing of it.
+    state: ReplayedWorkspace, since: datetime | None, until: datetime | None
+) -> tuple[str, ...]:
+    """Return what to know of a time that lies beyond the dump; refuse one that holds nothing of it.
 
     Raises:
-        UsageError: It ends before it begins, or before the dump does.
+        SettingRefusedError: It ends before it begins, or before the dump does.
     """
     if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--from {iso_time(since)} is after --to {iso_time(until)}")
+        raise SettingRefusedError(f"--from {iso_time(since)} is after --to {iso_time(until)}")
     first, last = first_time(state.manifest), last_time(state.manifest)
     if first is None or last is None:
-        return
+        return ()
     holds = f"the records of this dump are from {iso_time(first)} to {iso_time(last)}"
     if until is not None and until < first:
-        raise click.UsageError(f"--to {iso_time(until)} is before the dump begins: {holds}")
-    if since is not None and since > last:
-        console.warn(
-            f"--from {iso_time(since)} is after the dump ends: {holds}; there are no events then, "
-            f"and the verdicts are of the whole history"
-        )
+        raise SettingRefusedError(f"--to {iso_time(until)} is before the dump begins: {holds}")
+    if since is None or since <= last:
+        return ()
+    sentence = (
+        f"--from {iso_time(since)} is after the dump ends: {holds}; there are no events then, "
+        f"and the verdicts are of the whole history"
+    )
+    return (sentence,)
 
 
-def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> Known:
+def _known(state: ReplayedWorkspace, end_offsets: str | None, until: datetime | None) -> Known:
     """Read what verdicts are made of."""
     tables = state.tables
     frames = {} if until is None else frames_until(state, until)
@@ -229,14 +233,14 @@ def _known(state: Replayed, end_offsets: str | None, until: datetime | None) -> 
 
 
 def _gap(
-    state: Replayed, completeness: GroupCompleteness, group: str, until: datetime | None
+    state: ReplayedWorkspace, completeness: GroupCompleteness, group: str, until: datetime | None
 ) -> str | None:
     """Return why the history of a group has gaps."""
     elsewhere = None if until is None else looked_for_elsewhere(state, group, until)
     return completeness.gaps_of(group).history or elsewhere
 
 
-def _history(state: Replayed, until: datetime | None, frames: Frames) -> pa.Table:
+def _history(state: ReplayedWorkspace, until: datetime | None, frames: Frames) -> pa.Table:
     at = pc.field("effective_timestamp")
     in_time = None if until is None else at.is_null() | (at <= pa.scalar(until))
     for (topic, number), each in frames.items():
@@ -249,7 +253,7 @@ def _history(state: Replayed, until: datetime | None, frames: Frames) -> pa.Tabl
 
 
 def _homes(
-    state: Replayed, completeness: GroupCompleteness, history: OffsetHistory
+    state: ReplayedWorkspace, completeness: GroupCompleteness, history: OffsetHistory
 ) -> dict[str, int]:
     """Return the partition of the offsets topic of each group that is there, was, or is named."""
     there = state.tables.read("groups", ["group_id"])["group_id"].to_pylist()
@@ -259,7 +263,7 @@ def _homes(
     return {group: home for group, home in homes.items() if home is not None}
 
 
-def _not_whole(state: Replayed) -> list[Mapping[str, Any]]:
+def _not_whole(state: ReplayedWorkspace) -> list[Mapping[str, Any]]:
     """Return the partitions of the offsets topic of which earlier records were taken."""
     return [
         each
@@ -268,7 +272,7 @@ def _not_whole(state: Replayed) -> list[Mapping[str, Any]]:
     ]
 
 
-def _topics(state: Replayed, until: datetime | None) -> TopicLives:
+def _topics(state: ReplayedWorkspace, until: datetime | None) -> TopicLives:
     """Return what is known of topics; with commits that name ids only where ids need an order."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in state.tables.read("topics").to_pylist():
@@ -300,7 +304,9 @@ def _topics(state: Replayed, until: datetime | None) -> TopicLives:
     return TopicLives(rows, is_end, spans)
 
 
-def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> list[Verdict]:
+def _lost_groups(
+    state: ReplayedWorkspace, placed: set[str], until: datetime | None
+) -> list[Verdict]:
     """Return a verdict for each group that only a lost line has, and that committed nothing there.
 
     Several of its partitions may have diverged: the last election is named.
@@ -315,7 +321,7 @@ def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> lis
             continue
         is_exact = each["election_shown_by"] == METADATA_LOG
         for group in names_wanted(each["groups_only_there"], wanted.groups, wanted.exclude_groups):
-            if group not in told:
+            if group not in placed:
                 dump = f"the dump with --prefer-copy {each['copy']}"
                 rows[group] = verdict_row(
                     (group, None, None),
@@ -326,3 +332,20 @@ def _lost_groups(state: Replayed, told: set[str], until: datetime | None) -> lis
                     reason=f"only copy {each['copy']} has the group ({dump}){offsets}",
                 )
     return list(rows.values())
+
+
+TIMELINE: Final = Question(
+    name="timeline",
+    needs=(
+        *("groups", "members", "topics", "partition_leaders", "assignments"),
+        *("committed_offsets", "pending_offsets", "coordinator_epochs"),
+        *("offset_history", "group_events", "divergences", "load_faults"),
+        # What elections may have taken of share groups is known of each of their partitions.
+        "share_partitions",
+    ),
+    tables=("offset_verdicts", "group_events"),
+    settings=TimelineSettings,
+    answer=timeline,
+    # An audit reads its verdicts, and events where they are.
+    is_audited=False,
+)
