@@ -28,10 +28,8 @@ DOORS: Final = (
 )
 ROOTS: Final = ("analytics", "jobs", "reports", "schemas")
 ANSWERED_BY: Final = {
-    "expiration": ("analytics.questions.expiration.question", "expiration"),
-    "balance": ("analytics.questions.balance.question", "balance"),
-    "lag": ("analytics.questions.lag.question", "lag"),
-    "timeline": ("analytics.questions.timeline.question", "timeline"),
+    name: (f"analytics.questions.{name}.question", name)
+    for name in ("expiration", "balance", "rebalances", "lag", "share", "usage", "timeline")
 }
 """The questions that are counted, and the function that answers each."""
 

@@ -77,7 +77,7 @@ class Wanted:
         on_findings: A command that is told what was found.
         redact: A file with the key of pseudonyms; None leaves names as they are.
         expectations: A folder with suites of a team's own.
-        minutes: Retentions that are tried.
+        retention_minutes: Retentions that are tried.
     """
 
     out: str
@@ -88,7 +88,7 @@ class Wanted:
     on_findings: str | None = None
     redact: str | None = None
     expectations: str | None = None
-    minutes: tuple[int, ...] = ()
+    retention_minutes: tuple[int, ...] = ()
 
 
 @one_session()
@@ -237,7 +237,7 @@ def _ask(
     quiet = replace(console, quiet=True)
     space = state.tables.workspace
     given = {
-        "retention_minutes": wanted.minutes,
+        "retention_minutes": wanted.retention_minutes,
         "end_offsets": wanted.end_offsets,
         "kafka_version": options.get("kafka_version"),
     }

@@ -38,7 +38,6 @@ Examples:
 @retention_minutes_option
 @click.option(
     "--rules",
-    "era",
     type=click.Choice([AUTO, *reversed(tuple(expiration_eras()))]),
     default=AUTO,
     show_default=True,
@@ -54,8 +53,8 @@ def expiration(  # noqa: PLR0913 - one parameter an option
     /,
     output_format: OutputFormat,
     *,
-    minutes: tuple[int, ...],
-    era: str,
+    retention_minutes: tuple[int, ...],
+    rules: str,
     end_offsets: str | None,
     kafka_version: str | None,
     out: str | None,
@@ -82,8 +81,8 @@ def expiration(  # noqa: PLR0913 - one parameter an option
     # What is not shown, kept or held against rules need not be held.
     is_all_wanted = out is not None or fail_on != NEVER
     asked = ExpirationSettings(
-        minutes,
-        None if era == AUTO else era,
+        retention_minutes,
+        None if rules == AUTO else rules,
         kafka_version,
         end_offsets,
         with_requests=out is not None or shows_requests(output_format),

@@ -30,15 +30,15 @@ class RebalanceSettings:
     """What of rebalances is asked.
 
     Attributes:
-        since: The first instant that is asked about, with a zone or in epoch milliseconds; None:
-            from the beginning.
-        until: The last one; None: to the end.
+        time_from: The first instant that is asked about: a datetime, ISO 8601, epoch milliseconds,
+            or a time before the end of the dump; None: from the beginning.
+        time_to: The last one; None: to the end.
         storm_epochs: So many epochs make a storm; None is the rules'.
         storm_minutes: If they began within so many minutes; None is the rules'.
     """
 
-    since: datetime | int | BeforeEnd | None = None
-    until: datetime | int | BeforeEnd | None = None
+    time_from: datetime | str | int | BeforeEnd | None = None
+    time_to: datetime | str | int | BeforeEnd | None = None
     storm_epochs: int | None = None
     storm_minutes: float | None = None
 
@@ -51,7 +51,9 @@ def rebalances(state: ReplayedWorkspace, asked: RebalanceSettings) -> Answer:
         WorkspaceError: A table cannot be read.
     """
     rules = _rules(state, asked)
-    since, until = (_resolved(each, state) for each in (asked.since, asked.until))
+    since, until = (
+        resolved_time(each, state.manifest) for each in (asked.time_from, asked.time_to)
+    )
     groups = _with_gaps(select_groups(state, with_offsets=False), state)
     time = AskedTime(since, until, _now(state), rules)
     return Answer(
@@ -73,12 +75,6 @@ def _rules(state: ReplayedWorkspace, asked: RebalanceSettings) -> RebalanceRules
     own = {"storm_epochs": asked.storm_epochs, "storm_minutes": asked.storm_minutes}
     given = {name: each for name, each in own.items() if each is not None}
     return rebalance_rules({**state.settings.given.thresholds("rebalances"), **given})
-
-
-def _resolved(
-    instant: datetime | int | BeforeEnd | None, state: ReplayedWorkspace
-) -> datetime | None:
-    return instant if isinstance(instant, datetime) else resolved_time(instant, state.manifest)
 
 
 def _with_gaps(asked: GroupSelection, state: ReplayedWorkspace) -> GroupSelection:

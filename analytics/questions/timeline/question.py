@@ -45,7 +45,7 @@ from analytics.questions.timeline.words import (
 )
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
-from analytics.replay.dump.written_instants import BeforeEnd, instant_milliseconds, iso_time
+from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.replay.log.frames import disputed
 from analytics.replay.log.losses_at import leading, what_took_history
 from analytics.replayed.end_offsets import end_offsets_at
@@ -89,7 +89,9 @@ def timeline(state: ReplayedWorkspace, asked: TimelineSettings) -> Answer:
         InputUnreadableError: `end_offsets` is not what it has to be.
         WorkspaceError: A table cannot be read.
     """
-    since, until = (_time(each, state) for each in (asked.time_from, asked.time_to))
+    since, until = (
+        resolved_time(each, state.manifest) for each in (asked.time_from, asked.time_to)
+    )
     warnings = _check_window(state, since, until)
     events = _in_time(state.tables.read("group_events"), since, until)
     known = _known(state, asked.end_offsets, until)
@@ -117,14 +119,6 @@ def timeline(state: ReplayedWorkspace, asked: TimelineSettings) -> Answer:
 def verdicts_of(state: ReplayedWorkspace, end_offsets: str | None) -> list[Verdict]:
     """Return everything that happened to offsets up to the instant of a replay, the worst first."""
     return _verdicts(state, _known(state, end_offsets, None))
-
-
-def _time(
-    asked: datetime | str | int | BeforeEnd | None, state: ReplayedWorkspace
-) -> datetime | None:
-    if asked is not None and not isinstance(asked, BeforeEnd):
-        asked = instant_milliseconds(asked)
-    return resolved_time(asked, state.manifest)
 
 
 def _in_time(events: pa.Table, since: datetime | None, until: datetime | None) -> pa.Table:

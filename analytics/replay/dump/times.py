@@ -10,7 +10,13 @@ from typing import Any
 from analytics.epoch_times import milliseconds_of
 from analytics.errors import CannotTellError
 from analytics.replay.dump.dump_end import DumpEnd, dump_end
-from analytics.replay.dump.written_instants import BeforeEnd, iso_time, moment
+from analytics.replay.dump.written_instants import (
+    END,
+    BeforeEnd,
+    instant_milliseconds,
+    iso_time,
+    moment,
+)
 
 Row = Mapping[str, Any]
 Ends = Mapping[tuple[str, int], int]
@@ -34,8 +40,21 @@ def resolved(instant: int | BeforeEnd | str | None, manifest: Row) -> int | str 
     return milliseconds(last) - instant.milliseconds
 
 
-def resolved_time(instant: int | BeforeEnd | None, manifest: Row) -> datetime | None:
-    """Return an instant as a time; None where it is the end of the dump."""
+def resolved_time(
+    instant: datetime | str | int | BeforeEnd | None, manifest: Row
+) -> datetime | None:
+    """Return an instant as a time; None where it is the end of the dump.
+
+    Args:
+        instant: A datetime, ISO 8601, epoch milliseconds, or a time before the end of the dump.
+        manifest: Of a workspace with decoded tables.
+
+    Raises:
+        CannotTellError: It is a time before the end, and no record of the dump has one.
+        ValueError: A text is no ISO 8601.
+    """
+    if isinstance(instant, datetime | str) and instant != END:
+        instant = instant_milliseconds(instant)
     time_ms = resolved(instant, manifest)
     return moment(time_ms) if isinstance(time_ms, int) else None
 

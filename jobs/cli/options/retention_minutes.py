@@ -22,10 +22,9 @@ def _minutes(_ctx: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def retention_minutes_option(command: Any) -> Any:  # noqa: ANN401 - a decorator, as click has them
-    """Add the option, as `minutes: tuple[int, ...]`."""
+    """Add the option, as `retention_minutes: tuple[int, ...]`."""
     return click.option(
         "--retention-minutes",
-        "minutes",
         metavar="N,N,...",
         callback=_minutes,
         help="What-if: the retentions to try. A single one is also taken as the one in force.",
