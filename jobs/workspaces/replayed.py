@@ -15,6 +15,7 @@ from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.engine.key_places import homes_in
 from analytics.errors import InputNotRecognizedError
+from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.gaps.unread_partitions import is_unread
 from analytics.gaps.workspace_filters import (
     filters_of,
@@ -58,11 +59,13 @@ class Replayed(ReplayedWorkspace):
         given: The INPUTs as they were given.
         exit_code: 3 where a part of the input could not be read, else 0.
         fail_on: From which severity of findings on the exit code is 1.
+        uncertain: What cannot be told of topics, settings and leaders, one sentence each.
     """
 
     given: tuple[str, ...] = ()
     exit_code: int = 0
     fail_on: str = NEVER
+    uncertain: tuple[str, ...] = ()
 
     @property
     def response_metadata(self) -> dict[str, Any]:
@@ -75,6 +78,7 @@ class Replayed(ReplayedWorkspace):
             "assumed": assumed_in(self.manifest),
             "filters": filters_of(self.manifest),
             "left_out": left_out_of(self.manifest, self.tables.selection),
+            **({"uncertain": list(self.uncertain)} if self.uncertain else {}),
         }
 
 
@@ -176,7 +180,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             *assumptions.sentences(assumed_in(manifest)),
         ):
             console.say(each)
-        yield _with_end(result, console)
+        yield _with_doubts(_with_end(result, console), needs, console)
         return
     # Spark is heavy: where tables are ready it is not even imported.
     from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
@@ -209,7 +213,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             exit_code=run.exit_code or (CANNOT_TELL if is_bad else DONE),
             fail_on=fail_on,
         )
-        yield _with_end(result, console)
+        yield _with_doubts(_with_end(result, console), needs, console)
     if out is None and has_hint:
         console.say_at_end(HINT)
 
@@ -228,6 +232,16 @@ def _with_end(state: Replayed, console: Console) -> Replayed:
         return state
     console.warn(f"cannot tell {end.doubt}")
     return replace(state, exit_code=state.exit_code or CANNOT_TELL)
+
+
+def _with_doubts(state: Replayed, needs: Sequence[str], console: Console) -> Replayed:
+    """Say what of the tables that an answer is made of is not certain at the instant."""
+    uncertain = tuple(uncertain_metadata(state, needs))
+    if not uncertain:
+        return state
+    for each in uncertain:
+        console.error(f"cannot tell: {each}")
+    return replace(state, uncertain=uncertain, exit_code=state.exit_code or CANNOT_TELL)
 
 
 def _report_filters(console: Console, manifest: Mapping[str, Any], asked: Selection) -> bool:
