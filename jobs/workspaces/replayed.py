@@ -15,6 +15,7 @@ from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.engine.key_places import homes_in
 from analytics.errors import InputNotRecognizedError
+from analytics.gaps.internal_topics import by_which_setting
 from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.gaps.unread_partitions import is_unread
 from analytics.gaps.workspace_filters import (
@@ -28,6 +29,7 @@ from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
 from analytics.replayed.answered_instant import answered_instant
+from analytics.replayed.given_settings import PARTITIONS_SETTINGS
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
@@ -79,7 +81,13 @@ class Replayed(ReplayedWorkspace):
             "filters": filters_of(self.manifest),
             "left_out": left_out_of(self.manifest, self.tables.selection),
             **({"uncertain": list(self.uncertain)} if self.uncertain else {}),
+            **({"by_settings": by_settings} if (by_settings := self._by_settings()) else {}),
         }
+
+    def _by_settings(self) -> list[str]:
+        """Which numbers of partitions are from settings, or would not fit, one sentence each."""
+        found = (by_which_setting(self, topic) for topic in PARTITIONS_SETTINGS)
+        return [each for each in found if each is not None]
 
 
 @contextmanager
