@@ -84,7 +84,7 @@ def ask_and_show(
             keep_evaluations(Workspace(out), answer.tables_to_keep, state)
         metadata = {
             **state.response_metadata,
-            "cannot_tell": list(answer.cannot_tell),
+            "cannot_tell": [*answer.cannot_tell, *state.uncertain],
             **answer.summary,
         }
         shown = show(state, answer, output_format, metadata)

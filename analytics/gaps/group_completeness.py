@@ -24,6 +24,7 @@ from analytics.gaps.groups_between_cuts import (
     groups_between_cuts,
 )
 from analytics.gaps.internal_topics import (
+    by_which_setting,
     ends_of,
     losses_of,
     partition_count,
@@ -210,6 +211,9 @@ class GroupCompleteness:
     def _if_so_many(self) -> str:
         """What the partition of a group rests on, where it rests on a default."""
         is_guess = self._homes_told is not None and self._homes_told.is_number_guessed
+        by_setting = by_which_setting(self.replayed, CONSUMER_OFFSETS)
+        if by_setting is not None and self._named_partitions is not None:
+            return f" ({by_setting})"
         if not is_guess and (self._named_partitions is not None or self._homes):
             return ""
         return f" (if that topic has {self._partitions} partitions: nothing says)"
@@ -386,7 +390,7 @@ class GroupCompleteness:
 
     @cached_property
     def _named_partitions(self) -> int | None:
-        """As the metadata log has it."""
+        """As the dump shows it, or settings that nothing contradicts say it."""
         return partition_count(self.replayed, CONSUMER_OFFSETS)
 
     @property

@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import as_regex, is_name, names_wanted
 from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.gaps.internal_topics import by_which_setting
 from analytics.gaps.misplaced_groups import why_not_there
 from analytics.gaps.refused_partitions import refused_partitions
 from analytics.tables.stored_tables import StoredTables
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -34,6 +36,7 @@ class GroupSelection:
         refused: Which partitions of theirs a broker refuses to load.
         why_missing: By group, a sentence that says more than that it is not there.
         names_like_patterns: What was asked for looks like a pattern, and a group is called so.
+        by_setting: What the number of partitions rests on, where that is a setting.
     """
 
     found: pa.Table
@@ -43,6 +46,7 @@ class GroupSelection:
     refused: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     names_like_patterns: tuple[str, ...] = ()
+    by_setting: str | None = None
 
     def without_missing(self, names: Iterable[str]) -> GroupSelection:
         """Return the same, with groups of these names not missing: something is known of them."""
@@ -61,6 +65,7 @@ class GroupSelection:
         """What else to know of the groups that were chosen, one sentence each."""
         return [
             *self.refused,
+            *([] if self.by_setting is None else [self.by_setting]),
             *(
                 f"--group {each!r} was taken for the group of that very name, which is there; as a "
                 f"pattern it is --group {shlex.quote(as_regex(each))}"
@@ -113,6 +118,7 @@ def select_groups(
         _refused(replayed, found),
         why_not_there(replayed, missing),
         names_like_patterns=tuple(each for each in asked if not is_name(each) and each in there),
+        by_setting=by_which_setting(replayed, CONSUMER_OFFSETS),
     )
 
 

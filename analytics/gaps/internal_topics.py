@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.losses import Loss
@@ -13,9 +14,12 @@ from analytics.engine.key_places import homes_in
 from analytics.epoch_times import milliseconds_of
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.log.ends_at import Ends, ends_at
+from analytics.replay.log.internal_partitions import internal_partition
 from analytics.replay.log.key_homes import home_of
-from analytics.replay.log.losses_at import losses_at
+from analytics.replay.log.losses_at import leading, losses_at
+from analytics.replayed.given_settings import PARTITIONS_SETTINGS
 from analytics.tables.stored_tables import StoredTables
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -24,6 +28,7 @@ DEFAULT_PARTITIONS = 50
 """`offsets.topic.num.partitions` as Kafka has it by default."""
 
 _MOST_PARTITIONS = 1000
+_LIES_IN = "coordinator_partition"
 
 
 def ends_of(state: ReplayedWorkspace, topic: str) -> Ends:
@@ -55,8 +60,14 @@ def partition_count(state: ReplayedWorkspace, topic: str) -> int | None:
 
     What all records of the dump show counts (`analytics.engine.key_places`), whatever the instant:
     also before a topic was made, it is known how many partitions it was to have. Then come the
-    metadata log at the instant and the settings of brokers.
+    metadata log at the instant and the settings of brokers (`partitions_set`).
     """
+    shown = partitions_shown(state, topic)
+    return partitions_set(state, topic) if shown is None else shown
+
+
+def partitions_shown(state: ReplayedWorkspace, topic: str) -> int | None:
+    """Return how many partitions a topic has, as the dump shows it; None where it does not."""
     homes = homes_in(state.manifest).get(topic)
     if homes is not None:
         return homes.partitions
@@ -65,8 +76,44 @@ def partition_count(state: ReplayedWorkspace, topic: str) -> int | None:
         return shown
     everything = StoredTables(state.tables.workspace)
     named = everything.read("topics", ["partitions"], pc.field("topic") == topic)
-    count = max((each for each in named["partitions"].to_pylist() if each), default=None)
-    return count or state.partitions_by_settings(topic)
+    return max((each for each in named["partitions"].to_pylist() if each), default=None)
+
+
+def partitions_set(state: ReplayedWorkspace, topic: str) -> int | None:
+    """Return how many partitions brokers are set to make a topic with; None where that is not so.
+
+    A topic is made with what was set then, and may get more later. So a partition that there would
+    not be, and a group that would not lie where it does, contradict it.
+    """
+    count = state.partitions_by_settings(topic)
+    if count is None:
+        return None
+    there = [each["partition"] for each in leading(state.manifest) if each["topic"] == topic]
+    absent = state.manifest.get("absent_partitions", {}).get(topic, ())
+    if max((*there, *absent), default=0) >= count:
+        return None
+    if topic != CONSUMER_OFFSETS:
+        return count
+    everything = StoredTables(state.tables.workspace)
+    groups = pl.DataFrame(pl.from_arrow(everything.read("groups", ["group_id", _LIES_IN])))
+    is_elsewhere = internal_partition(pl.col("group_id"), count) != pl.col(_LIES_IN)
+    return None if groups.filter(is_elsewhere).height else count
+
+
+def by_which_setting(state: ReplayedWorkspace, topic: str) -> str | None:
+    """Return in words that the number of partitions of a topic is from a setting, or is not.
+
+    None where the dump shows it, or no setting was given, or several that differ.
+    """
+    given = state.partitions_by_settings(topic)
+    if given is None or partitions_shown(state, topic) is not None:
+        return None
+    setting = f"{PARTITIONS_SETTINGS[topic]}={given}"
+    if partitions_set(state, topic) is None:
+        return f"{setting} does not fit the partitions of {topic} that are there, and their groups"
+    return (
+        f"{topic} is taken to have {given} partitions: nothing in the dump says it, {setting} does"
+    )
 
 
 def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast
 
 import polars as pl
 
+from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.library.answered import Answered, shown_tables
 from analytics.questions.balance.question import BALANCE
 from analytics.questions.data_quality.question import DATA_QUALITY
@@ -125,7 +126,10 @@ class State:
             self.manifest,
             self._settings,
         )
-        return Answered(wanted.name, wanted.ask(state, settings), state, self._spark)
+        answer = wanted.ask(state, settings)
+        uncertain = uncertain_metadata(state, wanted.needs_of(settings))
+        answer = replace(answer, doubts=(*answer.doubts, *uncertain))
+        return Answered(wanted.name, answer, state, self._spark)
 
     def with_settings(
         self,

@@ -18,6 +18,13 @@ from analytics.replay.groups.state import folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
 from analytics.replay.log.transaction_owners import transaction_owners
 from analytics.replay.metadata.configs import configs
+from analytics.replay.metadata.metadata_cuts import (
+    MetadataCuts,
+    marked_configs,
+    marked_leaders,
+    marked_topics,
+    metadata_cuts,
+)
 from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
 from analytics.replay.metadata.partition_leaders import partition_leaders
 from analytics.replay.metadata.topics import named_in_records, topics
@@ -47,9 +54,24 @@ COMMITS = TableStep("commits", _commits, ("cut",))
 
 
 def _topics(
-    metadata: MetadataLog, others: Sequence[pl.DataFrame], named: Sequence[pl.DataFrame]
+    metadata: MetadataLog,
+    cuts: MetadataCuts | None,
+    others: Sequence[pl.DataFrame],
+    named: Sequence[pl.DataFrame],
 ) -> pl.DataFrame:
-    return topics(metadata, others, pl.concat(named).unique())
+    pairs = pl.concat(named).unique()
+    rows = topics(metadata, others, pairs)
+    return rows if cuts is None else marked_topics(rows, topics(cuts.earlier, others, pairs), cuts)
+
+
+def _partition_leaders(metadata: MetadataLog, cuts: MetadataCuts | None) -> pl.DataFrame:
+    rows = partition_leaders(metadata)
+    return rows if cuts is None else marked_leaders(rows, cuts)
+
+
+def _configs(metadata: MetadataLog, cuts: MetadataCuts | None) -> pl.DataFrame:
+    rows = configs(metadata)
+    return rows if cuts is None else marked_configs(rows, cuts)
 
 
 def _owners(whole: Decoded, coverage: Coverage) -> pl.DataFrame:
@@ -87,7 +109,13 @@ STATE = (
     TableStep("group_state", folded_groups, ("coordinator_log", "cut", "rules")),
     TableStep("groups_gone", groups_gone, ("group_state",)),
     TableStep("named_in_records", named_in_records, ("cut",)),
-    TableStep("topics", _topics, ("metadata", "other_topics", "named_in_records"), once=True),
+    TableStep("metadata_cuts", metadata_cuts, ("metadata", "coverage"), once=True),
+    TableStep(
+        "topics",
+        _topics,
+        ("metadata", "metadata_cuts", "other_topics", "named_in_records"),
+        once=True,
+    ),
     TableStep("epochs_here", last_epochs, ("cut", "rules")),
     TableStep("last_epochs", merged_epochs, ("epochs_here",), once=True),
     COMMITS,
@@ -120,8 +148,8 @@ STATE = (
     TableStep(
         "share_batches", _share_batches, ("share_states", "topics", "share_partitions"), once=True
     ),
-    TableStep("partition_leaders", partition_leaders, ("metadata",), once=True),
-    TableStep("configs", configs, ("metadata",), once=True),
+    TableStep("partition_leaders", _partition_leaders, ("metadata", "metadata_cuts"), once=True),
+    TableStep("configs", _configs, ("metadata", "metadata_cuts"), once=True),
 )
 """The state tables, and what several of them are made of."""
 

@@ -15,6 +15,8 @@ from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.engine.key_places import homes_in
 from analytics.errors import InputNotRecognizedError
+from analytics.gaps.internal_topics import by_which_setting
+from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.gaps.unread_partitions import is_unread
 from analytics.gaps.workspace_filters import (
     filters_of,
@@ -27,6 +29,7 @@ from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
 from analytics.replayed.answered_instant import answered_instant
+from analytics.replayed.given_settings import PARTITIONS_SETTINGS
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
@@ -58,11 +61,13 @@ class Replayed(ReplayedWorkspace):
         given: The INPUTs as they were given.
         exit_code: 3 where a part of the input could not be read, else 0.
         fail_on: From which severity of findings on the exit code is 1.
+        uncertain: What cannot be told of topics, settings and leaders, one sentence each.
     """
 
     given: tuple[str, ...] = ()
     exit_code: int = 0
     fail_on: str = NEVER
+    uncertain: tuple[str, ...] = ()
 
     @property
     def response_metadata(self) -> dict[str, Any]:
@@ -75,7 +80,14 @@ class Replayed(ReplayedWorkspace):
             "assumed": assumed_in(self.manifest),
             "filters": filters_of(self.manifest),
             "left_out": left_out_of(self.manifest, self.tables.selection),
+            **({"uncertain": list(self.uncertain)} if self.uncertain else {}),
+            **({"by_settings": by_settings} if (by_settings := self._by_settings()) else {}),
         }
+
+    def _by_settings(self) -> list[str]:
+        """Which numbers of partitions are from settings, or would not fit, one sentence each."""
+        found = (by_which_setting(self, topic) for topic in PARTITIONS_SETTINGS)
+        return [each for each in found if each is not None]
 
 
 @contextmanager
@@ -176,7 +188,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             *assumptions.sentences(assumed_in(manifest)),
         ):
             console.say(each)
-        yield _with_end(result, console)
+        yield _with_doubts(_with_end(result, console), needs, console)
         return
     # Spark is heavy: where tables are ready it is not even imported.
     from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
@@ -209,7 +221,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             exit_code=run.exit_code or (CANNOT_TELL if is_bad else DONE),
             fail_on=fail_on,
         )
-        yield _with_end(result, console)
+        yield _with_doubts(_with_end(result, console), needs, console)
     if out is None and has_hint:
         console.say_at_end(HINT)
 
@@ -228,6 +240,16 @@ def _with_end(state: Replayed, console: Console) -> Replayed:
         return state
     console.warn(f"cannot tell {end.doubt}")
     return replace(state, exit_code=state.exit_code or CANNOT_TELL)
+
+
+def _with_doubts(state: Replayed, needs: Sequence[str], console: Console) -> Replayed:
+    """Say what of the tables that an answer is made of is not certain at the instant."""
+    uncertain = tuple(uncertain_metadata(state, needs))
+    if not uncertain:
+        return state
+    for each in uncertain:
+        console.error(f"cannot tell: {each}")
+    return replace(state, uncertain=uncertain, exit_code=state.exit_code or CANNOT_TELL)
 
 
 def _report_filters(console: Console, manifest: Mapping[str, Any], asked: Selection) -> bool:

@@ -122,17 +122,28 @@ def _dying(disk: _Disk) -> Iterator[Note]:
 
 
 def _held_twice(disks: Sequence[_Disk]) -> Iterator[Note]:
-    """Yield the partitions that two disks of one broker hold (``LogManager.loadLogs``)."""
+    """Yield the partitions that two disks of one broker hold (``LogManager.loadLogs``).
+
+    Disks have ids from release 3.7 on. Without, the same disk copied at two times looks alike, but
+    that each copy has partitions that the other lacks is rare then.
+    """
     for one, other in combinations(disks, 2):
         ids = one.files.directory_id, other.files.directory_id
         is_same_broker = one.files.node_id is not None and one.files.node_id == other.files.node_id
-        if not is_same_broker or None in ids or ids[0] == ids[1]:
+        if not is_same_broker or ids[0] == ids[1] is not None:
             continue
+        if None in ids and not (one.keys - other.keys and other.keys - one.keys):
+            continue
+        why = (
+            "unless one is an older copy of the other, it does not start with both"
+            if None in ids
+            else "it does not start with both"
+        )
         for topic, number in sorted(one.keys & other.keys):
             yield Note(
                 f"{one.source.path}, {other.source.path}",
-                f"two log directories of broker {one.files.node_id} hold {topic}-{number}: it does "
-                f"not start with both",
+                f"two log directories of broker {one.files.node_id} hold {topic}-{number}: {why} "
+                f"(Duplicate log directories found)",
             )
 
 

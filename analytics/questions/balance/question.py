@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from analytics.dump.inspection.limitations import ranges
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import select_groups
+from analytics.gaps.internal_topics import partitions_set
 from analytics.questions.answer import Answer
 from analytics.questions.balance.balance_tables import HISTORY, NEEDS, tables_ever, tables_now
 from analytics.questions.balance.held_in_epochs import HeldInEpochs
@@ -117,7 +118,8 @@ def group_placement(state: ReplayedWorkspace, rules: RebalanceRules) -> Placemen
         for each in state.manifest["partitions"]
         if each["topic"] == CONSUMER_OFFSETS
     }
-    return placement(groups, max(counts, default=None), rules, len(present))
+    count = max(counts, default=None) or partitions_set(state, CONSUMER_OFFSETS)
+    return placement(groups, count, rules, len(present))
 
 
 BALANCE: Final = Question(

@@ -57,7 +57,7 @@ class State:
         committed: `COMMITTED` of the table `committed_offsets`.
         pending: `KEY`, `transactional_id` and `missing` of the table `pending_offsets`.
         topics: `topic`, `topic_id`, `partitions`, `has_several_ids` (nothing tells which is its
-            id), one row a topic that is there.
+            id), `is_only_named` (nothing tells whether it is there), one row a topic that is there.
         incomplete_groups: `group_id`, `reason`: groups of which the state does not tell all.
         logs: The logs of data partitions, as far as they are known.
         knows_topics: A topic that is not in `topics` is not there.
@@ -207,8 +207,9 @@ def _joined(rows: pa.Table, table: pa.Table, name: str) -> pa.Table:
 
 def _with_topics(rows: pa.Table, then: State, now: State) -> pa.Table:
     old = then.topics.select(["topic", "topic_id"]).rename_columns(["topic", "topic_id_then"])
-    new = now.topics.select(["topic", "topic_id", "partitions", "has_several_ids"]).rename_columns(
-        ["topic", "topic_id_now", "partitions_now", "has_several_ids"]
+    marks = ["has_several_ids", "is_only_named"]
+    new = now.topics.select(["topic", "topic_id", "partitions", *marks]).rename_columns(
+        ["topic", "topic_id_now", "partitions_now", *marks]
     )
     rows = rows.join(old, ["topic"], join_type="left outer").join(
         new, ["topic"], join_type="left outer"

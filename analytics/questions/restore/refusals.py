@@ -15,6 +15,7 @@ MOVED_ON = "moved_on"
 PENDING_TRANSACTION = "pending_transaction"
 TOPIC_ID_CHANGED = "topic_id_changed"
 TOPIC_GONE = "topic_gone"
+TOPIC_UNKNOWN = "topic_unknown"
 BELOW_LOG_START = "below_log_start"
 ABOVE_LOG_END = "above_log_end"
 DATA_DIVERGED = "data_diverged"
@@ -23,7 +24,7 @@ UNFIT_GROUP = "unfit_group"
 SHARE_GROUP = "share_group"
 UNFIT_NAME = "unfit_name"
 
-UNSURE = (INCOMPLETE, PRESENT_UNKNOWN, DATA_UNCERTAIN)
+UNSURE = (INCOMPLETE, PRESENT_UNKNOWN, TOPIC_UNKNOWN, DATA_UNCERTAIN)
 """Reasons that say that the dump cannot tell."""
 
 LEGAL_TOPIC = r"^[a-zA-Z0-9._-]{1,249}$"
@@ -144,6 +145,16 @@ def _of_topic(rows: pa.Table) -> list[Refusal]:
             TOPIC_GONE,
             pc.or_(pc.fill_null(gone, fill_value=False), pc.fill_null(beyond, fill_value=False)),
             sentence("there is no partition ", rows["topic"], "-", rows["partition"], " any more"),
+        ),
+        Refusal(
+            TOPIC_UNKNOWN,
+            rows["is_only_named"],
+            sentence(
+                "cannot tell whether the topic is there: only records of groups name it, and the "
+                "metadata log, which does not, may begin after it was deleted, or end before it "
+                "was made",
+                pc.if_else(pc.is_valid(rows["topic"]), "", ""),
+            ),
         ),
         Refusal(
             UNFIT_NAME,

@@ -10,7 +10,11 @@ from typing import Any
 
 from analytics.questions.timeline.words import HIGH, MEDIUM, RECREATED, TOPIC_DELETED
 
-METADATA_LOG, DIRECTORY = "metadata_log", "partition_metadata"
+METADATA_LOG, DIRECTORY, RECORD = "metadata_log", "partition_metadata", "record"
+_NOT_IN_THE_LOG = (
+    "which the metadata log does not have: the topic was deleted before that log begins, or made "
+    "after it ends"
+)
 
 Row = Mapping[str, Any]
 Finding = dict[str, Any]
@@ -52,7 +56,11 @@ class TopicLives:
                 return None
             now = " or ".join(sorted(directories))
             return _recreated(None, MEDIUM, f"{_was(commit)}, and its directories have {now}")
-        return self._by_commits(commit, others)
+        found = self._by_commits(commit, others)
+        is_only_named = bool(lives) and all(row["source"] == RECORD for row in lives)
+        if is_only_named and self._has_metadata_log and "verdict" not in (found or {}):
+            return {"reason": f"cannot tell whether it is there: {_was(commit)}, {_NOT_IN_THE_LOG}"}
+        return found
 
     def not_known(self, topic: str) -> str | None:
         """Return why it cannot be told whether a topic was deleted or re-created, else None."""
@@ -64,11 +72,14 @@ class TopicLives:
         )
 
     @cached_property
+    def _has_metadata_log(self) -> bool:
+        return any(row["source"] == METADATA_LOG for rows in self.rows.values() for row in rows)
+
+    @cached_property
     def _tells_of_topics(self) -> bool:
         """Whether there is a metadata log, or a directory of a topic that is not internal."""
-        return any(
-            row["source"] == METADATA_LOG
-            or (row["source"] == DIRECTORY and not name.startswith("__"))
+        return self._has_metadata_log or any(
+            row["source"] == DIRECTORY and not name.startswith("__")
             for name, rows in self.rows.items()
             for row in rows
         )

@@ -8,6 +8,7 @@ import polars as pl
 
 from analytics.contracts import contract_frame
 from analytics.replay.log.meanings import word
+from analytics.replay.metadata.metadata_log import CERTAIN
 from schemas.config_values import RESOURCE_TYPES, harmless_settings, sensitive_settings
 
 if TYPE_CHECKING:
@@ -23,29 +24,33 @@ def configs(log: MetadataLog) -> pl.DataFrame:
 
     Values that may be secrets are withheld.
     """
-    value = pl.col("value").struct
-    said = log.visible("config_record").select(
-        word(value.field("resource_type"), RESOURCES, OTHER).alias("resource_type"),
-        value.field("resource_name").alias("resource"),
-        value.field("name").alias("name"),
-        value.field("value").alias("value"),
-        "since",
-        "at",
-    )
     # A null value unsets the key.
     latest = (
-        said.filter(pl.col("resource_type") != OTHER)
-        .sort("at")
-        .group_by(KEY, maintain_order=True)
-        .last()
-        .drop_nulls("value")
+        settings_said(log).sort("at").group_by(KEY, maintain_order=True).last().drop_nulls("value")
     )
     living = latest.join(_removed_topics(log), on=("resource_type", "resource"), how="left").filter(
         pl.col("removed_at").is_null() | (pl.col("removed_at") < pl.col("at"))
     )
     kept = pl.when(harmless_name()).then("value").alias("value")
     return contract_frame(
-        living.with_columns(kept, pl.lit("metadata_log").alias("source")), "configs"
+        living.with_columns(kept, *CERTAIN, pl.lit("metadata_log").alias("source")), "configs"
+    )
+
+
+def settings_said(log: MetadataLog) -> pl.DataFrame:
+    """Return each record of a setting: `KEY`, `value` (null: unset), `since` and `at`."""
+    value = pl.col("value").struct
+    return (
+        log.visible("config_record")
+        .select(
+            word(value.field("resource_type"), RESOURCES, OTHER).alias("resource_type"),
+            value.field("resource_name").alias("resource"),
+            value.field("name").alias("name"),
+            value.field("value").alias("value"),
+            "since",
+            "at",
+        )
+        .filter(pl.col("resource_type") != OTHER)
     )
 
 

@@ -28,6 +28,13 @@ AROUND: Final = tuple(dict.fromkeys((*FIRST_TABLES, *TRANSACTIONS)))
 """Tables that tell which records are in force, by `topic`, `offset`, `timestamp` and `segment`."""
 
 
+CERTAIN: Final = (
+    pl.lit(value=True).alias("complete"),
+    pl.lit(None, pl.String).alias("missing"),
+)
+"""The marks of rows of a log whose two cuts are one."""
+
+
 @dataclass(frozen=True)
 class MetadataLog:
     """Decoded tables cut at an instant, and what decides which metadata records are in force.

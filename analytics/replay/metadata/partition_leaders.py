@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics.contracts import contract_frame
 from analytics.replay.log.meanings import present
+from analytics.replay.metadata.metadata_log import CERTAIN
 
 if TYPE_CHECKING:
     from analytics.replay.metadata.metadata_log import MetadataLog
@@ -54,7 +55,7 @@ def partition_leaders(log: MetadataLog) -> pl.DataFrame:
         (pl.col("base_epoch") + pl.col("elections")).alias("leader_epoch"),
         (pl.col("recovery") == RECOVERING).alias("unclean"),
     )
-    return contract_frame(rows, "partition_leaders")
+    return contract_frame(rows.with_columns(CERTAIN), "partition_leaders")
 
 
 def partition_steps(log: MetadataLog) -> pl.DataFrame:

@@ -9,6 +9,7 @@ import polars as pl
 
 from analytics.contracts import contract_frame
 from analytics.replay.log.meanings import uuid
+from analytics.replay.metadata.metadata_log import CERTAIN
 from analytics.replay.metadata.topic_sources import METADATA_LOG, RECORD, SOURCES
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def topics(log: MetadataLog, others: Sequence[pl.DataFrame], named: pl.DataFrame
             pl.col("partitions").drop_nulls().first(),
         )
     )
-    return contract_frame(best.join(removed, on="topic_id", how="left"), "topics")
+    rows = best.join(removed, on="topic_id", how="left")
+    return contract_frame(rows.with_columns(CERTAIN), "topics")
 
 
 def named_in_records(decoded: Decoded) -> pl.DataFrame:

@@ -94,7 +94,9 @@ def describe_inputs(
         if wanted.against is not None:
             result = compare_saved(wanted.against, source, state, console)
             answer = render_comparison(result, output_format, _said(state, asked))
-            return answer, groups_exit_code(asked) or (DONE if result.is_equal else DIFFERENT)
+            return answer, groups_exit_code(asked) or state.exit_code or (
+                DONE if result.is_equal else DIFFERENT
+            )
         sections = _sections(source, state, wanted, output_format)
         said = _said(state, asked)
         _notice(console, asked, state)

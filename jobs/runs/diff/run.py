@@ -68,6 +68,11 @@ def diff_sides(
         ]
         for each in reasons:
             console.error(f"cannot tell: {each}")
+        reasons += [
+            f"{word}: {each}"
+            for state, word in ((before, "from"), (after, "to"))
+            for each in state.uncertain
+        ]
         said = {
             "as_of": {"from": answered_instant(before), "to": answered_instant(after)},
             "input": [*before.given, *(each for each in after.given if each not in before.given)],

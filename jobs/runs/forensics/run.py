@@ -116,7 +116,7 @@ def forensics_of(
                 events=events.filter(pc.is_in(events["group_id"], pa.array(groups, pa.string()))),
                 cluster=cluster_of(state, window),
                 others=others_of(state, frozenset(groups), meanwhile),
-                cannot_tell=asked.cannot_tell,
+                cannot_tell=(*asked.cannot_tell, *before.uncertain, *after.uncertain),
             )
             present = replace(
                 state, tables=replace(state.tables, selection=before.tables.selection)

@@ -107,6 +107,7 @@ def restored(
         },
         "kafka_version": past.release,
         "lines": lines_metadata(past.lines),
+        **({"uncertain": list(past.uncertain)} if past.uncertain else {}),
         "include_live": wanted.include_live,
         "cannot_tell": list(asked.cannot_tell),
         "left_out": left_out_of(past.manifest, past.tables.selection),

@@ -15,7 +15,7 @@ from analytics.questions.restore.data_logs import DataLog, Logs, logs_of
 from analytics.questions.restore.plan import COMMITTED, KEY, UNCLEAN, State
 from analytics.replay.history.data_partitions import unclean_takeovers
 from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.metadata.topic_sources import METADATA_LOG, SOURCES
+from analytics.replay.metadata.topic_sources import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.cut_records import CutRecords
 from analytics.replayed.end_offsets import end_offsets_at, true_copies
 from analytics.replayed.replayed_instant import replayed_instant
@@ -75,7 +75,9 @@ def restore_state(
 def topics_there(topics: pa.Table) -> pa.Table:
     """Return the topics that are there, one row a name, as `State` has them.
 
-    Where sources name different ids, the best of them is believed.
+    Where sources name different ids, the best of them is believed. A topic that only records of
+    groups name, where there is a metadata log that does not have it, was deleted before that log
+    begins, or made after it ends: `is_only_named`.
 
     Args:
         topics: Of the table `topics`: `topic`, `topic_id`, `partitions`, `deleted_at`, `source`.
@@ -86,16 +88,22 @@ def topics_there(topics: pa.Table) -> pa.Table:
     best = named.select(["topic", "topic_id", "rank"]).join(names, "topic")
     ids = (
         best.filter(pc.equal(best["rank"], best["rank_min"]))
-        .group_by(["topic", "partitions_max"])
+        .group_by(["topic", "partitions_max", "rank_min"])
         .aggregate([("topic_id", "max"), ("topic_id", "count_distinct")])
     )
     several = pc.greater(ids["topic_id_count_distinct"], 1)
+    metadata = topics.filter(pc.equal(topics["source"], METADATA_LOG))["topic"]
+    is_only_named = pc.and_(
+        pc.equal(ids["rank_min"], SOURCES.index(RECORD)),
+        pa.scalar(len(metadata) > 0),
+    )
     return pa.table(
         {
             "topic": ids["topic"],
             "topic_id": pc.if_else(several, None, ids["topic_id_max"]),
             "partitions": ids["partitions_max"],
             "has_several_ids": several,
+            "is_only_named": is_only_named,
         }
     )
 

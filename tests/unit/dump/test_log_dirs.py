@@ -11,6 +11,8 @@ from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Copy, Note
 from analytics.errors import InputNotRecognizedError
+from jobs.cli.console import Console
+from jobs.runs.inspect import inspect_inputs
 from tests.support.log_dirs import LogDir, written
 
 OFFSETS = "__consumer_offsets"
@@ -102,6 +104,35 @@ def test_the_same_disk_copied_twice_is_two_copies(tmp_path: Path) -> None:
         disk = LogDir.create(tmp_path / day, node=5, directory="d1")
         disk.partition(f"{OFFSETS}-0", {0: [written(0)]})
     assert [copy.name for copy in copies_of(tmp_path)] == ["monday", "tuesday"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "other", "words"),
+    [
+        ("AB", {0, 2}, "it does not start with both"),
+        ("AB", {0}, "it does not start with both"),
+        ("AA", {0, 2}, None),
+        ((None, None), {0, 2}, "unless one is an older copy of the other, it does not start"),
+        # An older release's disk, copied again after it lost a partition.
+        ((None, None), {0}, None),
+        ("AB", {2}, None),
+    ],
+)
+def test_a_partition_on_two_disks_of_one_broker_is_named(
+    ids: tuple[str | None, str | None], other: set[int], words: str | None, tmp_path: Path
+) -> None:
+    for name, directory, numbers in zip("ab", ids, ({0, 1}, other), strict=True):
+        disk = LogDir.create(tmp_path / name, node=7, directory=directory)
+        for number in numbers:
+            disk.partition(f"{OFFSETS}-{number}", {0: [written(0)]})
+    manifest = inspect_inputs(
+        Console(quiet=True), inputs=[str(tmp_path / "a"), str(tmp_path / "b")]
+    )
+    found = [each["what"] for each in manifest["notes"] if "two log directories" in each["what"]]
+    assert len(found) == (words is not None)
+    for each in found:
+        assert each.startswith(f"two log directories of broker 7 hold {OFFSETS}-0: {words}")
+        assert "Duplicate log directories found" in each
 
 
 def test_disks_given_one_name_are_one_copy(tmp_path: Path) -> None:

@@ -37,12 +37,15 @@ def there(*rows: tuple[str | None, int | None, str], deleted: int = 0) -> list[d
     return found
 
 
-def topic(topic_id: str | None, partitions: int | None, *, several: bool = False) -> dict[str, Any]:
+def topic(
+    topic_id: str | None, partitions: int | None, *, several: bool = False, named: bool = False
+) -> dict[str, Any]:
     return {
         "topic": "t",
         "topic_id": topic_id,
         "partitions": partitions,
         "has_several_ids": several,
+        "is_only_named": named,
     }
 
 
@@ -62,3 +65,22 @@ def test_of_two_ids_from_one_source_none_is_told() -> None:
 
 def test_a_name_without_an_id_is_a_topic_all_the_same() -> None:
     assert there((None, None, "record")) == [topic(None, None)]
+
+
+def test_of_an_older_life_that_only_records_name_a_living_topic_takes_nothing() -> None:
+    assert there((B, 3, "record"), (A, 4, "metadata_log")) == [topic(A, 4)]
+
+
+def test_a_topic_that_a_metadata_log_lacks_and_records_name_may_be_gone() -> None:
+    # The log begins at a snapshot that was written after the topic was deleted, or ends earlier.
+    elsewhere = {"topic": "u", "topic_id": B, "partitions": 1, "source": "metadata_log"}
+    lives = [{"topic": "t", "topic_id": A, "partitions": 3, "source": "record"}, elsewhere]
+    rows = topics_there(pa.Table.from_pylist(lives, TOPICS)).sort_by("topic").to_pylist()
+    assert rows[0] == topic(A, 3, named=True)
+    assert not rows[1]["is_only_named"]
+    # So may one whose last life in that log was deleted, and of which records name another.
+    assert there((B, 4, "metadata_log"), (A, 3, "record"), deleted=1) == [topic(A, 3, named=True)]
+    # Its directory shows it.
+    lives[0]["source"] = "partition_metadata"
+    rows = topics_there(pa.Table.from_pylist(lives, TOPICS)).sort_by("topic").to_pylist()
+    assert rows[0] == topic(A, 3)

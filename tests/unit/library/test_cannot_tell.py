@@ -101,6 +101,59 @@ def test_partitions_that_were_not_asked_for_are_not_missed(tmp_path: Path) -> No
     assert groups_exit_code(asked(workspace)) == 0
 
 
+@pytest.mark.parametrize(
+    ("value", "there", "home", "words"),
+    [
+        # Ten partitions are there, and are all that brokers make.
+        ("10", 10, None, "is taken to have 10 partitions: nothing in the dump says it"),
+        ("12", 10, None, "is taken to have 12 partitions: nothing in the dump says it"),
+        # More are there than brokers make now; a group lies where it would not.
+        ("8", 10, None, "does not fit the partitions"),
+        ("10", 10, home_of("my-group", 10) + 1, "does not fit the partitions"),
+    ],
+)
+def test_a_setting_tells_how_many_partitions_there_are_where_nothing_contradicts_it(
+    value: str, there: int, home: int | None, words: str, tmp_path: Path
+) -> None:
+    own = home_of("my-group", int(value)) if home is None else home
+    rows = [group("my-group", home=own if own < there else 0)]
+    workspace = write_workspace(
+        tmp_path / "workspace", {"groups": rows}, partitions=partitions(*range(there))
+    )
+    file = tmp_path / "server.properties"
+    file.write_text(f"node.id=1\noffsets.topic.num.partitions={value}\n")
+    with replayed(
+        Console(quiet=True), inputs=[str(workspace)], broker_configs=[str(file)]
+    ) as state:
+        answer, said = select_groups(state), state.response_metadata["by_settings"]
+    assert any(words in each for each in said)
+    assert any(words in each for each in answer.remarks)
+    if "does not fit" in words:
+        # As without it.
+        assert answer.cannot_tell == asked(workspace).cannot_tell
+    elif value == "10":
+        assert answer.cannot_tell == ()
+    else:
+        (reason,) = answer.cannot_tell
+        assert reason.startswith(f"groups of {OFFSETS} 10-11: this dump has no copy of these (")
+        assert "offsets.topic.num.partitions=12 does" in reason
+
+
+def test_a_setting_adds_nothing_to_what_a_dump_shows(tmp_path: Path) -> None:
+    topic = {"topic": OFFSETS, "topic_id": "A" * 22, "partitions": 50, "source": "metadata_log"}
+    workspace = write_workspace(
+        tmp_path / "workspace", {"groups": [], "topics": [topic]}, partitions=partitions(0)
+    )
+    file = tmp_path / "server.properties"
+    file.write_text("node.id=1\noffsets.topic.num.partitions=1\n")
+    with replayed(
+        Console(quiet=True), inputs=[str(workspace)], broker_configs=[str(file)]
+    ) as state:
+        assert "by_settings" not in state.response_metadata
+        (reason,) = select_groups(state).cannot_tell
+    assert reason == f"groups of {OFFSETS} 1-49: this dump has no copy of these"
+
+
 LOST_TAIL = {
     "losses": [
         {"first_offset": 3, "end_offset": 5, "why": "a segment file is missing or cut off"},

@@ -43,6 +43,7 @@ TOPICS = pa.schema(
         ("topic_id", pa.string()),
         ("partitions", pa.int32()),
         ("has_several_ids", pa.bool_()),
+        ("is_only_named", pa.bool_()),
     ]
 )
 UNFIT = pa.schema([("group_id", pa.string()), ("unfit", pa.string())])

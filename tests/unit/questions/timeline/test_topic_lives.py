@@ -109,6 +109,16 @@ def test_a_commit_without_an_id_is_not_judged_by_ids() -> None:
     assert since(None, life(OLD, source="record"), life(NEW, source="record")) == {}
 
 
+def test_a_topic_that_a_metadata_log_lacks_may_be_gone() -> None:
+    elsewhere = {**life(NEW), "topic": "payments"}
+    rows = {"orders": [life(OLD, source="record")], "payments": [elsewhere]}
+    found = TopicLives(rows).since(commit(OLD)) or {}
+    assert set(found) == {"reason"}
+    assert "deleted before that log begins, or made after it ends" in found["reason"]
+    rows["orders"] = [life(OLD, source="partition_metadata")]
+    assert TopicLives(rows).since(commit(OLD)) is None
+
+
 def test_an_offset_of_a_former_topic_is_not_held_against_the_log_of_the_next() -> None:
     topics = TopicLives({"orders": [life(OLD, 0, 10), life(NEW, 12)]})
     known = Known(
