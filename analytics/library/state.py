@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics.library.answered import Answered, shown_tables
 from analytics.questions.balance.question import BALANCE
+from analytics.questions.diff.question import DIFF
 from analytics.questions.expiration.question import EXPIRATION
 from analytics.questions.lag.question import LAG
 from analytics.questions.question import Question
@@ -64,6 +65,7 @@ class State:
     """
 
     timeline = Asking(TIMELINE)
+    diff = Asking(DIFF)
     expiration = Asking(EXPIRATION)
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)
@@ -117,13 +119,18 @@ class State:
         settings = wanted.settings(*args, **kwargs)
         if getattr(settings, "kafka_version", "") is None:
             settings = replace(settings, kafka_version=self._kafka_version)
-        state = ReplayedWorkspace(
+        state = self.replayed
+        return Answered(wanted.name, wanted.ask(state, settings), state, self._spark)
+
+    @property
+    def replayed(self) -> ReplayedWorkspace:
+        """The state as questions take another one: `state.diff(since=earlier.replayed)`."""
+        return ReplayedWorkspace(
             StoredTables(self._workspace),
             decoded_workspace(self._workspace),
             self.manifest,
             self._settings,
         )
-        return Answered(wanted.name, wanted.ask(state, settings), state, self._spark)
 
     def with_settings(
         self,
