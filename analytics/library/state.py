@@ -14,6 +14,7 @@ from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.library.answered import Answered, shown_tables
 from analytics.questions.balance.question import BALANCE
 from analytics.questions.data_quality.question import DATA_QUALITY
+from analytics.questions.diff.question import DIFF
 from analytics.questions.expiration.question import EXPIRATION
 from analytics.questions.lag.question import LAG
 from analytics.questions.question import Question
@@ -66,6 +67,7 @@ class State:
     """
 
     timeline = Asking(TIMELINE)
+    diff = Asking(DIFF)
     expiration = Asking(EXPIRATION)
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)
@@ -120,16 +122,21 @@ class State:
         settings = wanted.settings(*args, **kwargs)
         if getattr(settings, "kafka_version", "") is None:
             settings = replace(settings, kafka_version=self._kafka_version)
-        state = ReplayedWorkspace(
+        state = self.replayed
+        answer = wanted.ask(state, settings)
+        uncertain = uncertain_metadata(state, wanted.needs_of(settings))
+        answer = replace(answer, doubts=(*answer.doubts, *uncertain))
+        return Answered(wanted.name, answer, state, self._spark)
+
+    @property
+    def replayed(self) -> ReplayedWorkspace:
+        """The state as questions take another one: `state.diff(since=earlier.replayed)`."""
+        return ReplayedWorkspace(
             StoredTables(self._workspace),
             decoded_workspace(self._workspace),
             self.manifest,
             self._settings,
         )
-        answer = wanted.ask(state, settings)
-        uncertain = uncertain_metadata(state, wanted.needs_of(settings))
-        answer = replace(answer, doubts=(*answer.doubts, *uncertain))
-        return Answered(wanted.name, answer, state, self._spark)
 
     def with_settings(
         self,

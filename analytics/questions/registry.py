@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 QUESTIONS: Final[Mapping[str, str]] = {
     "timeline": "TIMELINE",
+    "diff": "DIFF",
     "expiration": "EXPIRATION",
     "balance": "BALANCE",
     "rebalances": "REBALANCES",

@@ -8,6 +8,7 @@ import click
 
 from analytics.replay.dump.written_instants import END, BeforeEnd
 from jobs.cli.console import Console, pass_console
+from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
 from jobs.cli.options.assumptions import assume_option
 from jobs.cli.options.instant import Instant
 from jobs.cli.options.instant_options import asked_instant
@@ -23,7 +24,9 @@ from jobs.cli.settings_files import settings_options
 from jobs.cli.topic_ids import topic_ids_option
 
 if TYPE_CHECKING:
-    from jobs.runs.diff.compared_states import Side
+    from analytics.questions.answer import Answer
+    from jobs.workspaces.compared_states import Side
+    from jobs.workspaces.replayed import Replayed
 
 EPILOG = """
 \b
@@ -68,7 +71,7 @@ def _sides(
     """Return what is compared: two workspaces, or two states of one dump or workspace."""
     # Arrow is heavy: --help answers without it.
     from analytics.dump.files.inputs import recognize  # noqa: PLC0415
-    from jobs.runs.diff.compared_states import Side  # noqa: PLC0415
+    from jobs.workspaces.compared_states import Side  # noqa: PLC0415
 
     if len(inputs) == 2 and all(recognize([each]).workspaces for each in inputs):
         if any(copies):
@@ -144,16 +147,54 @@ def diff(  # noqa: PLR0913 - one parameter an option
     their members; share partitions. Where one side cannot tell, the row says so, with code 3.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.diff.run import diff_sides  # noqa: PLC0415
-
-    first, second = _sides(console, inputs, since, until, (from_copy, to_copy))
-    answer, code = diff_sides(
-        console,
-        first,
-        second,
-        output_format,
-        fail_on_difference=fail_on_difference,
-        **options,
+    from analytics.questions.diff.question import DIFF, DiffSettings  # noqa: PLC0415
+    from jobs.asking import report_answer  # noqa: PLC0415
+    from jobs.workspaces.compared_states import (  # noqa: PLC0415
+        compared_metadata,
+        compared_states,
+        left_out_of_both,
     )
-    click.echo(answer)
+    from reports.diff.sections import render_difference  # noqa: PLC0415
+
+    sides = _sides(console, inputs, since, until, (from_copy, to_copy))
+    with compared_states(console, *sides, needs=DIFF.needs, **options) as states:
+        before, after = states
+        for word, state, side in zip(("from", "to"), states, sides, strict=True):
+            line = f", as {side.prefer_copy} has it" if side.prefer_copy else ""
+            console.say(f"{word} {', '.join(state.given)}: {state.instant}{line}")
+        answer = DIFF.ask(after, DiffSettings(before))
+        report_answer(console, answer)
+        metadata = {
+            **compared_metadata(before, after),
+            "cannot_tell": list(answer.cannot_tell),
+            "left_out": left_out_of_both(before, after),
+        }
+        text = render_difference(answer.tables, output_format, metadata)
+        code = _exit_code(console, answer, states, fail_on_difference=fail_on_difference)
+    click.echo(text)
     return code
+
+
+def _exit_code(
+    console: Console,
+    answer: Answer,
+    states: tuple[Replayed, Replayed],
+    *,
+    fail_on_difference: bool,
+) -> int:
+    """Return the exit code, and say what it is for where the rows alone do not."""
+    # Arrow is heavy: --help answers without it.
+    from analytics.questions.diff.question import DIFFERS, MISSING  # noqa: PLC0415
+
+    if answer.rows_cannot_tell:
+        console.error("cannot tell of some rows whether they differ; they say why")
+    if answer.rows_cannot_tell or answer.cannot_tell:
+        return CANNOT_TELL
+    missing = answer.figures[MISSING]
+    for name in missing:
+        console.error(f"group {name} does not exist in either")
+    if missing:
+        return NOT_THERE
+    code = DIFFERENT if fail_on_difference and answer.figures[DIFFERS] else DONE
+    # What one state was made without may differ, whatever else does.
+    return states[0].exit_code or states[1].exit_code or code

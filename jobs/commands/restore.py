@@ -69,8 +69,8 @@ def restore(  # noqa: PLR0913 - one parameter an option
     if as_of is None and not ends and not against:
         raise click.UsageError("--as-of is required: give a TIME (with --against also `end`)")
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.diff.compared_states import Side  # noqa: PLC0415
     from jobs.runs.restore.run import Wanted, restore_into  # noqa: PLC0415
+    from jobs.workspaces.compared_states import Side  # noqa: PLC0415
 
     then = Side(inputs, as_of, ends, prefer_copy)
     now = Side(against) if against else Side(inputs, END, prefer_copy=prefer_copy)

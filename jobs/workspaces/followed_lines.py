@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
 
 from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine
 from reports.quantities import ranges
-
-if TYPE_CHECKING:
-    from jobs.workspaces.replayed import Replayed
-
-Row = Mapping[str, Any]
-
-
-def followed_copies(state: Replayed) -> set[tuple[str, int, str]]:
-    """Return topic, partition and copy of the lost lines a state is of, chosen or then in force."""
-    preferred = state.manifest["options"].get("prefer_copy")
-    return {
-        *((each.topic, each.partition, each.copy) for each in state.lines),
-        *(
-            (each["topic"], each["partition"], each["copy"])
-            for each in state.manifest.get("divergences", ())
-            if each["copy"] == preferred
-        ),
-    }
 
 
 def sentences(lines: Iterable[FollowedLine], instant: str) -> Iterator[str]:

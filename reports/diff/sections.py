@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +41,11 @@ class Kind:
     def table(self) -> str:
         """What `--table` calls it."""
         return f"{self.name}s"
+
+    @property
+    def contract(self) -> str:
+        """The name of its table (`schemas/tables/`)."""
+        return f"changed_{self.table}"
 
 
 def _both(*names: str) -> tuple[str, ...]:
@@ -143,50 +148,34 @@ _LOSSES = ("went back", "vanished")
 """Changes that come first: something is gone that was there."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Everything that differs, one table a kind in the order of `KINDS`."""
-
-    tables: Sequence[pa.Table]
-
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Return by kind how many rows say which change."""
-        return {
-            kind.name: {
-                str(each["values"]): int(each["counts"])
-                for each in pc.value_counts(table["change"].combine_chunks()).to_pylist()
-            }
-            for kind, table in zip(KINDS, self.tables, strict=True)
-        }
-
-    @property
-    def is_there(self) -> bool:
-        """Whether something surely differs."""
-        return any(change != CANNOT_TELL for found in self.counts().values() for change in found)
-
-    @property
-    def is_unsure(self) -> bool:
-        """Whether of something it cannot be told."""
-        return any(CANNOT_TELL in found for found in self.counts().values())
-
-
-def render_difference(difference: Difference, output_format: str, said: Mapping[str, Any]) -> str:
+def render_difference(
+    tables: Mapping[str, pa.Table], output_format: str, metadata: Mapping[str, Any]
+) -> str:
     """Return the differences in one of the formats.
 
     Args:
-        difference: The tables as `analytics.questions.diff` makes them.
+        tables: Of the question, by name.
         output_format: ``text``, ``json``, ``csv`` or ``markdown``.
-        said: `as_of`, `input` and what else the JSON object has beside `counts` and `rows`.
+        metadata: What the JSON object has beside `counts` and `rows`.
     """
-    counts = difference.counts()
+    counts = {kind.name: _counts(tables[kind.contract]) for kind in KINDS}
     sections = [
-        replace(_section(kind, each), title=f"{kind.title}: {in_words(counts[kind.name])}")
-        for kind, each in zip(KINDS, difference.tables, strict=True)
+        replace(
+            _section(kind, tables[kind.contract]),
+            title=f"{kind.title}: {in_words(counts[kind.name])}",
+        )
+        for kind in KINDS
     ]
     if output_format in ("json", "csv"):
-        return render(sections, output_format, {**said, "counts": counts})
+        return render(sections, output_format, {**metadata, "counts": counts})
     there = [_for_people(each) for each in sections if each.rows.num_rows]
-    return render(there, output_format, said) or NO_DIFFERENCE
+    return render(there, output_format, metadata) or NO_DIFFERENCE
+
+
+def _counts(rows: pa.Table) -> dict[str, int]:
+    """Return how many rows say which change."""
+    counted = pc.value_counts(rows["change"].combine_chunks()).to_pylist()
+    return {str(each["values"]): int(each["counts"]) for each in counted}
 
 
 def in_words(changes: Mapping[str, int]) -> str:

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics import State, open_dump
-from analytics.errors import WorkspaceError
+from analytics.errors import SettingRefusedError, WorkspaceError
+from analytics.questions.diff.question import DIFF
 from analytics.questions.registry import UnknownQuestionError, audited_questions
 from schemas import table
 from schemas.errors import SchemaError
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
 FROM = "2026-11-21T09:20:00Z"
+OF_TWO_STATES = ("diff",)
+DIFFERENCES = {
+    "offset": (
+        *("group_id", "topic", "partition", "change", "from_committed_offset"),
+        *("to_committed_offset", "difference", "cause", "copy"),
+    ),
+    "group": ("group_id", "change", "from_epoch", "to_epoch", "from_state", "to_state"),
+    "share_partition": ("group_id", "topic_id", "partition", "change", "to_start_offset"),
+    "member": ("group_id", "member_id", "previous_member_id", "change"),
+}
 RETENTIONS = ("--retention-minutes", "1,1440")
 
 
@@ -71,6 +82,25 @@ def test_answers_are_those_of_the_command(
     assert list(answer.cannot_tell) == json.loads(ran.stdout)["cannot_tell"]
 
 
+def test_two_states_differ_as_the_command_says(
+    groupscope: Groupscope, failover_workspace: Path, state: State, spark: SparkSession
+) -> None:
+    ran = groupscope("diff", failover_workspace, "--from", FROM, "--format", "json")
+    rows = json.loads(ran.stdout)["rows"]
+    with open_dump(str(failover_workspace)) as dump:
+        earlier = dump.replay(spark, as_of=FROM)
+        answer = state.diff(since=earlier.replayed)
+        for kind, columns in DIFFERENCES.items():
+            of_kind = [each for each in rows if each["kind"] == kind]
+            assert of_kind
+            assert {tuple(row[name] for name in columns) for row in of_kind} == {
+                tuple(row) for row in answer.table(f"changed_{kind}s").select(*columns).collect()
+            }
+        assert list(answer.cannot_tell) == json.loads(ran.stdout)["cannot_tell"]
+    with pytest.raises(SettingRefusedError, match="nothing to compare"):
+        state.diff()
+
+
 def test_columns_are_those_of_the_contract(state: State) -> None:
     balance = state.balance().assignment_balance
     assert balance.columns == [each.name for each in table("assignment_balance").columns]
@@ -87,8 +117,9 @@ def test_what_a_harmed_dump_cannot_tell_is_said(
         log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
     with open_dump(str(harmed)) as dump:
         harmed_state = dump.replay(spark)
-        for question in audited_questions():
-            answer = harmed_state.ask(question.name)
+        for question in (*audited_questions(), DIFF):
+            other = {"since": harmed_state.replayed} if question.name in OF_TWO_STATES else {}
+            answer = harmed_state.ask(question.name, **other)
             assert any(f"__consumer_offsets-{home}" in each for each in answer.cannot_tell)
 
 

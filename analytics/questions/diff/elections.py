@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +11,9 @@ import pyarrow.compute as pc
 from analytics.dump.files.model import METADATA_LOG
 from analytics.questions.diff.paired import APPEARED, CHANGED, VANISHED, WENT_BACK, chosen, replaced
 from analytics.replay.log.lines import parsed_time
+
+if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 LOST: Final = "lost by an election"
 CAME_BACK: Final = "its deletion was lost by an election"
@@ -32,6 +35,19 @@ Where `elected_after` is there, the election was between it and `elected_at`.
 
 Followed = tuple[str, int, str]
 """Topic, partition and copy of a followed line."""
+
+
+def followed_copies(state: ReplayedWorkspace) -> set[Followed]:
+    """Return topic, partition and copy of the lost lines a state is of, chosen or then in force."""
+    preferred = state.manifest["options"].get("prefer_copy")
+    return {
+        *((each.topic, each.partition, each.copy) for each in state.lines),
+        *(
+            (each["topic"], each["partition"], each["copy"])
+            for each in state.manifest.get("divergences", ())
+            if each["copy"] == preferred
+        ),
+    }
 
 
 def lost_lines(

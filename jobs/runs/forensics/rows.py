@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.questions.diff.question import DIFF
 from analytics.replayed.records_at import records_at
-from jobs.runs.diff.run import NEEDS as DIFF
 from jobs.runs.restore.state import NEEDS as RESTORED
 from reports.quantities import ranges
 
 if TYPE_CHECKING:
     from analytics.questions.forensics.window import Window
     from jobs.workspaces.replayed import Replayed
-    from reports.diff.sections import Difference
 
-ROWS_OF_STATES: Final = tuple(dict.fromkeys((*DIFF, *RESTORED, "assignments")))
+ROWS_OF_STATES: Final = tuple(dict.fromkeys((*DIFF.needs, *RESTORED, "assignments")))
 """The tables that both states need."""
 OWNERS: Final = pa.schema(
     [
@@ -56,10 +55,9 @@ _OF_DIFF: Final = (
 )
 
 
-def changes_of(difference: Difference) -> pa.Table:
-    """Return what changed of committed offsets."""
-    offsets, *_ = difference.tables
-    return offsets.select([name for name in _OF_DIFF if name in offsets.column_names])
+def changes_of(offsets: pa.Table) -> pa.Table:
+    """Return what the page says of changed committed offsets (`changed_offsets`)."""
+    return offsets.select(_OF_DIFF)
 
 
 def owners_of(before: Replayed, after: Replayed) -> pa.Table:

@@ -16,6 +16,7 @@ from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import CannotTellError
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.diff.paired import CANNOT_TELL as UNSURE_CHANGE
+from analytics.questions.diff.question import DIFF, OFFSETS, DiffSettings
 from analytics.questions.forensics.window import Window, happened, suffering
 from analytics.questions.timeline.question import TIMELINE, verdicts_of
 from analytics.questions.timeline.words import CANNOT_TELL
@@ -24,8 +25,6 @@ from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
-from jobs.runs.diff.compared_states import Side, compared_states
-from jobs.runs.diff.run import difference_of
 from jobs.runs.forensics.rows import (
     ROWS_OF_STATES,
     changes_of,
@@ -36,6 +35,7 @@ from jobs.runs.forensics.rows import (
 from jobs.runs.restore.run import Wanted as RestoreWanted
 from jobs.runs.restore.run import restored
 from jobs.spark.session import one_session
+from jobs.workspaces.compared_states import Side, compared_states
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_text
@@ -111,7 +111,7 @@ def forensics_of(
                 end=window.end,
                 groups=tuple(groups),
                 verdicts=table_of("offset_verdicts", _of(meanwhile, groups)),
-                changes=changes_of(difference_of(before, after)),
+                changes=changes_of(DIFF.ask(after, DiffSettings(before)).tables[OFFSETS]),
                 owners=owners_of(before, after),
                 events=events.filter(pc.is_in(events["group_id"], pa.array(groups, pa.string()))),
                 cluster=cluster_of(state, window),

@@ -19,7 +19,6 @@ from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replayed.answered_instant import answered_instant
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
-from jobs.runs.diff.compared_states import Side, compared_states
 from jobs.runs.restore.folder import check_folder, write_folder
 from jobs.runs.restore.restored_groups import restored_groups, unfit_groups
 from jobs.runs.restore.state import (
@@ -32,6 +31,7 @@ from jobs.runs.restore.state import (
     unclean_elections,
 )
 from jobs.spark.session import one_session
+from jobs.workspaces.compared_states import Side, compared_states
 from jobs.workspaces.followed_lines import sentences
 from reports.restore.commands import commands_text
 from reports.restore.files import offsets_text, refused_text

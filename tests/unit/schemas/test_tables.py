@@ -37,7 +37,8 @@ OF_KIND = {
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "
     "load_faults membership_changes offset_history share_partition_epochs",
     "evaluation": "applied_rules assignment_alternatives assignment_balance audited_group_counts "
-    "audited_groups chain clock_differences commit_requests committers coordinator_load "
+    "audited_groups chain changed_groups changed_members changed_offsets "
+    "changed_share_partitions clock_differences commit_requests committers coordinator_load "
     "data_quality finding_changes findings group_capacity group_churn group_deletions "
     "group_endings lag lag_growth log_cleaning offset_deletions offset_expiration "
     "offset_moves offset_removals offset_verdicts one_shot_groups partition_usage "

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import recognize
+from analytics.gaps.workspace_filters import left_out_of
+from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.written_instants import END, BeforeEnd
+from analytics.replayed.answered_instant import answered_instant
+from jobs.spark.session import one_session
 from jobs.workspaces.replayed import Replayed, replayed
 
 if TYPE_CHECKING:
@@ -66,6 +70,7 @@ def compared_states(
         GroupscopeError: An INPUT or Spark is not what it has to be.
     """
     with ExitStack() as stack:
+        stack.enter_context(one_session())
         if _is_one_dump(first, second, options):
             yield _of_one_dump(stack, console, first, second, needs, options)
             return
@@ -85,6 +90,25 @@ def compared_states(
             for each in (first, second)
         ]
         yield states[0], states[1]
+
+
+def compared_metadata(before: Replayed, after: Replayed) -> dict[str, Any]:
+    """Return what an answer says of the two states that it was asked of."""
+    words = {"from": before, "to": after}
+    return {
+        "as_of": {word: answered_instant(each) for word, each in words.items()},
+        "input": [*before.given, *(each for each in after.given if each not in before.given)],
+        "kafka_version": {word: each.release for word, each in words.items()},
+        "lines": {word: lines_metadata(each.lines) for word, each in words.items()},
+    }
+
+
+def left_out_of_both(before: Replayed, after: Replayed) -> dict[str, list[str]]:
+    """Return what filters left out of the two states, as answers have it."""
+    return {
+        word: list(left_out_of(state.manifest, state.tables.selection))
+        for word, state in (("from", before), ("to", after))
+    }
 
 
 def _is_one_dump(first: Side, second: Side, options: Mapping[str, Any]) -> bool:
