@@ -70,7 +70,7 @@ def ask_and_show(
     with replayed(console, needs=needs, out=out, **options) as state:
         answer = question.ask(state, settings)
         report_answer(console, answer)
-        if out is not None:
+        if out is not None and question.tables:
             keep_evaluations(Workspace(out), answer.tables_to_keep, state)
         metadata = {
             **state.response_metadata,

@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics.library.answered import Answered, shown_tables
 from analytics.questions.balance.question import BALANCE
+from analytics.questions.describe.question import DESCRIBE
 from analytics.questions.expiration.question import EXPIRATION
 from analytics.questions.lag.question import LAG
 from analytics.questions.question import Question
@@ -61,6 +62,7 @@ class State:
         remarks: What has to be said of the instant, a sentence each.
     """
 
+    describe = Asking(DESCRIBE)
     expiration = Asking(EXPIRATION)
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)

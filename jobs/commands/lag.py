@@ -100,18 +100,25 @@ def lag(  # noqa: PLR0913 - one parameter an option
     rules, and a verdict where it is blind. docs/lag.md explains both.
     """
     # Arrow is heavy: --help answers without it.
+    from analytics.questions.describe.description import described_groups  # noqa: PLC0415
     from analytics.questions.lag.question import GROUP, LAG, LagSettings  # noqa: PLC0415
     from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
-    from jobs.runs.describe.against import shown_against  # noqa: PLC0415
+    from jobs.comparing import shown_against  # noqa: PLC0415
     from jobs.workspaces.earlier_state import earlier_state  # noqa: PLC0415
+    from reports.describe.source import Source  # noqa: PLC0415
     from reports.lag.answer import lag_text  # noqa: PLC0415
 
     def show(
         state: Replayed, answer: Answer, wanted: OutputFormat, metadata: Mapping[str, Any]
     ) -> Shown:
         if against is not None:
+            assert answer.groups is not None
+            described = described_groups(state, answer.groups.found, end_offsets)
+            for each in described.warnings:
+                console.warn(each)
+            source = Source(**vars(described.description))
             return shown_against(
-                console, against, end_offsets, state, answer, wanted, answer.tables["lag"]
+                console, against, source, state, answer, wanted, answer.tables["lag"]
             )
         return Shown(
             lag_text(answer.tables, answer.figures, wanted, metadata, by=by, with_history=history)
