@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 QUESTIONS: Final[Mapping[str, str]] = {
     "describe": "DESCRIBE",
+    "list": "LIST",
     "expiration": "EXPIRATION",
     "balance": "BALANCE",
     "rebalances": "REBALANCES",
