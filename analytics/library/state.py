@@ -18,6 +18,7 @@ from analytics.questions.lag.question import LAG
 from analytics.questions.list.question import LIST
 from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
+from analytics.questions.region.question import REGION
 from analytics.questions.registry import QUESTIONS, question
 from analytics.questions.usage.question import USAGE
 from analytics.replayed.given_settings import GivenSettings, Settings
@@ -70,6 +71,7 @@ class State:
     lag = Asking(LAG)
     usage = Asking(USAGE)
     list = Asking(LIST)
+    region = Asking(REGION)
 
     def __init__(
         self,

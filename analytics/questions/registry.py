@@ -18,6 +18,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "rebalances": "REBALANCES",
     "lag": "LAG",
     "usage": "USAGE",
+    "region": "REGION",
 }
 """The name of each question's package, and of the `Question` in its module `question`."""
 
