@@ -91,7 +91,7 @@ def ask_and_show(
         if shown.exit_code is None:
             code = answer_exit_code(state, answer) or failing(console, state, answer.tables)
         else:
-            code = groups_exit_code(answer.groups) or shown.exit_code
+            code = groups_exit_code(answer.groups) or state.exit_code or shown.exit_code
     if shown.text:
         click.echo(shown.text)
     return code

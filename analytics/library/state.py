@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import partial
@@ -14,11 +14,14 @@ from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.library.answered import Answered, shown_tables
 from analytics.questions.balance.question import BALANCE
 from analytics.questions.data_quality.question import DATA_QUALITY
+from analytics.questions.describe.question import DESCRIBE
 from analytics.questions.diff.question import DIFF
 from analytics.questions.expiration.question import EXPIRATION
 from analytics.questions.lag.question import LAG
+from analytics.questions.list.question import LIST
 from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
+from analytics.questions.region.question import REGION
 from analytics.questions.registry import QUESTIONS, question
 from analytics.questions.share.question import SHARE
 from analytics.questions.timeline.question import TIMELINE
@@ -68,6 +71,7 @@ class State:
 
     timeline = Asking(TIMELINE)
     diff = Asking(DIFF)
+    describe = Asking(DESCRIBE)
     expiration = Asking(EXPIRATION)
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)
@@ -75,6 +79,8 @@ class State:
     share = Asking(SHARE)
     usage = Asking(USAGE)
     data_quality = Asking(DATA_QUALITY)
+    list = Asking(LIST)
+    region = Asking(REGION)
 
     def __init__(
         self,
@@ -204,7 +210,7 @@ class State:
             raise AttributeError(f"a state has no table or question {name!r}{hint}")
         return self.table(name)
 
-    def __dir__(self) -> list[str]:
+    def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *self.tables]
 
     def __repr__(self) -> str:

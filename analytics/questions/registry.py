@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 QUESTIONS: Final[Mapping[str, str]] = {
     "timeline": "TIMELINE",
     "diff": "DIFF",
+    "describe": "DESCRIBE",
+    "list": "LIST",
     "expiration": "EXPIRATION",
     "balance": "BALANCE",
     "rebalances": "REBALANCES",
@@ -20,6 +22,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "share": "SHARE",
     "usage": "USAGE",
     "data_quality": "DATA_QUALITY",
+    "region": "REGION",
 }
 """The name of each question's package, and of the `Question` in its module `question`."""
 

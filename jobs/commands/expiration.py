@@ -70,12 +70,12 @@ def expiration(  # noqa: PLR0913 - one parameter an option
     the request would have been given (KIP-211).
     """
     # Spark and Arrow are heavy: --help answers without them.
+    from analytics.questions.describe.description import NEEDS  # noqa: PLC0415
     from analytics.questions.expiration.question import (  # noqa: PLC0415
         EXPIRATION,
         ExpirationSettings,
     )
     from jobs.asking import ask_and_show  # noqa: PLC0415
-    from jobs.runs.describe.source import NEEDS  # noqa: PLC0415
     from reports.expiration.answer import most_offsets, shows_requests  # noqa: PLC0415
 
     # What is not shown, kept or held against rules need not be held.
@@ -112,7 +112,7 @@ def _text(
 ) -> Shown:
     """Return the answer beside what kafka-consumer-groups says of the same offsets."""
     from jobs.asking import Shown  # noqa: PLC0415
-    from jobs.runs.describe.source import describe_source  # noqa: PLC0415
+    from jobs.comparing import described_source  # noqa: PLC0415
     from reports.describe.source import only_groups  # noqa: PLC0415
     from reports.expiration.answer import expiration_text, offset_count  # noqa: PLC0415
 
@@ -121,6 +121,6 @@ def _text(
     groups = answer.groups.found
     if is_few := rows.num_rows < offset_count(answer.figures["fates"]):
         groups = only_groups(groups, rows)
-    source = describe_source(state, groups, end_offsets, console, is_few=is_few)
+    source = described_source(console, state, groups, end_offsets, is_few=is_few)
     text = expiration_text(answer.tables, answer.figures, source, output_format, metadata)
     return Shown(text)

@@ -53,7 +53,7 @@ def resolved_time(
         CannotTellError: It is a time before the end, and no record of the dump has one.
         ValueError: A text is no ISO 8601.
     """
-    if isinstance(instant, datetime | str) and instant != END:
+    if isinstance(instant, datetime) or (isinstance(instant, str) and instant != END):
         instant = instant_milliseconds(instant)
     time_ms = resolved(instant, manifest)
     return moment(time_ms) if isinstance(time_ms, int) else None
