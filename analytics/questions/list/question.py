@@ -36,4 +36,5 @@ LIST: Final = Question(
     tables=(),
     settings=ListSettings,
     answer=list_groups,
+    is_audited=False,
 )

@@ -124,4 +124,5 @@ REGION: Final = Question(
     tables=TABLES,
     settings=RegionSettings,
     answer=region,
+    is_audited=False,
 )
