@@ -58,6 +58,14 @@ class StoredTables:
         with reading(self.workspace.path(folder_of(name))):
             return self._scanner(name, columns, where, files).to_table()
 
+    def read_groups(self, name: str, groups: pa.ChunkedArray) -> pa.Table:
+        """Read the rows of a table that are of some groups, given by their names.
+
+        Raises:
+            WorkspaceError: The workspace has no such table.
+        """
+        return self.read(name, where=pc.field("group_id").isin(groups.combine_chunks()))
+
     def files(self, name: str) -> list[str]:
         """Return the files of a table."""
         found = self._dataset(name)

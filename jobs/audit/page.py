@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow.compute as pc
-
 from analytics.errors import CannotTellError, WorkspaceError
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import SUMMARY, Workspace
@@ -49,8 +47,7 @@ def page_of_workspace(location: str, summary: Mapping[str, Any]) -> Page:
     tables = {name: stored.read(name) for name in TABLES if stored.has(name)}
     read = WorkspaceTables(tables, manifest, summary)
     shown = worst_groups(read)["group_id"]
-    wanted = pc.field("group_id").isin(shown.combine_chunks())
-    more = {name: stored.read(name, where=wanted) for name in OF_GROUPS if stored.has(name)}
+    more = {name: stored.read_groups(name, shown) for name in OF_GROUPS if stored.has(name)}
     return page_of(WorkspaceTables({**tables, **more}, manifest, summary))
 
 

@@ -7,15 +7,13 @@ by Spark, a task a partition.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from analytics.decode.run.workload import SMALL_BYTES
-from analytics.decode.selection import names_wanted
 from analytics.errors import GroupscopeError, InputNotRecognizedError
+from analytics.replayed.dialect_state import DialectState
 from analytics.spark_worker import on_worker
 from analytics.tables.decoded_workspace import DIALECT
 from analytics.tables.staged_tables import write_rows
@@ -43,58 +41,9 @@ NOTHING: Final = "There is no share state in this dialect."
 _MOST_NAMED: Final = 5
 
 
-@dataclass(frozen=True)
-class FoundState:
-    """What the inputs hold.
-
-    Attributes:
-        dialect: Its name.
-        tables: By name: `share_partitions`, `share_batches`, and those of the dialect alone.
-        unseen: Of each partition of which a part is lost, what: groups may be hidden there.
-        given: The INPUTs as given.
-    """
-
-    dialect: str
-    tables: Mapping[str, pa.Table]
-    unseen: Sequence[str]
-    given: Sequence[str]
-
-    @property
-    def cannot_tell(self) -> list[str]:
-        """What cannot be told, in words."""
-        rows = self.tables["share_partitions"]
-        lacking = rows.filter(pc.invert(rows["complete"]))
-        said = [
-            f"{row['group_id']}: {row['topic']}-{row['partition']}: {row['missing']}"
-            for row in lacking.to_pylist()
-        ]
-        return [*said, *self.unseen]
-
-    @property
-    def is_of_releases(self) -> bool:
-        """Whether there are snapshots of releases, and none as the text has them."""
-        if "share_readings" not in self.tables:
-            return False
-        rows = self.tables["share_readings"]
-        fits = rows.filter(pc.equal(rows["kind"], "snapshot"))["fits"]
-        return bool(pc.unique(fits).to_pylist() == ["release"])
-
-    @property
-    def exit_code(self) -> int:
-        """3 where something cannot be told."""
-        return CANNOT_TELL if self.cannot_tell else DONE
-
-    def selected(self, groups: Sequence[str], exclude: Sequence[str]) -> FoundState:
-        """Return what is of some groups."""
-        if not (groups or exclude):
-            return self
-        there = pc.unique(self.tables["share_partitions"]["group_id"]).to_pylist()
-        wanted = pa.array(names_wanted(there, groups, exclude), pa.string())
-        tables = {
-            name: rows.filter(pc.is_in(rows["group_id"], wanted))
-            for name, rows in self.tables.items()
-        }
-        return FoundState(self.dialect, tables, self.unseen, self.given)
+def _exit_code(state: DialectState) -> int:
+    """Return 3 where something cannot be told."""
+    return CANNOT_TELL if state.cannot_tell else DONE
 
 
 def dialect_state(  # noqa: PLR0913 - one parameter an option
@@ -109,7 +58,7 @@ def dialect_state(  # noqa: PLR0913 - one parameter an option
     exclude_groups: Sequence[str] = (),
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
-) -> FoundState:
+) -> DialectState:
     """Read INPUTs, or a workspace of the dialect; keep the tables where there is `out`.
 
     Raises:
@@ -120,13 +69,13 @@ def dialect_state(  # noqa: PLR0913 - one parameter an option
         said = kept.manifest()[DIALECT]
         tables = StoredTables(kept)
         made = {name: tables.read(name) for name in said["rows"]}
-        found = FoundState(said["name"], made, said["unseen"], list(inputs))
+        found = DialectState(said["name"], made, said["unseen"], list(inputs))
         if dialect not in {None, found.dialect}:
             raise InputNotRecognizedError(f"{inputs[0]} is of the dialect {found.dialect}")
     else:
         assert dialect is not None
         work = WORK[dialect](inputs, topic_partition, data_topics)
-        found = FoundState(dialect, *_done(work, console, master, conf), list(inputs))
+        found = DialectState(dialect, *_done(work, console, master, conf), list(inputs))
         if out is not None:
             _keep(Workspace(out), found)
     return found.selected(groups, exclude_groups)
@@ -186,7 +135,7 @@ def _done(work: Work, console: Console, master: str | None, conf: Mapping[str, s
     return tables, [each for _, said in results for each in said]
 
 
-def _keep(space: Workspace, found: FoundState) -> None:
+def _keep(space: Workspace, found: DialectState) -> None:
     """Write a workspace that holds the tables of the dialect, and nothing of a replay."""
     staging = space.prepare()
     try:
@@ -207,7 +156,7 @@ def _keep(space: Workspace, found: FoundState) -> None:
         raise
 
 
-def dialect_answer(console: Console, found: FoundState, output_format: str) -> tuple[str, int]:
+def dialect_answer(console: Console, found: DialectState, output_format: str) -> tuple[str, int]:
     """Return what goes to stdout, and the exit code; what cannot be told goes to stderr."""
     cannot_tell = found.cannot_tell
     for each in cannot_tell[:_MOST_NAMED]:
@@ -223,14 +172,14 @@ def dialect_answer(console: Console, found: FoundState, output_format: str) -> t
     if asked is not None and asked not in found.tables:
         raise InputNotRecognizedError(f"--table {asked}: not with --dialect {found.dialect}")
     if not (found.tables[MAIN].num_rows or output_format in {"json", "csv"}):
-        return nothing(NOTHING, said), found.exit_code
+        return nothing(NOTHING, said), _exit_code(found)
     sections = dialect_sections(found.tables, is_for_programs=output_format in {"json", "csv"})
     answer = render(sections, output_format, said)
     if output_format in {"json", "csv"}:
-        return answer, found.exit_code
+        return answer, _exit_code(found)
     if found.is_of_releases:
         console.say("hint: these snapshots are as releases write them: leave out --dialect")
     notes = dialect_notes(
         {name: rows for name, rows in found.tables.items() if asked in {None, name}}
     )
-    return "\n\n".join([answer, *([notes] if notes else [])]), found.exit_code
+    return "\n\n".join([answer, *([notes] if notes else [])]), _exit_code(found)
