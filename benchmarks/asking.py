@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 
+from analytics.questions.describe.description import NEEDS
 from analytics.questions.lag.question import LAG
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
@@ -17,7 +18,6 @@ from benchmarks.generate import Options, write_dump
 from benchmarks.measure import Contestant, interleaved, tree_cpu
 from benchmarks.report import Figure, Report
 from jobs.cli.console import Console
-from jobs.runs.describe.source import NEEDS
 from jobs.workspaces.replaying import replay_into
 
 _PARTITIONS = 4

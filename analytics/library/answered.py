@@ -39,6 +39,7 @@ class Answered:
         warnings: What may change how the tables are read, one sentence each.
         statements: By which rules and settings the question was answered, one sentence each.
         summary: What the command's JSON has beside the tables.
+        figures: What the command's text is made of beside the tables, as it is; tables are Arrow's.
     """
 
     def __init__(
@@ -49,9 +50,10 @@ class Answered:
         self.warnings: tuple[str, ...] = answer.warnings
         self.statements: tuple[str, ...] = answer.statements
         self.summary: Mapping[str, Any] = answer.summary
+        self.figures: Mapping[str, Any] = answer.figures
         self._rows: Mapping[str, pa.Table] = answer.tables
         self._frames: dict[str, Any] = {}
-        if spark is not None:
+        if spark is not None and answer.tables:
             self._frames = _frames(answer, state, spark)
 
     @property

@@ -14,6 +14,7 @@ from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.library.answered import Answered, shown_tables
 from analytics.questions.balance.question import BALANCE
 from analytics.questions.data_quality.question import DATA_QUALITY
+from analytics.questions.describe.question import DESCRIBE
 from analytics.questions.diff.question import DIFF
 from analytics.questions.expiration.question import EXPIRATION
 from analytics.questions.lag.question import LAG
@@ -68,6 +69,7 @@ class State:
 
     timeline = Asking(TIMELINE)
     diff = Asking(DIFF)
+    describe = Asking(DESCRIBE)
     expiration = Asking(EXPIRATION)
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)

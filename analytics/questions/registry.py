@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from analytics.questions.question import Question
 
 QUESTIONS: Final[Mapping[str, str]] = {
+    "describe": "DESCRIBE",
     "timeline": "TIMELINE",
     "diff": "DIFF",
     "expiration": "EXPIRATION",

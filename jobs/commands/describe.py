@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,8 +11,15 @@ from jobs.cli.options.asking import asking_options
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import GROUP_TYPES, end_offsets_option, inputs_argument, out_option
 
-OFFSETS = "offsets"
-VIEWS = (OFFSETS, "members", "state")
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.questions.answer import Answer
+    from jobs.workspaces.replayed import Replayed
+    from reports.layout.output_format import OutputFormat
+
+OFFSETS, MEMBERS = "offsets", "members"
+VIEWS = (OFFSETS, MEMBERS, "state")
 
 EPILOG = """
 \b
@@ -59,7 +66,7 @@ def _view(chosen: dict[str, bool]) -> str | None:
 def describe(
     console: Console,
     /,
-    output_format: str,
+    output_format: OutputFormat,
     group_type: str | None,
     against: str | None,
     end_offsets: str | None,
@@ -74,13 +81,25 @@ def describe(
     3.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.describe.run import Wanted, describe_inputs  # noqa: PLC0415
+    from analytics.questions.describe.question import DESCRIBE, DescribeSettings  # noqa: PLC0415
+    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.comparing import shown_comparison  # noqa: PLC0415
+    from reports.describe.answer import describe_text  # noqa: PLC0415
+    from reports.describe.source import Source  # noqa: PLC0415
 
-    what = _view({name: options.pop(name) for name in VIEWS})
-    if epoch is not None and (what == OFFSETS or against or not options["groups"]):
+    chosen = _view({name: options.pop(name) for name in VIEWS})
+    if epoch is not None and (chosen == OFFSETS or against or not options["groups"]):
         raise click.UsageError("--epoch needs --group, and works with --members or --state only")
-    wanted = Wanted(what, console.verbose, group_type, end_offsets, against, epoch)
-    answer, code = describe_inputs(console, wanted, output_format, **options)
-    if answer:
-        click.echo(answer)
-    return code
+    what = chosen or (OFFSETS if epoch is None else MEMBERS)
+
+    def show(
+        state: Replayed, answer: Answer, wanted: OutputFormat, metadata: Mapping[str, Any]
+    ) -> Shown:
+        source = Source(**answer.figures)
+        if against is not None:
+            return shown_comparison(console, against, source, state, answer, wanted)
+        is_verbose = console.verbose or epoch is not None
+        return Shown(describe_text(source, what, wanted, metadata, verbose=is_verbose))
+
+    settings = DescribeSettings(what, group_type, end_offsets, epoch, against is not None)
+    return ask_and_show(console, DESCRIBE, settings, show, output_format, **options)

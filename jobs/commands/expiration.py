@@ -70,12 +70,12 @@ def expiration(  # noqa: PLR0913 - one parameter an option
     the request would have been given (KIP-211).
     """
     # Spark and Arrow are heavy: --help answers without them.
+    from analytics.questions.describe.description import NEEDS  # noqa: PLC0415
     from analytics.questions.expiration.question import (  # noqa: PLC0415
         EXPIRATION,
         ExpirationSettings,
     )
     from jobs.asking import ask_and_show  # noqa: PLC0415
-    from jobs.runs.describe.source import NEEDS  # noqa: PLC0415
     from reports.expiration.answer import most_offsets, shows_requests  # noqa: PLC0415
 
     # What is not shown, kept or held against rules need not be held.
@@ -111,9 +111,9 @@ def _text(
     metadata: Mapping[str, Any],
 ) -> Shown:
     """Return the answer beside what kafka-consumer-groups says of the same offsets."""
+    from analytics.questions.describe.description import described_groups  # noqa: PLC0415
     from jobs.asking import Shown  # noqa: PLC0415
-    from jobs.runs.describe.source import describe_source  # noqa: PLC0415
-    from reports.describe.source import only_groups  # noqa: PLC0415
+    from reports.describe.source import Source, only_groups  # noqa: PLC0415
     from reports.expiration.answer import expiration_text, offset_count  # noqa: PLC0415
 
     rows = answer.tables["offset_expiration"]
@@ -121,6 +121,9 @@ def _text(
     groups = answer.groups.found
     if is_few := rows.num_rows < offset_count(answer.figures["fates"]):
         groups = only_groups(groups, rows)
-    source = describe_source(state, groups, end_offsets, console, is_few=is_few)
+    described = described_groups(state, groups, end_offsets, is_few=is_few)
+    for each in described.warnings:
+        console.warn(each)
+    source = Source(**vars(described.description))
     text = expiration_text(answer.tables, answer.figures, source, output_format, metadata)
     return Shown(text)

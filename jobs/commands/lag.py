@@ -102,7 +102,7 @@ def lag(  # noqa: PLR0913 - one parameter an option
     # Arrow is heavy: --help answers without it.
     from analytics.questions.lag.question import GROUP, LAG, LagSettings  # noqa: PLC0415
     from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
-    from jobs.runs.describe.against import shown_against  # noqa: PLC0415
+    from jobs.comparing import shown_against  # noqa: PLC0415
     from jobs.workspaces.earlier_state import earlier_state  # noqa: PLC0415
     from reports.lag.answer import lag_text  # noqa: PLC0415
 

@@ -80,10 +80,10 @@ def share(
     next delivery is accepted, and those that were given up. docs/share.md explains it.
     """
     # Arrow is heavy: --help answers without it.
+    from analytics.questions.describe.description import NEEDS  # noqa: PLC0415
     from analytics.questions.share.question import SHARE, BacklogSettings  # noqa: PLC0415
     from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
-    from jobs.runs.describe.against import shown_against  # noqa: PLC0415
-    from jobs.runs.describe.source import NEEDS  # noqa: PLC0415
+    from jobs.comparing import shown_against  # noqa: PLC0415
     from jobs.workspaces.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state, is_asked  # noqa: PLC0415
     from reports.share.answer import share_text  # noqa: PLC0415
 

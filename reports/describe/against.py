@@ -8,14 +8,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from reports.describe.columns import HEADS, KEYS, View
+from reports.describe.columns import (
+    CONSUMER,
+    HEADS,
+    KEYS,
+    OFFSETS,
+    SHARE,
+    STREAMS,
+    View,
+    number_of,
+)
+from reports.describe.refused import refused_by_kafka
 from reports.describe.saved_output import SavedOutput
+from reports.describe.source import Source, only_groups
+from reports.describe.streams_groups import read_partitions
+from reports.describe.views import rows_of
+from reports.lag.kafkas_numbers import with_numbers
 from reports.row_formats import Section, render
 
 SHOWN_AT_MOST = 20
@@ -34,6 +49,12 @@ _IN_PARENTHESES = re.compile(r"([^(),\s]*)\(([^()]*)\)")
 _OF_TOPIC = re.compile(r"([\w.-]+):(\d+(?:,\d+(?![\w.:-]))*)", re.ASCII)
 
 _HEADS = {"row": "ROW", "column": "COLUMN", "kafka": "KAFKA'S TOOL", "here": "HERE"}
+
+CONSUMER_PROTOCOLS = ("", "consumer")
+"""What kafka-consumer-groups lists groups of; connectors have another."""
+
+REPARTITION = "-repartition"
+"""How Kafka Streams ends the names of topics between its own subtopologies."""
 
 Row = Mapping[str, Any]
 
@@ -204,3 +225,127 @@ def render_comparison(result: Comparison, output_format: str, said: Mapping[str,
         if len(result.differing) > SHOWN_AT_MOST:
             lines.append(f"and {len(result.differing) - SHOWN_AT_MOST:,} more")
     return "\n".join(lines)
+
+
+def view_of(saved: SavedOutput, source: Source) -> View:
+    """Return what a tool printed of which groups, by the columns and by the types of the groups.
+
+    Args:
+        saved: With at least one of `views`.
+        source: Tables at the instant asked about.
+    """
+    groups = saved.group_names
+
+    def number_named(view: View) -> int:
+        """Return how many of the groups are of the types that a tool describes."""
+        return len(groups & set(source.groups_of(view.family)["group_id"].to_pylist()))
+
+    return max(saved.views, key=number_named)
+
+
+def printed_rows(
+    saved: SavedOutput,
+    view: View,
+    source: Source,
+    release: str,
+    lag: pa.Table | None = None,
+) -> pa.Table:
+    """Return the rows that the tool prints of a view, as far as we know them.
+
+    Args:
+        saved: Says how much is printed.
+        view: What is printed of which groups.
+        source: Tables at the instant asked about.
+        release: Of the tool.
+        lag: The table `lag`: its numbers stand instead of those of `describe`.
+    """
+    is_verbose = "target_assignment_epoch" in saved.columns
+    rows = rows_of(view, source, release, verbose=is_verbose)
+    if lag is not None:
+        rows = with_numbers(rows, view, source.groups_of(view.family), lag)
+    return _shown_by_kafka(rows, view, source, saved, release)
+
+
+def compare_rows(
+    saved: SavedOutput,
+    view: View,
+    rows: pa.Table,
+    source: Source,
+    release: str,
+    *,
+    not_described: Mapping[str, str],
+    topics: Collection[str] | None,
+) -> Comparison:
+    """Hold a saved output against our rows, without what either side cannot have.
+
+    Args:
+        saved: What the tool printed.
+        view: What it printed of which groups.
+        rows: Ours, as `printed_rows` returns them.
+        source: Tables at the instant asked about.
+        release: Of the tool.
+        not_described: Why groups that only the tool has rows of may have been there, by group.
+        topics: Those that exist; None where that is not known.
+    """
+    groups = saved.group_names
+    refused = dict(not_described)
+    saved = saved.only(groups - refused.keys())
+    absent = set(rows["group"].to_pylist()) - groups
+    if absent:
+        found = refused_by_kafka(view, source, topics, is_old=saved.is_old)
+        refused |= {group: why for group, why in found.items() if group in absent}
+        rows = rows.filter(pc.invert(pc.is_in(rows["group"], pa.array(refused, pa.string()))))
+    around = AROUND | {"start_offset"} if _is_4_0(view, release) else AROUND
+    result = compare(saved, view, rows.to_pylist(), around)
+    return replace(result, refused=refused)
+
+
+def _shown_by_kafka(
+    rows: pa.Table, view: View, source: Source, saved: SavedOutput, release: str
+) -> pa.Table:
+    """Leave out the rows that Kafka's tool does not print, though the coordinator knows them."""
+    if view.family == CONSUMER:
+        protocols = pc.fill_null(source.groups["protocol_type"], "")
+        known = source.groups.filter(pc.is_in(protocols, pa.array(CONSUMER_PROTOCOLS)))
+        return rows.filter(pc.is_in(rows["group"], known["group_id"].combine_chunks()))
+    if view.what == OFFSETS and view.family == STREAMS:
+        read = read_partitions(source).rename_columns(["group", "topic", "partition"])
+        rows = rows.join(read, ["group", "topic", "partition"], join_type="left semi")
+        return rows if _are_inner_commits_shown(saved, release) else _as_4_1(rows)
+    return _as_4_0(rows, source) if _is_4_0(view, release) else rows
+
+
+def _is_4_0(view: View, release: str) -> bool:
+    """Return whether the tool prints lengths of logs as START-OFFSET, as that of 4.0 does."""
+    return view == View(SHARE, OFFSETS) and number_of(release) < (4, 1)
+
+
+def _are_inner_commits_shown(saved: SavedOutput, release: str) -> bool:
+    """Return whether the tool shows commits of repartition topics: that of 4.1 does not."""
+    inner = [row for row in saved.rows if (row["topic"] or "").endswith(REPARTITION)]
+    if "current_offset" in saved.columns and inner:
+        return any(row["current_offset"] is not None for row in inner)
+    return number_of(release) >= (4, 2)
+
+
+def _as_4_1(rows: pa.Table) -> pa.Table:
+    """Return offsets of streams groups as 4.1 has them: commits of source topics alone."""
+    is_inner = pc.ends_with(rows["topic"], REPARTITION)
+    for name in ("current_offset", "leader_epoch"):
+        kept = pc.if_else(is_inner, pa.scalar(None, rows[name].type), rows[name])
+        rows = rows.set_column(rows.column_names.index(name), name, kept)
+    return rows
+
+
+def _as_4_0(rows: pa.Table, source: Source) -> pa.Table:
+    """Return offsets of share groups as 4.0 has them: the length of each log a member reads."""
+    given = only_groups(source.assignments, source.groups_of(SHARE))
+    given = given.rename_columns(
+        ["group" if name == "group_id" else name for name in given.column_names]
+    )
+    keys = ["group", "topic", "partition"]
+    owned = given.filter(pc.equal(given["kind"], "current")).select(keys)
+    rows = owned.group_by(keys).aggregate([])
+    rows = rows.join(source.ends, ["topic", "partition"], join_type="left outer")
+    length = pc.subtract(rows["log_end_offset"], rows["log_start_offset"])
+    return rows.append_column("start_offset", length)

@@ -8,8 +8,8 @@ pushes the rest of its line to the right.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from reports.describe.columns import (
@@ -71,6 +71,28 @@ class SavedOutput:
         families = [self.tool] if self.tool else [CONSUMER, SHARE, STREAMS]
         known = {family: set(every_column(View(family, what))) for family in families}
         return [View(family, what) for family in families if there <= known[family]]
+
+    @property
+    def group_names(self) -> set[str]:
+        """The groups that have rows; the empty name where a row has none."""
+        return {row["group"] or "" for row in self.rows}
+
+    @property
+    def topic_names(self) -> set[str]:
+        """The topics that have rows; the empty name where a row has none."""
+        return {row["topic"] or "" for row in self.rows if "topic" in row}
+
+    def only(self, groups: Collection[str], topics: Collection[str] | None = None) -> SavedOutput:
+        """Return the same with the rows of some groups, and of some topics, or of all."""
+        return replace(
+            self,
+            rows=[
+                row
+                for row in self.rows
+                if (row["group"] or "") in groups
+                and (topics is None or "topic" not in row or (row["topic"] or "") in topics)
+            ],
+        )
 
 
 def read_saved_output(text: str, names: Iterable[str] = ()) -> SavedOutput:

@@ -19,12 +19,13 @@ class Source:
         groups: The table `groups`.
         members: The table `members`.
         assignments: The table `assignments`; an id without a name stands for its topic.
-        committed: The table `committed_offsets`, as `without_incomplete` leaves it.
+        committed: The table `committed_offsets`; an offset that is not known for sure is null.
         shares: The table `share_partitions`, with `lag` as Kafka counts it.
         ends: `topic`, `partition`, `log_start_offset`, `log_end_offset`, where they are known.
         coordinators: `host:port (id)` by partition of the offsets topic.
         inputs: Of streams groups, the topics that each subtopology reads.
         lost: By group, why an offset of it that is not there may have been committed all the same.
+        topics: The names of topics among all these that are asked about; None is all of them.
     """
 
     groups: pa.Table
@@ -36,6 +37,7 @@ class Source:
     coordinators: Mapping[int, str] = field(default_factory=dict)
     inputs: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     lost: Mapping[str, str] = field(default_factory=dict)
+    topics: pa.Array | None = None
 
     def groups_of(self, family: str) -> pa.Table:
         """Return the groups that one of the tools describes."""
@@ -50,14 +52,6 @@ class Source:
 def only_groups(rows: pa.Table, groups: pa.Table) -> pa.Table:
     """Keep the rows whose `group_id` is one of the groups."""
     return rows.filter(pc.is_in(rows["group_id"], groups["group_id"].combine_chunks()))
-
-
-def without_incomplete(committed: pa.Table) -> pa.Table:
-    """Return committed offsets with null for those that the dump does not tell for sure."""
-    for name in ("committed_offset", "committed_leader_epoch"):
-        told = pc.if_else(committed["complete"], committed[name], None)
-        committed = committed.set_column(committed.column_names.index(name), name, told)
-    return committed
 
 
 def doubts(rows: pa.Table, lost: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:

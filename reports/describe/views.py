@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,6 +56,21 @@ def _with_types(rows: pa.Table, source: Source) -> pa.Table:
     names = source.groups["group_id"].combine_chunks()
     places = pc.index_in(rows["group"], names)
     return rows.append_column("group_type", pc.take(source.groups["group_type"], places))
+
+
+def only_named(rows: pa.Table, groups: Sequence[str] | None, topics: pa.Array | None) -> pa.Table:
+    """Return the rows of some groups and topics.
+
+    Args:
+        rows: `group`, and maybe `topic`.
+        groups: Their names; None is all of them.
+        topics: Likewise; of no meaning where rows are about no topic.
+    """
+    if groups is not None:
+        rows = rows.filter(pc.is_in(rows["group"], pa.array(groups, pa.string())))
+    if topics is not None and "topic" in rows.column_names:
+        rows = rows.filter(pc.is_in(rows["topic"], topics))
+    return rows
 
 
 def shown_columns(view: View, rows: pa.Table, release: str, *, verbose: bool) -> list[str]:

@@ -25,7 +25,10 @@ SHOWN = {
     "table": "shows one of the tables",
 }
 """Options of commands that say how an answer is shown, and are no setting of a question."""
+CHOICES = {"offsets": "what", "members": "what", "state": "what"}
+"""Options that are one value of a setting: the setting."""
 OF_LIBRARIES = {
+    "is_compared": "of the option --against",
     "most": "shortens what a person reads",
     "with_requests": "left out where it is not shown",
     "with_capacity": "left out where it is not shown",
@@ -84,7 +87,8 @@ def test_what_is_asked_by_name_is_known_by_its_command() -> None:
 @pytest.mark.parametrize("name", sorted(QUESTIONS.keys() - NO_COMMAND.keys()))
 def test_each_option_of_a_command_is_a_setting_of_its_question(name: str) -> None:
     command: click.Command = getattr(import_module(f"jobs.commands.{name}"), name)
-    options = {each.name or "" for each in command.params} - shared_options()
+    names = {each.name or "" for each in command.params} - shared_options()
+    options = {CHOICES.get(each, each) for each in names}
     settings = settings_of(question(name))
     assert options - SHOWN.keys() <= settings
     given = {"kafka_version", "groups", "exclude_groups"}

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from analytics.decode.selection import Selection
 from jobs.cli.console import Console
-from jobs.runs.describe.against import compare_saved
+from jobs.comparing import compare_saved
 from jobs.workspaces.replayed import Replayed
 from reports.describe.streams_groups import read_partitions
 from tests.unit.reports.test_describe_rows import SOURCE, commit

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analytics.questions.describe.description import without_incomplete
 from analytics.questions.share.backlog.share_lag import with_share_lag
 from reports.describe.assigned import partitions_text, tasks_text
 from reports.describe.columns import (
@@ -24,7 +25,7 @@ from reports.describe.columns import (
     View,
     columns_of,
 )
-from reports.describe.source import Source, without_incomplete
+from reports.describe.source import Source
 from reports.describe.views import rows_of, shown_columns
 
 TEXT, INT, LONG = pa.string(), pa.int32(), pa.int64()

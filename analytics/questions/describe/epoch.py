@@ -1,10 +1,10 @@
-"""`describe --epoch N`: who was in a group, and owned what, in one of its generations or epochs."""
+"""Who was in a group, and owned what, in one of its generations or epochs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from analytics.decode.selection import is_name, names_wanted
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import GroupSelection
-from reports.describe.source import Source
+from analytics.questions.describe.description import Description
 
 if TYPE_CHECKING:
-    from jobs.workspaces.replayed import Replayed
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-OWNERSHIP = "assignment_history"
-NEEDS = (
+OWNERSHIP: Final = "assignment_history"
+NEEDS: Final = (
     *("groups", "topics", "partition_leaders", "group_epochs", "membership_changes"),
     OWNERSHIP,
 )
@@ -32,23 +32,25 @@ _GOES = ("left", "fenced")
 Row = Mapping[str, Any]
 
 
-def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[GroupSelection, Source]:
+def groups_at_epoch(
+    state: ReplayedWorkspace, epoch: int, bare: Description
+) -> tuple[GroupSelection, Description]:
     """Return members and assignments of the groups asked for, in an epoch.
 
     Where a group id was used again, it is the latest life that had the epoch.
 
     Args:
-        replayed: Says which groups.
+        state: Says which groups.
         epoch: Generation or group epoch.
-        bare: What a source has beside groups, members and assignments.
+        bare: What a description has beside groups, members and assignments.
     """
-    rows = replayed.tables.read("group_epochs").to_pylist()
-    wanted = replayed.tables.selection.groups
+    rows = state.tables.read("group_epochs").to_pylist()
+    wanted = state.tables.selection.groups
     names = [each for each in wanted if is_name(each)]
     there = {row["group_id"] for row in rows}
     names += sorted(there - set(names))
     names += [each for each in wanted if not is_name(each) and not names_wanted(there, (each,))]
-    untold = GroupCompleteness(replayed)
+    untold = GroupCompleteness(state)
     found: list[Row] = []
     cannot_tell: list[str] = []
     missing: dict[str, str] = {}
@@ -62,17 +64,17 @@ def groups_at_epoch(replayed: Replayed, epoch: int, bare: Source) -> tuple[Group
         if reason:
             cannot_tell.append(reason)
         else:
-            missing[name] = _why_not(name, epoch, lives, replayed)
-    owned = _owned(replayed, found, epoch)
+            missing[name] = _why_not(name, epoch, lives, state)
+    owned = _owned(state, found, epoch)
     groups = pa.Table.from_pylist(found, _schema_of(_GROUPS))
-    source = replace(
+    description = replace(
         bare,
         groups=groups,
-        members=_members(found, _present(replayed, found, epoch), owned),
+        members=_members(found, _present(state, found, epoch), owned),
         assignments=pa.Table.from_pylist(owned, _schema_of(_ASSIGNMENTS)),
     )
     asked = GroupSelection(groups, tuple(cannot_tell), tuple(missing), why_missing=missing)
-    return asked, source
+    return asked, description
 
 
 def _why_unknown(name: str, epoch: int, lives: Sequence[Row]) -> str | None:
@@ -86,24 +88,24 @@ def _why_unknown(name: str, epoch: int, lives: Sequence[Row]) -> str | None:
     return None
 
 
-def _why_not(name: str, epoch: int, lives: Sequence[Row], replayed: Replayed) -> str:
+def _why_not(name: str, epoch: int, lives: Sequence[Row], state: ReplayedWorkspace) -> str:
     if not is_name(name) and not lives:
-        return f"no group matches {name!r} at {replayed.instant}"
+        return f"no group matches {name!r} at {state.instant}"
     if not lives:
-        return f"group {name} does not exist at {replayed.instant}"
+        return f"group {name} does not exist at {state.instant}"
     known = sorted({row["epoch"] for row in lives})
     if epoch > known[-1]:
-        return f"group {name} has no epoch {epoch} at {replayed.instant}: its latest is {known[-1]}"
+        return f"group {name} has no epoch {epoch} at {state.instant}: its latest is {known[-1]}"
     return f"group {name}: epoch {epoch} left no record; a rebalance that is given up leaves none"
 
 
-def _owned(replayed: Replayed, found: Iterable[Row], epoch: int) -> list[dict[str, Any]]:
+def _owned(state: ReplayedWorkspace, found: Iterable[Row], epoch: int) -> list[dict[str, Any]]:
     lives = {(row["group_id"], row["life"]) for row in found}
     if not lives:
         return []
     began = pc.field("from_epoch") <= epoch
     lasts = pc.field("to_epoch").is_null() | (pc.field("to_epoch") > epoch)
-    rows = replayed.tables.read(OWNERSHIP, where=began & lasts).to_pylist()
+    rows = state.tables.read(OWNERSHIP, where=began & lasts).to_pylist()
     return [
         {**row, "topic": row["topic"] or row["topic_id"]}
         for row in rows
@@ -111,11 +113,13 @@ def _owned(replayed: Replayed, found: Iterable[Row], epoch: int) -> list[dict[st
     ]
 
 
-def _present(replayed: Replayed, found: Iterable[Row], epoch: int) -> dict[tuple[str, str], Row]:
+def _present(
+    state: ReplayedWorkspace, found: Iterable[Row], epoch: int
+) -> dict[tuple[str, str], Row]:
     """Return the members that had come and not gone, with their last change."""
     lives = {(row["group_id"], row["life"]) for row in found}
     present: dict[tuple[str, str], Row] = {}
-    changes = replayed.tables.read("membership_changes", where=pc.field("epoch") <= epoch)
+    changes = state.tables.read("membership_changes", where=pc.field("epoch") <= epoch)
     ordered = changes.sort_by(
         [("coordinator_partition", "ascending"), ("record_offset", "ascending")]
     )

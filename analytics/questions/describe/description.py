@@ -1,0 +1,165 @@
+"""The tables that groups are described from, read from a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.gaps.coordinators import coordinators
+from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.questions.share.backlog.share_lag import with_share_lag
+from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.subtopology_inputs import subtopology_inputs
+from analytics.replayed.topic_names import topics_gone, with_names
+
+if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+NEEDS: Final = (
+    *("groups", "members", "assignments", "committed_offsets", "share_partitions", "topics"),
+    "partition_leaders",
+)
+"""The tables that are read."""
+
+_MEMBERS: Final = (
+    *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "member_epoch"),
+    *("is_classic", "process_id", "topology_epoch", "assignment_fields_written", "missing"),
+    "unread",
+)
+_ASSIGNMENTS: Final = (
+    *("group_id", "member_id", "kind", "role", "subtopology_id", "topic", "topic_id"),
+    "partition",
+)
+_COMMITTED: Final = (
+    *("group_id", "topic", "partition", "committed_offset", "committed_leader_epoch"),
+    *("complete", "missing"),
+)
+_SHARES: Final = (
+    *("group_id", "topic", "topic_id", "partition", "phase", "leader_epoch", "start_offset"),
+    "delivery_complete_count",
+)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What rows of Kafka's describing tools are made of.
+
+    Attributes:
+        groups: The table `groups`, of those that are described.
+        members: The table `members`.
+        assignments: The table `assignments`; an id without a name stands for its topic.
+        committed: The table `committed_offsets`; an offset that is not known for sure is null.
+        shares: The table `share_partitions`, with `lag` as Kafka counts it.
+        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset`, where they are known.
+        coordinators: `host:port (id)` by partition of the offsets topic.
+        inputs: Of streams groups, the topics that each subtopology reads.
+        lost: By group, why an offset of it that is not there may have been committed all the same.
+        topics: The names of topics among all these that are asked about; None is all of them.
+    """
+
+    groups: pa.Table
+    members: pa.Table
+    assignments: pa.Table
+    committed: pa.Table
+    shares: pa.Table
+    ends: pa.Table
+    coordinators: Mapping[int, str] = field(default_factory=dict)
+    inputs: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
+    topics: pa.Array | None = None
+
+
+class Described(NamedTuple):
+    """A description, and what to know when reading it.
+
+    Attributes:
+        description: The tables.
+        warnings: Which topics have no name, one sentence each.
+    """
+
+    description: Description
+    warnings: tuple[str, ...]
+
+
+def described_groups(
+    state: ReplayedWorkspace,
+    groups: pa.Table,
+    end_offsets: str | None = None,
+    *,
+    is_few: bool = False,
+) -> Described:
+    """Read what describes groups.
+
+    Args:
+        state: With the tables of `NEEDS`.
+        groups: Rows of the table `groups`.
+        end_offsets: A file that says where logs ended.
+        is_few: The groups are few, and no rows of others are read.
+
+    Raises:
+        GroupscopeError: The file is not what it has to be, or a table cannot be read.
+    """
+    tables, names = state.tables, groups["group_id"].combine_chunks()
+    few = pc.field("group_id").isin(names) if is_few else None
+    given = _of_groups(tables.read("assignments", _ASSIGNMENTS, few), names)
+    shares = _of_groups(tables.read("share_partitions", _SHARES, few), names)
+    gone = topics_gone(state)
+    (given, unnamed), (shares, others) = (
+        with_names(_of_topics_there(rows, gone)) for rows in (given, shares)
+    )
+    committed = without_incomplete(tables.read("committed_offsets", _COMMITTED, few))
+    ends = end_offsets_at(state, end_offsets)
+    inputs = subtopology_inputs(state)
+    description = Description(
+        groups=groups,
+        members=tables.read("members", _MEMBERS, few),
+        assignments=given,
+        committed=committed,
+        shares=with_share_lag(shares, ends),
+        ends=ends,
+        coordinators=coordinators(state),
+        inputs=inputs,
+        lost=GroupCompleteness(state).lost_offsets_of(groups),
+        topics=_topics_wanted(state, (given, committed, shares, ends), inputs),
+    )
+    return Described(description, tuple(dict.fromkeys((*unnamed, *others))))
+
+
+def nothing_described(state: ReplayedWorkspace) -> Description:
+    """Return a description without groups and offsets, for the groups of another moment."""
+    none = pa.table({})
+    return Description(none, none, none, none, none, none, coordinators(state))
+
+
+def without_incomplete(committed: pa.Table) -> pa.Table:
+    """Return committed offsets with null for those that the dump does not tell for sure.
+
+    Args:
+        committed: Rows of the table `committed_offsets`.
+    """
+    for name in ("committed_offset", "committed_leader_epoch"):
+        known = pc.if_else(committed["complete"], committed[name], None)
+        committed = committed.set_column(committed.column_names.index(name), name, known)
+    return committed
+
+
+def _of_groups(rows: pa.Table, names: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows["group_id"], names))
+
+
+def _of_topics_there(rows: pa.Table, gone: pa.Array) -> pa.Table:
+    return rows.filter(pc.invert(pc.is_in(rows["topic_id"], gone)))
+
+
+def _topics_wanted(
+    state: ReplayedWorkspace,
+    tables: tuple[pa.Table, ...],
+    inputs: Mapping[str, Mapping[str, tuple[str, ...]]],
+) -> pa.Array:
+    read = {topic for group in inputs.values() for topics in group.values() for topic in topics}
+    named = [pc.unique(rows["topic"]).cast(pa.string()) for rows in tables]
+    return state.topics_wanted(pa.chunked_array([*named, pa.array(sorted(read), pa.string())]))
