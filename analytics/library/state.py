@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import partial
@@ -18,6 +18,7 @@ from analytics.questions.describe.question import DESCRIBE
 from analytics.questions.diff.question import DIFF
 from analytics.questions.expiration.question import EXPIRATION
 from analytics.questions.lag.question import LAG
+from analytics.questions.list.question import LIST
 from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
 from analytics.questions.registry import QUESTIONS, question
@@ -77,6 +78,7 @@ class State:
     share = Asking(SHARE)
     usage = Asking(USAGE)
     data_quality = Asking(DATA_QUALITY)
+    list = Asking(LIST)
 
     def __init__(
         self,
@@ -206,7 +208,7 @@ class State:
             raise AttributeError(f"a state has no table or question {name!r}{hint}")
         return self.table(name)
 
-    def __dir__(self) -> list[str]:
+    def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *self.tables]
 
     def __repr__(self) -> str:

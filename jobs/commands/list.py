@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.shared import inputs_argument, out_option
+
+if TYPE_CHECKING:
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -28,7 +31,7 @@ Examples:
 def list_(
     console: Console,
     /,
-    output_format: str,
+    output_format: OutputFormat,
     with_state: bool,  # noqa: FBT001 - a flag of the command line
     with_type: bool,  # noqa: FBT001
     **options: Any,  # noqa: ANN401
@@ -40,10 +43,20 @@ def list_(
     said on stderr, with exit code 3.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.list import list_inputs  # noqa: PLC0415
+    from analytics.questions.list.question import LIST, ListSettings  # noqa: PLC0415
+    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from reports.describe.listed import list_text  # noqa: PLC0415
 
-    answer, code = list_inputs(
-        console, output_format, with_state=with_state, with_type=with_type, **options
+    names = ["group_id", *["type"] * with_type, *["state"] * with_state]
+    if not (with_state or with_type):
+        names += ["type", "protocol_type"]
+    return ask_and_show(
+        console,
+        LIST,
+        ListSettings(),
+        lambda _, answer, wanted, metadata: Shown(
+            list_text(answer.figures["groups"], names, wanted, metadata)
+        ),
+        output_format,
+        **options,
     )
-    click.echo(answer)
-    return code

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.describe.source import sorted_by
+from reports.row_formats import Section, render
 
 HEADS = {
     "group_id": "GROUP",
@@ -18,6 +22,24 @@ ALSO = ("group_type", "protocol_type", "state", "complete", "missing")
 PROBLEM = "is_incomplete"
 _SIMPLE = "simple"
 _CLASSIC = "classic"
+
+
+def list_text(
+    groups: pa.Table, names: Sequence[str], output_format: str, metadata: Mapping[str, Any]
+) -> str:
+    """Return groups as text.
+
+    Args:
+        groups: Rows of the table `groups`.
+        names: The columns that are shown, of `HEADS`.
+        output_format: The format.
+        metadata: What JSON has beside the rows.
+    """
+    also = [name for name in ALSO if name not in names]
+    heads = {name: HEADS[name] for name in names}
+    return render(
+        [Section(listed_rows(groups), heads, also, problem=PROBLEM)], output_format, metadata
+    )
 
 
 def listed_rows(groups: pa.Table) -> pa.Table:

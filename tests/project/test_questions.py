@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from importlib import import_module
 from typing import Any
 
 import click
@@ -12,6 +11,7 @@ import pytest
 from analytics import State
 from analytics.questions.question import Question
 from analytics.questions.registry import QUESTIONS, audited_questions, question
+from jobs.cli.main import cli
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.shared import inputs_argument, out_option
@@ -22,6 +22,8 @@ SHOWN = {
     "against": "what Kafka's tool printed is held against the answer",
     "dialect": "another reading of the records, which no question is asked of",
     "history": "shows tables that every answer has",
+    "with_state": "shows a column",
+    "with_type": "shows a column",
     "table": "shows one of the tables",
 }
 """Options of commands that say how an answer is shown, and are no setting of a question."""
@@ -86,7 +88,8 @@ def test_what_is_asked_by_name_is_known_by_its_command() -> None:
 
 @pytest.mark.parametrize("name", sorted(QUESTIONS.keys() - NO_COMMAND.keys()))
 def test_each_option_of_a_command_is_a_setting_of_its_question(name: str) -> None:
-    command: click.Command = getattr(import_module(f"jobs.commands.{name}"), name)
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
     names = {each.name or "" for each in command.params} - shared_options()
     options = {CHOICES.get(each, each) for each in names}
     settings = settings_of(question(name))

@@ -1,0 +1,1 @@
+"""The groups there are."""
