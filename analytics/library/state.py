@@ -21,6 +21,7 @@ from analytics.questions.lag.question import LAG
 from analytics.questions.list.question import LIST
 from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
+from analytics.questions.region.question import REGION
 from analytics.questions.registry import QUESTIONS, question
 from analytics.questions.share.question import SHARE
 from analytics.questions.timeline.question import TIMELINE
@@ -79,6 +80,7 @@ class State:
     usage = Asking(USAGE)
     data_quality = Asking(DATA_QUALITY)
     list = Asking(LIST)
+    region = Asking(REGION)
 
     def __init__(
         self,

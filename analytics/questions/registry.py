@@ -21,6 +21,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "lag": "LAG",
     "share": "SHARE",
     "usage": "USAGE",
+    "region": "REGION",
     "data_quality": "DATA_QUALITY",
 }
 """The name of each question's package, and of the `Question` in its module `question`."""

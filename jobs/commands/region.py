@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +10,12 @@ from jobs.cli.console import Console, pass_console
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.rows import Needed, table_option
 from jobs.cli.options.shared import end_offsets_option, out_option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from analytics.questions.region.contributions import Contribution
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -62,10 +67,17 @@ START_POSITIONS = ("beginning", "end", "committed")
 )
 @asking_options
 @pass_console
-def region(
+def region(  # noqa: PLR0913 - one parameter an option
     console: Console,
     /,
-    output_format: str,
+    output_format: OutputFormat,
+    *,
+    checkpoints: tuple[str, ...],
+    checkpoint_group: str | None,
+    initial_offsets: str | None,
+    start_position: str | None,
+    end_offsets: str | None,
+    out: str | None,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Hold checkpoints kept outside of Kafka against committed offsets.
@@ -76,12 +88,93 @@ def region(
     instant, and where members would read on if the latest were restored now. docs/region.md
     explains it.
     """
-    if options["out"] is not None and not options["inputs"]:
+    if out is not None and not options["inputs"]:
         raise click.UsageError("--out needs --dump: it keeps the workspace of a dump")
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.region.run import Wanted, region_of  # noqa: PLC0415
+    from analytics.questions.region.contributions import groups_of  # noqa: PLC0415
+    from analytics.questions.region.question import REGION, RegionSettings  # noqa: PLC0415
+    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.checkpoints.initial_offsets import read_initial_offsets  # noqa: PLC0415
+    from reports.region.answer import region_text  # noqa: PLC0415
 
-    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
-    answer, code = region_of(console, wanted, output_format, **options)
-    click.echo(answer)
-    return code
+    made = _contributions(console, checkpoints, checkpoint_group, options)
+    if not options["inputs"]:
+        return _show_alone(console, checkpoints, made, output_format, options)
+    groups = groups_of(made)
+    _check_names_groups(made, groups)
+    if out is None:
+        # A workspace that stays holds all groups; others may be asked for later.
+        options |= {"groups": tuple(groups), "exclude_groups": ()}
+    settings = RegionSettings(
+        tuple(made), read_initial_offsets(initial_offsets), start_position, end_offsets
+    )
+    about = {"checkpoints": list(checkpoints)}
+    return ask_and_show(
+        console,
+        REGION,
+        settings,
+        lambda _, answer, wanted, metadata: Shown(
+            region_text(answer.tables, wanted, metadata, about)
+        ),
+        output_format,
+        out=out,
+        **options,
+    )
+
+
+def _contributions(
+    console: Console, paths: tuple[str, ...], group: str | None, options: Mapping[str, Any]
+) -> list[Contribution]:
+    """Return what the files contribute to checkpoints of the groups and topics asked for."""
+    from analytics.decode.selection import Selection  # noqa: PLC0415
+    from analytics.errors import InputNotRecognizedError  # noqa: PLC0415
+    from analytics.questions.region.contributions import selected  # noqa: PLC0415
+    from jobs.checkpoints.recognized import read_checkpoints  # noqa: PLC0415
+
+    remarks: list[str] = []
+    read = read_checkpoints(paths, group, remarks)
+    for each in remarks:
+        console.warn(each)
+    made = selected(
+        read, Selection(options["groups"], options["exclude_groups"], options["data_topics"])
+    )
+    if not made:
+        raise InputNotRecognizedError(
+            f"{', '.join(paths)}: no checkpoint of the groups asked for has offsets of Kafka in it"
+        )
+    return made
+
+
+def _check_names_groups(made: Sequence[Contribution], groups: Sequence[str]) -> None:
+    from analytics.errors import InputNotRecognizedError  # noqa: PLC0415
+    from analytics.questions.region.contributions import places_without_group  # noqa: PLC0415
+
+    if not groups:
+        raise InputNotRecognizedError(
+            f"{', '.join(places_without_group(made))}: names no group: give --checkpoint-group "
+            "GROUP, whose commits --dump is asked for"
+        )
+
+
+def _show_alone(
+    console: Console,
+    paths: tuple[str, ...],
+    made: Sequence[Contribution],
+    output_format: OutputFormat,
+    options: Mapping[str, Any],
+) -> int:
+    """Show what checkpoints say by themselves: there is no state to ask."""
+    from analytics.questions.region.question import checkpoints_alone  # noqa: PLC0415
+    from jobs.asking import report_answer  # noqa: PLC0415
+    from jobs.cli.exit_codes import CANNOT_TELL, DONE  # noqa: PLC0415
+    from jobs.cli.settings_files import read_settings  # noqa: PLC0415
+    from reports.region.answer import region_text  # noqa: PLC0415
+    from schemas.region_rules import region_rules  # noqa: PLC0415
+
+    settings = read_settings(options["broker_configs"], options["config"])
+    answer = checkpoints_alone(made, region_rules(settings.given.thresholds("region")))
+    console.say("without --dump drains, members and the seek plan are not told")
+    report_answer(console, answer)
+    metadata = {"as_of": None, "cannot_tell": list(answer.cannot_tell), **answer.summary}
+    click.echo(region_text(answer.tables, output_format, metadata, {"input": list(paths)}))
+    return CANNOT_TELL if answer.doubts else DONE

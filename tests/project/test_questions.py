@@ -27,8 +27,11 @@ SHOWN = {
     "table": "shows one of the tables",
 }
 """Options of commands that say how an answer is shown, and are no setting of a question."""
-CHOICES = {"offsets": "what", "members": "what", "state": "what"}
-"""Options that are one value of a setting: the setting."""
+PARTS = {
+    **dict.fromkeys(("offsets", "members", "state"), "what"),
+    **dict.fromkeys(("checkpoints", "checkpoint_group"), "contributions"),
+}
+"""Options that a setting is made of: the setting."""
 OF_LIBRARIES = {
     "is_compared": "of the option --against",
     "most": "shortens what a person reads",
@@ -91,7 +94,7 @@ def test_each_option_of_a_command_is_a_setting_of_its_question(name: str) -> Non
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     names = {each.name or "" for each in command.params} - shared_options()
-    options = {CHOICES.get(each, each) for each in names}
+    options = {PARTS.get(each, each) for each in names}
     settings = settings_of(question(name))
     assert options - SHOWN.keys() <= settings
     given = {"kafka_version", "groups", "exclude_groups"}

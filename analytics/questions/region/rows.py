@@ -20,7 +20,7 @@ from analytics.questions.region.drains import (
 from analytics.questions.region.findings import REPEATED, Finding
 from analytics.questions.region.merge import Checkpoint
 from analytics.questions.region.seek_plan import Seek
-from analytics.questions.region.table import Answer, Region, drains_by_checkpoint
+from analytics.questions.region.table import Judgement, Region, drains_by_checkpoint
 
 Row = dict[str, Any]
 
@@ -30,14 +30,14 @@ TABLES: Final = (
 )
 
 
-def tables_of(answer: Answer) -> dict[str, pa.Table]:
+def tables_of(judgement: Judgement) -> dict[str, pa.Table]:
     """Return the tables by name."""
     words: dict[CheckpointKey, list[str]] = {}
-    for finding in answer.findings:
+    for finding in judgement.findings:
         if not finding.is_of_all and finding.word != REPEATED:
             words.setdefault(finding.key, []).append(finding.word)
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
-    for region in answer.regions:
+    for region in judgement.regions:
         drains = drains_by_checkpoint(region)
         for each in region.checkpoints:
             of_each = drains[each.key.sequence_id] if region.drains is not None else None
@@ -47,7 +47,7 @@ def tables_of(answer: Answer) -> dict[str, pa.Table]:
         rows["region_drains"].extend(_drain(each) for each in region.drains or ())
         rows["region_seek_plan"].extend(_seek(each, region) for each in region.plan)
         rows["region_operators"].extend(_operator(each, region) for each in region.operators)
-    rows["region_findings"] = [_finding(each) for each in answer.findings]
+    rows["region_findings"] = [_finding(each) for each in judgement.findings]
     return {name: table_of(name, each) for name, each in rows.items()}
 
 

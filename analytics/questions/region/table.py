@@ -71,8 +71,8 @@ class Dumped:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What was found.
+class Judgement:
+    """Checkpoints as they were judged.
 
     Attributes:
         regions: By group, query or table.
@@ -92,7 +92,7 @@ def checkpoints_of(
 
 def evaluate_regions(
     checkpoints: Sequence[Checkpoint], dumped: Dumped | None, rules: RegionRules
-) -> Answer:
+) -> Judgement:
     """Judge checkpoints.
 
     Args:
@@ -105,7 +105,7 @@ def evaluate_regions(
         for _, each in groupby(checkpoints, key=lambda one: one.key.of_all)
     ]
     found = [finding for each in regions for finding in _findings(each, rules)]
-    return Answer(regions, in_order(found, rules.findings))
+    return Judgement(regions, in_order(found, rules.findings))
 
 
 def _region(checkpoints: Sequence[Checkpoint], dumped: Dumped | None, rules: RegionRules) -> Region:

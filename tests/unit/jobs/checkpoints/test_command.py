@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from jobs.cli.console import Console
-from jobs.runs.region.run import Wanted, region_of
-from reports.layout.output_format import OutputFormat
+from jobs.cli.main import cli
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "examples" / "region-checkpoints.jsonl"
-OPTIONS: dict[str, Any] = {
-    "out": None,
-    "inputs": (),
-    "groups": (),
-    "exclude_groups": (),
-    "data_topics": (),
-    "broker_configs": (),
-    "config": None,
-}
 
 
-def asked(output_format: str, *paths: Path, wide: bool = False, **options: Any) -> tuple[str, int]:
-    wanted = Wanted(tuple(map(str, paths or (EXAMPLE,))))
-    shown = OutputFormat(output_format, is_wide=wide)
-    return region_of(Console(quiet=True), wanted, shown, **(OPTIONS | options))
+def asked(output_format: str, *paths: Path, config: Path | None = None) -> tuple[str, int]:
+    words = ["--quiet", "region", *map(str, paths or (EXAMPLE,)), "--format", output_format]
+    words += [] if config is None else ["--config", str(config)]
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    return result.stdout.rstrip("\n"), result.return_value
 
 
 def test_people_see_what_is_wrong_first() -> None:
@@ -66,6 +56,6 @@ def test_where_nothing_is_complete_nothing_can_be_told(tmp_path: Path) -> None:
 def test_a_teams_own_timeout_decides_what_is_late(tmp_path: Path) -> None:
     config = tmp_path / "team.yaml"
     config.write_text("rules:\n  region:\n    merge_longest_ms: 100\n")
-    found = json.loads(asked("json", config=str(config))[0])
+    found = json.loads(asked("json", config=config)[0])
     late = [row["late"] for row in found["rows"]]
     assert late == [1, 1, 0]

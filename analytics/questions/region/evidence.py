@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
@@ -22,36 +22,44 @@ from analytics.replay.log.losses_at import cleaned_until, leading
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.tables.stored_tables import StoredTables
-from jobs.checkpoints.initial_offsets import read_initial_offsets
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from jobs.runs.region.run import Wanted
-    from jobs.workspaces.replayed import Replayed
+    from analytics.questions.region.question import RegionSettings
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-NEEDS = (
+NEEDS: Final = (
     *("groups", "members", "assignments", "committed_offsets", "topics", "partition_leaders"),
     *("offset_history", "assignment_history"),
 )
-_OWNED = (
+"""The tables that are read."""
+
+_OWNED: Final = (
     *("group_id", "client_id", "group_instance_id", "kind", "topic", "partition"),
     *("from_timestamp", "to_timestamp"),
 )
 Row = Mapping[str, Any]
 
 
-def dumped_groups(state: Replayed, checkpoints: Sequence[Checkpoint], wanted: Wanted) -> Dumped:
+def dumped_groups(
+    state: ReplayedWorkspace, checkpoints: Sequence[Checkpoint], asked: RegionSettings
+) -> Dumped:
     """Return what a replay shows of the groups of checkpoints.
 
+    Args:
+        state: With the tables of `NEEDS`, of these groups.
+        checkpoints: As contributions were merged.
+        asked: Where logs ended, and where reading starts that nothing else tells of.
+
     Raises:
-        GroupscopeError: A side file is not what it has to be.
+        GroupscopeError: The file of log ends is not what it has to be.
     """
     groups = _groups(checkpoints)
     completeness = GroupCompleteness(state)
     members = _members(state)
     return Dumped(
         _evidence(state, checkpoints, groups, completeness),
-        _present(state, checkpoints, completeness, members, wanted),
+        _present(state, checkpoints, completeness, members, asked),
         {group: list(each.values()) for group, each in members.items()},
     )
 
@@ -61,7 +69,7 @@ def _groups(checkpoints: Sequence[Checkpoint]) -> list[str]:
 
 
 def _evidence(
-    state: Replayed,
+    state: ReplayedWorkspace,
     checkpoints: Sequence[Checkpoint],
     groups: Sequence[str],
     completeness: GroupCompleteness,
@@ -96,7 +104,7 @@ def _evidence(
     return found
 
 
-def _members(state: Replayed) -> dict[str, dict[str, Member]]:
+def _members(state: ReplayedWorkspace) -> dict[str, dict[str, Member]]:
     found: dict[str, dict[str, Member]] = defaultdict(dict)
     columns = ["group_id", "member_id", "client_id", "group_instance_id"]
     for row in state.tables.read("members", columns).to_pylist():
@@ -107,17 +115,16 @@ def _members(state: Replayed) -> dict[str, dict[str, Member]]:
 
 
 def _present(
-    state: Replayed,
+    state: ReplayedWorkspace,
     checkpoints: Sequence[Checkpoint],
     completeness: GroupCompleteness,
     members: Mapping[str, Mapping[str, Member]],
-    wanted: Wanted,
+    asked: RegionSettings,
 ) -> dict[str, Present]:
     topics = _topics(state)
     owners = _owners(state, members)
     committed = _committed(state, topics)
-    logs = _logs(end_offsets_at(state, wanted.end_offsets).to_pylist(), topics)
-    initial = read_initial_offsets(wanted.initial_offsets)
+    logs = _logs(end_offsets_at(state, asked.end_offsets).to_pylist(), topics)
     gone = _gone(state, topics)
     read = {
         topic
@@ -134,8 +141,8 @@ def _present(
             owners.get(group, {}),
             committed.get(group, {}),
             logs,
-            initial,
-            wanted.start_position,
+            asked.initial_offsets or {},
+            asked.start_position,
             gone,
             gap=gaps.offsets,
             membership_gap=gaps.membership,
@@ -144,7 +151,7 @@ def _present(
     return found
 
 
-def _topics(state: Replayed) -> dict[str, Row]:
+def _topics(state: ReplayedWorkspace) -> dict[str, Row]:
     """Return the topics that are there, by name.
 
     Where nothing tells which of several lives is the present one, neither id nor time is known.
@@ -158,7 +165,7 @@ def _topics(state: Replayed) -> dict[str, Row]:
     return found
 
 
-def _gone(state: Replayed, topics: Mapping[str, Row]) -> frozenset[str]:
+def _gone(state: ReplayedWorkspace, topics: Mapping[str, Row]) -> frozenset[str]:
     """Return the topics that were deleted and not made again."""
     rows = StoredTables(state.tables.workspace).read("topics", ["topic", "deleted_at"])
     deleted = rows.filter(pc.is_valid(rows["deleted_at"]))["topic"].to_pylist()
@@ -166,7 +173,7 @@ def _gone(state: Replayed, topics: Mapping[str, Row]) -> frozenset[str]:
 
 
 def _owners(
-    state: Replayed, members: Mapping[str, Mapping[str, Member]]
+    state: ReplayedWorkspace, members: Mapping[str, Mapping[str, Member]]
 ) -> dict[str, dict[Partition, Member]]:
     found: dict[str, dict[Partition, Member]] = defaultdict(dict)
     columns = ["group_id", "member_id", "kind", "topic", "partition"]
@@ -179,7 +186,9 @@ def _owners(
     return found
 
 
-def _committed(state: Replayed, topics: Mapping[str, Row]) -> dict[str, dict[Partition, Committed]]:
+def _committed(
+    state: ReplayedWorkspace, topics: Mapping[str, Row]
+) -> dict[str, dict[Partition, Committed]]:
     found: dict[str, dict[Partition, Committed]] = defaultdict(dict)
     columns = [
         *("group_id", "topic", "partition", "topic_id", "committed_offset", "commit_timestamp"),
@@ -219,7 +228,7 @@ def _logs(ends: Iterable[Row], topics: Mapping[str, Row]) -> dict[Partition, Log
     return found
 
 
-def owners_then(state: Replayed, checkpoints: Sequence[Checkpoint]) -> OwnersThen:
+def owners_then(state: ReplayedWorkspace, checkpoints: Sequence[Checkpoint]) -> OwnersThen:
     """Return who had which partitions when checkpoints were made.
 
     Only where contributions name different offsets is it asked for.
