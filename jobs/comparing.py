@@ -31,30 +31,39 @@ if TYPE_CHECKING:
     from reports.describe.columns import View
 
 
-def described_source(
+def shown_against(
     console: Console,
-    state: Replayed,
-    groups: pa.Table,
+    path: str,
     end_offsets: str | None,
-    *,
-    is_few: bool = False,
-) -> Source:
-    """Return what Kafka's tools describe groups with, and say which topics have no name.
+    state: Replayed,
+    answer: Answer,
+    output_format: str,
+    lag: pa.Table | None = None,
+) -> Shown:
+    """Return the answer to a question as a comparison with a saved output.
 
     Args:
-        console: Where it is said.
-        state: A replayed workspace with the tables of `description.NEEDS`.
-        groups: Rows of the table `groups`.
+        console: Where it is said what is compared, and which topics have no name.
+        path: Of the file.
         end_offsets: A file that says where logs ended.
-        is_few: The groups are few, and no rows of others are read.
+        state: With the tables that describe groups, too.
+        answer: About groups.
+        output_format: The format.
+        lag: The table `lag`: its numbers are compared, instead of those of `describe`.
+
+    Raises:
+        CannotTellError: As `compare_saved`.
+        InputUnreadableError: As `compare_saved`.
     """
-    described = described_groups(state, groups, end_offsets, is_few=is_few)
+    assert answer.groups is not None
+    described = described_groups(state, answer.groups.found, end_offsets)
     for each in described.warnings:
         console.warn(each)
-    return Source(**vars(described.description))
+    source = Source(**vars(described.description))
+    return shown_comparison(console, path, source, state, answer, output_format, lag)
 
 
-def shown_against(
+def shown_comparison(
     console: Console,
     path: str,
     source: Source,
@@ -63,7 +72,7 @@ def shown_against(
     output_format: str,
     lag: pa.Table | None = None,
 ) -> Shown:
-    """Return the answer to a question as a comparison with a saved output.
+    """Return a comparison of a saved output with groups that are described already.
 
     Raises:
         CannotTellError: As `compare_saved`.
@@ -73,7 +82,7 @@ def shown_against(
     result = compare_saved(path, source, state, console, lag)
     metadata = {**state.response_metadata, "cannot_tell": list(answer.groups.cannot_tell)}
     text = render_comparison(result, output_format, metadata)
-    return Shown(text, DONE if result.is_equal else DIFFERENT)
+    return Shown(text, state.exit_code or (DONE if result.is_equal else DIFFERENT))
 
 
 def compare_saved(

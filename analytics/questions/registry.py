@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from analytics.questions.question import Question
 
 QUESTIONS: Final[Mapping[str, str]] = {
+    "describe": "DESCRIBE",
     "timeline": "TIMELINE",
     "diff": "DIFF",
-    "describe": "DESCRIBE",
     "list": "LIST",
     "expiration": "EXPIRATION",
     "balance": "BALANCE",
@@ -21,8 +21,8 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "lag": "LAG",
     "share": "SHARE",
     "usage": "USAGE",
-    "data_quality": "DATA_QUALITY",
     "region": "REGION",
+    "data_quality": "DATA_QUALITY",
 }
 """The name of each question's package, and of the `Question` in its module `question`."""
 

@@ -83,7 +83,7 @@ def describe(
     # Arrow is heavy: --help answers without it.
     from analytics.questions.describe.question import DESCRIBE, DescribeSettings  # noqa: PLC0415
     from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
-    from jobs.comparing import shown_against  # noqa: PLC0415
+    from jobs.comparing import shown_comparison  # noqa: PLC0415
     from reports.describe.answer import describe_text  # noqa: PLC0415
     from reports.describe.source import Source  # noqa: PLC0415
 
@@ -97,7 +97,7 @@ def describe(
     ) -> Shown:
         source = Source(**answer.figures)
         if against is not None:
-            return shown_against(console, against, source, state, answer, wanted)
+            return shown_comparison(console, against, source, state, answer, wanted)
         is_verbose = console.verbose or epoch is not None
         return Shown(describe_text(source, what, wanted, metadata, verbose=is_verbose))
 

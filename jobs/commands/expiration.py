@@ -111,9 +111,9 @@ def _text(
     metadata: Mapping[str, Any],
 ) -> Shown:
     """Return the answer beside what kafka-consumer-groups says of the same offsets."""
+    from analytics.questions.describe.description import described_groups  # noqa: PLC0415
     from jobs.asking import Shown  # noqa: PLC0415
-    from jobs.comparing import described_source  # noqa: PLC0415
-    from reports.describe.source import only_groups  # noqa: PLC0415
+    from reports.describe.source import Source, only_groups  # noqa: PLC0415
     from reports.expiration.answer import expiration_text, offset_count  # noqa: PLC0415
 
     rows = answer.tables["offset_expiration"]
@@ -121,6 +121,9 @@ def _text(
     groups = answer.groups.found
     if is_few := rows.num_rows < offset_count(answer.figures["fates"]):
         groups = only_groups(groups, rows)
-    source = described_source(console, state, groups, end_offsets, is_few=is_few)
+    described = described_groups(state, groups, end_offsets, is_few=is_few)
+    for each in described.warnings:
+        console.warn(each)
+    source = Source(**vars(described.description))
     text = expiration_text(answer.tables, answer.figures, source, output_format, metadata)
     return Shown(text)

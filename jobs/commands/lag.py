@@ -102,7 +102,7 @@ def lag(  # noqa: PLR0913 - one parameter an option
     # Arrow is heavy: --help answers without it.
     from analytics.questions.lag.question import GROUP, LAG, LagSettings  # noqa: PLC0415
     from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
-    from jobs.comparing import described_source, shown_against  # noqa: PLC0415
+    from jobs.comparing import shown_against  # noqa: PLC0415
     from jobs.workspaces.earlier_state import earlier_state  # noqa: PLC0415
     from reports.lag.answer import lag_text  # noqa: PLC0415
 
@@ -110,10 +110,8 @@ def lag(  # noqa: PLR0913 - one parameter an option
         state: Replayed, answer: Answer, wanted: OutputFormat, metadata: Mapping[str, Any]
     ) -> Shown:
         if against is not None:
-            assert answer.groups is not None
-            source = described_source(console, state, answer.groups.found, end_offsets)
             return shown_against(
-                console, against, source, state, answer, wanted, answer.tables["lag"]
+                console, against, end_offsets, state, answer, wanted, answer.tables["lag"]
             )
         return Shown(
             lag_text(answer.tables, answer.figures, wanted, metadata, by=by, with_history=history)

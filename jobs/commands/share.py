@@ -83,7 +83,7 @@ def share(
     from analytics.questions.describe.description import NEEDS  # noqa: PLC0415
     from analytics.questions.share.question import SHARE, BacklogSettings  # noqa: PLC0415
     from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
-    from jobs.comparing import described_source, shown_against  # noqa: PLC0415
+    from jobs.comparing import shown_against  # noqa: PLC0415
     from jobs.workspaces.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state, is_asked  # noqa: PLC0415
     from reports.share.answer import share_text  # noqa: PLC0415
 
@@ -99,9 +99,7 @@ def share(
         state: Replayed, answer: Answer, wanted: OutputFormat, metadata: Mapping[str, Any]
     ) -> Shown:
         if against is not None:
-            assert answer.groups is not None
-            source = described_source(console, state, answer.groups.found, end_offsets)
-            return shown_against(console, against, source, state, answer, wanted)
+            return shown_against(console, against, end_offsets, state, answer, wanted)
         return Shown(
             share_text(answer.tables, answer.figures, wanted, metadata, by=by, with_history=history)
         )

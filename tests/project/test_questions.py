@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from importlib import import_module
 from typing import Any
 
 import click
@@ -12,6 +11,7 @@ import pytest
 from analytics import State
 from analytics.questions.question import Question
 from analytics.questions.registry import QUESTIONS, audited_questions, question
+from jobs.cli.main import cli
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.shared import inputs_argument, out_option
@@ -22,10 +22,20 @@ SHOWN = {
     "against": "what Kafka's tool printed is held against the answer",
     "dialect": "another reading of the records, which no question is asked of",
     "history": "shows tables that every answer has",
+    "with_state": "shows a column",
+    "with_type": "shows a column",
     "table": "shows one of the tables",
+    "fail_on_difference": "decides the exit code",
 }
 """Options of commands that say how an answer is shown, and are no setting of a question."""
+PARTS = {
+    **dict.fromkeys(("offsets", "members", "state"), "what"),
+    **dict.fromkeys(("checkpoints", "checkpoint_group"), "contributions"),
+    **dict.fromkeys(("until", "from_copy", "to_copy"), "since"),
+}
+"""Options that a setting is made of: the setting."""
 OF_LIBRARIES = {
+    "is_compared": "of the option --against",
     "most": "shortens what a person reads",
     "with_requests": "left out where it is not shown",
     "with_capacity": "left out where it is not shown",
@@ -34,13 +44,6 @@ OF_LIBRARIES = {
     "expectations": "of the command audit",
 }
 """Settings that no option of the question's own command gives."""
-OF_COMMANDS = {
-    "describe": {"offsets", "members", "state"},  # what of a group is shown
-    "list": {"with_state", "with_type"},  # columns
-    "diff": {"until", "from_copy", "to_copy", "fail_on_difference"},  # which states these are
-    "region": {"checkpoints", "checkpoint_group"},  # files whose contributions are a setting
-}
-"""Options of single commands that choose what a question is given, or what is shown."""
 NO_COMMAND = {"data_quality": "an audit asks it"}
 
 
@@ -64,7 +67,7 @@ def test_settings_have_defaults_and_are_explained(name: str) -> None:
     asked = question(name)
     assert asked.name == name
     for each in fields(asked.settings):  # type: ignore[arg-type]
-        assert {each.default, each.default_factory} != {MISSING}, each.name
+        assert each.default is not MISSING, each.name
         assert f"\n        {each.name}: " in (asked.settings.__doc__ or ""), each.name
 
 
@@ -90,16 +93,11 @@ def test_what_is_asked_by_name_is_known_by_its_command() -> None:
 
 @pytest.mark.parametrize("name", sorted(QUESTIONS.keys() - NO_COMMAND.keys()))
 def test_each_option_of_a_command_is_a_setting_of_its_question(name: str) -> None:
-    command = command_of(name)
-    options = {each.name or "" for each in command.params} - shared_options()
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    names = {each.name or "" for each in command.params} - shared_options()
+    options = {PARTS.get(each, each) for each in names}
     settings = settings_of(question(name))
-    assert options - SHOWN.keys() - OF_COMMANDS.get(name, set()) <= settings
+    assert options - SHOWN.keys() <= settings
     given = {"kafka_version", "groups", "exclude_groups"}
-    chosen = {"contributions", "what", "is_compared"} if name in OF_COMMANDS else set()
-    assert settings - options - OF_LIBRARIES.keys() - chosen <= given
-
-
-def command_of(name: str) -> click.Command:
-    module = vars(import_module(f"jobs.commands.{name}"))
-    (command,) = (each for each in module.values() if isinstance(each, click.Command))
-    return command
+    assert settings - options - OF_LIBRARIES.keys() <= given

@@ -98,6 +98,6 @@ DESCRIBE: Final = Question(
     tables=(),
     settings=DescribeSettings,
     answer=describe,
-    is_audited=False,
     needs_besides=_needs_besides,
+    is_audited=False,
 )

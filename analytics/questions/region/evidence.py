@@ -141,7 +141,7 @@ def _present(
             owners.get(group, {}),
             committed.get(group, {}),
             logs,
-            asked.initial_offsets,
+            asked.initial_offsets or {},
             asked.start_position,
             gone,
             gap=gaps.offsets,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from analytics.decode.selection import Selection
@@ -43,7 +43,7 @@ class RegionSettings:
     """
 
     contributions: tuple[Contribution, ...] = ()
-    initial_offsets: Mapping[Partition, int] = field(default_factory=dict)
+    initial_offsets: Mapping[Partition, int] | None = None
     start_position: str | None = None
     end_offsets: str | None = None
 

@@ -9,12 +9,24 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from analytics.decode.selection import Selection
+from analytics.decode.selection import Selection, names_wanted
 from jobs.cli.console import Console
 from jobs.comparing import compare_saved
 from jobs.workspaces.replayed import Replayed
 from reports.describe.streams_groups import read_partitions
 from tests.unit.reports.test_describe_rows import SOURCE, commit
+
+
+def replayed(release: str, selection: Selection) -> Replayed:
+    """Return a state of which nothing is asked but names."""
+    state: Any = SimpleNamespace(
+        release=release,
+        tables=SimpleNamespace(selection=selection),
+        topics_wanted=lambda topics: pa.array(
+            names_wanted(topics.to_pylist(), selection.topics), pa.string()
+        ),
+    )
+    return cast("Replayed", state)
 
 
 def test_offsets_of_streams_groups_are_those_of_tasks_that_somebody_has(tmp_path: Path) -> None:
@@ -27,10 +39,22 @@ def test_offsets_of_streams_groups_are_those_of_tasks_that_somebody_has(tmp_path
     lines = ["{:<15} {:<25} {:<10} {}".format(*line) for line in cells]
     saved = tmp_path / "saved.txt"
     saved.write_text("\n".join(lines), encoding="utf-8")
-    replayed: Any = SimpleNamespace(
-        release="4.3.1",
-        tables=SimpleNamespace(selection=Selection()),
-        topics_wanted=lambda topics: topics.combine_chunks(),
-    )
-    found = compare_saved(str(saved), source, cast("Replayed", replayed), Console())
+    found = compare_saved(str(saved), source, replayed("4.3.1", Selection()), Console())
     assert (found.total, found.equal, found.differing) == (2, 2, [])
+
+
+def test_share_groups_of_4_0_are_compared_of_the_topics_asked_for_alone(tmp_path: Path) -> None:
+    share = [each for each in SOURCE.assignments.to_pylist() if each["group_id"] == "queue"]
+    given = pa.Table.from_pylist(
+        [*share, {**share[0], "topic": "clicks", "partition": 0}], SOURCE.assignments.schema
+    )
+    source = replace(SOURCE, assignments=given)
+    cells = [("GROUP", "TOPIC", "PARTITION", "START-OFFSET"), ("queue", "orders", "2", "60")]
+    cells.append(("queue", "clicks", "0", "-"))
+    lines = ["{:<15} {:<25} {:<10} {}".format(*line) for line in cells]
+    saved = tmp_path / "saved.txt"
+    saved.write_text("\n".join(lines), encoding="utf-8")
+    for topics, total in (((), 2), (("orders",), 1)):
+        state = replayed("4.0.2", Selection(topics=topics))
+        found = compare_saved(str(saved), source, state, Console())
+        assert (found.total, found.differing) == (total, []), topics

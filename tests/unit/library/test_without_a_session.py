@@ -42,6 +42,19 @@ def test_tables_are_frames_of_polars(failover_dump: Path) -> None:
     assert offsets.height > 50
 
 
+def test_groups_are_listed_and_described(failover_dump: Path) -> None:
+    with open_dump(str(failover_dump)) as dump:
+        state = dump.replay(as_of="2026-11-21T09:18:30Z")
+        listed = state.list().figures["groups"]
+        described = state.describe(what="members", group_type="share")
+        generation = state.describe(epoch=1)
+        assert listed.num_rows == state.groups.height > 5
+    assert set(described.figures["groups"]["group_type"].to_pylist()) == {"share"}
+    assert described.figures["members"].num_rows > 0
+    assert generation.summary == {"epoch": 1}
+    assert set(generation.figures["groups"]["epoch"].to_pylist()) == {1}
+
+
 def test_a_large_dump_asks_for_a_session(
     failover_dump: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
