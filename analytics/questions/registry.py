@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 QUESTIONS: Final[Mapping[str, str]] = {
     "timeline": "TIMELINE",
     "diff": "DIFF",
+    "restore": "RESTORE",
     "describe": "DESCRIBE",
     "list": "LIST",
     "expiration": "EXPIRATION",

@@ -38,6 +38,7 @@ OF_COMMANDS = {
     "describe": {"offsets", "members", "state"},  # what of a group is shown
     "list": {"with_state", "with_type"},  # columns
     "diff": {"until", "from_copy", "to_copy", "fail_on_difference"},  # which states these are
+    "restore": {"out"},  # where files are written
     "region": {"checkpoints", "checkpoint_group"},  # files whose contributions are a setting
 }
 """Options of single commands that choose what a question is given, or what is shown."""
