@@ -23,6 +23,7 @@ from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
 from analytics.questions.region.question import REGION
 from analytics.questions.registry import QUESTIONS, question
+from analytics.questions.restore.question import RESTORE
 from analytics.questions.share.question import SHARE
 from analytics.questions.timeline.question import TIMELINE
 from analytics.questions.usage.question import USAGE
@@ -72,6 +73,7 @@ class State:
     timeline = Asking(TIMELINE)
     diff = Asking(DIFF)
     describe = Asking(DESCRIBE)
+    restore = Asking(RESTORE)
     expiration = Asking(EXPIRATION)
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)

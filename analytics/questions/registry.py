@@ -14,6 +14,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "describe": "DESCRIBE",
     "timeline": "TIMELINE",
     "diff": "DIFF",
+    "restore": "RESTORE",
     "list": "LIST",
     "expiration": "EXPIRATION",
     "balance": "BALANCE",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from jobs.cli.console import Console, pass_console
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument
+
+if TYPE_CHECKING:
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -50,7 +53,7 @@ def restore(  # noqa: PLR0913 - one parameter an option
     against: tuple[str, ...],
     include_live: bool,
     end_offsets: str | None,
-    output_format: str,
+    output_format: OutputFormat,
     as_of: int | BeforeEnd | str | None,
     ends: Mapping[tuple[str, int], int],
     groups: tuple[str, ...],
@@ -69,18 +72,23 @@ def restore(  # noqa: PLR0913 - one parameter an option
     if as_of is None and not ends and not against:
         raise click.UsageError("--as-of is required: give a TIME (with --against also `end`)")
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.restore.run import Wanted, restore_into  # noqa: PLC0415
-    from jobs.workspaces.compared_states import Side  # noqa: PLC0415
+    from analytics.questions.restore.question import RESTORE, RestoreSettings  # noqa: PLC0415
+    from jobs.asking import report_answer  # noqa: PLC0415
+    from jobs.restoring import write_restored  # noqa: PLC0415
+    from jobs.workspaces.compared_states import Side, compared_states  # noqa: PLC0415
+    from jobs.workspaces.restored_folder import check_folder  # noqa: PLC0415
 
     then = Side(inputs, as_of, ends, prefer_copy)
     now = Side(against) if against else Side(inputs, END, prefer_copy=prefer_copy)
-    answer, code = restore_into(
-        console,
-        then,
-        now,
-        Wanted(out, end_offsets, include_live, output_format),
-        groups=groups,
-        **options,
-    )
-    click.echo(answer)
+    check_folder(out)
+    with compared_states(console, then, now, needs=RESTORE.needs, groups=groups, **options) as (
+        past,
+        present,
+    ):
+        answer = RESTORE.ask(past, RestoreSettings(present, end_offsets, include_live))
+        report_answer(console, answer)
+        text, code = write_restored(
+            console, past, present, answer, out, output_format, include_live=include_live
+        )
+    click.echo(text)
     return code

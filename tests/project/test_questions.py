@@ -26,6 +26,7 @@ SHOWN = {
     "with_type": "shows a column",
     "table": "shows one of the tables",
     "fail_on_difference": "decides the exit code",
+    "out": "where files are written",
 }
 """Options of commands that say how an answer is shown, and are no setting of a question."""
 PARTS = {

@@ -15,6 +15,7 @@ from analytics import State, open_dump
 from analytics.errors import SettingRefusedError, WorkspaceError
 from analytics.questions.diff.question import DIFF
 from analytics.questions.registry import UnknownQuestionError, audited_questions
+from analytics.questions.restore.question import RESTORE
 from schemas import table
 from schemas.errors import SchemaError
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
 FROM = "2026-11-21T09:20:00Z"
-OF_TWO_STATES = ("diff",)
+OF_TWO_STATES = {"diff": "since", "restore": "against"}
 DIFFERENCES = {
     "offset": (
         *("group_id", "topic", "partition", "change", "from_committed_offset"),
@@ -101,6 +102,28 @@ def test_two_states_differ_as_the_command_says(
         state.diff()
 
 
+def test_offsets_are_restored_as_the_command_says(
+    groupscope: Groupscope,
+    failover_workspace: Path,
+    state: State,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    options = ("--group", "*", "--as-of", FROM, "--out", tmp_path / "out", "--format", "json")
+    ran = groupscope("restore", failover_workspace, *options)
+    rows = [each for each in json.loads(ran.stdout)["rows"] if each["kind"] == "offset"]
+    columns = ("group_id", "topic", "partition", "verdict", "committed_offset", "reason")
+    with open_dump(str(failover_workspace)) as dump:
+        past = dump.replay(spark, as_of=FROM)
+        plan = past.restore(against=state.replayed).restore_plan
+        assert rows
+        assert [tuple(each[name] for name in columns) for each in rows] == [
+            tuple(each) for each in plan.select(*columns).collect()
+        ]
+        with pytest.raises(SettingRefusedError, match="nothing to restore"):
+            past.restore()
+
+
 def test_columns_are_those_of_the_contract(state: State) -> None:
     balance = state.balance().assignment_balance
     assert balance.columns == [each.name for each in table("assignment_balance").columns]
@@ -117,8 +140,9 @@ def test_what_a_harmed_dump_cannot_tell_is_said(
         log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
     with open_dump(str(harmed)) as dump:
         harmed_state = dump.replay(spark)
-        for question in (*audited_questions(), DIFF):
-            other = {"since": harmed_state.replayed} if question.name in OF_TWO_STATES else {}
+        for question in (*audited_questions(), DIFF, RESTORE):
+            name = OF_TWO_STATES.get(question.name)
+            other = {} if name is None else {name: harmed_state.replayed}
             answer = harmed_state.ask(question.name, **other)
             assert any(f"__consumer_offsets-{home}" in each for each in answer.cannot_tell)
 

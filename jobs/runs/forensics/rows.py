@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.diff.question import DIFF
+from analytics.questions.restore.question import RESTORE
 from analytics.replayed.records_at import records_at
-from jobs.runs.restore.state import NEEDS as RESTORED
 from reports.quantities import ranges
 
 if TYPE_CHECKING:
     from analytics.questions.forensics.window import Window
     from jobs.workspaces.replayed import Replayed
 
-ROWS_OF_STATES: Final = tuple(dict.fromkeys((*DIFF.needs, *RESTORED, "assignments")))
+ROWS_OF_STATES: Final = tuple(dict.fromkeys((*DIFF.needs, *RESTORE.needs, "assignments")))
 """The tables that both states need."""
 OWNERS: Final = pa.schema(
     [

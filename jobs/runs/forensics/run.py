@@ -18,6 +18,8 @@ from analytics.gaps.group_selection import select_groups
 from analytics.questions.diff.paired import CANNOT_TELL as UNSURE_CHANGE
 from analytics.questions.diff.question import DIFF, OFFSETS, DiffSettings
 from analytics.questions.forensics.window import Window, happened, suffering
+from analytics.questions.restore.question import RESTORE as RESTORING
+from analytics.questions.restore.question import RestoreSettings
 from analytics.questions.timeline.question import TIMELINE, verdicts_of
 from analytics.questions.timeline.words import CANNOT_TELL
 from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
@@ -25,6 +27,7 @@ from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
+from jobs.restoring import write_restored
 from jobs.runs.forensics.rows import (
     ROWS_OF_STATES,
     changes_of,
@@ -32,8 +35,6 @@ from jobs.runs.forensics.rows import (
     others_of,
     owners_of,
 )
-from jobs.runs.restore.run import Wanted as RestoreWanted
-from jobs.runs.restore.run import restored
 from jobs.spark.session import one_session
 from jobs.workspaces.compared_states import Side, compared_states
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
@@ -42,6 +43,7 @@ from jobs.workspaces.written_text import write_text
 from reports.incident.html import html_of
 from reports.incident.page import Incident, incident_page
 from reports.incident.sections import sections_of
+from reports.layout.output_format import OutputFormat
 from reports.row_formats import render
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
@@ -121,11 +123,11 @@ def forensics_of(
             present = replace(
                 state, tables=replace(state.tables, selection=before.tables.selection)
             )
-            restoring = RestoreWanted(
-                str(Path(wanted.out) / RESTORE), wanted.end_offsets, include_live=False,
-                output_format="text",
-            )  # fmt: skip
-            given_back, _ = restored(quiet, before, present, restoring, asked)
+            answer = RESTORING.ask(before, RestoreSettings(present, wanted.end_offsets))
+            folder, as_text = str(Path(wanted.out) / RESTORE), OutputFormat("text")
+            given_back, _ = write_restored(
+                quiet, before, present, answer, folder, as_text, include_live=False
+            )
         incident = replace(incident, restored=given_back)
         keep_evaluations(
             Workspace(wanted.out), {"offset_verdicts": table_of("offset_verdicts", verdicts)}, state

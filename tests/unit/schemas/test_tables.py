@@ -44,10 +44,10 @@ OF_KIND = {
     "offset_moves offset_removals offset_verdicts one_shot_groups partition_usage "
     "rebalance_causes rebalance_storms rebalances record_growth region_checkpoint_offsets "
     "region_checkpoints region_drains region_findings region_operators region_seek_plan "
-    "retention_what_if share_archived_ranges share_backlog share_checkpoints "
-    "share_delivery_counts share_faults share_limits share_prunable share_readings "
-    "share_stalls share_steps size_limits stalled_members status_history suppressions "
-    "topic_readers topic_usage usage_growth",
+    "restore_groups restore_plan retention_what_if share_archived_ranges share_backlog "
+    "share_checkpoints share_delivery_counts share_faults share_limits share_prunable "
+    "share_readings share_stalls share_steps size_limits stalled_members status_history "
+    "suppressions topic_readers topic_usage usage_growth",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

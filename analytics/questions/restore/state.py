@@ -1,4 +1,4 @@
-"""What `restore` needs to know of a state, read from a workspace."""
+"""What is known of a state that offsets are taken from, or given back to."""
 
 from __future__ import annotations
 
@@ -24,13 +24,7 @@ from analytics.tables.stored_tables import StoredTables
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.workspaces.replayed import Replayed
-
-NEEDS = (
-    *("groups", "committed_offsets", "pending_offsets", "share_partitions", "topics"),
-    "partition_leaders",
-)
-"""The tables that are read."""
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 GROUPS = (
     *("group_id", "group_type", "protocol_type", "state", "member_count"),
@@ -40,7 +34,7 @@ SHARES = (*KEY, "start_offset")
 
 
 def restore_state(
-    state: Replayed,
+    state: ReplayedWorkspace,
     incomplete_groups: pa.Table,
     logs: Logs,
     left_out: Mapping[str, str] = MappingProxyType({}),
@@ -108,7 +102,7 @@ def topics_there(topics: pa.Table) -> pa.Table:
     )
 
 
-def past_logs(state: Replayed) -> Logs:
+def past_logs(state: ReplayedWorkspace) -> Logs:
     """Return the logs that offsets of the past were committed for, with their epochs.
 
     A log only grows, so what lies beside the dump serves for every instant before its end.
@@ -116,7 +110,7 @@ def past_logs(state: Replayed) -> Logs:
     return {key: _log(copies) for key, copies in true_copies(state).items()}
 
 
-def present_logs(state: Replayed, end_offsets: str | None) -> Logs:
+def present_logs(state: ReplayedWorkspace, end_offsets: str | None) -> Logs:
     """Return the logs that offsets are brought back to.
 
     Args:
@@ -132,7 +126,7 @@ def present_logs(state: Replayed, end_offsets: str | None) -> Logs:
     return logs
 
 
-def unclean_elections(state: Replayed) -> pa.Table:
+def unclean_elections(state: ReplayedWorkspace) -> pa.Table:
     """Return the unclean elections of data partitions, as `restore_plan` takes them."""
     instant = replayed_instant(state.as_of, state.frames)
     log = metadata_log(Cut(CutRecords(state), instant).whole())

@@ -1,0 +1,198 @@
+"""Which committed offsets of the past groups are given back, and which are refused, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.contracts import arrow_schema
+from analytics.errors import SettingRefusedError
+from analytics.gaps.group_selection import select_groups
+from analytics.gaps.workspace_filters import topics_left_out
+from analytics.questions.answer import Answer
+from analytics.questions.diff.incomplete_groups import incomplete_groups
+from analytics.questions.diff.paired import INCOMPLETE_GROUPS
+from analytics.questions.question import Question
+from analytics.questions.restore.plan import (
+    PLAN,
+    REFUSED,
+    UNCHANGED,
+    restore_plan,
+    share_plan,
+)
+from analytics.questions.restore.plan import RESTORE as GIVEN_BACK
+from analytics.questions.restore.refusals import UNSURE
+from analytics.questions.restore.state import (
+    GROUPS,
+    SHARES,
+    past_logs,
+    present_logs,
+    restore_state,
+    unclean_elections,
+)
+from schemas.releases import release_key
+
+if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+OFFSETS, OF_GROUPS = "restore_plan", "restore_groups"
+STREAMS_FILES_FROM: Final = "4.2"
+"""The first release whose kafka-streams-groups has --from-file."""
+_CONSUMER_PROTOCOLS: Final = ("", "consumer")
+_IN_TRANSACTIONS: Final = "in_transactions"
+
+
+@dataclass(frozen=True)
+class RestoreSettings:
+    """What offsets are given back to.
+
+    Attributes:
+        against: The state of the present.
+        end_offsets: A file that says where logs end at present.
+        include_live: Groups that have moved on since are rewound, too.
+    """
+
+    against: ReplayedWorkspace | None = None
+    end_offsets: str | None = None
+    include_live: bool = False
+
+
+def restore(state: ReplayedWorkspace, asked: RestoreSettings) -> Answer:
+    """Return what becomes of each committed offset of the past, and of each group.
+
+    Raises:
+        SettingRefusedError: There is no state of the present.
+        InputUnreadableError: `end_offsets` is not what it has to be.
+        WorkspaceError: A table cannot be read.
+    """
+    if asked.against is None:
+        raise SettingRefusedError("nothing to restore: `against` has to be the present state")
+    past, present = state, asked.against
+    old, new = (each.tables.read("groups", GROUPS) for each in (past, present))
+    unknown = incomplete_groups(present, new, old)
+    plan = _plan(past, present, asked, (old, new), unknown)
+    reasons = pc.list_flatten(pc.split_pattern(plan["reason"].drop_null(), "; "))
+    return Answer(
+        {OFFSETS: plan, OF_GROUPS: _groups(plan, old, new, unknown)},
+        select_groups(past),
+        rows_cannot_tell=bool(pc.any(pc.is_in(reasons, pa.array(UNSURE))).as_py()),
+    )
+
+
+def _plan(
+    past: ReplayedWorkspace,
+    present: ReplayedWorkspace,
+    asked: RestoreSettings,
+    groups: tuple[pa.Table, pa.Table],
+    unknown: Mapping[str, str],
+) -> pa.Table:
+    """Return the table `restore_plan`, sorted; share groups come last."""
+    old, new = groups
+    then = restore_state(past, _as_table(incomplete_groups(past, old, old[:0])), past_logs(past))
+    topics = (
+        then.committed["topic"].unique().to_pylist() + then.pending["topic"].unique().to_pylist()
+    )
+    now = restore_state(
+        present,
+        _as_table(unknown),
+        present_logs(present, asked.end_offsets),
+        topics_left_out(present.manifest, topics),
+    )
+    plan = restore_plan(
+        then,
+        now,
+        unfit_groups(old, new, present.release),
+        unclean_elections(present),
+        include_live=asked.include_live,
+    )
+    shares = share_plan(*(each.tables.read("share_partitions", SHARES) for each in (past, present)))
+    rows = pa.concat_tables([plan.select(PLAN), shares.select(PLAN)], promote_options="permissive")
+    return rows.cast(arrow_schema(OFFSETS))
+
+
+def _as_table(reasons: Mapping[str, str]) -> pa.Table:
+    return pa.table(
+        {"group_id": list(reasons), "reason": list(reasons.values())}, schema=INCOMPLETE_GROUPS
+    )
+
+
+def unfit_groups(old: pa.Table, new: pa.Table, release: str) -> pa.Table:
+    """Return `group_id`, `unfit`: groups whose offsets no tool resets from a file, and why.
+
+    Args:
+        old: The table `groups` of the past.
+        new: That of the present.
+        release: Of the present.
+    """
+    present = {each["group_id"]: each for each in new.to_pylist()}
+    reasons = {
+        each["group_id"]: why
+        for each in old.to_pylist()
+        if (why := _unfit(each["group_id"], present.get(each["group_id"]), each, release))
+    }
+    schema = pa.schema([("group_id", pa.string()), ("unfit", pa.string())])
+    return pa.table({"group_id": list(reasons), "unfit": list(reasons.values())}, schema=schema)
+
+
+def _unfit(
+    name: str, now: Mapping[str, Any] | None, then: Mapping[str, Any], release: str
+) -> str | None:
+    if "\0" in name:
+        return "its name holds a NUL, which no command line can carry"
+    kind = (now or then)["group_type"]
+    if kind == "share":
+        return "it is a share group now, whose tool takes no file"
+    if kind == "streams":
+        if release_key(release) >= release_key(STREAMS_FILES_FROM):
+            return None
+        return f"kafka-streams-groups of {release} takes no file; that of 4.2 does"
+    protocol = (now or {}).get("protocol_type") or ""
+    if protocol not in _CONSUMER_PROTOCOLS:
+        return f"kafka-consumer-groups resets no group of protocol type {protocol}"
+    return None
+
+
+def _groups(plan: pa.Table, old: pa.Table, new: pa.Table, unknown: Mapping[str, str]) -> pa.Table:
+    """Return the table `restore_groups`; a group without an offset in the past is not in it."""
+    counts: dict[str, dict[str, int]] = {}
+    names = (GIVEN_BACK, UNCHANGED, REFUSED, _IN_TRANSACTIONS)
+    grouped = plan.group_by(["group_id", "verdict", "via"]).aggregate([([], "count_all")])
+    for each in grouped.to_pylist():
+        verdicts = counts.setdefault(each["group_id"], dict.fromkeys(names, 0))
+        verdicts[each["verdict"]] += each["count_all"]
+        if (each["verdict"], each["via"]) == (GIVEN_BACK, "transaction"):
+            verdicts[_IN_TRANSACTIONS] += each["count_all"]
+    past = {each["group_id"]: each for each in old.to_pylist()}
+    present = {each["group_id"]: each for each in new.to_pylist()}
+    rows = []
+    for name, verdicts in sorted(counts.items()):
+        now = present.get(name)
+        rows.append(
+            {
+                "group_id": name,
+                **verdicts,
+                "is_present": now is not None,
+                "group_type": (now or past.get(name) or {}).get("group_type"),
+                "present_state": None if now is None else now["state"],
+                "member_count": None if now is None else now["member_count"],
+                "unknown": unknown.get(name),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=arrow_schema(OF_GROUPS))
+
+
+RESTORE: Final = Question(
+    name="restore",
+    needs=(
+        *("groups", "committed_offsets", "pending_offsets", "share_partitions", "topics"),
+        "partition_leaders",
+    ),
+    tables=(OFFSETS, OF_GROUPS),
+    settings=RestoreSettings,
+    answer=restore,
+    is_audited=False,
+)

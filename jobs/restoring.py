@@ -1,0 +1,99 @@
+"""Offsets of the past given back: the files are written, and what is said of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analytics.gaps.workspace_filters import left_out_of
+from analytics.questions.restore.question import OFFSETS
+from analytics.replay.dump.followed_lines import lines_metadata
+from analytics.replayed.answered_instant import answered_instant
+from jobs.cli.exit_codes import CANNOT_TELL
+from jobs.cli.incomplete_groups import groups_exit_code
+from jobs.workspaces.followed_lines import sentences
+from jobs.workspaces.restored_folder import write_folder
+from reports.restore.answer import restore_files, restore_text
+from reports.restore.summary import counts_of
+from schemas import CONSUMER_OFFSETS
+
+if TYPE_CHECKING:
+    from analytics.questions.answer import Answer
+    from jobs.cli.console import Console
+    from jobs.workspaces.replayed import Replayed
+    from reports.layout.output_format import OutputFormat
+
+SCHEMA_VERSION = 1
+
+
+def write_restored(
+    console: Console,
+    past: Replayed,
+    present: Replayed,
+    answer: Answer,
+    out: str,
+    output_format: OutputFormat,
+    *,
+    include_live: bool,
+) -> tuple[str, int]:
+    """Write the folder; return what goes to stdout, and the exit code.
+
+    Args:
+        console: Where it is said what is restored against what.
+        past: What offsets are of.
+        present: What they are given back to.
+        answer: To the question `restore`.
+        out: The folder.
+        output_format: Of the text.
+        include_live: Groups that have moved on since are rewound.
+
+    Raises:
+        OutputRefusedError: The folder holds something else.
+    """
+    console.say(f"as of {past.instant} of {', '.join(past.given)}")
+    console.say(f"against {present.instant} of {', '.join(present.given)}")
+    metadata = {**_metadata(past, present), "include_live": include_live}
+    metadata |= {
+        "cannot_tell": list(answer.cannot_tell),
+        "left_out": left_out_of(past.manifest, past.tables.selection),
+    }
+    title = f"Committed offsets of {', '.join(past.given)} as of {past.instant}"
+    followed = _followed(past)
+    write_folder(
+        out,
+        restore_files(answer.tables, "; ".join([title, *followed])),
+        {
+            "schema_version": SCHEMA_VERSION,
+            **metadata,
+            "counts": counts_of(answer.tables[OFFSETS]),
+        },
+    )
+    text = restore_text(
+        answer.tables, output_format, metadata, with_offsets=console.verbose, notes=followed
+    )
+    unsure = CANNOT_TELL if answer.rows_cannot_tell else 0
+    code = groups_exit_code(answer.groups) or unsure or past.exit_code or present.exit_code
+    return text, code
+
+
+def _metadata(past: Replayed, present: Replayed) -> dict[str, Any]:
+    """Return what the answer says of the two states that it was asked of."""
+    return {
+        "as_of": answered_instant(past),
+        "input": list(past.given),
+        "against": {
+            "as_of": answered_instant(present),
+            "input": list(present.given),
+            "left_out": left_out_of(present.manifest, present.tables.selection),
+        },
+        "kafka_version": past.release,
+        "lines": lines_metadata(past.lines),
+        **({"uncertain": list(past.uncertain)} if past.uncertain else {}),
+    }
+
+
+def _followed(past: Replayed) -> list[str]:
+    """Say which lines the offsets are from, where these did not survive."""
+    homes = past.tables.read("groups", ["coordinator_partition"])["coordinator_partition"]
+    wanted = set(homes.to_pylist())
+    lines = [each for each in past.lines if each.topic == CONSUMER_OFFSETS]
+    return list(sentences((each for each in lines if each.partition in wanted), past.instant))
