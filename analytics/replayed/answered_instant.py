@@ -46,7 +46,8 @@ def _last_time(state: ReplayedWorkspace) -> str | None:
     ends: Mapping[str, int] = state.as_of["offsets"]
     partitions = state.manifest.get("partitions", ())
     whole = last_record_time(
-        each for each in partitions if f"{each['topic']}-{each['partition']}" not in ends
+        (each for each in partitions if f"{each['topic']}-{each['partition']}" not in ends),
+        state.manifest.get("leader_clocks", ()),
     )
     cut = (_last_time_below(state, place, end) for place, end in ends.items())
     return max((each for each in (whole, *cut) if each is not None), default=None)

@@ -118,7 +118,9 @@ def _printed(manifest: dict[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "as_of": {
-            "time": last_record_time(manifest.get("partitions", ())),
+            "time": last_record_time(
+                manifest.get("partitions", ()), manifest.get("leader_clocks", ())
+            ),
             "is_end": True,
             "offsets": {},
         },

@@ -50,6 +50,7 @@ _TIMES = struct.Struct(">qq")
 _TIMES_AT = 27
 FAR_MS = 12 * 365 * 86_400_000
 STEP_MS = 60_000
+HOUR_MS = 3_600_000
 
 
 def without_file(name: str) -> Take:
@@ -264,4 +265,6 @@ CLOCKS: dict[str, Take] = {
     "times stepped back in the metadata log": moving_times(METADATA, -STEP_MS, _in_the_middle),
     "times stepped back in share state": moving_times(SHARE, -STEP_MS, _in_the_middle),
     "times stepped back in transactions": moving_times(TRANSACTIONS, -STEP_MS, _in_the_middle),
+    "clock of broker 1 an hour ahead": setting_clock(1, HOUR_MS),
+    "clock of broker 1 an hour behind": setting_clock(1, -HOUR_MS),
 }

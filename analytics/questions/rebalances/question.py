@@ -94,7 +94,7 @@ def _with_gaps(asked: GroupSelection, state: ReplayedWorkspace) -> GroupSelectio
 def _now(state: ReplayedWorkspace) -> datetime:
     """Return the instant asked about; at the end of the dump, the time of its last record."""
     offsets = (each for each in state.manifest["partitions"] if each["topic"] == CONSUMER_OFFSETS)
-    time = state.as_of["time"] or last_record_time(offsets)
+    time = state.as_of["time"] or last_record_time(offsets, state.manifest.get("leader_clocks", ()))
     return datetime.fromisoformat(time) if time else EPOCH
 
 

@@ -102,6 +102,9 @@ def share_records(
             whole_log,
             _complete_from(state),
             is_state_whole,
+            are_clocks_alike=not any(
+                each["led"] for each in state.manifest.get("leader_clocks", ())
+            ),
         ),
         _transactions(state),
     )

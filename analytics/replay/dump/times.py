@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from analytics.epoch_times import milliseconds_of
 from analytics.errors import CannotTellError
+from analytics.replay.dump.bounded_ends import with_bounded_ends
 from analytics.replay.dump.dump_end import DumpEnd, dump_end
 from analytics.replay.dump.written_instants import (
     END,
@@ -81,9 +82,9 @@ def last_time(manifest: Row) -> datetime | None:
 
 def end_of(manifest: Row) -> DumpEnd:
     """Judge when a dump ends, and whose clocks made the times of it."""
-    end = dump_end(_in_force(manifest))
-    clocks = tuple(each["what"] for each in manifest.get("leader_clocks", ()))
-    return replace(end, notes=(*end.notes, *clocks))
+    clocks = manifest.get("leader_clocks", ())
+    end = dump_end(with_bounded_ends(_in_force(manifest), clocks))
+    return replace(end, notes=(*end.notes, *(each["what"] for each in clocks)))
 
 
 def remarks(instant: int | str | None, ends: Ends, manifest: Row) -> Iterator[str]:
@@ -123,13 +124,15 @@ def remarks(instant: int | str | None, ends: Ends, manifest: Row) -> Iterator[st
             yield f"{place} ends at offset {last_offset}: {end} is answered as of its end"
 
 
-def last_record_time(partitions: Iterable[Row]) -> str | None:
+def last_record_time(partitions: Iterable[Row], clocks: Sequence[Row] = ()) -> str | None:
     """Return when the last record of a dump was appended, as the manifest has it.
 
     Args:
         partitions: The section of a manifest; lines that did not survive do not count.
+        clocks: Its `leader_clocks`.
     """
-    end = dump_end(each for each in partitions if each.get("is_leading", True)).time
+    rows = (each for each in partitions if each.get("is_leading", True))
+    end = dump_end(with_bounded_ends(rows, clocks)).time
     return None if end is None else iso_time(end)
 
 

@@ -47,6 +47,7 @@ SKIPPED = "the group says that the state is there, and never said before that it
 LATE_STATE = "the state was first stored after the group said that it was there"
 LATE_TOMBSTONE = "the state was removed after the group said that it was gone"
 NOT_THERE = "the share coordinator's records of that time are not in the dump"
+CLOCKS_DIFFER = "the clocks of its coordinators may differ"
 CLOCK_WENT_BACK = "the clock of the group's coordinator went back between its records"
 GIVEN_UP = "the group does not say that it was done"
 
@@ -109,7 +110,7 @@ def _initialized(records: StepRecords, slack_ms: int) -> dict[str, object]:
     words = np.full(acts.begin.size, IN_ORDER, object)
     why = np.full(acts.begin.size, None, object)
     untold = is_done & (stored == NONE) & ~is_late
-    words[untold], why[untold] = CANNOT_TELL, NOT_THERE
+    words[untold], why[untold] = CANNOT_TELL, _why_untold(records)
     words[is_done & is_late], why[is_done & is_late] = OUT_OF_ORDER, LATE_STATE
     words[acts.end == NONE] = UNDER_WAY
     why[(acts.end >= 0) & ~is_done] = GIVEN_UP
@@ -117,8 +118,13 @@ def _initialized(records: StepRecords, slack_ms: int) -> dict[str, object]:
 
 
 def _is_whole(records: StepRecords, acts: _Acts) -> Truths:
-    """Return whether nothing that came after acts began can be missing, of groups or of state."""
-    return records.is_whole_after(acts.begin) & records.is_state_whole
+    """Return whether nothing after acts began can be missing, and times of two topics compare."""
+    is_sure = records.is_state_whole and records.are_clocks_alike
+    return records.is_whole_after(acts.begin) & is_sure
+
+
+def _why_untold(records: StepRecords) -> str:
+    return NOT_THERE if records.are_clocks_alike else CLOCKS_DIFFER
 
 
 def _skipped(records: StepRecords) -> dict[str, object]:
@@ -152,7 +158,7 @@ def _deleted(records: StepRecords, slack_ms: int) -> dict[str, object]:
     words = np.full(acts.begin.size, IN_ORDER, object)
     why = np.full(acts.begin.size, None, object)
     untold = (removed == NONE) & ~is_late
-    words[untold], why[untold] = CANNOT_TELL, NOT_THERE
+    words[untold], why[untold] = CANNOT_TELL, _why_untold(records)
     words[is_late], why[is_late] = OUT_OF_ORDER, LATE_TOMBSTONE
     words[acts.end == NONE], why[acts.end == NONE] = UNDER_WAY, None
     return _columns(records, acts, DELETE_STATE, removed, words, why)

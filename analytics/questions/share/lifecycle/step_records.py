@@ -32,6 +32,8 @@ class StepRecords:
             is there; nothing of those of which that is not known.
         born_from: By partition of it, the offset from which on what has no earlier record had none:
             the cleaner leaves the last of each key. Nothing of those of which that is not known.
+        are_clocks_alike: Whether no coordinator is known whose clock differed from the others':
+            times of two topics in a wrong order mean nothing else.
         is_state_whole: Whether no record of share state is lost; those that brokers prune are not.
     """
 
@@ -42,6 +44,7 @@ class StepRecords:
     complete_from: Mapping[int, int]
     is_state_whole: bool = True
     born_from: Mapping[int, int] = field(default_factory=dict)
+    are_clocks_alike: bool = True
 
     def since(self, partition: Numbers) -> Numbers:
         """Return from which offset on every record of partitions is there."""

@@ -70,6 +70,7 @@ def told(
     complete_from: int | None = 0,
     is_state_whole: bool = True,
     born_from: int | None = None,
+    are_clocks_alike: bool = True,
 ) -> list[tuple[str, str, bool]]:
     """Return act, verdict and whether there is a reason; records in order, offsets from 0 on."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in KINDS.values()}
@@ -107,6 +108,7 @@ def told(
         {} if complete_from is None else {7: complete_from},
         is_state_whole,
         {} if born_from is None else {7: born_from},
+        are_clocks_alike=are_clocks_alike,
     )
     found = share_steps(records, SLACK_MS).to_pylist()
     assert {row["verdict"] for row in found} <= share_rules().step_verdicts.keys()
@@ -182,6 +184,8 @@ def test_a_group_was_made_where_no_picture_before_that_can_be_gone() -> None:
 def test_where_share_state_lacks_records_a_late_one_may_be_another() -> None:
     late = moved(CREATE, "state", 9)
     assert ("initialize", "cannot_tell", True) in told(*late, is_state_whole=False)
+    assert ("initialize", "out_of_order", True) in told(*late)
+    assert ("initialize", "cannot_tell", True) in told(*late, are_clocks_alike=False)
     pruned = tuple(each for each in CREATE if each[0] != "state")
     assert ("initialize", "cannot_tell", True) in told(*pruned)
     assert ("initialize", "cannot_tell", True) in told(*pruned, ("state", 30, LED))
