@@ -94,7 +94,6 @@ def test_what_cannot_be_read_ends_it_with_3_and_the_rest_is_judged(
     [
         ("consumer-new-partition/dump", "never", 3),
         ("consumer-new-partition/dump", "info", 1),
-        ("offsets-topic-grown-eight", "never", 0),
     ],
 )
 def test_never_is_about_findings_and_not_about_what_cannot_be_told(
