@@ -49,7 +49,7 @@ def forensics(console: Console, /, output_format: str, **options: Any) -> int:  
     DIR/restore the files.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.runs.forensics.run import Wanted, forensics_of  # noqa: PLC0415
+    from jobs.forensics import Wanted, forensics_of  # noqa: PLC0415
 
     wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
     answer, code = forensics_of(console, wanted, output_format, **options)

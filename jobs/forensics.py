@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from analytics.contracts import table_of
-from analytics.decode.selection import is_name, names_wanted
-from analytics.errors import CannotTellError
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.diff.paired import CANNOT_TELL as UNSURE_CHANGE
 from analytics.questions.diff.question import DIFF, OFFSETS, DiffSettings
-from analytics.questions.forensics.window import Window, happened, suffering
+from analytics.questions.forensics.incident import (
+    ROWS_OF_STATES,
+    changes_of,
+    cluster_of,
+    events_in,
+    groups_hit,
+    of_groups,
+    others_of,
+    owners_of,
+    time_around,
+)
+from analytics.questions.forensics.window import Window, happened
 from analytics.questions.restore.question import RESTORE as RESTORING
 from analytics.questions.restore.question import RestoreSettings
-from analytics.questions.timeline.question import TIMELINE, verdicts_of
+from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import CANNOT_TELL
-from analytics.replay.dump.times import first_time, last_time, milliseconds, resolved_time
+from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
 from jobs.restoring import write_restored
-from jobs.runs.forensics.rows import (
-    ROWS_OF_STATES,
-    changes_of,
-    cluster_of,
-    others_of,
-    owners_of,
-)
 from jobs.spark.session import one_session
 from jobs.workspaces.compared_states import Side, compared_states
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
@@ -45,11 +44,8 @@ from reports.incident.page import Incident, incident_page
 from reports.incident.sections import sections_of
 from reports.layout.output_format import OutputFormat
 from reports.row_formats import render
-from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
 
@@ -94,13 +90,13 @@ def forensics_of(
     own = of_folder(wanted.out, options)
     quiet = replace(console, quiet=True)
     with replayed(quiet, needs=NEEDS, out=wanted.out, **own) as state:
-        around, window = _window(console, wanted, state)
-        verdicts = verdicts_of(state, wanted.end_offsets)
-        meanwhile = happened(verdicts, window)
-        events = state.tables.read(
-            "group_events", where=(pc.field("at") >= window.begin) & (pc.field("at") <= window.end)
-        )
-        groups = _groups(wanted, state, verdicts, events, window)
+        time = time_around(state, wanted.around, wanted.window_minutes)
+        for each in time.warnings:
+            console.warn(each)
+        around, window = time.at, time.window
+        happenings = TIMELINE.ask(state, TimelineSettings(end_offsets=wanted.end_offsets)).tables
+        meanwhile = happened(happenings["offset_verdicts"].to_pylist(), window)
+        groups = groups_hit(state, happenings, window, wanted.groups, wanted.exclude_groups)
         sides = _sides(wanted, window, state)
         later = {name: each for name, each in own.items() if name not in _OF_SIDES}
         asked_for = {**later, "groups": tuple(groups), "exclude_groups": ()}
@@ -112,10 +108,10 @@ def forensics_of(
                 begin=window.begin,
                 end=window.end,
                 groups=tuple(groups),
-                verdicts=table_of("offset_verdicts", _of(meanwhile, groups)),
+                verdicts=of_groups(table_of("offset_verdicts", meanwhile), groups),
                 changes=changes_of(DIFF.ask(after, DiffSettings(before)).tables[OFFSETS]),
                 owners=owners_of(before, after),
-                events=events.filter(pc.is_in(events["group_id"], pa.array(groups, pa.string()))),
+                events=of_groups(events_in(happenings["group_events"], window), groups),
                 cluster=cluster_of(state, window),
                 others=others_of(state, frozenset(groups), meanwhile),
                 cannot_tell=(*asked.cannot_tell, *before.uncertain, *after.uncertain),
@@ -129,9 +125,8 @@ def forensics_of(
                 quiet, before, present, answer, folder, as_text, include_live=False
             )
         incident = replace(incident, restored=given_back)
-        keep_evaluations(
-            Workspace(wanted.out), {"offset_verdicts": table_of("offset_verdicts", verdicts)}, state
-        )
+        verdicts = {"offset_verdicts": happenings["offset_verdicts"]}
+        keep_evaluations(Workspace(wanted.out), verdicts, state)
         said = {
             **state.response_metadata,
             "input": list(inputs),
@@ -147,82 +142,7 @@ def forensics_of(
     return render(sections_of(incident, output_format), output_format, said), code
 
 
-COORDINATED: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 _OF_SIDES: Final = ("inputs", "as_of", "ends", "prefer_copy", "out", "max_undecoded")
-
-
-def _of(verdicts: Sequence[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
-    chosen = set(groups)
-    return [each for each in verdicts if each["group_id"] in chosen]
-
-
-def _window(console: Console, wanted: Wanted, state: Replayed) -> tuple[datetime, Window]:
-    """Return when it was, and the time around it that the dump holds.
-
-    Raises:
-        CannotTellError: The dump holds nothing of it.
-    """
-    around = resolved_time(wanted.around, state.manifest)
-    first, last = first_time(state.manifest), last_time(state.manifest)
-    if around is None or first is None or last is None:
-        raise CannotTellError("no record of this dump has a time: nothing is around --around")
-    if not first <= around <= last:
-        raise CannotTellError(
-            f"--around {iso_time(around)} is not in this dump, whose records are from "
-            f"{iso_time(first)} to {iso_time(last)}"
-        )
-    span = timedelta(minutes=wanted.window_minutes)
-    window = Window(max(around - span, first), min(around + span, last))
-    if around - span < first:
-        console.warn(f"the dump begins at {iso_time(first)}: what was before it is not known")
-    if (sentence := _before_all_groups(window.begin, state)) is not None:
-        console.warn(sentence)
-    return around, window
-
-
-def _before_all_groups(begin: datetime, state: Replayed) -> str | None:
-    """Return what to know where the time before the incident is before anything of a group."""
-    first = first_time(state.manifest, COORDINATED)
-    if first is None or begin >= first:
-        return None
-    return (
-        f"before is {iso_time(begin)}, and no record of a group is older than {iso_time(first)}: "
-        "nothing of before is there to compare or to restore. With a shorter --window-minutes "
-        "before is later"
-    )
-
-
-def _groups(
-    wanted: Wanted,
-    state: Replayed,
-    verdicts: Sequence[dict[str, Any]],
-    events: pa.Table,
-    window: Window,
-) -> list[str]:
-    """Return the groups that are told.
-
-    Raises:
-        CannotTellError: None is there, or nothing happened to any.
-    """
-    there = {
-        *state.tables.read("groups", ["group_id"])["group_id"].to_pylist(),
-        *(each["group_id"] for each in verdicts),
-        *pc.unique(state.tables.read("group_events", ["group_id"])["group_id"]).to_pylist(),
-    } - {None}
-    if wanted.groups:
-        names = [each for each in wanted.groups if is_name(each)]
-        chosen = names_wanted(sorted(there | set(names)), wanted.groups, wanted.exclude_groups)
-    else:
-        rows = events.select(["group_id", "at", "event"]).to_pylist()
-        chosen = names_wanted(suffering(verdicts, rows, window), (), wanted.exclude_groups)
-    if not chosen:
-        raise CannotTellError(
-            f"no group that matches {', '.join(wanted.groups)} is in this dump"
-            if wanted.groups
-            else f"nothing is known to have happened to a group from {iso_time(window.begin)} to "
-            f"{iso_time(window.end)}; name one with --group"
-        )
-    return list(chosen)
 
 
 def _sides(wanted: Wanted, window: Window, state: Replayed) -> tuple[Side, Side]:
