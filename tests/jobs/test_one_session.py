@@ -1,4 +1,4 @@
-"""A command starts Spark once, whatever it does."""
+"""A command starts Spark once at most, whatever it does."""
 
 from __future__ import annotations
 
@@ -68,9 +68,14 @@ def test_work_within_shares_a_session_that_is_set_up_alike() -> None:
     ],
     ids=["describe", "diff"],
 )
-def test_a_command_starts_spark_once(
-    installed: Groupscope, failover_dump: Path, command: tuple[str, ...]
+@pytest.mark.parametrize(("master", "starts"), [((), 0), (("--master", "local[2]"), 1)])
+def test_a_command_starts_spark_once_and_only_where_it_is_asked_to_for_a_small_dump(
+    installed: Groupscope,
+    failover_dump: Path,
+    command: tuple[str, ...],
+    master: tuple[str, ...],
+    starts: int,
 ) -> None:
     name, *options = command
-    told = installed(name, failover_dump, "--verbose", *options)
-    assert told.stderr.count("starting Spark...") == 1
+    ran = installed(name, failover_dump, "--verbose", *options, *master)
+    assert ran.stderr.count("starting Spark...") == starts

@@ -215,8 +215,11 @@ SECOND = datetime(2026, 1, 1, tzinfo=UTC)
 
 def topics_of(**names: str) -> pl.DataFrame:
     """The table of topics: ids by name."""
-    rows = [(name, topic_id, 3, None, None, "metadata_log") for name, topic_id in names.items()]
-    return pl.DataFrame(rows, contract_schema("topics"), orient="row")
+    columns = contract_schema("topics")
+    rows = [
+        {**dict.fromkeys(columns), "topic": name, "topic_id": id_} for name, id_ in names.items()
+    ]
+    return pl.DataFrame(rows, columns)
 
 
 def record(topic: str, offset: int, key: Mapping[str, Any], value: Any, **other: Any) -> Any:
