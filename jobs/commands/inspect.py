@@ -49,7 +49,7 @@ def inspect(console: Console, /, output_format: str, **options: Any) -> int:  # 
     only headers and checkpoints; record types come from a sample.
     """
     # --help answers without numpy and all that stands on it.
-    from jobs.runs.inspect import inspect_inputs  # noqa: PLC0415
+    from jobs.inspection import inspect_inputs  # noqa: PLC0415
     from reports.inspection import render  # noqa: PLC0415
 
     found = inspect_inputs(console, **options)

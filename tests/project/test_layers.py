@@ -22,6 +22,12 @@ def test_the_contracts_hold(repository: Path) -> None:
     assert run.returncode == 0, run.stdout
 
 
+def test_commands_do_not_compute_with_arrow_either(repository: Path) -> None:
+    """Of an external package the contracts know only the name of the whole."""
+    sources = (repository / "jobs").rglob("*.py")
+    assert [each.name for each in sources if "pyarrow.compute" in each.read_text("utf-8")] == []
+
+
 def loaded_by(repository: Path, *arguments: str) -> set[str]:
     """Run one command line in a fresh interpreter; return which heavy packages it loaded."""
     program = (

@@ -12,7 +12,7 @@ from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Copy, Note
 from analytics.errors import InputNotRecognizedError
 from jobs.cli.console import Console
-from jobs.runs.inspect import inspect_inputs
+from jobs.inspection import inspect_inputs
 from tests.support.log_dirs import LogDir, written
 
 OFFSETS = "__consumer_offsets"
