@@ -1,0 +1,1 @@
+"""Groups that have members and commit nothing."""
