@@ -189,7 +189,7 @@ def _is_in(form: str, text: str, whole: list[tuple[int, int]]) -> bool:
 
 def _ends(outside: str, edge: str) -> bool:
     """Return whether a name with this at its edge may end where this is beside it."""
-    if edge.isalnum():
+    if edge.isalnum() or edge.isspace():
         return not outside.isalnum()
-    # A name of signs and blanks stands where blanks or quotes set it apart.
-    return outside == "" or outside in "'\"`([{:,;" or outside.isspace() or not edge.isspace()
+    # A sign at the edge of a name sets it apart by itself.
+    return True

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from analytics.redaction.documents import WITHHELD, redacted_document
@@ -112,6 +112,7 @@ def test_names_that_no_sentence_has_do_not_withhold_it() -> None:
     st.sampled_from(["{}", "group {} of 7", "({})", "of {}@7", "'{}'", '"{}"', "{}, the"]),
     st.sampled_from([str, shlex.quote, lambda name: json.dumps(name)[1:-1]]),
 )
+@example("0 ", [], "({})", str)
 def test_no_name_is_left_where_it_stands_alone(
     name: str, others: list[str], around: str, written: Callable[[str], str]
 ) -> None:
