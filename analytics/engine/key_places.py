@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _VALUES: Final = ("offset_commit", "share_snapshot", "share_update")
 """Records that clients cause, which a coordinator does not write of itself."""
 _FEW: Final = 100
+_LOT: Final = 50_000
+"""So many keys are looked at together."""
 
 
 class InternalTopics(NamedTuple):
@@ -112,7 +114,7 @@ def _numbers_that_fit(
     numbers = np.arange(max(least, 1), MOST_PARTITIONS + 1)
     if named:
         numbers = np.array([named[0].partitions])
-    for rows in _distinct_keys(reader, topic):
+    for rows in _in_lots(_distinct_keys(reader, topic)):
         places = rows.drop_nulls("key")
         # Many numbers fit few keys: the first ones leave hardly any.
         for some in (places.head(_FEW), places.slice(_FEW)):
@@ -120,6 +122,20 @@ def _numbers_that_fit(
         if not len(numbers):
             break
     return numbers
+
+
+def _in_lots(pieces: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield rows in lots of many: a small dump has hundreds of files with few keys each."""
+    held: list[pl.DataFrame] = []
+    rows = 0
+    for each in pieces:
+        held.append(each)
+        rows += len(each)
+        if rows >= _LOT:
+            yield pl.concat(held).unique()
+            held, rows = [], 0
+    if held:
+        yield pl.concat(held).unique()
 
 
 def _homes_at(eras: tuple[Era, ...], instant: AsOf) -> TopicHomes:
