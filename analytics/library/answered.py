@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from analytics.tables.stored_tables import folder_of
 from analytics.tables.table_frames import table_frame
 from analytics.workspace import Workspace
 from schemas import table
+from schemas.nearest_names import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,8 +98,7 @@ class Answered:
 
     def _check(self, name: str) -> None:
         if name not in self._rows:
-            near = get_close_matches(name, self._rows, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._rows)}"
+            hint = did_you_mean(name, self._rows, "there are")
             raise KeyError(f"the answer to {self.question} has no table {name!r}: {hint}")
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of Spark, or of polars

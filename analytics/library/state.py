@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
-from difflib import get_close_matches
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import polars as pl
 
@@ -33,6 +32,7 @@ from analytics.tables.decoded_workspace import decoded_workspace
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.tables.table_frames import table_frame
 from schemas import table, tables
+from schemas.nearest_names import did_you_mean, nearest_name
 from schemas.thresholds import Given
 
 if TYPE_CHECKING:
@@ -113,11 +113,10 @@ class State:
                 replayed, or the dump does not hold the answer.
         """
         wanted = question(name)
-        known = [each.name for each in fields(_settings_type(wanted))]
+        known = wanted.setting_names
         for each in asked:
             if each not in known:
-                near = get_close_matches(each, known, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+                hint = did_you_mean(each, known, "it has")
                 raise TypeError(f"{name} has no setting {each!r}: {hint}")
         return self.answer_to(wanted, **asked)
 
@@ -207,8 +206,8 @@ class State:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in tables():
-            near = get_close_matches(name, (*self.tables, *QUESTIONS), 1)
-            hint = f": did you mean {near[0]!r}?" if near else ""
+            near = nearest_name(name, (*self.tables, *QUESTIONS))
+            hint = f": did you mean {near!r}?" if near else ""
             raise AttributeError(f"a state has no table or question {name!r}{hint}")
         return self.table(name)
 
@@ -220,7 +219,3 @@ class State:
 
     def _repr_html_(self) -> str:
         return f"<p><b>state</b></p>{shown_tables(self.tables)}"
-
-
-def _settings_type(wanted: Question[Any, Any]) -> type[Any]:
-    return cast("type[Any]", wanted.settings)

@@ -51,14 +51,18 @@ class Question(Generic[P, S]):
         besides = () if self.needs_besides is None else self.needs_besides(settings)
         return (*self.needs, *besides)
 
+    @property
+    def setting_names(self) -> tuple[str, ...]:
+        """The names of what may be set."""
+        return tuple(each.name for each in fields(cast("Any", self.settings)))
+
     def settings_from(self, given: Mapping[str, Any]) -> S:
         """Return settings from those that several questions are given together.
 
         Args:
             given: By name; those that the question does not have are left out.
         """
-        known = {each.name for each in fields(cast("Any", self.settings))}
-        chosen = {name: value for name, value in given.items() if name in known}
+        chosen = {name: value for name, value in given.items() if name in self.setting_names}
         return cast("Callable[..., S]", self.settings)(**chosen)
 
     def ask(self, state: ReplayedWorkspace, settings: S) -> Answer:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
+
+from schemas.nearest_names import did_you_mean
 
 if TYPE_CHECKING:
     from analytics.questions.question import Question
@@ -42,8 +43,7 @@ def question(name: str) -> Question[Any, Any]:
         UnknownQuestionError: There is none of that name.
     """
     if name not in QUESTIONS:
-        near = get_close_matches(name, QUESTIONS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(QUESTIONS)}"
+        hint = did_you_mean(name, QUESTIONS, "there are")
         raise UnknownQuestionError(f"there is no question {name!r}: {hint}")
     found: Question[Any, Any] = getattr(
         import_module(f"analytics.questions.{name}.question"), QUESTIONS[name]

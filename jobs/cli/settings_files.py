@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -15,6 +14,7 @@ from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Set
 from analytics.side_files import MOST_INT, read_bytes, read_text, whole_number
 from jobs.cli.options.shared import in_order
 from schemas.errors import SchemaError
+from schemas.nearest_names import nearest_name
 from schemas.setting_names import BROKER, GROUP, is_setting, nearest_setting
 from schemas.thresholds import QUESTIONS, checked, thresholds
 
@@ -133,13 +133,13 @@ def _check_names(path: str, given: GivenSettings) -> None:
 
 def _check_rules(path: str, question: str, said: Any) -> None:  # noqa: ANN401 - as YAML has it
     if question not in QUESTIONS:
-        near = next(iter(get_close_matches(question, QUESTIONS, 1)), None)
+        near = nearest_name(question, QUESTIONS)
         raise _unknown(f"{path}: {_RULES}: unknown question", question, near)
     of_question = _mapping(said, path, f"{_RULES}: {question}")
     known = thresholds(question)
     for name in of_question:
         if name not in known:
-            near = next(iter(get_close_matches(str(name), known, 1)), None)
+            near = nearest_name(str(name), known)
             raise _unknown(f"{path}: {_RULES}: {question}: unknown threshold", name, near)
     try:
         checked(question, of_question)

@@ -49,7 +49,7 @@ NO_COMMAND = {"data_quality": "an audit asks it"}
 
 
 def settings_of(asked: Question[Any, Any]) -> set[str]:
-    return {each.name for each in fields(asked.settings)}  # type: ignore[arg-type]
+    return set(asked.setting_names)
 
 
 def shared_options() -> set[str]:

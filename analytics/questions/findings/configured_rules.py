@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
-from difflib import get_close_matches
 from typing import Any
 
 from analytics.errors import InputNotRecognizedError
 from analytics.questions.findings.suppressions import Suppression
 from schemas.finding_rules import FindingRule, finding_rules
 from schemas.model import SchemaError
+from schemas.nearest_names import nearest_name
 
 _NEEDED = ("rule", "reason", "owner", "until")
 _ALLOWED = (*_NEEDED, "group_id", "topic")
@@ -28,7 +28,7 @@ def configured_rules(said: Mapping[str, Any]) -> tuple[FindingRule, ...]:
     known = {each.name: each for each in finding_rules()}
     for name, of_rule in said.items():
         if name not in known:
-            near = next(iter(get_close_matches(name, known, 1)), None)
+            near = nearest_name(name, known)
             hint = f"; did you mean {near!r}?" if near else ""
             raise InputNotRecognizedError(f"--config: findings: unknown rule {name!r}{hint}")
         if not isinstance(of_rule, Mapping):
