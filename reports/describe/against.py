@@ -23,7 +23,6 @@ from reports.describe.columns import (
     SHARE,
     STREAMS,
     View,
-    number_of,
 )
 from reports.describe.refused import refused_by_kafka
 from reports.describe.saved_output import SavedOutput
@@ -32,6 +31,7 @@ from reports.describe.streams_groups import read_partitions
 from reports.describe.views import rows_of
 from reports.lag.kafkas_numbers import with_numbers
 from reports.row_formats import Section, render
+from schemas.releases import release_key
 
 SHOWN_AT_MOST = 20
 UNRECORDED = ("PreparingRebalance", "CompletingRebalance")
@@ -317,7 +317,7 @@ def _shown_by_kafka(
 
 def _is_4_0(view: View, release: str) -> bool:
     """Return whether the tool prints lengths of logs as START-OFFSET, as that of 4.0 does."""
-    return view == View(SHARE, OFFSETS) and number_of(release) < (4, 1)
+    return view == View(SHARE, OFFSETS) and release_key(release) < (4, 1)
 
 
 def _are_inner_commits_shown(saved: SavedOutput, release: str) -> bool:
@@ -325,7 +325,7 @@ def _are_inner_commits_shown(saved: SavedOutput, release: str) -> bool:
     inner = [row for row in saved.rows if (row["topic"] or "").endswith(REPARTITION)]
     if "current_offset" in saved.columns and inner:
         return any(row["current_offset"] is not None for row in inner)
-    return number_of(release) >= (4, 2)
+    return release_key(release) >= (4, 2)
 
 
 def _as_4_1(rows: pa.Table) -> pa.Table:

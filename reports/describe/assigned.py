@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from reports.describe.columns import number_of
+from schemas.releases import release_key
 
 Row = Mapping[str, Any]
+
 _ROLES = (("active", "ACTIVE"), ("standby", "STANDBY"), ("warmup", "WARMUP"))
 
 
@@ -30,7 +31,7 @@ def partitions_text(given: Iterable[Row], release: str, *, of_share: bool = Fals
     if not topics:
         return None
     lists = [(topic, sorted(set(numbers))) for topic, numbers in sorted(topics.items())]
-    number = number_of(release)
+    number = release_key(release)
     if of_share and number < (4, 1):
         return ",".join(f"{topic}:{each}" for topic, numbers in lists for each in numbers)
     if number < (4,):

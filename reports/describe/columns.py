@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from schemas.releases import release_key
+
 CONSUMER, SHARE, STREAMS = "consumer", "share", "streams"
+
 FAMILIES = (CONSUMER, SHARE, STREAMS)
 """One for each of the tools kafka-consumer-groups, kafka-share-groups, kafka-streams-groups."""
 
@@ -227,15 +230,10 @@ def every_column(view: View) -> list[str]:
     return [name for name, _, _ in _COLUMNS[view]]
 
 
-def number_of(release: str) -> tuple[int, ...]:
-    """Return a release as numbers that compare."""
-    return tuple(int(part) for part in release.split("."))
-
-
 def _is_of(release: str, since: str | None) -> bool:
     if since is None:
         return True
-    number = number_of(release)
+    number = release_key(release)
     if since.startswith("-"):
-        return number < number_of(since[1:])
-    return number >= number_of(since)
+        return number < release_key(since[1:])
+    return number >= release_key(since)

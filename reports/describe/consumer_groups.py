@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.describe.assigned import partitions_text
-from reports.describe.columns import CONSUMER, number_of
+from reports.describe.columns import CONSUMER
 from reports.describe.source import Source, doubts, joined, lag, only_groups, sorted_by
 from reports.describe.state_rows import state_rows
+from schemas.releases import release_key
 
 _OF_PARTITION = ["group_id", "topic", "partition"]
 
@@ -100,7 +101,7 @@ def _held(release: str) -> list[str]:
     Since 4.3 that includes what a member of a consumer group has yet to give up
     (``ConsumerGroupMember.asConsumerGroupDescribeMember``).
     """
-    return ["current", *["pending_revocation"] * (number_of(release) >= (4, 3))]
+    return ["current", *["pending_revocation"] * (release_key(release) >= (4, 3))]
 
 
 def _is_upgraded(member: dict[str, Any]) -> str | None:

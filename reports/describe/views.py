@@ -16,10 +16,10 @@ from reports.describe.columns import (
     STATE,
     View,
     columns_of,
-    number_of,
 )
 from reports.describe.source import Source
 from reports.describe.state_rows import state_rows
+from schemas.releases import release_key
 
 
 def rows_of(view: View, source: Source, release: str, *, verbose: bool) -> pa.Table:
@@ -88,7 +88,7 @@ def shown_columns(view: View, rows: pa.Table, release: str, *, verbose: bool) ->
 
 
 def _tells_lag(release: str) -> bool:
-    return number_of(release) >= (4, 2)
+    return release_key(release) >= (4, 2)
 
 
 def _is_empty(column: pa.ChunkedArray) -> bool:

@@ -116,11 +116,6 @@ def timeline(state: ReplayedWorkspace, asked: TimelineSettings) -> Answer:
     )
 
 
-def verdicts_of(state: ReplayedWorkspace, end_offsets: str | None) -> list[Verdict]:
-    """Return everything that happened to offsets up to the instant of a replay, the worst first."""
-    return _verdicts(state, _known(state, end_offsets, None))
-
-
 def _in_time(events: pa.Table, since: datetime | None, until: datetime | None) -> pa.Table:
     if since is not None:
         events = events.filter(pc.greater_equal(events["at"], since))
