@@ -11,6 +11,7 @@ from analytics.errors import SettingRefusedError
 from analytics.questions.findings.findings_of import as_severe, findings_of, input_words
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
+from jobs.cli.console import print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, FOUND
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.cli.options.fail_on import NEVER
@@ -26,7 +27,7 @@ class Shown(NamedTuple):
         exit_code: Of what was compared; None where the tables alone decide.
     """
 
-    text: str
+    text: Text
     exit_code: int | None = None
 
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
+    from reports.row_formats import Text
 
     Show = Callable[[Replayed, Answer, OutputFormat, Mapping[str, Any]], Shown]
     """Takes the answer, its format and what JSON has beside the tables."""
@@ -92,8 +94,7 @@ def ask_and_show(
             code = answer_exit_code(state, answer) or failing(console, state, answer.tables)
         else:
             code = groups_exit_code(answer.groups) or state.exit_code or shown.exit_code
-    if shown.text:
-        click.echo(shown.text)
+    print_text(shown.text)
     return code
 
 

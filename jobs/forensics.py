@@ -43,7 +43,7 @@ from reports.incident.html import html_of
 from reports.incident.page import Incident, incident_page
 from reports.incident.sections import sections_of
 from reports.layout.output_format import OutputFormat
-from reports.row_formats import render
+from reports.row_formats import Text, rendered
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -79,7 +79,7 @@ def forensics_of(
     wanted: Wanted,
     output_format: str,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
-) -> tuple[str, int]:
+) -> tuple[Text, int]:
     """Return what goes to stdout, and the exit code.
 
     Raises:
@@ -124,7 +124,7 @@ def forensics_of(
             given_back, _ = write_restored(
                 quiet, before, present, answer, folder, as_text, include_live=False
             )
-        incident = replace(incident, restored=given_back)
+        incident = replace(incident, restored="".join(given_back))
         verdicts = {"offset_verdicts": happenings["offset_verdicts"]}
         keep_evaluations(Workspace(wanted.out), verdicts, state)
         said = {
@@ -139,7 +139,7 @@ def forensics_of(
         code = _code(console, wanted, incident, unread)
         _write(wanted.out, incident, state, {**said, "exit_code": code})
     console.say(f"forensics: {Path(wanted.out) / INCIDENT_PAGE}")
-    return render(sections_of(incident, output_format), output_format, said), code
+    return rendered(sections_of(incident, output_format), output_format, said), code
 
 
 _OF_SIDES: Final = ("inputs", "as_of", "ends", "prefer_copy", "out", "max_undecoded")

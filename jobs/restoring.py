@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
+    from reports.row_formats import Text
 
 SCHEMA_VERSION = 1
 
@@ -34,7 +35,7 @@ def write_restored(
     output_format: OutputFormat,
     *,
     include_live: bool,
-) -> tuple[str, int]:
+) -> tuple[Text, int]:
     """Write the folder; return what goes to stdout, and the exit code.
 
     Args:

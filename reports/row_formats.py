@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+from polars import selectors as cs
 
 from reports.layout.cells import cells, flat, with_times
 from reports.layout.choice import chosen, left_out
@@ -21,13 +22,23 @@ __all__ = ["Section", "render"]
 
 SCHEMA_VERSION = 1
 NO_PROBLEM = "No row is marked as a problem."
-_ENDS: Final = "\r\n"
+_AT_ONCE: Final = 50_000
+"""So many rows are text at the same time: the text of an answer takes several times its rows."""
+Text = str | Iterator[str]
+"""A text, or its pieces one after the other, to be written as they come."""
 _FORMULA: Final = r"^[=+\-@\t\r]"
 """What spreadsheets take a text that begins with it for."""
 
 
 def render(sections: Sequence[Section], output_format: str, said: Mapping[str, Any]) -> str:
-    """Return the rows of all sections in one of the formats.
+    """Return `rendered` as one text."""
+    return "".join(rendered(sections, output_format, said))
+
+
+def rendered(
+    sections: Sequence[Section], output_format: str, said: Mapping[str, Any]
+) -> Iterator[str]:
+    """Return the rows of all sections in one of the formats, in pieces.
 
     Text and Markdown show each section as a table of its own, those that went wrong first. JSON has
     them by their keys: `rows` is the main one. CSV has one table: all sections of the key `rows`,
@@ -52,6 +63,10 @@ def render(sections: Sequence[Section], output_format: str, said: Mapping[str, A
             return _json(found, {**said, **({"left_out": gone} if gone else {})}, wanted)
         case "csv":
             return _csv([each for each in found if wanted.table or each.key == ROWS])
+    return iter([_for_people(picked, found, wanted)])
+
+
+def _for_people(picked: Sequence[Section], found: Sequence[Section], wanted: OutputFormat) -> str:
     tables = []
     for before, each in zip(picked, (each.for_people for each in found), strict=True):
         # Of what went wrong there may be nothing: an empty table says no more than that.
@@ -96,48 +111,52 @@ def _markdown(section: Section) -> str:
     return "\n".join([f"| {' | '.join(heads)} |", f"|{rule}|", *(f"| {line} |" for line in lines)])
 
 
-def _json(sections: Sequence[Section], said: Mapping[str, Any], wanted: OutputFormat) -> str:
-    """Return one object, a row a line: indenting each would take Python a value."""
+def _json(
+    sections: Sequence[Section], said: Mapping[str, Any], wanted: OutputFormat
+) -> Iterator[str]:
+    """Yield one object, a row a line: indenting each would take Python a value."""
     # A table that was asked for by its name is what the answer is about.
     keys = [ROWS if wanted.table else each.key for each in sections]
-    lists: dict[str, list[str]] = {}
+    lists: dict[str, list[Section]] = {key: [] for key in keys if key != ROWS}
+    lists[ROWS] = []
     for key, each in zip(keys, sections, strict=True):
-        rows = with_times(each.rows.select(each.names)).to_pylist()
-        lists.setdefault(key, []).extend(json.dumps(row, ensure_ascii=False) for row in rows)
-    lists[ROWS] = lists.pop(ROWS, [])
+        lists[key].append(each)
     head = json.dumps({"schema_version": SCHEMA_VERSION, **said}, indent=1, ensure_ascii=False)
-    bodies = []
-    for key, rows in lists.items():
-        listed = ",\n  ".join(rows)
-        bodies.append(f' "{key}": ' + (f"[\n  {listed}\n ]" if rows else "[]"))
-    return f"{head.removesuffix('}').rstrip()},\n" + ",\n".join(bodies) + "\n}"
+    yield head.removesuffix("}").rstrip()
+    for key, listed in lists.items():
+        yield f',\n "{key}": ['
+        has_rows = False
+        for lines in _json_lines(listed):
+            yield (",\n  " if has_rows else "\n  ") + lines
+            has_rows = True
+        yield "\n ]" if has_rows else "]"
+    yield "\n}"
 
 
-def _csv(sections: Sequence[Section]) -> str:
-    names = list(dict.fromkeys(name for each in sections for name in each.names))
-    out = _Lines()
-    # Only what ends a line is quoted, and a reader takes either character for that.
-    writer = csv.writer(out, lineterminator=_ENDS)
-    writer.writerow(names)
+def _json_lines(sections: Sequence[Section]) -> Iterator[str]:
     for each in sections:
-        none = [None] * each.rows.num_rows
-        writer.writerows(
-            zip(
-                *(
-                    inert(flat(each.rows[name])).to_pylist() if name in each.names else none
-                    for name in names
-                ),
-                strict=True,
-            )
-        )
-    return "\n".join(out)
+        for rows in _pieces(each.rows.select(each.names)):
+            lines = pl.DataFrame(pl.from_arrow(with_times(rows))).write_ndjson()
+            # No value has a line break: JSON writes those of texts as two characters.
+            yield lines.removesuffix("\n").replace("\n", ",\n  ")
 
 
-class _Lines(list[str]):
-    """Takes rows of CSV, a line each."""
+def _csv(sections: Sequence[Section]) -> Iterator[str]:
+    names = list(dict.fromkeys(name for each in sections for name in each.names))
+    yield pl.DataFrame(schema=names).write_csv().removesuffix("\n")
+    for each in sections:
+        for rows in _pieces(each.rows.select(each.names)):
+            columns = [inert(flat(rows[name])) for name in each.names]
+            frame = pl.DataFrame(pl.from_arrow(pa.table(columns, each.names)))
+            frame = frame.with_columns(cs.boolean().cast(pl.String).str.to_titlecase())
+            lacking = [pl.lit(None).alias(name) for name in names if name not in each.names]
+            lines = frame.with_columns(lacking).select(names).write_csv(include_header=False)
+            yield "\n" + lines.removesuffix("\n")
 
-    def write(self, row: str) -> None:
-        self.append(row.removesuffix(_ENDS))
+
+def _pieces(rows: pa.Table) -> Iterator[pa.Table]:
+    for start in range(0, rows.num_rows, _AT_ONCE):
+        yield rows.slice(start, _AT_ONCE)
 
 
 def inert(column: pa.ChunkedArray) -> pa.ChunkedArray:

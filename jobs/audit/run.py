@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from analytics.redaction.redactor import Redactor
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
+    from reports.row_formats import Text
 
 _UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
 """A path may hold names: a report without names has none."""
@@ -97,7 +98,7 @@ def audit_of(
     wanted: Wanted,
     output_format: str,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
-) -> tuple[str, int]:
+) -> tuple[Text, int]:
     """Return what goes to stdout, and the exit code.
 
     Raises:
@@ -186,7 +187,7 @@ def _answered(
     before: pa.Table | None,
     output_format: str,
     asked_of: Mapping[str, str],
-) -> tuple[str, int]:
+) -> tuple[Text, int]:
     """Apply the rules, keep and write what they find, and tell others."""
     state = asked.state
     left, accepted = found = findings_of(state, asked.tables, asked_of, SAYS, asked.redactor)

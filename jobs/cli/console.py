@@ -6,6 +6,7 @@ stdout carries results only and is never written here.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import click
@@ -65,6 +66,17 @@ class Console:
     def draws_progress(self) -> bool:
         """Whether progress may be shown: it is wanted, and stderr is a terminal."""
         return self.progress and not self.quiet and sys.stderr.isatty()
+
+
+def print_text(text: str | Iterable[str]) -> None:
+    """Print an answer on stdout, piece by piece: its text may be larger than memory."""
+    pieces = iter([text] if isinstance(text, str) else text)
+    is_empty = True
+    for piece in pieces:
+        click.echo(piece, nl=False)
+        is_empty &= not piece
+    if not is_empty:
+        click.echo()
 
 
 pass_console = click.make_pass_decorator(Console, ensure=True)

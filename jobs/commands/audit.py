@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from jobs.cli.console import Console, pass_console
+from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.fail_on import fail_on_option
 from jobs.cli.options.retention_minutes import retention_minutes_option
@@ -89,5 +89,5 @@ def audit(console: Console, /, output_format: str, **options: Any) -> int:  # no
 
     wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
     answer, code = audit_of(console, wanted, output_format, **options)
-    click.echo(answer)
+    print_text(answer)
     return code

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analytics.replay.dump.written_instants import END, BeforeEnd
-from jobs.cli.console import Console, pass_console
+from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
 from jobs.cli.options.assumptions import assume_option
 from jobs.cli.options.instant import Instant
@@ -171,7 +171,7 @@ def diff(  # noqa: PLR0913 - one parameter an option
         }
         text = render_difference(answer.tables, output_format, metadata)
         code = _exit_code(console, answer, states, fail_on_difference=fail_on_difference)
-    click.echo(text)
+    print_text(text)
     return code
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from jobs.cli.console import Console, pass_console
+from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.instant import Instant
 from jobs.cli.options.rows import table_option
@@ -53,5 +53,5 @@ def forensics(console: Console, /, output_format: str, **options: Any) -> int:  
 
     wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
     answer, code = forensics_of(console, wanted, output_format, **options)
-    click.echo(answer)
+    print_text(answer)
     return code

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.cli.console import Console, pass_console
+from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.rows import Needed, table_option
 from jobs.cli.options.shared import end_offsets_option, out_option
@@ -176,5 +176,5 @@ def _show_alone(
     console.say("without --dump drains, members and the seek plan are not told")
     report_answer(console, answer)
     metadata = {"as_of": None, "cannot_tell": list(answer.cannot_tell), **answer.summary}
-    click.echo(region_text(answer.tables, output_format, metadata, {"input": list(paths)}))
+    print_text(region_text(answer.tables, output_format, metadata, {"input": list(paths)}))
     return CANNOT_TELL if answer.doubts else DONE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analytics.replay.dump.written_instants import END, BeforeEnd
-from jobs.cli.console import Console, pass_console
+from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument
@@ -90,5 +90,5 @@ def restore(  # noqa: PLR0913 - one parameter an option
         text, code = write_restored(
             console, past, present, answer, out, output_format, include_live=include_live
         )
-    click.echo(text)
+    print_text(text)
     return code

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.cli.console import Console, pass_console
+from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.dialect import dialect_option, refuse_other_options
 from jobs.cli.options.fail_on import fail_on_option
@@ -92,7 +92,7 @@ def share(
         chosen = {name: options[name] for name in (*DIALECT_OPTIONS, "out")}
         found = dialect_state(console, dialect=dialect, **chosen)
         text, code = dialect_answer(console, found, output_format)
-        click.echo(text)
+        print_text(text)
         return code
 
     def show(

@@ -24,7 +24,7 @@ from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.spark.progress import progress
 from jobs.workspaces.dialect_work import WORK, Made, Work
 from reports.layout.nothing import nothing
-from reports.row_formats import render
+from reports.row_formats import Text, render, rendered
 from reports.share.dialect_rows import MAIN, TABLES, dialect_notes, dialect_sections
 from schemas import table
 
@@ -156,7 +156,7 @@ def _keep(space: Workspace, found: DialectState) -> None:
         raise
 
 
-def dialect_answer(console: Console, found: DialectState, output_format: str) -> tuple[str, int]:
+def dialect_answer(console: Console, found: DialectState, output_format: str) -> tuple[Text, int]:
     """Return what goes to stdout, and the exit code; what cannot be told goes to stderr."""
     cannot_tell = found.cannot_tell
     for each in cannot_tell[:_MOST_NAMED]:
@@ -174,9 +174,9 @@ def dialect_answer(console: Console, found: DialectState, output_format: str) ->
     if not (found.tables[MAIN].num_rows or output_format in {"json", "csv"}):
         return nothing(NOTHING, said), _exit_code(found)
     sections = dialect_sections(found.tables, is_for_programs=output_format in {"json", "csv"})
-    answer = render(sections, output_format, said)
     if output_format in {"json", "csv"}:
-        return answer, _exit_code(found)
+        return rendered(sections, output_format, said), _exit_code(found)
+    answer = render(sections, output_format, said)
     if found.is_of_releases:
         console.say("hint: these snapshots are as releases write them: leave out --dialect")
     notes = dialect_notes(

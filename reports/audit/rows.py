@@ -14,7 +14,7 @@ from reports.audit.summary import sentence_of
 from reports.columns import WIDTH, printable
 from reports.layout.nothing import nothing
 from reports.printed_times import times
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, render, rendered
 
 HEADS: Final = {
     "severity": "SEVERITY",
@@ -45,7 +45,7 @@ _GOES_ON: Final = " \\"
 
 def answer_of(
     found: pa.Table, accepted: pa.Table, output_format: str, said: Mapping[str, Any]
-) -> str:
+) -> Text:
     """Return an audit in one of the formats.
 
     Args:
@@ -68,7 +68,7 @@ def answer_of(
         title="Suppressed",
     )
     if output_format in {"json", "csv"}:
-        return render([listed, entries], output_format, said)
+        return rendered([listed, entries], output_format, said)
     sections = [each for each in (listed, entries) if each.rows.num_rows]
     told = render(sections, output_format, said)
     parts = [sentence_of(said["summary"]), told or nothing(_NONE, said), _what_to_do(found)]

@@ -13,7 +13,7 @@ from reports.layout.nothing import nothing
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import raw_section
 from reports.layout.worst_rows import summed_up, worst_rows
-from reports.row_formats import render
+from reports.row_formats import Text, render, rendered
 
 _SCORE: Final = (
     "score: 100 where no partition has to move for an even spread and none lacks an owner; 0 "
@@ -27,7 +27,7 @@ def balance_text(
     metadata: Mapping[str, Any],
     *,
     with_times: bool,
-) -> str:
+) -> Text:
     """Return the answer as text.
 
     Args:
@@ -39,7 +39,9 @@ def balance_text(
     balance, alternatives = tables["assignment_balance"], tables["assignment_alternatives"]
     if output_format.is_for_programs:
         section = balance_section(balance, for_people=False, with_times=with_times)
-        return render([section, raw_section(alternatives, "alternatives")], output_format, metadata)
+        return rendered(
+            [section, raw_section(alternatives, "alternatives")], output_format, metadata
+        )
     if not balance.num_rows:
         return nothing("No group has members.", metadata)
     meanings: Mapping[str, str] = metadata["verdicts"]

@@ -30,7 +30,7 @@ from reports.describe.source import Source, only_groups
 from reports.describe.streams_groups import read_partitions
 from reports.describe.views import rows_of
 from reports.lag.kafkas_numbers import with_numbers
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, render, rendered
 from schemas.releases import release_key
 
 SHOWN_AT_MOST = 20
@@ -184,7 +184,7 @@ def _are_nameless(name: str, theirs: object, ours: object) -> bool:
     return numbers[0] == numbers[1]
 
 
-def render_comparison(result: Comparison, output_format: str, said: Mapping[str, Any]) -> str:
+def render_comparison(result: Comparison, output_format: str, said: Mapping[str, Any]) -> Text:
     """Return the verdict, and the rows that differ: in text the first of them.
 
     Args:
@@ -209,9 +209,9 @@ def render_comparison(result: Comparison, output_format: str, said: Mapping[str,
             "not_compared": dict(result.not_compared),
             "groups_not_compared": dict(result.refused),
         }
-        return render([Section(differing, _HEADS)], output_format, {**said, **counts})
+        return rendered([Section(differing, _HEADS)], output_format, {**said, **counts})
     if output_format == "csv":
-        return render([Section(differing, _HEADS)], output_format, said)
+        return rendered([Section(differing, _HEADS)], output_format, said)
     lines = [f"{result.equal:,} of {result.total:,} rows equal"]
     if result.not_compared:
         cells = ", ".join(f"{head} {count:,}" for head, count in result.not_compared.items())

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from reports.describe.columns import FAMILIES, HEADS, REMARK, View, contract_name
 from reports.describe.source import Source
 from reports.describe.views import only_named, rows_of, shown_columns
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, rendered
 
 SPARE = ("client_host", "client_id")
 """What text leaves out first where there is no room."""
@@ -27,7 +27,7 @@ def describe_text(
     metadata: Mapping[str, Any],
     *,
     verbose: bool,
-) -> str:
+) -> Text:
     """Return groups as text.
 
     Args:
@@ -47,7 +47,7 @@ def describe_text(
         rows = only_named(rows_of(view, source, release, verbose=verbose), None, source.topics)
         names = shown_columns(view, rows, release, verbose=verbose)
         sections.append(_section(view, rows, names, is_for_people=is_for_people))
-    return render(sections, output_format, metadata)
+    return rendered(sections, output_format, metadata)
 
 
 def _section(view: View, rows: pa.Table, names: Sequence[str], *, is_for_people: bool) -> Section:

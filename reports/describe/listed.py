@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.describe.source import sorted_by
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, rendered
 
 HEADS = {
     "group_id": "GROUP",
@@ -26,7 +26,7 @@ _CLASSIC = "classic"
 
 def list_text(
     groups: pa.Table, names: Sequence[str], output_format: str, metadata: Mapping[str, Any]
-) -> str:
+) -> Text:
     """Return groups as text.
 
     Args:
@@ -37,7 +37,7 @@ def list_text(
     """
     also = [name for name in ALSO if name not in names]
     heads = {name: HEADS[name] for name in names}
-    return render(
+    return rendered(
         [Section(listed_rows(groups), heads, also, problem=PROBLEM)], output_format, metadata
     )
 

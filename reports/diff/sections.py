@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from reports.printed_times import times
 from reports.quantities import count
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, render, rendered
 
 CANNOT_TELL = "cannot tell"
 NO_DIFFERENCE = "no difference"
@@ -150,7 +150,7 @@ _LOSSES = ("went back", "vanished")
 
 def render_difference(
     tables: Mapping[str, pa.Table], output_format: str, metadata: Mapping[str, Any]
-) -> str:
+) -> Text:
     """Return the differences in one of the formats.
 
     Args:
@@ -167,7 +167,7 @@ def render_difference(
         for kind in KINDS
     ]
     if output_format in ("json", "csv"):
-        return render(sections, output_format, {**metadata, "counts": counts})
+        return rendered(sections, output_format, {**metadata, "counts": counts})
     there = [_for_people(each) for each in sections if each.rows.num_rows]
     return render(there, output_format, metadata) or NO_DIFFERENCE
 

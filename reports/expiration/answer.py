@@ -25,7 +25,7 @@ from reports.layout.paragraphs import paragraphs
 from reports.layout.section import Section, raw_section
 from reports.layout.worst_rows import MOST, SHOWN
 from reports.quantities import count
-from reports.row_formats import render
+from reports.row_formats import Text, render, rendered
 
 
 def most_offsets(output_format: OutputFormat) -> int | None:
@@ -61,7 +61,7 @@ def expiration_text(
     source: Source,
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
-) -> str:
+) -> Text:
     """Return the answer as text.
 
     Args:
@@ -86,7 +86,7 @@ def expiration_text(
             group_section(figures["fates"], for_people=False),
             *beside,
         ]
-        return render(sections, output_format, metadata)
+        return rendered(sections, output_format, metadata)
     return _for_people(tables, figures, source, beside, output_format, metadata)
 
 

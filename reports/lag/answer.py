@@ -19,7 +19,7 @@ from reports.lag.rows import (
 )
 from reports.layout.nothing import nothing
 from reports.layout.output_format import OutputFormat
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, render, rendered
 
 
 def lag_text(
@@ -30,7 +30,7 @@ def lag_text(
     *,
     by: str,
     with_history: bool,
-) -> str:
+) -> Text:
     """Return the answer as text.
 
     Args:
@@ -54,7 +54,7 @@ def lag_text(
             sections.append(readers_section(tables["topic_readers"]))
         if by == "group":
             sections.append(capacity_section(tables["group_capacity"]))
-        return render(sections, output_format, metadata)
+        return rendered(sections, output_format, metadata)
     held = open_transactions_text(rows)
     notes = [*_notes(sections, metadata), *([held] if held else [])]
     return "\n\n".join([render(sections, output_format, metadata), *notes])

@@ -22,7 +22,7 @@ from reports.rebalances.rows import (
     section,
     with_causes,
 )
-from reports.row_formats import render
+from reports.row_formats import Text, render, rendered
 
 TABLES: Final = {
     "rebalances": "epochs",
@@ -44,7 +44,7 @@ _WORST: Final = {
 
 def rebalances_text(
     tables: Mapping[str, pa.Table], output_format: OutputFormat, metadata: Mapping[str, Any]
-) -> str:
+) -> Text:
     """Return the answer as text.
 
     Args:
@@ -73,14 +73,14 @@ def rebalances_text(
 
 def _for_programs(
     tables: Mapping[str, pa.Table], output_format: OutputFormat, metadata: Mapping[str, Any]
-) -> str:
+) -> Text:
     epochs = tables["rebalances"]
     also = [name for name in epochs.column_names if name not in REBALANCE_HEADS]
     sections = [
         *(raw_section(tables[name], TABLES[name]) for name in TABLES if name != "rebalances"),
         Section(epochs, REBALANCE_HEADS, also, name=TABLES["rebalances"]),
     ]
-    return render(sections, output_format, metadata)
+    return rendered(sections, output_format, metadata)
 
 
 def _for_people(shown: Mapping[str, pa.Table], output_format: OutputFormat) -> list[Section]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from reports.layout.paragraphs import paragraphs
 from reports.region.rows import sections
-from reports.row_formats import render
+from reports.row_formats import Text, render, rendered
 
 _LAST = ("cannot_tell", "findings")
 """What JSON has after all else, before the rows."""
@@ -20,7 +20,7 @@ def region_text(
     output_format: str,
     metadata: Mapping[str, Any],
     about: Mapping[str, Any],
-) -> str:
+) -> Text:
     """Return the answer as text.
 
     Args:
@@ -34,9 +34,9 @@ def region_text(
         **about,
         **{name: metadata[name] for name in _LAST},
     }
-    text = render(sections(tables, output_format), output_format, ordered)
     if output_format in {"json", "csv"}:
-        return text
+        return rendered(sections(tables, output_format), output_format, ordered)
+    text = render(sections(tables, output_format), output_format, ordered)
     words = set(tables["region_findings"]["finding"].to_pylist())
     meanings = [f"{word}: {each}" for word, each in metadata["findings"].items() if word in words]
     return "\n\n".join([text, *([paragraphs(meanings)] if meanings else [])])

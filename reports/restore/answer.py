@@ -13,6 +13,7 @@ from reports.restore.commands import commands_text
 from reports.restore.files import offsets_text, refused_text
 from reports.restore.groups import restored_groups
 from reports.restore.summary import render_plan
+from reports.row_formats import Text
 
 COMMANDS: Final = "commands.sh"
 REFUSED: Final = "refused.csv"
@@ -46,7 +47,7 @@ def restore_text(
     *,
     with_offsets: bool,
     notes: Sequence[str],
-) -> str:
+) -> Text:
     """Return the answer as text.
 
     Args:
@@ -60,7 +61,7 @@ def restore_text(
     text = render_plan(
         rows, tables["restore_plan"], output_format, metadata, with_offsets=with_offsets
     )
-    return text if output_format.is_for_programs else "\n".join([text, *notes])
+    return text if output_format.is_for_programs else "\n".join(["".join(text), *notes])
 
 
 def _starts(names: pa.ChunkedArray) -> dict[str, tuple[int, int]]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.quantities import count
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, render, rendered
 
 GROUP_HEADS = {
     "group_id": "GROUP",
@@ -52,7 +52,7 @@ def render_plan(
     said: Mapping[str, Any],
     *,
     with_offsets: bool,
-) -> str:
+) -> Text:
     """Return the summary in one of the formats.
 
     Args:
@@ -71,7 +71,7 @@ def render_plan(
     by_offset = Section(_kind(plan, "offset"), OFFSET_HEADS, ("kind",), name="offsets")
     counts = counts_of(plan)
     if output_format in ("json", "csv"):
-        return render([by_group, by_offset], output_format, {**said, "counts": counts})
+        return rendered([by_group, by_offset], output_format, {**said, "counts": counts})
     reasons = counts["reasons"]
     refusals = Section(
         pa.table({"reason": list(reasons), "offsets": list(reasons.values())}),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, render, rendered
 from reports.share.companions import (
     archived_section,
     count_section,
@@ -48,7 +48,7 @@ def share_text(
     *,
     by: str,
     with_history: bool,
-) -> str:
+) -> Text:
     """Return the answer as text.
 
     Args:
@@ -69,7 +69,7 @@ def share_text(
         backlog = backlog_section(rows, figures["as_of"], (no_end,))
     beside = [show(tables[name]) for name, show in _COMPANIONS.items()]
     if output_format.is_for_programs:
-        return render([backlog, *beside], output_format, metadata)
+        return rendered([backlog, *beside], output_format, metadata)
     asked = output_format.table
     if not asked:
         beside = _wrong(beside, tables, with_history=with_history)

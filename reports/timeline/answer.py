@@ -10,7 +10,7 @@ import pyarrow as pa
 from reports.layout.nothing import nothing
 from reports.layout.output_format import OutputFormat
 from reports.layout.paragraphs import paragraphs
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, render, rendered
 from reports.timeline.events import EVIDENCE, HEADS, event_rows
 from reports.timeline.verdicts import raw_verdicts, verdict_section
 
@@ -23,7 +23,7 @@ def timeline_text(
     metadata: Mapping[str, Any],
     *,
     note: str | None,
-) -> str:
+) -> Text:
     """Return the answer as text.
 
     Args:
@@ -42,7 +42,7 @@ def timeline_text(
         is_marked=True,
     )
     if output_format.is_for_programs:
-        return render([raw_verdicts(verdicts), events], output_format, metadata)
+        return rendered([raw_verdicts(verdicts), events], output_format, metadata)
     there = [verdict_section(verdicts, is_wide=output_format.is_wide), events]
     sections = [each for each in there if each.rows.num_rows]
     text = render(sections, output_format, metadata) or nothing(_NOTHING, metadata)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from reports.layout.output_format import OutputFormat
 from reports.layout.paragraphs import paragraphs
 from reports.layout.section import raw_section
-from reports.row_formats import Section, render
+from reports.row_formats import Section, Text, render, rendered
 from reports.usage.cleaning import cleaning_section, verdicts_text
 from reports.usage.load import (
     brokers_text,
@@ -43,7 +43,7 @@ def usage_text(
     *,
     by: str,
     room_bytes: int | None = None,
-) -> str:
+) -> Text:
     """Return the answer as text.
 
     Args:
@@ -56,9 +56,9 @@ def usage_text(
         room_bytes: The room of a broker.
     """
     sections = _sections(tables, figures["sums"], by, wanted)
-    text = render(sections, _with_top(wanted), metadata)
     if wanted.is_for_programs or wanted.table:
-        return text
+        return rendered(sections, _with_top(wanted), metadata)
+    text = render(sections, _with_top(wanted), metadata)
     notes = [
         verdicts_text(tables["log_cleaning"], metadata["cleaner_verdicts"]),
         brokers_text(tables["coordinator_load"]),

@@ -6,8 +6,10 @@ import csv
 import json
 
 import pyarrow as pa
+import pytest
 
-from reports.row_formats import Section, render
+from reports import row_formats
+from reports.row_formats import Section, render, rendered
 
 ROWS = pa.table(
     {
@@ -54,6 +56,32 @@ def test_csv_has_a_header_and_the_columns_of_all_sections() -> None:
     assert list(rows[0]) == ["group", "lag", "host", "group_type", "state"]
     assert [row["group"] for row in rows] == [*ROWS["group"].to_pylist(), "s"]
     assert (rows[0]["lag"], rows[1]["lag"], rows[4]["state"]) == ("1234567", "", "Empty")
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_an_answer_of_any_size_is_printed_a_few_rows_at_a_time(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Section(pa.table({"name": [], "is_there": pa.array([], pa.bool_())}), {"name": "N"})
+    at_once = render([SECTION, other, SECTION], form, SAID)
+    monkeypatch.setattr(row_formats, "_AT_ONCE", 3)
+    pieces = list(rendered([SECTION, other, SECTION], form, SAID))
+    assert "".join(pieces) == at_once
+    assert max(piece.count("/") for piece in pieces) < at_once.count("/")
+
+
+def test_programs_get_values_as_python_writes_them() -> None:
+    rows = pa.table(
+        {"is_late": [True, False, None], "times": [1.0, 0.5, None], "on": [[1, 2], [], None]}
+    )
+    section = Section(rows, {name: name for name in rows.column_names})
+    assert render([section], "csv", {}).splitlines() == [
+        "is_late,times,on",
+        'True,1.0,"1,2"',
+        'False,0.5,""',
+        ",,",
+    ]
+    assert json.loads(render([section], "json", {}))["rows"] == rows.to_pylist()
 
 
 def test_markdown_keeps_bars_out_of_cells() -> None:
