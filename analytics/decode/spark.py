@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analytics.decode.tasks import TaskReport, packed, run_task
-from analytics.spark_worker import on_worker
+from analytics.spark_tasks import run_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
 
@@ -25,16 +25,8 @@ def decode_on_spark(
     never published.
     """
     tasks = packed(slices)
-    if not tasks:
-        return []
 
-    @on_worker
-    def run(numbers: Iterable[int]) -> Iterator[TaskReport]:
-        for number in numbers:
-            chosen = [(index, slices[index]) for index in tasks[number]]
-            yield run_task(number, chosen, settings)
+    def run(number: int) -> TaskReport:
+        return run_task(number, [(index, slices[index]) for index in tasks[number]], settings)
 
-    # One Spark task for each of ours; nothing about them would have to be planned as a query.
-    numbers = spark.sparkContext.parallelize(range(len(tasks)), len(tasks))
-    reports = numbers.mapPartitions(run).collect()
-    return sorted(reports, key=lambda report: report.number)
+    return run_tasks(spark, len(tasks), run)

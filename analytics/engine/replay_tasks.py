@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from analytics.engine.replay_tables import (
     written_steps,
 )
 from analytics.replay.graph import Pass, TableStep, passes, resolve
-from analytics.spark_worker import on_worker
+from analytics.spark_tasks import run_tasks
 from analytics.tables.bucket_files import rows_of_bucket
 from analytics.tables.stored_tables import folder_of
 from analytics.workspace import Part, open_location
@@ -140,14 +140,7 @@ def on_spark(spark: SparkSession) -> Run:
     """Return what runs each number in a task of Spark's."""
 
     def run(place: str, count: int) -> list[Any]:
-        @on_worker
-        def task(numbers: Iterable[int]) -> Iterator[Any]:
-            for number in numbers:
-                yield run_task(place, number)
-
-        numbers = spark.sparkContext.parallelize(range(count), count)
-        reports: list[Any] = numbers.mapPartitions(task).collect()
-        return reports
+        return run_tasks(spark, count, partial(run_task, place))
 
     return run
 

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from analytics.replayed.whole_groups import GroupPart, frame_of
 from analytics.tables.bucket_files import BucketFiles, rows_of_bucket
+from analytics.tables.record_keys import spread
 
 if TYPE_CHECKING:
     from analytics.tables.stored_tables import StoredTables
 
 EVERY: Final = pc.scalar(value=True)
-_SEED: Final = 1
 _WRITTEN_BYTES: Final = 64 << 20
 _MOST_PARTS: Final = 400
 """So many files are open at the same time."""
@@ -83,7 +83,7 @@ def group_parts(tables: Mapping[str, GroupRows], parts: int) -> Iterator[Sequenc
 
 def _laid_out(folder: str, name: str, rows: GroupRows, parts: int) -> pl.DataFrame:
     """Lay out a table, and return it without rows."""
-    number = rows.group.hash(_SEED) % parts
+    number = spread(rows.group) % parts
     with BucketFiles(folder, name) as files, ThreadPoolExecutor(1) as writer:
         written: Future[None] | None = None
         # The next rows are read while these are written; no more wait to be.

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from analytics.replay.log.internal_partitions import internal_partition, share_key
+from analytics.replay.log.internal_partitions import internal_partition, share_key, string_hashes
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, record_types
 
 if TYPE_CHECKING:
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 GROUPS: Final = ("group", "group_id")
 TOPICS: Final = ("topic",)
 _WITH_GROUPS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
-_SEED: Final = 1
-_MANY: Final = 1 << 30
+_MIXED_BY: Final = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 _OWN: Final = "_own_"
 
 
@@ -41,10 +41,27 @@ def key_hash(name: str, topic: str) -> pl.Expr:
         name: The decoded table.
         topic: The internal topic whose records are divided.
     """
-    key = pl.col("key")
+    key = pl.col("key").struct
     if topic != SHARE_GROUP_STATE:
-        key = key.struct.field(key_columns(GROUPS)[name])
-    return (key.hash(_SEED) % _MANY).cast(pl.Int64)
+        return spread(key.field(key_columns(GROUPS)[name]))
+    return spread(share_key(*(key.field(each) for each in ("group_id", "topic_id", "partition"))))
+
+
+def spread(texts: pl.Expr) -> pl.Expr:
+    """Return a number below 2^31 for each text, the same on every machine and in every release.
+
+    Polars' own hash is neither: parts of a group that two machines read would not meet.
+    """
+    return texts.map_batches(_spread, return_dtype=pl.Int64)
+
+
+def _spread(texts: pl.Series) -> pl.Series:
+    # Groups of one internal partition share what their hashes leave when divided: bits are mixed
+    # (the last step of MurmurHash3, 64 bits).
+    mixed = string_hashes(texts.fill_null("")).astype(np.uint64)
+    for factor in _MIXED_BY:
+        mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(factor)
+    return pl.Series((mixed >> np.uint64(33)).astype(np.int64))
 
 
 @dataclass(frozen=True)

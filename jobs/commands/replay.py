@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from jobs.cli.console import Console, pass_console
+from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.assumptions import assume_option
 from jobs.cli.options.dialect import dialect_option, refuse_other_options
@@ -100,5 +100,5 @@ def _replay_dialect(
     answer, code = dialect_answer(
         console, dialect_state(console, dialect=dialect, out=out, **wanted), output_format
     )
-    click.echo(answer)
+    print_text(answer)
     return code

@@ -61,6 +61,9 @@ PAGES = {True: "1m", False: "16m"}
 """What each operator of each task takes, and zeroes, before it has seen a row; 64 MB by default.
 Of logs, which need no query, it is little."""
 
+PLAIN_PLANS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": "false"}
+"""Of handing out numbers there is nothing to compile, nor to plan anew."""
+
 CLASS_ARCHIVE = Path(sys.prefix) / "share" / "groupscope" / "spark-classes.jsa"
 """Where `class_archive` keeps Spark's classes; a JVM that it does not suit leaves it alone."""
 
@@ -194,6 +197,8 @@ def _settings(
     jvm = []
     if not submitted and master.startswith("local"):
         settings["spark.buffer.pageSize"] = PAGES[small]
+        if small:
+            settings |= PLAIN_PLANS
         # Workers would take the first python3 of PATH, which need not have groupscope in it.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         settings |= LOCALLY | _sockets()

@@ -14,7 +14,7 @@ import pyarrow as pa
 from analytics.decode.run.workload import SMALL_BYTES
 from analytics.errors import GroupscopeError, InputNotRecognizedError
 from analytics.replayed.dialect_state import DialectState
-from analytics.spark_worker import on_worker
+from analytics.spark_tasks import run_tasks
 from analytics.tables.decoded_workspace import DIALECT
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables
@@ -29,8 +29,6 @@ from reports.share.dialect_rows import MAIN, TABLES, dialect_notes, dialect_sect
 from schemas import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from jobs.cli.console import Console
 
 DIALECT_OPTIONS: Final = (
@@ -116,16 +114,14 @@ def _done(work: Work, console: Console, master: str | None, conf: Mapping[str, s
     else:
         from jobs.spark.session import spark_session  # noqa: PLC0415 - where there is little, no Spark
 
-        @on_worker
-        def run(numbers: Iterable[int]) -> Iterator[Made]:
-            yield work.run(list(numbers))
+        def run(number: int) -> Made:
+            return work.run([number])
 
         with (
             spark_session(console, master=master, conf=conf, small=True) as spark,
             progress(spark, console, "reading"),
         ):
-            numbers = spark.sparkContext.parallelize(range(work.parts), work.parts)
-            results = numbers.mapPartitions(run).collect()
+            results = run_tasks(spark, work.parts, run)
     tables = {
         name: pa.concat_tables([found[name] for found, _ in results]).sort_by(
             [(each, "ascending") for each in table(name).key]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from analytics.dump.batches.damage import TailKind
 from analytics.dump.copies.slices import log_start
 from analytics.dump.inspection.losses import OPEN_END, Loss, filled_up, inside, merged
-from analytics.dump.inspection.survey import COMPACTION, MISSING_SEGMENT
+from analytics.dump.inspection.survey import COMPACTION, MISSING_SEGMENT, UNKNOWN
 from schemas import COMPACTED_TOPICS
 
 if TYPE_CHECKING:
@@ -80,13 +80,15 @@ def _gaps(survey: PartitionSurvey) -> Iterator[Loss]:
     for gap in survey.gaps:
         # What lies behind the last batch is judged by `_tail`.
         if gap.kind != COMPACTION and gap.first_offset < survey.end_offset:
-            yield Loss(gap.first_offset, gap.end_offset, words.get(gap.kind, _NO_REASON))
+            why = words.get(gap.kind, _NO_REASON)
+            is_within_file = gap.kind == UNKNOWN
+            yield Loss(gap.first_offset, gap.end_offset, why, is_within_file=is_within_file)
     more = sum(log.hole_count - len(log.holes) for log in survey.logs)
     last = [log for log in survey.logs if log.hole_count > len(log.holes)]
     dirty = survey.partition.first_dirty_offset
     if more and (dirty is None or (last[-1].last_hole_end or 0) > dirty):
         start = last[0].holes[-1].end if last[0].holes else last[0].segment.base_offset
-        yield Loss(start, last[-1].last_hole_end or start, _NO_REASON)
+        yield Loss(start, last[-1].last_hole_end or start, _NO_REASON, is_within_file=True)
 
 
 def deleted_below(partition: PartitionCopy) -> int:

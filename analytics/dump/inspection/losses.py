@@ -12,6 +12,7 @@ from typing import Any
 OPEN_END = 1 << 62
 """End of a loss of which nobody knows how far it reaches."""
 
+WITHIN_FILE = "is_within_file"
 _MOST_NAMED = 3
 
 
@@ -24,12 +25,15 @@ class Loss:
         end: The offset after the last of them; `OPEN_END` where the log's end is lost.
         why: What shows it, in words.
         known_to: How far an open loss reaches at least.
+        is_within_file: They lie between two batches of one file: whoever reads that file, as a
+            coordinator that loads it, does not meet them, either.
     """
 
     first: int
     end: int
     why: str
     known_to: int = 0
+    is_within_file: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -58,7 +62,8 @@ def merged(losses: Iterable[Loss]) -> list[Loss]:
             last = found[-1]
             why = last.why if each.why in last.why else f"{last.why}; {each.why}"
             known_to = max(last.known_to, each.known_to)
-            found[-1] = Loss(last.first, max(last.end, each.end), why, known_to)
+            is_within_file = last.is_within_file and each.is_within_file
+            found[-1] = Loss(last.first, max(last.end, each.end), why, known_to, is_within_file)
         else:
             found.append(each)
     return found
@@ -97,6 +102,7 @@ def loss_rows(losses: Iterable[Loss]) -> list[dict[str, Any]]:
             "first_offset": each.first,
             "end_offset": None if each.is_open else each.end,
             "why": each.why,
+            **({WITHIN_FILE: True} if each.is_within_file else {}),
         }
         for each in losses
     ]
@@ -109,6 +115,7 @@ def losses_of_rows(rows: Iterable[Mapping[str, Any]]) -> list[Loss]:
             row["first_offset"],
             OPEN_END if row["end_offset"] is None else row["end_offset"],
             row["why"],
+            is_within_file=row.get(WITHIN_FILE, False),
         )
         for row in rows
     ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Self
 
 from analytics.dump.inspection.losses import Loss
 from analytics.replay.log.frames import Frame
@@ -68,6 +69,16 @@ class Coverage:
             for (name, partition), start in self.complete_from.items()
             if name == topic and start > 0
         }
+
+    @property
+    def of_loading(self) -> Self:
+        """What a coordinator lacks that loads these logs: not what is missing within a file."""
+        left = {
+            key: [each for each in losses if not each.is_within_file]
+            for key, losses in self.losses.items()
+        }
+        starts = {key: each for key, each in self.complete_from.items() if left.get(key, True)}
+        return replace(self, losses=left, complete_from=starts)
 
 
 WHOLE = Coverage()

@@ -84,9 +84,8 @@ def string_hashes(texts: pl.Series) -> NDArray[np.uint32]:
     That is the sum of its UTF-16 code units, each times 31 to the power of how many follow; the
     numbers overflow as Java's do.
     """
-    lengths = (texts.str.len_chars() + texts.str.count_matches(_OF_TWO_UNITS)).to_numpy()
+    units, lengths = _code_units(texts)
     ends = np.cumsum(lengths, dtype=np.int64)
-    units = np.frombuffer("".join(texts.to_list()).encode("utf-16-le"), "<u2").astype(np.uint32)
     powers = np.full(int(lengths.max(initial=0)) + 1, 31, np.uint32)
     powers[0] = 1
     powers = np.cumprod(powers, dtype=np.uint32)
@@ -95,3 +94,15 @@ def string_hashes(texts: pl.Series) -> NDArray[np.uint32]:
     np.cumsum(units * powers[follow], dtype=np.uint32, out=sums[1:])
     hashes: NDArray[np.uint32] = sums[ends] - sums[ends - lengths]
     return hashes
+
+
+def _code_units(texts: pl.Series) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the UTF-16 code units of all texts, and how many each has."""
+    bytes_of = texts.str.len_bytes()
+    # Most names are ASCII: their bytes are their code units.
+    if (texts.str.len_chars() == bytes_of).all():
+        joined = texts.str.join("").cast(pl.Binary).item() if len(texts) else b""
+        return np.frombuffer(joined, np.uint8).astype(np.uint32), bytes_of.to_numpy()
+    units = "".join(texts.to_list()).encode("utf-16-le")
+    lengths = texts.str.len_chars() + texts.str.count_matches(_OF_TWO_UNITS)
+    return np.frombuffer(units, "<u2").astype(np.uint32), lengths.to_numpy()

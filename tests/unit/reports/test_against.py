@@ -81,7 +81,7 @@ def test_ends_that_are_not_known_at_the_instant_are_not_compared_but_counted() -
 def test_programs_get_the_counts_and_every_difference() -> None:
     saved = read_saved_output(offsets(LINE))
     result = compare(saved, View(CONSUMER, OFFSETS), [row(current_offset=89)])
-    answer = json.loads(render_comparison(result, "json", {"as_of": None}))
+    answer = json.loads("".join(render_comparison(result, "json", {"as_of": None})))
     assert (answer["equal"], answer["total"], answer["not_compared"]) == (0, 1, {})
     assert answer["rows"] == [
         {"row": "billing orders 0 -", "column": "CURRENT-OFFSET", "kafka": "90", "here": "89"}

@@ -67,8 +67,9 @@ def load_faults(
 ) -> pl.DataFrame:
     """Return the table `load_faults`.
 
-    A coordinator loads what its log has: what compaction took it does not meet, either. What only
-    the dump lacks it may well have: whether a record fits that then is not known.
+    A coordinator loads what its log has: what compaction took, or what is missing within a file, it
+    does not meet, either. What only the dump lacks it may well have: whether a record fits that
+    then is not known.
 
     Args:
         steps: Of `group_incarnations`.
@@ -96,7 +97,7 @@ def _with_marks(faults: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     first = pl.when(~is_of_earlier).then("record_offset").otherwise(0)
     marked = with_marks_of_records(
         faults.with_columns(first.cast(pl.Int64).alias("rests_from")),
-        coverage,
+        coverage.of_loading,
         "rests_from",
         "record_offset",
         log="topic",
