@@ -46,6 +46,7 @@ _SHAPE: Final[Mapping[str, Shape]] = {
     "leader_clocks": [{"*what": _TEXT}],
     "reconciliation": [_ANY_OBJECT],
     "records_lost": _NUMBER,
+    "before_swaps": (dict, NoneType),
     "evaluations": _ANY_OBJECT,
     "files": _ANY_OBJECT,
     "replay": {

@@ -33,13 +33,13 @@ FILES = "files"
 """Where the manifest says which files the tables have: bytes by path."""
 LISTING = "input_listing"
 """In a manifest: a digest of names, sizes and times of the files that were read."""
-DECODED, DIVERGED = "decoded", "diverged"
+DECODED, DIVERGED, BEFORE_SWAPS = "decoded", "diverged", "before_swaps"
 DATA_LOGS = "data_logs"
 STATE, HISTORY = "state", "history"
 EVALUATIONS = "evaluations"
 """Folders of tables: what is decoded, what data topics' files say, what is replayed of what was
 decoded, what is evaluated of all."""
-FOLDERS = (DECODED, DIVERGED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
+FOLDERS = (DECODED, DIVERGED, BEFORE_SWAPS, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
 """All of them: what other records are decoded into takes the place of each."""
 PAGE, SUMMARY, LINES = "report/index.html", "summary.json", "findings.jsonl"
 INCIDENT_PAGE, INCIDENT, RESTORE = "report/incident.html", "incident.json", "restore"

@@ -26,8 +26,10 @@ HEAD = """\
 
 What `groupscope decode INPUT... --out DIR` writes: one Parquet table per record type in
 `DIR/decoded/<table>/`, and the same for lines of history that did not survive in
-`DIR/diverged/<copy>/decoded/<table>/`. Decoded tables hold what is stored: Kafka's own numbers,
-unconverted. `DIR/manifest.json` says what was read, what was left out by which rule, and what the
+`DIR/diverged/<copy>/decoded/<table>/`. Where a cleaner's `.swap` files lie beside the segments
+that they take the place of, `DIR/before_swaps/decoded/<table>/` holds these partitions as they
+were before. Decoded tables hold what is stored: Kafka's own numbers, unconverted.
+`DIR/manifest.json` says what was read, what was left out by which rule, and what the
 dump cannot answer; without it, a run never finished.
 
 `key` and `value` are structs of the record's fields: `select key.group, value.offset from

@@ -95,7 +95,15 @@ def _sums(manifest: Mapping[str, Any]) -> list[str]:
     lines += [_of_lost_line(line, lost[line], whole[line]) for line in sorted(lost) if line]
     lines += [f"  skipped: {count:,} {rule}" for rule, count in sorted(left_out.items())]
     lines += [f"  undecoded: {count:,} {why}" for why, count in sorted(undecoded.items())]
-    if not all(each["reconciles"] for each in accounts):
+    earlier = manifest["before_swaps"]
+    apart = [] if earlier is None else earlier["reconciliation"]
+    if apart:
+        count = sum(each["records"] for each in apart)
+        lines.append(
+            f"  beside them {count:,} of {len(apart)} partitions as they were before a cleaner's "
+            f"swap files: before_swaps/"
+        )
+    if not all(each["reconciles"] for each in (*accounts, *apart)):
         lines.append("  the sums do NOT add up: this is a bug in groupscope, please report it")
     return lines
 

@@ -51,12 +51,26 @@ TASK_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Settings:
-    """What all tasks of a run share."""
+    """What all tasks of a run share.
+
+    Attributes:
+        staging: The folder that tasks write into.
+        selection: What is decoded of what is read.
+        check_crc: Sum over every batch.
+        digest: Of every file.
+        within: The folder of the workspace that the tables are for; empty is the workspace itself.
+    """
 
     staging: str
     selection: Selection = EVERYTHING
     check_crc: bool = True
     digest: bool = True
+    within: str = ""
+
+    def folder(self, line: str) -> str:
+        """Return where in a workspace the tables of a line are."""
+        top = f"{self.within}/" if self.within else ""
+        return f"{top}diverged/{line}/decoded" if line else f"{top}decoded"
 
 
 @dataclass
@@ -158,7 +172,7 @@ def run_task(number: int, slices: Sequence[tuple[int, Slice]], settings: Setting
 
 def _run_slice(number: int, each: Slice, settings: Settings, writer: PartWriter) -> SliceReport:
     report = SliceReport(number)
-    prefix = f"diverged/{each.line}/decoded" if each.line else "decoded"
+    prefix = settings.folder(each.line)
     try:
         for decoded in decode_slice(each, settings, report):
             for table, batch in decoded.batches.items():

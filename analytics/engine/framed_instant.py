@@ -44,7 +44,12 @@ class _Seen:
     unbelieved: list[dict[str, int]] = field(default_factory=list)
 
 
-def framed(instant: AsOf, source: Workspace, lines: Sequence[FollowedLine]) -> AsOf:
+def framed(
+    instant: AsOf,
+    source: Workspace,
+    lines: Sequence[FollowedLine],
+    before_swaps: Sequence[Key] = (),
+) -> AsOf:
     """Return an instant with the frames of the partitions that are cut at an offset.
 
     That are those whose times go back; those in which a broker led whose clock differed from the
@@ -56,6 +61,7 @@ def framed(instant: AsOf, source: Workspace, lines: Sequence[FollowedLine]) -> A
         instant: The instant.
         source: The workspace with the decoded tables.
         lines: The lines that are followed instead of the surviving ones.
+        before_swaps: Partitions of which the log is read that was before swap files.
     """
     if instant.timestamp_ms is None:
         return instant
@@ -63,7 +69,7 @@ def framed(instant: AsOf, source: Workspace, lines: Sequence[FollowedLine]) -> A
     end = last_time(source.manifest())
     end_ms = OPEN_END if end is None else milliseconds(end)
     bounds = clock_bounds(source.manifest())
-    reader = RecordReader(source, lines)
+    reader = RecordReader(source, lines, before_swaps=before_swaps)
     for name in sorted(tables_of(tuple(INTERNAL_TOPICS)) | {CONTROL_TABLE}):
         for times in reader.times(name):
             bounded = with_bounds(times, bounds)

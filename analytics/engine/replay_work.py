@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +14,7 @@ from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.key_places import homes_metadata, internal_topics
 from analytics.engine.replay_tables import Keep, replay_here, sorted_rows, without_rows
 from analytics.engine.replay_tasks import on_spark, replay_in_tasks
+from analytics.replay.dump.before_swaps import at_instant, of_history, read_before_swaps
 from analytics.replay.dump.chosen_release import RELEASE_IS_NAMED
 from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import lines_metadata
@@ -33,7 +34,7 @@ from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import HISTORY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 NamedTopic = tuple[str, str, int | None]
 """Topic, id, and how many partitions, as a person gave them."""
-DIVERGENCES = "divergences"
+DIVERGENCES, LOAD_FAULTS = "divergences", "load_faults"
 _OF_NAMES = ("groups", "exclude_groups", "data_topics")
 
 
@@ -83,7 +84,9 @@ class ReplayWork:
             source: The workspace with the decoded tables.
             manifest: Of the workspace.
         """
-        everything = RecordReader(source, self.lines)
+        manifest = at_instant(manifest, is_end=self.instant.is_end)
+        swapped = read_before_swaps(manifest)
+        everything = RecordReader(source, self.lines, before_swaps=swapped)
         shown = internal_topics(everything, manifest, self.instant)
         return replace(self, homes=shown.homes, partition_counts=shown.partition_counts)
 
@@ -93,13 +96,20 @@ class ReplayWork:
         steps = [*STATE_TABLES, *HISTORY_TABLES]
         return steps if self.needs is None else needed_for(steps, self.needs)
 
-    def reader(self, source: Workspace) -> RecordReader:
-        """Return what reads the decoded tables of a workspace as far as they are wanted."""
+    def reader(
+        self, source: Workspace, before_swaps: Sequence[tuple[str, int]] = ()
+    ) -> RecordReader:
+        """Return what reads the decoded tables of a workspace as far as they are wanted.
+
+        Args:
+            source: The workspace.
+            before_swaps: Partitions of which the log is read that was before swap files.
+        """
         if not any(self.filters.values()):
-            return RecordReader(source, self.lines, homes=self.homes)
+            return RecordReader(source, self.lines, homes=self.homes, before_swaps=before_swaps)
         selection = Selection(*(tuple(self.filters[name]) for name in _OF_NAMES))
         within = self.filters["topics"], self.filters["partitions"]
-        return RecordReader(source, self.lines, selection, *within, self.homes)
+        return RecordReader(source, self.lines, selection, *within, self.homes, before_swaps)
 
     def metadata(self, parts: Iterable[Part]) -> dict[str, Any]:
         """Return the section `replay` of the manifest."""
@@ -137,31 +147,16 @@ def replay_workspace(
         manifest: Of the workspace, with `with_archived_losses`.
         spark: The session whose tasks do it; None where all is looked at in one go, here.
     """
-    reader = wanted.reader(source)
-    starts = log_starts(manifest) if wanted.instant.is_end else {}
-    cut = cut_of(reader, wanted.instant, starts)
-    coverage = coverage_of(
-        manifest, wanted.instant, source, wanted.lines, wanted.assumed, wanted.homes
-    )
-    made = wanted.filters, manifest.get("options") or {}
-    given = replay_given(
-        replay_rules(wanted.release),
-        replace(coverage, has_topic_filter=any(each.get("data_topics") for each in made)),
-        [topics_beside(manifest, wanted.side_file)],
-        None if spark is None else timeless_partitions(reader),
-    )
     kept: dict[str, list[pl.DataFrame]] = {}
 
     def keep(name: str, rows: pl.DataFrame) -> None:
         kept.setdefault(name, []).append(rows)
 
     parts: list[Part] = []
-    if spark is None:
-        replay_here(wanted.steps, given, cut, keep)
-    else:
-        laid = buckets_of(reader.prepared(), MOST_ROWS, log_sizes(manifest))
-        run = on_spark(spark)
-        parts += replay_in_tasks(run, wanted.steps, given, cut, laid, staging.location, keep)
+    for number, (logs, tables) in enumerate(_logs_of(manifest, wanted)):
+        reader = wanted.reader(source, read_before_swaps(logs))
+        place = f"{staging.location}/logs-{number}"
+        parts += _replay(_Logs(logs, reader, tables), source, place, wanted, keep, spark)
     _keep_divergences(source, keep)
     written = {part.table for part in parts}
     for step in wanted.steps:
@@ -173,6 +168,86 @@ def replay_workspace(
             parts.append(write_rows(staging, name, whole))
     # Tables are done in any order; state comes before history.
     return sorted(parts, key=lambda part: (part.table.startswith(HISTORY), part.table))
+
+
+@dataclass(frozen=True)
+class _Logs:
+    """The logs that tables are made of: what the manifest says of them, and what reads them."""
+
+    manifest: Mapping[str, Any]
+    reader: RecordReader
+    tables: Collection[str]
+
+
+def _replay(
+    logs: _Logs,
+    source: Workspace,
+    place: str,
+    wanted: ReplayWork,
+    keep: Keep,
+    spark: SparkSession | None,
+) -> list[Part]:
+    """Make tables of some logs; return the parts that tasks wrote, and keep what was made here.
+
+    Args:
+        logs: What they are made of, and which.
+        source: The workspace with the decoded tables.
+        place: A folder for tasks.
+        wanted: What was asked for.
+        keep: Called with each table that is not written by tasks.
+        spark: The session whose tasks do it; None where all is looked at in one go, here.
+    """
+    manifest, instant = logs.manifest, wanted.instant
+    starts = log_starts(manifest) if instant.is_end else {}
+    cut = cut_of(logs.reader, instant, starts)
+    coverage = coverage_of(manifest, instant, source, wanted.lines, wanted.assumed, wanted.homes)
+    made = wanted.filters, manifest.get("options") or {}
+    given = replay_given(
+        replay_rules(wanted.release),
+        replace(coverage, has_topic_filter=any(each.get("data_topics") for each in made)),
+        [topics_beside(manifest, wanted.side_file)],
+        None if spark is None else timeless_partitions(logs.reader),
+    )
+
+    def keep_asked(name: str, rows: pl.DataFrame) -> None:
+        # What these tables are made of may be tables, too, and is made of other logs.
+        if name in logs.tables:
+            keep(name, rows)
+
+    steps = needed_for(wanted.steps, logs.tables)
+    if spark is None:
+        replay_here(steps, given, cut, keep_asked)
+        return []
+    laid = buckets_of(logs.reader.prepared(), MOST_ROWS, log_sizes(manifest))
+    parts = replay_in_tasks(on_spark(spark), steps, given, cut, laid, place, keep_asked)
+    folders = {folder_of(name) for name in logs.tables}
+    return [part for part in parts if part.table in folders]
+
+
+def _logs_of(
+    manifest: Mapping[str, Any], wanted: ReplayWork
+) -> Iterator[tuple[Mapping[str, Any], frozenset[str]]]:
+    """Yield what the manifest says of logs that tables are made of, and which tables.
+
+    At the end of the dump state is of what a broker will load, history of what happened.
+    """
+    names = frozenset(each.table for each in wanted.steps if each.table)
+    earlier = of_history(manifest)
+    if wanted.instant.is_end and read_before_swaps(earlier):
+        told = _of_history(wanted.steps)
+        yield manifest, names - told
+        yield earlier, told
+    else:
+        yield earlier, names
+
+
+def _of_history(steps: Sequence[TableStep]) -> frozenset[str]:
+    """Return the tables that tell what happened, and not what a broker will load."""
+    return frozenset(
+        step.table
+        for step in steps
+        if step.table and folder_of(step.table).startswith(HISTORY) and step.table != LOAD_FAULTS
+    )
 
 
 def _keep_divergences(source: Workspace, keep: Keep) -> None:

@@ -41,7 +41,7 @@ def compacted_history(state: ReplayedWorkspace) -> list[Row]:
             "before_time": _time_of(each),
             "what": what_took_history(each),
         }
-        for each in sorted(leading(state.manifest), key=lambda each: each["partition"])
+        for each in sorted(leading(state.manifest_of_history), key=lambda each: each["partition"])
         if each["topic"] == CONSUMER_OFFSETS
         and each.get("complete_from")
         and (not is_known or each["partition"] in homes)
@@ -58,7 +58,7 @@ def groups_lacking_history(state: ReplayedWorkspace, groups: pa.Table) -> pa.Tab
     lacking = {
         each["partition"]: f"history before offset {each['complete_from']} of "
         f"{CONSUMER_OFFSETS}-{each['partition']} {what_took_history(each)}"
-        for each in leading(state.manifest)
+        for each in leading(state.manifest_of_history)
         if each["topic"] == CONSUMER_OFFSETS and each.get("complete_from")
     }
     place = pc.index_in(groups["coordinator_partition"], pa.array(list(lacking), pa.int32()))

@@ -27,7 +27,7 @@ def disputed_partitions(state: ReplayedWorkspace) -> Mapping[int, Frame]:
 def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, str]:
     """Return by group, also of one that is not there, why not all of it is certain."""
     found: dict[str, str] = {}
-    reader = RecordReader(state.source, state.lines)
+    reader = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
     for number, frame in disputed_partitions(state).items():
         where = (
             (pc.field("topic") == CONSUMER_OFFSETS)

@@ -44,7 +44,7 @@ def why_not_there(state: ReplayedWorkspace, groups: Sequence[str]) -> dict[str, 
 
 def _places(state: ReplayedWorkspace, groups: Sequence[str]) -> Mapping[str, list[int]]:
     """Return in which partitions groups have records."""
-    everything = RecordReader(state.source, state.lines)
+    everything = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
     pieces = [
         rows.filter(pl.col("key").is_in(list(groups))).select("key", "partition").unique()
         for name in sorted(tables_of((CONSUMER_OFFSETS,)) & key_columns(GROUPS).keys())

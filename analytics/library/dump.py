@@ -28,6 +28,7 @@ from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
 from analytics.library.state import State
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
+from analytics.replay.dump.before_swaps import of_history, read_before_swaps
 from analytics.replay.dump.chosen_release import chosen_release
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import remarks
@@ -117,10 +118,11 @@ class Dump:
         session = None if spark is None else _session(spark)
         source = self._decode(session, is_end=time_ms is None and not ends)
         manifest = source.manifest()
-        said = tuple(remarks(time_ms, ends or {}, manifest))
+        history = of_history(manifest)
+        said = tuple(remarks(time_ms, ends or {}, history))
         release = chosen_release(kafka_version, self._given_manifest(), manifest)
         lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
-        instant = framed(AsOf(ends or {}, time_ms), source, lines)
+        instant = framed(AsOf(ends or {}, time_ms), source, lines, read_before_swaps(history))
         assumed = assumed_of(manifest, assume)
         work = ReplayWork(
             instant,

@@ -22,4 +22,5 @@ class CutRecords(RecordReader):
             state.tables.selection,
             partitions=partitions,
             homes=homes_in(state.manifest),
+            before_swaps=state.before_swaps,
         )

@@ -13,6 +13,7 @@ from analytics.engine.framed_instant import framed
 from analytics.engine.replay_tables import replay_here
 from analytics.engine.replay_work import ReplayWork
 from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.before_swaps import of_history, read_before_swaps
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import milliseconds
@@ -57,7 +58,8 @@ def pending_at(state: ReplayedWorkspace, until: datetime) -> Sequence[Mapping[st
         lines=lines,
         assumed=assumed_in(state.manifest),
     )
-    coverage = coverage_of(state.manifest, instant, state.source, work.lines, work.assumed)
+    manifest = of_history(state.manifest)
+    coverage = coverage_of(manifest, instant, state.source, work.lines, work.assumed)
     given = replay_given(replay_rules(work.release), coverage)
     kept: list[pl.DataFrame] = []
 
@@ -65,7 +67,8 @@ def pending_at(state: ReplayedWorkspace, until: datetime) -> Sequence[Mapping[st
         if name == _TABLE:
             kept.append(rows)
 
-    replay_here(work.steps, given, cut_of(work.reader(state.source), instant, {}), keep)
+    reader = work.reader(state.source, read_before_swaps(manifest))
+    replay_here(work.steps, given, cut_of(reader, instant, {}), keep)
     return pl.concat(kept).to_dicts()
 
 
@@ -79,4 +82,6 @@ def _instant_at(state: ReplayedWorkspace, until: datetime) -> tuple[AsOf, tuple[
     asked = milliseconds(until)
     time_ms = asked if own.timestamp_ms is None else min(asked, own.timestamp_ms)
     lines = followed_lines(state.manifest, until)
-    return framed(replace(own, timestamp_ms=time_ms), state.source, lines), lines
+    # An earlier instant than the end: swap files took no place yet.
+    swapped = read_before_swaps(state.manifest_of_history)
+    return framed(replace(own, timestamp_ms=time_ms), state.source, lines, swapped), lines

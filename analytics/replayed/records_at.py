@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from analytics.replay.dump.before_swaps import is_before_swaps, is_elsewhere
 from analytics.tables.decoded_records import from_offset
 from analytics.tables.decoded_workspace import records_folder
-from analytics.workspace import DECODED, DIVERGED, reading
+from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -56,10 +57,15 @@ def _on_lines(
 ) -> pa.Table:
     """Read what survived, and where another line is followed what that one has instead."""
     left = [from_offset(each.topic, each.partition, each.diverges_at) for each in replayed.lines]
-    kept = _read(replayed, f"{DECODED}/{name}", columns, [*wanted, *(~each for each in left)])
-    if kept is None:
+    conditions, swapped = [*wanted, *(~each for each in left)], replayed.before_swaps
+    found = []
+    if swapped:
+        before, of_them = f"{BEFORE_SWAPS}/{DECODED}/{name}", is_before_swaps(swapped)
+        found.append(_read(replayed, before, columns, [*conditions, of_them]))
+        conditions.append(is_elsewhere(swapped))
+    found.append(_read(replayed, f"{DECODED}/{name}", columns, conditions))
+    if not any(each is not None for each in found):
         return pa.table({column: pa.array([], pa.null()) for column in columns})
-    found = [kept]
     for line in replayed.lines:
         for piece in line.pieces:
             where = from_offset(line.topic, line.partition, piece.first, piece.end)

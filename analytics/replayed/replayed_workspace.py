@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
 from analytics.gaps.workspace_filters import topics_held
+from analytics.replay.dump.before_swaps import at_instant, of_history, read_before_swaps
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replayed.given_settings import Settings
 
@@ -28,7 +29,8 @@ class ReplayedWorkspace:
     Attributes:
         tables: State and history, of the groups and topics that are asked about.
         source: The workspace with the decoded tables, which may be another one.
-        manifest: Of the workspace that holds the tables; its section `replay` says the instant.
+        manifest: Of the workspace that holds the tables, as it is of the state at the instant; its
+            section `replay` says which.
         settings: Of brokers and groups, and thresholds of rules, as far as a person gives them.
     """
 
@@ -36,6 +38,10 @@ class ReplayedWorkspace:
     source: Workspace
     manifest: Mapping[str, Any]
     settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        """Take what the manifest says of the logs of the instant."""
+        object.__setattr__(self, "manifest", at_instant(self.manifest, is_end=self.is_end))
 
     @property
     def as_of(self) -> Mapping[str, Any]:
@@ -58,6 +64,20 @@ class ReplayedWorkspace:
     def is_end(self) -> bool:
         """Whether everything in the dump counts."""
         return self.as_of["time"] is None and not self.as_of["offsets"]
+
+    @property
+    def manifest_of_history(self) -> Mapping[str, Any]:
+        """The manifest as it is of the history tables.
+
+        State at the end of the dump is of what a broker will load, a cleaner's swap files among
+        it; history is of the segments that these take the place of.
+        """
+        return of_history(self.manifest)
+
+    @property
+    def before_swaps(self) -> Sequence[tuple[str, int]]:
+        """Partitions of which records count that a cleaner's swap file takes the place of."""
+        return read_before_swaps(self.manifest)
 
     @property
     def lines(self) -> tuple[FollowedLine, ...]:

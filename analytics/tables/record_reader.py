@@ -23,12 +23,13 @@ from pyarrow import fs
 from analytics.decode.records.chunks import UNDECODED_TABLE
 from analytics.decode.records.tables import table_schema
 from analytics.decode.selection import Selection, is_name, names_wanted
+from analytics.replay.dump.before_swaps import is_before_swaps, is_elsewhere
 from analytics.tables.decoded_records import from_offset
 from analytics.tables.decoded_workspace import records_folder
 from analytics.tables.file_scan import A_FEW_AHEAD, batches_by_file
 from analytics.tables.record_keys import GROUPS, TOPICS, AtHome, key_columns, key_hash
 from analytics.tables.stored_tables import EVERYTHING
-from analytics.workspace import DECODED, DIVERGED, Workspace, reading
+from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, Workspace, reading
 
 if TYPE_CHECKING:
     from analytics.replay.log.lines import FollowedLine
@@ -61,6 +62,7 @@ class RecordReader:
         topics: Internal topics that are read; empty is all.
         partitions: Their partitions; empty is all.
         homes: By internal topic where its keys are looked for: what lies elsewhere is not read.
+        before_swaps: Partitions of which the log is read that was before swap files.
     """
 
     source: Workspace
@@ -69,6 +71,7 @@ class RecordReader:
     topics: Sequence[str] = ()
     partitions: Sequence[int] = ()
     homes: Mapping[str, TopicHomes] = field(default_factory=dict)
+    before_swaps: Sequence[tuple[str, int]] = ()
 
     def table(self, name: str, bucket: Bucket | None = None) -> pl.DataFrame:
         """Read a decoded table with all columns that are about what it says.
@@ -175,7 +178,9 @@ class RecordReader:
             name, {"key": field, "partition": "partition"}, topic
         ):
             files = where.files if isinstance(where, ds.FileSystemDataset) else []
-            is_filtered = self.lines or any(True for _ in self._wanted(name))
+            is_filtered = bool(
+                self.lines or self.before_swaps or any(True for _ in self._wanted(name))
+            )
             for path in [] if is_filtered else files:
                 with reading(path):
                     yield from _numbered_keys(path, self.source.filesystem, field, topic)
@@ -245,6 +250,11 @@ class RecordReader:
         if name == UNDECODED_TABLE:
             # Damaged bytes between batches have no offset; they stay with the line that survived.
             left = [pc.field("offset").is_null() | each for each in left]
+        if self.before_swaps:
+            before = self._dataset(f"{BEFORE_SWAPS}/{DECODED}/{name}", name)
+            if before is not None:
+                yield before, [*left, is_before_swaps(self.before_swaps)]
+            left = [*left, is_elsewhere(self.before_swaps)]
         surviving = self._dataset(f"{DECODED}/{name}", name)
         yield surviving or ds.dataset(table_schema(name).empty_table()), left
         for line in lines:

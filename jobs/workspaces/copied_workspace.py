@@ -5,9 +5,17 @@ from __future__ import annotations
 from pyarrow import fs
 
 from analytics.tables.decoded_workspace import decoded_workspace
-from analytics.workspace import DATA_LOGS, DECODED, DIVERGED, EVALUATIONS, FOLDERS, Workspace
+from analytics.workspace import (
+    BEFORE_SWAPS,
+    DATA_LOGS,
+    DECODED,
+    DIVERGED,
+    EVALUATIONS,
+    FOLDERS,
+    Workspace,
+)
 
-_OF_RECORDS = (DECODED, DIVERGED, DATA_LOGS)
+_OF_RECORDS = (DECODED, DIVERGED, BEFORE_SWAPS, DATA_LOGS)
 
 
 def copy_workspace(source: Workspace, target: str) -> None:

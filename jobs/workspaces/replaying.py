@@ -13,6 +13,7 @@ from analytics.engine.framed_instant import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import InputNotRecognizedError
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
+from analytics.replay.dump.before_swaps import of_history, read_before_swaps
 from analytics.replay.dump.chosen_release import (
     NAMED_BEFORE,
     NOTHING,
@@ -99,11 +100,12 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     )
     manifest = source.manifest()
     as_of = resolved(as_of, manifest)
-    for each in remarks(as_of, ends or {}, manifest):
+    history = of_history(manifest)
+    for each in remarks(as_of, ends or {}, history):
         console.warn(each)
     time_ms = as_of if isinstance(as_of, int) else None
     lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
-    instant = framed(AsOf(ends or {}, time_ms), source, lines)
+    instant = framed(AsOf(ends or {}, time_ms), source, lines, read_before_swaps(history))
     workspace = None if as_dump or given is None else given.manifest()
     release = chosen_release(kafka_version, workspace, manifest)
     _say_which(console, release, given)

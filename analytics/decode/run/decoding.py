@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ from analytics.decode.spark import decode_on_spark
 from analytics.decode.tasks import Settings, SliceReport, decode_here
 from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
-from analytics.workspace import open_location
+from analytics.workspace import BEFORE_SWAPS, open_location
 from schemas import record_types
 from schemas.releases import FieldEvidence, field_evidence
 
@@ -45,7 +45,11 @@ Kinds = dict[tuple[str, str], Counter[RecordKind]]
 
 @dataclass(frozen=True)
 class Decoding:
-    """What a run produced, before it is published."""
+    """What a run produced, before it is published.
+
+    Attributes:
+        before_swaps: What came of `Plan.before_swaps`.
+    """
 
     parts: list[Part]
     slices: list[SliceReport]
@@ -55,6 +59,7 @@ class Decoding:
     groups_only_there: dict[tuple[str, str, int], list[str]] = field(default_factory=dict)
     encoding_to_try: str | None = None
     unplaced: UnplacedRows = field(default_factory=UnplacedRows)
+    before_swaps: Decoding | None = None
 
 
 def decode_dump(
@@ -94,12 +99,18 @@ def decode_dump(
         unplaced.extend(archive.unplaced)
     add_gaps(rows, unplaced)
     written = {part.table for part in parts}
-    prefixes = {"decoded", *(table.rpartition("/")[0] for table in written)}
+    prefixes = {settings.folder(""), *(table.rpartition("/")[0] for table in written)}
     empty = [
         part for each in sorted(prefixes) for part in empty_parts(settings.staging, each, written)
     ]
     kinds = kinds_of(plan, slices, rows)
-    version = _kafka_version(_shown(plan, slices, rows, kinds), parts, settings.staging)
+    shown, earlier = _shown(plan, slices, rows, kinds), None
+    if plan.before_swaps is not None:
+        within = replace(settings, within=BEFORE_SWAPS)
+        earlier = decode_dump(spark, plan.before_swaps, (), within, options)
+        also = _shown(plan.before_swaps, earlier.slices, (), earlier.kinds)
+        shown = _Shown([*shown.seen, *also.seen], [*shown.fields, *also.fields])
+    version = _kafka_version(shown, parts, settings.staging)
     return Decoding(
         sorted([*parts, *empty], key=lambda part: part.table),
         slices,
@@ -109,6 +120,7 @@ def decode_dump(
         groups_only_there(plan, parts, settings.staging),
         _encoding_to_try(spark, archives, rows, options),
         unplaced,
+        earlier,
     )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from analytics.decode.run.decoding import Decoding
     from analytics.decode.run.reconciliation import Account
     from analytics.dump.files.model import PartitionCopy, Plan
+    from analytics.dump.inspection.survey import PartitionSurvey
 
 _ONLY_IN_LOGS: dict[str, Any] = {
     **dict.fromkeys(
@@ -70,18 +71,13 @@ def decode_manifest(
         registered: How many partitions topics have, as far as the metadata log tells.
     """
     reports = [(plan.slices[each.number], each) for each in decoding.slices]
-    surveys = surveys_of_slices(
-        plan,
-        [
-            (each, replace(report.survey, unreadable=report.unreadable))
-            for each, report in reports
-            if report.survey
-        ],
-        _has_changed,
-    )
+    surveys = _surveys(plan, decoding)
     findings = Findings(
         copies=plan.copies,
         surveys=surveys,
+        before_swaps=[]
+        if plan.before_swaps is None or decoding.before_swaps is None
+        else _surveys(plan.before_swaps, decoding.before_swaps),
         absent_partitions=absent_partitions(plan.copies, registered),
         divergences=plan.divergences,
         leading=plan.leading,
@@ -119,6 +115,16 @@ def decode_manifest(
             _archived(each) for each in decoding.rows if not each.counts.left_out["in_a_log"]
         ]
     return with_archived_losses(manifest)
+
+
+def _surveys(plan: Plan, decoding: Decoding) -> list[PartitionSurvey]:
+    """Return what was seen of each copy of each partition that was read by a plan."""
+    read = [
+        (plan.slices[each.number], replace(each.survey, unreadable=each.unreadable))
+        for each in decoding.slices
+        if each.survey
+    ]
+    return surveys_of_slices(plan, read, _has_changed)
 
 
 def _of_other_brokers(reconciliation: Sequence[Account]) -> list[dict[str, str]]:

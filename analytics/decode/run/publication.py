@@ -13,15 +13,22 @@ from analytics.decode.run.manifest import decode_manifest
 from analytics.decode.run.reconciliation import reconciliation_of
 from analytics.dump.inspection.leader_clocks import with_leader_clocks
 from analytics.dump.inspection.leaderless_ends import with_absent_leaders
-from analytics.workspace import FOLDERS, LISTING
+from analytics.workspace import BEFORE_SWAPS, FOLDERS, LISTING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from analytics.decode.run.decoding import Decoding
     from analytics.decode.tasks import Settings
     from analytics.dump.copies.plan import PlanOptions
     from analytics.dump.files.inputs import Inputs
     from analytics.dump.files.model import Plan
     from analytics.workspace import Staging
+
+OF_LOGS_BEFORE_SWAPS = (
+    *("partitions", "filled", "record_types", "reconciliation", "records_lost", "unreadable"),
+)
+"""What the manifest says of logs as they were before swap files, under `BEFORE_SWAPS`."""
 
 
 def published(
@@ -47,7 +54,6 @@ def published(
     """
     registered = planned.leaders.registered
     planned = with_elections(planned, registered)
-    reconciliation = reconciliation_of(planned, decoding)
     said = {
         "topics": sorted(options.topics or ()),
         "partitions": sorted(options.partitions or ()),
@@ -60,19 +66,41 @@ def published(
         "keep_below_log_start": options.edges.keep_below_log_start,
         "value_encoding": options.value_encoding,
     }
+    manifest = _manifest(found.given, said, planned, decoding, staging.location)
+    manifest[BEFORE_SWAPS] = None
+    parts = decoding.parts
+    if planned.before_swaps is not None and decoding.before_swaps is not None:
+        earlier = _manifest(
+            found.given, said, planned.before_swaps, decoding.before_swaps, staging.location
+        )
+        parts = [*parts, *decoding.before_swaps.parts]
+        manifest[BEFORE_SWAPS] = {name: earlier[name] for name in OF_LOGS_BEFORE_SWAPS}
+    manifest[LISTING] = listing
+    divergences = divergences_part(
+        staging.location, planned.divergences, decoding.groups_only_there
+    )
+    data_logs = data_log_parts(staging.location, planned.copies)
+    staging.publish([*parts, divergences, *data_logs], FOLDERS, manifest)
+    return manifest
+
+
+def _manifest(
+    given: Sequence[str],
+    options: Mapping[str, Any],
+    planned: Plan,
+    decoding: Decoding,
+    staging: str,
+) -> dict[str, Any]:
+    """Return what a manifest says of what was decoded by a plan."""
+    registered = planned.leaders.registered
+    reconciliation = reconciliation_of(planned, decoding)
     counts = partition_counts(registered)
-    manifest = decode_manifest(found.given, said, planned, decoding, reconciliation, counts)
-    manifest = with_undecoded_losses(manifest, decoding.parts, staging.location)
+    manifest = decode_manifest(given, options, planned, decoding, reconciliation, counts)
+    manifest = with_undecoded_losses(manifest, decoding.parts, staging)
     manifest = with_unjudged_elections(manifest, registered)
     manifest = with_absent_leaders(manifest, planned.leaders)
     manifest = with_leader_clocks(manifest, planned.leaders)
     manifest["records_lost"] = sum(
         each.summary.records_lost for each in decoding.slices if each.summary
     )
-    manifest[LISTING] = listing
-    divergences = divergences_part(
-        staging.location, planned.divergences, decoding.groups_only_there
-    )
-    data_logs = data_log_parts(staging.location, planned.copies)
-    staging.publish([*decoding.parts, divergences, *data_logs], FOLDERS, manifest)
     return manifest

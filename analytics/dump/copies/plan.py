@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.batches.walks import walk_copy, walk_segment
+from analytics.dump.copies.before_swaps import before_swaps, why_not_before_swaps
 from analytics.dump.copies.corrupt_batches import without_rot
 from analytics.dump.copies.leadership import NOTHING_KNOWN, Leaders
 from analytics.dump.copies.slices import ALL_THAT_COUNTS, Edges, slices_of_lines, slices_of_one
@@ -106,6 +107,7 @@ def plan(
         key: plan_partition(group, copies, options, leaders)
         for key, group in partitions_by_key(copies, options).items()
     }
+    earlier = _plan_before_swaps(copies, options, leaders, notes)
     return Plan(
         copies=tuple(copies),
         slices=tuple(each for found in plans.values() for each in found.slices),
@@ -113,6 +115,59 @@ def plan(
         divergences=tuple(each for found in plans.values() for each in found.divergences),
         filled=tuple(each for found in plans.values() for each in found.filled),
         notes=(*notes, *(each for found in plans.values() for each in found.notes)),
+        leaders=leaders,
+        before_swaps=earlier,
+    )
+
+
+def _plan_before_swaps(
+    copies: Sequence[Copy], options: PlanOptions, leaders: Leaders, notes: list[Note]
+) -> Plan | None:
+    """Return what is read of partitions with swap files as they were before; None where nothing is.
+
+    Lines that did not survive are what they are, and decoded once.
+
+    Args:
+        copies: As listed.
+        options: What a person asked for.
+        leaders: What the metadata log knows of leaders.
+        notes: Takes why segments that lie beside a swap file do not show what was before it.
+    """
+    every = partitions_by_key(copies, options)
+    earlier = {
+        (each.copy, each.key): before_swaps(each)
+        for group in every.values()
+        for each in group
+        if each.swaps
+    }
+    if not earlier:
+        return None
+    refused = set()
+    for group in every.values():
+        for each in group:
+            before = earlier.get((each.copy, each.key))
+            why = None if before is None else why_not_before_swaps(each, before)
+            if why is not None:
+                refused.add(each.key)
+                what = f"of what the cleaner took, nothing is read from beside a swap file: {why}"
+                notes.append(Note(f"{each.copy}: {each.topic}-{each.partition}", what))
+    copies = [
+        replace(
+            copy,
+            partitions=tuple(earlier.get((each.copy, each.key), each) for each in copy.partitions),
+        )
+        for copy in copies
+    ]
+    wanted = {key for _, key in earlier} - refused
+    groups = {k: each for k, each in partitions_by_key(copies, options).items() if k in wanted}
+    plans = {k: plan_partition(group, copies, options, leaders) for k, group in groups.items()}
+    if not plans:
+        return None
+    return Plan(
+        copies=tuple(copies),
+        slices=tuple(each for of in plans.values() for each in of.slices if not each.line),
+        leading={key: of.leading for key, of in plans.items()},
+        filled=tuple(each for of in plans.values() for each in of.filled if not each.line),
         leaders=leaders,
     )
 

@@ -262,14 +262,13 @@ def _partition(
     kept = [entry for entry in listed if entry.name in files] if files else listed
     listing = list_segments(source.directory, source.topic, source.partition, kept)
     listing = settle_swaps(listing, next_offset)
-    cleaned_until = listing.cleaned_until
+    cleaned_until, swaps = listing.cleaned_until, listing.swaps
     if source.topic in INTERNAL_TOPICS:
         listing = settle_doubles(listing)
     key = (source.topic, source.partition)
-    first_dirty = disk.files.first_dirty.get(key, disk.never_cleaned)
-    if first_dirty is not None:
-        # The cleaner notes how far it came when all its files are in place.
-        first_dirty = max(first_dirty, cleaned_until)
+    noted = disk.files.first_dirty.get(key, disk.never_cleaned)
+    # The cleaner notes how far it came when all its files are in place.
+    first_dirty = None if noted is None else max(noted, cleaned_until)
 
     def beside(name: str, read: Callable[[str, list[Note]], T], otherwise: T) -> T:
         return read(join(source.directory, name), notes) if name in names else otherwise
@@ -290,6 +289,8 @@ def _partition(
         voters=beside(QUORUM_STATE, read_quorum_state, QuorumState()).voters,
         noted_ends=(*disk.files.noted_ends(key), *snapshot_ends(names)),
         lost_segments=segments_without_log(names),
+        swaps=swaps,
+        noted_first_dirty=noted,
     )
 
 

@@ -55,6 +55,24 @@ class SegmentFile:
 
 
 @dataclass(frozen=True)
+class Swap:
+    """A cleaner's finished output that takes the place of segments which still lie beside it.
+
+    Attributes:
+        file: The swap file.
+        end_offset: Its last offset + 1; more than its base offset even where it holds nothing.
+        replaces: The live segments whose base offset lies in what it covers, in order.
+        cleaned_until: Where these end: whole segments are cleaned, and what stood last need not
+            be what is left.
+    """
+
+    file: SegmentFile
+    end_offset: int
+    replaces: tuple[SegmentFile, ...]
+    cleaned_until: int
+
+
+@dataclass(frozen=True)
 class PartitionCopy:
     """One broker's copy of one partition.
 
@@ -76,6 +94,8 @@ class PartitionCopy:
         voters: Node ids of the quorum, from ``quorum-state`` of the metadata log.
         noted_ends: Offsets that the log reached, each with the file that says so.
         lost_segments: Base offsets of segments whose index is there and whose log is not.
+        swaps: Those of ``segments`` that are swap files, with what they take the place of.
+        noted_first_dirty: What ``first_dirty_offset`` was before a swap file proved more.
     """
 
     copy: str
@@ -93,6 +113,8 @@ class PartitionCopy:
     voters: tuple[int, ...] = ()
     noted_ends: tuple[tuple[int, str], ...] = ()
     lost_segments: tuple[int, ...] = ()
+    swaps: tuple[Swap, ...] = ()
+    noted_first_dirty: int | None = None
 
     @property
     def logs(self) -> tuple[SegmentFile, ...]:
@@ -250,6 +272,8 @@ class Plan:
 
     Attributes:
         leaders: What the metadata log knows of leaders.
+        before_swaps: What is read, beside that, of partitions with swap files: the whole of each
+            as it was before the cleaner had done; None where there are none, or none can be.
     """
 
     copies: tuple[Copy, ...]
@@ -259,3 +283,4 @@ class Plan:
     filled: tuple[Filled, ...] = ()
     notes: tuple[Note, ...] = ()
     leaders: Leaders = NO_LEADERS
+    before_swaps: Plan | None = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analytics.dump.files.checkpoints import PARTITION_FILES
-from analytics.dump.files.model import MAX_OFFSET, Ignored, SegmentFile
+from analytics.dump.files.model import MAX_OFFSET, Ignored, SegmentFile, Swap
 from analytics.dump.files.storage import Entry, join
 from schemas import CLUSTER_METADATA
 
@@ -53,13 +53,17 @@ class Listing:
     Attributes:
         segments: What is read.
         ignored: What is not, and why.
-        cleaned_until: Where the last swap file ends that takes the place of originals: all below
-            was cleaned, whatever the cleaner had noted before. 0 without such a file.
+        swaps: The swap files among ``segments``, with what they take the place of.
     """
 
     segments: tuple[SegmentFile, ...]
     ignored: tuple[Ignored, ...]
-    cleaned_until: int = 0
+    swaps: tuple[Swap, ...] = ()
+
+    @property
+    def cleaned_until(self) -> int:
+        """How far swap files prove that all was cleaned, whatever the cleaner had noted."""
+        return max((each.cleaned_until for each in self.swaps), default=0)
 
 
 def partition_of(folder: str) -> tuple[str, int] | None:
@@ -146,21 +150,29 @@ def settle_swaps(listing: Listing, next_offset: Callable[[SegmentFile], int]) ->
         return listing
     cleaned = [int(i.name[:20]) for i in listing.ignored if i.why == WHY_FILE[".cleaned"]]
     unfinished = {swap.name for swap in swaps if cleaned and swap.base_offset >= min(cleaned)}
-    covered = [
-        (swap.base_offset, max(next_offset(swap), swap.base_offset + 1))
-        for swap in swaps
-        if swap.name not in unfinished
-    ]
+    logs = [each for each in listing.segments if each.state == "live" and each.kind == "log"]
+    settled = tuple(
+        _settled(swap, logs, next_offset) for swap in swaps if swap.name not in unfinished
+    )
+    replaced = {each.name for swap in settled for each in swap.replaces}
     kept, ignored = [], list(listing.ignored)
     for segment in listing.segments:
         if segment.name in unfinished:
             ignored.append(Ignored(_file_name(segment), UNFINISHED_SPLIT))
-        elif segment.state == "live" and segment.kind == "log" and _is_in(segment, covered):
+        elif segment.name in replaced:
             ignored.append(Ignored(_file_name(segment), REPLACED))
         else:
             kept.append(segment)
-    cleaned_until = max((end for _, end in covered), default=0)
-    return Listing(tuple(kept), tuple(ignored), cleaned_until)
+    return Listing(tuple(kept), tuple(ignored), settled)
+
+
+def _settled(
+    swap: SegmentFile, logs: Iterable[SegmentFile], next_offset: Callable[[SegmentFile], int]
+) -> Swap:
+    """Return what a swap file takes the place of; an empty one that of the original of its name."""
+    end = max(next_offset(swap), swap.base_offset + 1)
+    replaced = tuple(each for each in logs if swap.base_offset <= each.base_offset < end)
+    return Swap(swap, end, replaced, max([end, *map(next_offset, replaced[-1:])]))
 
 
 def _classify(folder: str, label: str, entry: Entry, topic: str) -> SegmentFile | Ignored | None:
@@ -201,10 +213,6 @@ def _why_not(match: re.Match[str] | None, topic: str, *, is_checkpoint: bool) ->
 
 def _is_checkpoint(entry: Entry) -> bool:
     return _CHECKPOINT.fullmatch(entry.name) is not None
-
-
-def _is_in(segment: SegmentFile, ranges: Iterable[tuple[int, int]]) -> bool:
-    return any(first <= segment.base_offset < end for first, end in ranges)
 
 
 def _file_name(segment: SegmentFile) -> str:

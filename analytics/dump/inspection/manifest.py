@@ -46,6 +46,7 @@ class Findings:
     Attributes:
         copies: As listed.
         surveys: One for each copy of each internal partition.
+        before_swaps: The same of partitions that are read, too, as they were before swap files.
         absent_partitions: Per internal topic.
         divergences: Lines of history that did not survive.
         leading: Per partition the copy whose line survived.
@@ -74,6 +75,13 @@ class Findings:
     is_crc_checked: bool = True
     is_sample: bool = False
     has_archived_rows: bool = False
+    before_swaps: Sequence[PartitionSurvey] = ()
+
+    @property
+    def of_history(self) -> Sequence[PartitionSurvey]:
+        """The surveys that tell what history there is."""
+        keys = {each.partition.key for each in self.before_swaps}
+        return [*(e for e in self.surveys if e.partition.key not in keys), *self.before_swaps]
 
 
 def build_manifest(
@@ -115,7 +123,7 @@ def build_manifest(
         ],
         "unanswerable": limitations(
             findings.copies,
-            findings.surveys,
+            findings.of_history,
             findings.absent_partitions,
             is_crc_checked=findings.is_crc_checked,
             has_archived_rows=findings.has_archived_rows,

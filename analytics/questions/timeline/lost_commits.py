@@ -16,6 +16,7 @@ from analytics.decode.selection import names_wanted
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.questions.timeline.lost_lines import LostLine, last_on_line
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
+from analytics.replay.dump.before_swaps import read_before_swaps
 from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.ends_at import ends_at
 from analytics.replay.log.losses_at import elections_since, leading
@@ -30,7 +31,7 @@ from analytics.replay.offsets.commit_rows import (
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.tables.decoded_workspace import records_folder
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import DECODED, DIVERGED, reading
+from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -92,10 +93,11 @@ def _perhaps_in_force_then(state: ReplayedWorkspace, until: datetime) -> dict[in
     if are_elections_clean(assumed_in(state.manifest)):
         return {}
     time_ms = round(until.timestamp() * 1000)
-    ends = ends_at(state.source, state.manifest, time_ms, (CONSUMER_OFFSETS,))
+    manifest = state.manifest_of_history
+    ends = ends_at(state.source, manifest, time_ms, (CONSUMER_OFFSETS,))
     return {
         row["partition"]: Unjudged(None, each.why)
-        for row in leading(state.manifest)
+        for row in leading(manifest)
         if row["topic"] == CONSUMER_OFFSETS
         for each in elections_since(row, ends)
     }
@@ -264,8 +266,14 @@ def _rows(
 def records_of_line(
     state: ReplayedWorkspace, line: Row, name: str, columns: Sequence[str], where: pc.Expression
 ) -> pa.Table | None:
-    """Return records of a partition at the instant in order; None where the workspace has none."""
+    """Return records of a partition at the instant in order; None where the workspace has none.
+
+    What happened is in the segments that swap files take the place of.
+    """
     source = state.source
+    place = line["topic"], line["partition"]
+    if name.startswith(f"{DECODED}/") and place in read_before_swaps(state.manifest_of_history):
+        name = f"{BEFORE_SWAPS}/{name}"
     path = records_folder(source, name)
     if path is None:
         return None

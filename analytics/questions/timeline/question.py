@@ -157,7 +157,8 @@ def _check_window(
     """
     if since is not None and until is not None and since > until:
         raise SettingRefusedError(f"--from {iso_time(since)} is after --to {iso_time(until)}")
-    first, last = first_time(state.manifest), last_time(state.manifest)
+    dump = state.manifest_of_history
+    first, last = first_time(dump), last_time(dump)
     if first is None or last is None:
         return ()
     holds = f"the records of this dump are from {iso_time(first)} to {iso_time(last)}"
@@ -256,7 +257,7 @@ def _not_whole(state: ReplayedWorkspace) -> list[Mapping[str, Any]]:
     """Return the partitions of the offsets topic of which earlier records were taken."""
     return [
         each
-        for each in leading(state.manifest)
+        for each in leading(state.manifest_of_history)
         if each["topic"] == CONSUMER_OFFSETS and each.get("complete_from")
     ]
 

@@ -13,10 +13,11 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.epoch_times import iso_time, milliseconds_of
+from analytics.replay.dump.before_swaps import is_before_swaps, is_elsewhere, read_before_swaps
 from analytics.replay.dump.written_instants import moment
 from analytics.replay.log.losses_at import leading, losses_of_row
 from analytics.replay.log.timeless import COMMITS
-from analytics.workspace import Workspace, reading
+from analytics.workspace import BEFORE_SWAPS, DECODED, Workspace, reading
 
 Key = tuple[str, int]
 Row = Mapping[str, Any]
@@ -230,13 +231,23 @@ def _timed(
 ) -> Iterator[tuple[str, ds.Dataset, _Times]]:
     """Yield topic, records and what says their times, of each table that has any of a topic."""
     for name, topic in sorted(_tables(manifest, topics)):
-        path = source.path(f"decoded/{name}")
-        if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
-            continue
-        with reading(path):
-            records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
-        kind = records.schema.field("timestamp").type
-        yield topic, records, _Times(path, kind, name == COMMITS)
+        for folder, where in _folders(manifest):
+            path = source.path(f"{folder}/{name}")
+            if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
+                continue
+            with reading(path):
+                records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+            kind = records.schema.field("timestamp").type
+            kept = records if where is None else records.filter(where)
+            yield topic, kept, _Times(path, kind, name == COMMITS)
+
+
+def _folders(manifest: Row) -> Iterator[tuple[str, pc.Expression | None]]:
+    """Yield where decoded tables are, with which of their records count."""
+    swapped = read_before_swaps(manifest)
+    if swapped:
+        yield f"{BEFORE_SWAPS}/{DECODED}", is_before_swaps(swapped)
+    yield DECODED, is_elsewhere(swapped) if swapped else None
 
 
 def _tables(manifest: Row, topics: Collection[str]) -> set[tuple[str, str]]:
