@@ -93,7 +93,8 @@ def ask_and_show(
         if shown.exit_code is None:
             code = answer_exit_code(state, answer) or failing(console, state, answer.tables)
         else:
-            code = groups_exit_code(answer.groups) or state.exit_code or shown.exit_code
+            # What cannot be told (3) goes before a missing group, and rows that differ (1).
+            code = max(groups_exit_code(answer.groups), state.exit_code, shown.exit_code)
     print_text(shown.text)
     return code
 

@@ -72,7 +72,8 @@ def write_restored(
         answer.tables, output_format, metadata, with_offsets=console.verbose, notes=followed
     )
     unsure = CANNOT_TELL if answer.rows_cannot_tell else 0
-    code = groups_exit_code(answer.groups) or unsure or past.exit_code or present.exit_code
+    # What cannot be told (3) goes before a group that is not there (1).
+    code = max(groups_exit_code(answer.groups), unsure, past.exit_code, present.exit_code)
     return text, code
 
 

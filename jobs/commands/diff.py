@@ -193,8 +193,6 @@ def _exit_code(
     missing = answer.figures[MISSING]
     for name in missing:
         console.error(f"group {name} does not exist in either")
-    if missing:
-        return NOT_THERE
     code = DIFFERENT if fail_on_difference and answer.figures[DIFFERS] else DONE
-    # What one state was made without may differ, whatever else does.
-    return states[0].exit_code or states[1].exit_code or code
+    # What one state was made without (3) may differ, whatever else does.
+    return max(*(each.exit_code for each in states), NOT_THERE if missing else DONE, code)
