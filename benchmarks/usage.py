@@ -21,7 +21,7 @@ import pyarrow as pa
 from analytics.decode.empty import empty_parts
 from analytics.decode.parts import PartWriter
 from analytics.decode.records.tables import decoded_schema, label
-from analytics.questions.usage.cleaning.log_settings import LogSettings
+from analytics.questions.usage.log_settings import LogSettings
 from analytics.questions.usage.tables import Usage, usage_tables
 from analytics.time_columns import TIMESTAMP
 from analytics.workspace import Part, Workspace

@@ -12,141 +12,120 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
-from analytics.contracts import table_of
+from analytics.contracts import table_of_frame
+from analytics.questions.usage.records import CLASSIC_GROUPS, COMMITS
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    import pyarrow as pa
 
 COMMIT_TIME, STATE_TIME, APPEND_TIME = "commit_time", "state_time", "append_time"
-COMMITTED: Final = "value.commit_timestamp"
-ENTERED: Final = "value.current_state_timestamp"
-PLACED: Final = ("partition", "offset", "timestamp")
-"""The columns of every table that are read."""
 _SAME: Final = ("partition", "clock", "group_id")
-_FOUND: Final = pa.schema(
-    [
-        ("partition", pa.int32()),
-        ("clock", pa.string()),
-        ("group_id", pa.string()),
-        ("offset", pa.int64()),
-        ("at", pa.timestamp("us", "UTC")),
-        ("least", pa.int64()),
-        ("most", pa.int64()),
-        ("count", pa.int64()),
-    ]
-)
-_FOLDED: Final = (
-    *(("offset", "min"), ("at", "min"), ("least", "min")),
-    *(("most", "max"), ("count", "sum")),
-)
+
+
+def stated_times(records: pl.DataFrame, limit_ms: int) -> pl.DataFrame:
+    """Return where records state other times than those at which they were appended.
+
+    A group that is stored anew stays in the state that it entered long ago; it cannot have entered
+    one after its record was appended.
+
+    Args:
+        records: `RECORD`.
+        limit_ms: Up to so many milliseconds are none; whole ones, as times may be any number of 64
+            bits, which a fraction is not compared with.
+
+    Returns:
+        By `partition`, `clock` and `group_id` how far they are ahead, in milliseconds (`least`,
+        `most`), in how many `records`, their `first_offset` and the first time, `first_at` (ms).
+    """
+    ahead = pl.col("stated_ms") - pl.col("time_ms")
+    is_commit, is_state = (pl.col("table") == each for each in (COMMITS, CLASSIC_GROUPS))
+    is_apart = (is_commit & (ahead.abs() > limit_ms)) | (is_state & (ahead > limit_ms))
+    clock = pl.when(is_commit).then(pl.lit(COMMIT_TIME)).otherwise(pl.lit(STATE_TIME))
+    return _apart(records.filter(is_apart), clock, pl.col("group_id"), ahead)
 
 
 @dataclass
-class ClockDifferences:
-    """Records whose times differ by more than a limit.
+class AppendTimes:
+    """Commits that were appended before an earlier one of their log, by their times.
 
     Attributes:
-        limit_ms: Up to so many milliseconds are none; whole ones, as times may be any number of 64
-            bits, which a fraction is not compared with.
+        limit_ms: Up to so many milliseconds are none.
     """
 
     limit_ms: int
-    _found: list[pa.Table] = field(default_factory=list)
-    _latest: dict[int, int] = field(default_factory=dict)
+    _found: list[pl.DataFrame] = field(default_factory=list)
+    _latest: pl.DataFrame = field(
+        default_factory=pl.Schema({"partition": pl.Int32(), "latest": pl.Int64()}).to_frame
+    )
 
-    def add_commits(self, records: pa.RecordBatch) -> None:
-        """Take commits in the order of the log: `PLACED`, `COMMITTED` and the key."""
-        made = _milliseconds(pc.struct_field(records["value"], COMMITTED.rpartition(".")[2]))
-        appended = _milliseconds(records["timestamp"])
-        groups = pc.struct_field(records["key"], "group")
-        ahead = pc.subtract(made, appended)
-        is_apart = pc.greater(pc.abs(ahead), self.limit_ms)
-        self._keep(records, COMMIT_TIME, groups, ahead, is_apart)
-        behind = self._behind(records["partition"], appended)
-        nobody = pa.nulls(len(records), pa.string())
-        self._keep(records, APPEND_TIME, nobody, behind, pc.less(behind, -self.limit_ms))
-
-    def add_states(self, records: pa.RecordBatch) -> None:
-        """Take records of classic groups: `PLACED`, `ENTERED` and the key.
-
-        A group that is stored anew stays in the state that it entered long ago; it cannot have
-        entered one after its record was appended.
-        """
-        entered = _milliseconds(pc.struct_field(records["value"], ENTERED.rpartition(".")[2]))
-        ahead = pc.subtract(entered, _milliseconds(records["timestamp"]))
-        groups = pc.struct_field(records["key"], "group")
-        self._keep(records, STATE_TIME, groups, ahead, pc.greater(ahead, self.limit_ms))
-
-    def rows(self) -> pa.Table:
-        """Return the table `clock_differences`, the largest first."""
-        rows = [
-            {
-                "topic": CONSUMER_OFFSETS,
-                **{name: each[name] for name in _SAME},
-                "records": each["count"],
-                "most_ahead_ms": each["most"] if each["most"] > 0 else None,
-                "most_behind_ms": -each["least"] if each["least"] < 0 else None,
-                "most_ms": max(each["most"], -each["least"]),
-                "first_offset": each["offset"],
-                "first_at": each["at"],
-            }
-            for each in _folded(self._found).to_pylist()
-        ]
-        order = [("most_ms", "descending"), *((name, "ascending") for name in _SAME)]
-        return table_of("clock_differences", rows).sort_by(order)
-
-    def _keep(
-        self,
-        records: pa.RecordBatch,
-        clock: str,
-        groups: pa.Array,
-        ahead: pa.Array,
-        is_apart: pa.Array,
-    ) -> None:
-        kept = pc.fill_null(is_apart, False)  # noqa: FBT003
-        if not pc.any(kept).as_py():
+    def add(self, records: pl.DataFrame) -> None:
+        """Take records in the order of the log: `RECORD`."""
+        is_timed = (pl.col("table") == COMMITS) & pl.col("time_ms").is_not_null()
+        rows = records.filter(is_timed).join(self._latest, "partition", "left")
+        if not len(rows):
             return
-        columns = [
-            pc.cast(records["partition"], pa.int32()),
-            pa.repeat(clock, len(records)),
-            pc.cast(groups, pa.string()),
-            records["offset"],
-            pc.cast(records["timestamp"], _FOUND.field("at").type),
-            *(ahead, ahead),
-            pa.repeat(pa.scalar(1, pa.int64()), len(records)),
-        ]
-        self._found.append(_folded([pa.table(columns, schema=_FOUND).filter(kept)]))
+        so_far = pl.max_horizontal("latest", pl.col("time_ms").cum_max().over("partition"))
+        rows = rows.with_columns(latest=so_far)
+        behind = pl.col("time_ms") - pl.col("latest")
+        apart = rows.filter(behind < -self.limit_ms)
+        if len(apart):
+            self._found.append(_apart(apart, pl.lit(APPEND_TIME), pl.lit(None), behind))
+        latest = pl.concat([self._latest, rows.select("partition", "latest")])
+        self._latest = latest.group_by("partition").agg(pl.col("latest").max())
 
-    def _behind(self, partitions: pa.Array, appended: pa.Array) -> pa.Array:
-        """Return how far each record is before the latest one before it; at most 0."""
-        known = pc.is_valid(appended).to_numpy(zero_copy_only=False)
-        times: NDArray[np.int64] = pc.fill_null(appended, 0).to_numpy(zero_copy_only=False)
-        numbers = partitions.to_numpy(zero_copy_only=False)
-        behind = np.zeros(len(times), np.int64)
-        for partition in np.unique(numbers).tolist():
-            mine = np.flatnonzero((numbers == partition) & known)
-            if len(mine):
-                before = self._latest.get(partition, int(times[mine[0]]))
-                latest = np.maximum.accumulate(np.append(before, times[mine]))
-                behind[mine] = times[mine] - latest[1:]
-                self._latest[partition] = int(latest[-1])
-        return pa.array(behind)
+    @property
+    def rows(self) -> list[pl.DataFrame]:
+        """What was found, some at a time."""
+        return self._found
 
 
-def _folded(found: list[pa.Table]) -> pa.Table:
-    rows = pa.concat_tables([_FOUND.empty_table(), *found])
-    folded = rows.group_by(list(_SAME), use_threads=False).aggregate(list(_FOLDED))
-    return folded.rename_columns([*_SAME, *(name for name, _ in _FOLDED)]).cast(_FOUND)
+def clock_differences(made: pl.DataFrame) -> pa.Table:
+    """Return the table `clock_differences`, the largest first.
+
+    Args:
+        made: What `stated_times` returned of all buckets, and the rows of `AppendTimes`.
+    """
+    found = (
+        made.group_by(_SAME)
+        .agg(
+            pl.col("first_offset", "first_at", "least").min(),
+            pl.col("most").max(),
+            pl.col("records").sum(),
+        )
+        .with_columns(
+            topic=pl.lit(CONSUMER_OFFSETS),
+            most_ahead_ms=pl.when(pl.col("most") > 0).then("most"),
+            most_behind_ms=pl.when(pl.col("least") < 0).then(-pl.col("least")),
+            most_ms=pl.max_horizontal("most", -pl.col("least")),
+            first_at=pl.from_epoch("first_at", "ms").dt.replace_time_zone("UTC"),
+        )
+    )
+    order = ["most_ms", *_SAME]
+    return table_of_frame(
+        "clock_differences",
+        found.sort(order, descending=[True, False, False, False], nulls_last=True),
+    )
 
 
-def _milliseconds(times: pa.Array) -> pa.Array:
-    """Return times as numbers; -1 is none."""
-    if pa.types.is_timestamp(times.type):
-        times = pc.cast(times, pa.timestamp("ms", times.type.tz), safe=False)
-    numbers = pc.cast(times, pa.int64())
-    return pc.if_else(pc.less(numbers, 0), pa.scalar(None, pa.int64()), numbers)
+def _apart(rows: pl.DataFrame, clock: pl.Expr, group: pl.Expr, ahead: pl.Expr) -> pl.DataFrame:
+    return (
+        rows.select(
+            "partition",
+            clock.alias("clock"),
+            group.cast(pl.String).alias("group_id"),
+            "offset",
+            "time_ms",
+            ahead.alias("ahead"),
+        )
+        .group_by(_SAME)
+        .agg(
+            pl.col("offset").min().alias("first_offset"),
+            pl.col("time_ms").min().alias("first_at"),
+            pl.col("ahead").min().alias("least"),
+            pl.col("ahead").max().alias("most"),
+            pl.len().cast(pl.Int64).alias("records"),
+        )
+    )

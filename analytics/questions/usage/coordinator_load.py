@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow.compute as pc
+import polars as pl
 
-from analytics.contracts import table_of
-from analytics.replay.log.key_homes import home_of
+from analytics.contracts import table_of_frame
+from analytics.questions.quotients import divided
+from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.internal_partitions import hash_places
 from schemas import CONSUMER_OFFSETS, COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _MOST_PARTITIONS: Final = 1000
 _LEAST_GROUPS: Final = 5
 """So many groups at least must agree on a number of partitions that nobody names."""
-_HASHES: Final = 1 << 62
+_FEW: Final = 1000
+_LOG: Final = ("topic", "partition")
 
 
 @dataclass(frozen=True)
@@ -40,46 +41,41 @@ class Placed:
     fits: int | None
 
 
-def placed(groups: Sequence[tuple[str, int]], partitions: int | None) -> Placed:
+def placed(groups: pl.DataFrame, partitions: int | None) -> Placed:
     """Hold groups against their hashes (``Utils.abs(hashCode) % partitions``).
 
     Args:
-        groups: Groups with commits or records of their own, and the partition they lie in.
+        groups: `group_id` and `partition` of groups with commits or records of their own.
         partitions: How many partitions the topic has; None where nothing says.
     """
-    if not groups:
+    if groups.is_empty():
         return Placed(partitions, (), None)
-    # A hash modulo more than any hash is the hash.
-    hashes = np.array([home_of(name, _HASHES) for name, _ in groups], np.int64)
-    here = np.array([partition for _, partition in groups], np.int64)
+    hashes, here = hash_places(groups["group_id"]), groups["partition"].cast(pl.Int64).to_numpy()
+    homes = hashes % (partitions or 1)
+    wrong = np.flatnonzero(homes != here) if partitions else np.zeros(0, np.int64)
     fits = None
-    wrong = np.zeros(len(groups), np.bool_)
-    if partitions:
-        wrong = hashes % partitions != here
-    if (wrong.any() or not partitions) and len(set(groups)) >= _LEAST_GROUPS:
-        numbers = range(int(here.max()) + 1, _MOST_PARTITIONS + 1)
-        fitting = [each for each in numbers if (hashes % each == here).all()]
-        fits = fitting[0] if len(fitting) == 1 else None
-    misplaced = tuple(
-        (groups[row][0], int(here[row]), int(hashes[row] % (partitions or 1)))
-        for row in np.flatnonzero(wrong).tolist()
-    )
-    return Placed(partitions, misplaced, fits)
+    if (wrong.size or not partitions) and groups.n_unique() >= _LEAST_GROUPS:
+        numbers = np.arange(int(here.max()) + 1, _MOST_PARTITIONS + 1)
+        # Many numbers fit few groups: the first ones leave hardly any.
+        for some in (slice(_FEW), slice(_FEW, None)):
+            are_home = hashes[some] % numbers[:, None] == here[some]
+            numbers = numbers[are_home.all(axis=1)]
+        fits = int(numbers[0]) if numbers.size == 1 else None
+    found = groups.with_columns(pl.Series("home", homes))[wrong]
+    return Placed(partitions, tuple(found.select("group_id", "partition", "home").rows()), fits)
 
 
-def groups_placed(usage: pa.Table) -> list[tuple[str, int]]:
-    """Return the groups of `topic_usage` with the partition of `__consumer_offsets` they lie in."""
-    rows = usage.filter(
-        pc.and_(pc.equal(usage["topic"], CONSUMER_OFFSETS), pc.is_valid(usage["group_id"]))
-    )
-    pairs = rows.group_by(["group_id", "partition"]).aggregate([])
-    return sorted(zip(pairs["group_id"].to_pylist(), pairs["partition"].to_pylist(), strict=True))
+def groups_placed(usage: pa.Table) -> pl.DataFrame:
+    """Return each `group_id` of `topic_usage` with its `partition` of `__consumer_offsets`."""
+    rows = polars_rows(usage).filter(pl.col("topic") == CONSUMER_OFFSETS)
+    pairs = rows.select("group_id", "partition").drop_nulls("group_id").unique()
+    return pairs.sort("group_id", "partition")
 
 
 def coordinator_load(
     usage: pa.Table,
     partitions: pa.Table,
-    leaders: Mapping[tuple[str, int], int | None],
+    leaders: pa.Table,
     found: Placed,
     rules: UsageRules,
 ) -> pa.Table:
@@ -88,63 +84,51 @@ def coordinator_load(
     Args:
         usage: The table `topic_usage`.
         partitions: The table `partition_usage`.
-        leaders: Who leads each internal partition, as far as known.
+        leaders: The table `partition_leaders`, as far as known.
         found: How groups lie.
         rules: What is hot, and how fast a coordinator reads.
     """
-    sums = {
-        (row["topic"], row["partition"]): row
-        for row in usage.group_by(["topic", "partition"])
-        .aggregate([("records", "sum"), ("live_records", "sum"), ("group_id", "count_distinct")])
-        .to_pylist()
-    }
-    sizes = {
-        (row["topic"], row["partition"]): row["file_bytes"]
-        for row in partitions.to_pylist()
-        if row["is_leading"] and row["topic"] in COORDINATOR_TOPICS
-    }
-    means = {
-        topic: fmean(known) if known else 0.0
-        for topic in COORDINATOR_TOPICS
-        for known in [[s for place, s in sizes.items() if place[0] == topic and s is not None]]
-    }
-    wrong: dict[int, int] = {}
-    for _, partition, _ in found.misplaced:
-        wrong[partition] = wrong.get(partition, 0) + 1
-    rows = [
-        _row(place, size, means[place[0]], sums.get(place, {}), leaders, rules)
-        | {"misplaced_groups": _misplaced(place, wrong, found)}
-        for place, size in sizes.items()
-    ]
-    keys = [("topic", "ascending"), ("partition", "ascending")]
-    return table_of("coordinator_load", rows).sort_by([("file_bytes", "descending"), *keys])
-
-
-def _misplaced(place: tuple[str, int], wrong: Mapping[int, int], found: Placed) -> int | None:
-    if place[0] != CONSUMER_OFFSETS or found.partitions is None:
-        return None
-    return wrong.get(place[1], 0)
-
-
-def _row(
-    place: tuple[str, int],
-    size: int | None,
-    mean: float,
-    sums: Mapping[str, Any],
-    leaders: Mapping[tuple[str, int], int | None],
-    rules: UsageRules,
-) -> dict[str, Any]:
-    times = None if size is None or not mean else size / mean
-    is_hot = times is not None and times > rules.hot_times and (size or 0) > rules.hot_bytes
-    return {
-        "topic": place[0],
-        "partition": place[1],
-        "leader": leaders.get(place),
-        "groups": sums.get("group_id_count_distinct", 0),
-        "records": sums.get("records_sum", 0),
-        "live_records": sums.get("live_records_sum"),
-        "file_bytes": size,
-        "times_mean": times,
-        "is_hot": is_hot,
-        "load_ms": None if size is None else round(size * 1000 / rules.load_bytes_per_second),
-    }
+    count = pl.col("group_id").drop_nulls().n_unique().cast(pl.Int64)
+    live = pl.col("live_records")
+    sums = (
+        polars_rows(usage)
+        .group_by(_LOG)
+        .agg(
+            count.alias("groups"),
+            pl.col("records").sum(),
+            pl.when(live.is_not_null().any()).then(live.sum()),
+        )
+    )
+    wrong = pl.DataFrame(
+        [(CONSUMER_OFFSETS, partition) for _, partition, _ in found.misplaced],
+        {"topic": pl.String, "partition": pl.Int32},
+        orient="row",
+    )
+    wrong = wrong.group_by(_LOG).agg(pl.len().cast(pl.Int64).alias("misplaced_groups"))
+    led = polars_rows(leaders.select([*_LOG, "leader"])).cast(
+        {"topic": pl.String, "partition": pl.Int32, "leader": pl.Int32}
+    )
+    size = pl.col("file_bytes")
+    mean = size.mean().over("topic")
+    is_told = (pl.col("topic") == CONSUMER_OFFSETS) & pl.lit(found.partitions is not None)
+    rows = (
+        polars_rows(partitions)
+        .filter(pl.col("is_leading") & pl.col("topic").is_in(COORDINATOR_TOPICS))
+        .select(*_LOG, "file_bytes")
+        .join(sums, _LOG, "left")
+        .join(wrong, _LOG, "left")
+        .join(led, _LOG, "left")
+        .with_columns(times_mean=pl.when(mean > 0).then(size / mean))
+        .with_columns(
+            pl.col("groups", "records").fill_null(0),
+            is_hot=((pl.col("times_mean") > rules.hot_times) & (size > rules.hot_bytes)).fill_null(
+                value=False
+            ),
+            load_ms=divided(size * 1000, rules.load_bytes_per_second).round().cast(pl.Int64),
+            misplaced_groups=pl.when(is_told).then(pl.col("misplaced_groups").fill_null(0)),
+        )
+    )
+    order = ["file_bytes", *_LOG]
+    return table_of_frame(
+        "coordinator_load", rows.sort(order, descending=[True, False, False], nulls_last=True)
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.contracts import table_of
-from analytics.questions.usage.cleaning.log_files import milliseconds
+from analytics.questions.usage.cleaner import milliseconds
 from analytics.replay.dump.times import end_of
 from analytics.replay.dump.times import milliseconds as milliseconds_of
 

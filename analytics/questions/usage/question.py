@@ -13,8 +13,7 @@ from analytics.decode.selection import Selection, names_wanted
 from analytics.errors import CannotTellError, InputNotRecognizedError
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
-from analytics.questions.usage.cleaning.log_settings import LogSettings
-from analytics.questions.usage.groups.offset_deletions import OFFSETS_COLUMNS
+from analytics.questions.usage.deletions import OFFSETS_COLUMNS
 from analytics.questions.usage.growth import (
     DiskOutlook,
     is_limited,
@@ -22,7 +21,8 @@ from analytics.questions.usage.growth import (
     outlooks,
     usage_growth,
 )
-from analytics.questions.usage.keys.summaries import summed
+from analytics.questions.usage.key_usage import summed
+from analytics.questions.usage.log_settings import LogSettings
 from analytics.questions.usage.tables import KnownState, usage_tables
 from analytics.workspace import EVALUATIONS, Workspace
 from schemas.usage_rules import usage_rules

@@ -1,32 +1,27 @@
-"""The tables about usage, made of a workspace: decoded records are read once."""
+"""The tables about usage, made of a workspace: decoded records are read once, by bucket."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from analytics.contracts import table_of
 from analytics.engine.key_places import homes_in
-from analytics.questions.usage.cleaning.log_cleaning import (
-    CopyOfLog,
-    bounds_of,
-    copies_of_logs,
-    log_cleaning,
-)
-from analytics.questions.usage.cleaning.transaction_ends import (
-    IN_TRANSACTIONS,
-    MARKERS,
-    TransactionEnds,
+from analytics.questions.usage.accounts import (
+    identity,
+    limitations,
+    partition_usage,
+    untabled_usage,
 )
 from analytics.questions.usage.clock_differences import (
-    COMMITTED,
-    ENTERED,
-    PLACED,
-    ClockDifferences,
+    AppendTimes,
+    clock_differences,
+    stated_times,
 )
 from analytics.questions.usage.coordinator_load import (
     Placed,
@@ -34,30 +29,39 @@ from analytics.questions.usage.coordinator_load import (
     groups_placed,
     placed,
 )
-from analytics.questions.usage.groups.expired import with_expired
-from analytics.questions.usage.groups.offset_deletions import offset_deletions
-from analytics.questions.usage.groups.one_shot_groups import one_shot_groups
-from analytics.questions.usage.keys.committers import committers
-from analytics.questions.usage.keys.key_states import (
-    COLUMNS,
-    COMMIT_COLUMNS,
-    COMMITS,
-    KeyStates,
+from analytics.questions.usage.deletions import offset_deletions, one_shot_groups
+from analytics.questions.usage.key_usage import (
+    KnownLogs,
+    commit_rows,
+    committers,
+    left_in_logs,
+    left_rows,
+    ordered,
+    topic_usage,
+    usage_rows,
 )
-from analytics.questions.usage.keys.topic_usage import topic_usage
-from analytics.questions.usage.missing import limitations
-from analytics.questions.usage.partition_usage import identity, partition_usage, untabled_usage
-from analytics.questions.usage.record_growth import RecordGrowth
-from analytics.questions.usage.size_limits import size_limits
-from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
-from schemas import CONSUMER_OFFSETS, INTERNAL_TOPICS, table
+from analytics.questions.usage.limits import growth_rows, record_growth, size_limits
+from analytics.questions.usage.log_cleaning import (
+    CopyOfLog,
+    bounds_of,
+    copies_of_logs,
+    log_cleaning,
+)
+from analytics.questions.usage.records import (
+    LogSums,
+    Place,
+    Transactions,
+    laid_out,
+    read_records,
+)
+from analytics.tables.buckets import MOST_ROWS
+from schemas import CONSUMER_OFFSETS, table
 
 if TYPE_CHECKING:
-    from analytics.questions.usage.cleaning.log_settings import LogSettings
-    from analytics.questions.usage.partition_usage import Identity
+    from analytics.questions.usage.accounts import Identity
+    from analytics.questions.usage.log_settings import LogSettings
     from analytics.workspace import Workspace
-
-_CLASSIC_GROUPS: Final = "group_metadata"
+    from schemas.usage_rules import UsageRules
 
 
 @dataclass(frozen=True)
@@ -86,12 +90,6 @@ class KnownState:
             for name in ("groups", "partition_leaders", "topics")
         )
         return cls(groups, leaders, topics, table_of("committed_offsets", []))
-
-    @property
-    def leading(self) -> dict[tuple[str, int], int | None]:
-        """Who leads each partition."""
-        columns = (self.leaders[name].to_pylist() for name in ("topic", "partition", "leader"))
-        return {(topic, number): leader for topic, number, leader in zip(*columns, strict=True)}
 
     @property
     def offsets_partitions(self) -> int | None:
@@ -144,6 +142,7 @@ def usage_tables(
     known: KnownState | None = None,
     interval_ms: int | None = None,
     now_ms: int | None = None,
+    bucket_rows: int = MOST_ROWS,
 ) -> Usage:
     """Read every decoded record once.
 
@@ -154,69 +153,108 @@ def usage_tables(
         known: State tables.
         interval_ms: What commits are held against; None is the rules' interval.
         now_ms: The instant; None is the end of each broker's copy.
+        bucket_rows: About so many records are looked at in one go.
 
     Raises:
         WorkspaceError: A table is damaged.
     """
-    known = known or KnownState.nothing()
-    there = {each["topic"] for each in manifest["partitions"]}
-    topics = [topic for topic in INTERNAL_TOPICS if topic in there]
-    ends = _transaction_ends(space, topics)
-    logs = copies_of_logs(manifest, ends.first_open, now_ms)
-    clocks = ClockDifferences(round(settings.rules.clock_seconds * 1000))
-    states = KeyStates(bounds_of(logs, settings), ends, _complete(logs))
-    _read(space, topics, states, clocks)
+    known, rules = known or KnownState.nothing(), settings.rules
+    interval_ms = interval_ms or round(rules.interval_seconds * 1000)
+    logs, of_logs, markers, made = _of_buckets(
+        space, manifest, settings, interval_ms, now_ms, bucket_rows
+    )
+    left = left_in_logs(made["left"], made["batches"], markers, of_logs)
+    lacks_bytes = bool(made["topic_usage"]["without_bytes"].sum())
+    rows = topic_usage(made["topic_usage"], untabled_usage(manifest), known.expiration)
     partitions = partition_usage(manifest)
-    rows = with_expired(topic_usage(states, untabled_usage(manifest)), known.expiration)
-    rows = rows.select([each.name for each in table("topic_usage").columns])
     even = identity(partitions, rows)
-    instants = {
-        each.place: each.now_ms for each in logs if each.is_leading and each.now_ms is not None
-    }
     homes = homes_in(manifest).get(CONSUMER_OFFSETS)
     found = placed(groups_placed(rows), homes.partitions if homes else known.offsets_partitions)
-    clusters, deletions = one_shot_groups(rows, known.groups, settings.rules)
-    growth = _growth(space, RecordGrowth(settings.rules.growing))
+    clusters, deletions = one_shot_groups(rows, known.groups, rules)
     tables = {
         "topic_usage": rows,
         "partition_usage": partitions,
-        "log_cleaning": log_cleaning(logs, settings, states, rows),
-        "committers": committers(states, instants, settings.rules, interval_ms),
+        "log_cleaning": log_cleaning(logs, settings, left, rows),
+        "committers": committers(made["committers"], rules, interval_ms, lacks_bytes=lacks_bytes),
         "size_limits": size_limits(rows, settings),
-        "record_growth": growth.rows(settings),
-        "clock_differences": clocks.rows(),
+        "record_growth": record_growth(made["record_growth"], rules.growing, settings),
+        "clock_differences": clock_differences(made["clock_differences"]),
         "one_shot_groups": clusters,
         "group_deletions": deletions,
         "offset_deletions": offset_deletions(known.committed, known.groups, known.topics),
-        "coordinator_load": coordinator_load(
-            rows, partitions, known.leading, found, settings.rules
-        ),
+        "coordinator_load": coordinator_load(rows, partitions, known.leaders, found, rules),
     }
     return Usage(tables, even, found, limitations(manifest, even))
 
 
-def _read(
-    space: Workspace, topics: Iterable[str], states: KeyStates, clocks: ClockDifferences
-) -> None:
-    for topic in topics:
-        for name in decoded_tables(topic):
-            of_commits = (*COMMIT_COLUMNS, COMMITTED) if name == COMMITS else ()
-            for batch in record_batches(space, topic, name, [*COLUMNS, *of_commits]):
-                states.add(topic, name, batch)
-                if of_commits:
-                    clocks.add_commits(batch)
-    for batch in record_batches(space, CONSUMER_OFFSETS, _CLASSIC_GROUPS, [*PLACED, ENTERED]):
-        clocks.add_states(batch)
+def usage_of_bucket(
+    records: pl.DataFrame, logs: KnownLogs, rules: UsageRules, interval_ms: int
+) -> dict[str, pl.DataFrame]:
+    """Return what the records of one bucket give to the tables: whole rows, or sums that add up.
+
+    Args:
+        records: `RECORD`, of whole groups.
+        logs: What is known of the logs.
+        rules: How far apart times may be.
+        interval_ms: What commits are held against.
+
+    Returns:
+        By name what `usage_rows`, `commit_rows`, `growth_rows` and `stated_times` return, and both
+        that `left_rows` returns.
+    """
+    rows = ordered(records, logs)
+    left, batches = left_rows(rows, logs)
+    return {
+        "topic_usage": usage_rows(rows),
+        "committers": commit_rows(rows, logs, interval_ms),
+        "left": left,
+        "batches": batches,
+        "record_growth": growth_rows(records),
+        "clock_differences": stated_times(records, _clock_limit(rules)),
+    }
 
 
-def _growth(space: Workspace, growth: RecordGrowth) -> RecordGrowth:
-    for name in growth.growing:
-        for batch in record_batches(space, CONSUMER_OFFSETS, name, growth.columns(name)):
-            growth.add(name, batch)
-    return growth
+def _of_buckets(
+    space: Workspace,
+    manifest: Mapping[str, Any],
+    settings: LogSettings,
+    interval_ms: int,
+    now_ms: int | None,
+    bucket_rows: int,
+) -> tuple[list[CopyOfLog], KnownLogs, pl.DataFrame, dict[str, pl.DataFrame]]:
+    """Return the logs, what is known of them, their markers, and what all buckets give."""
+    rules = settings.rules
+    sums = LogSums(
+        Transactions.in_workspace(space), _complete(copies_of_logs(manifest, {}, now_ms))
+    )
+    appended = AppendTimes(_clock_limit(rules))
+    lists = {name: each.lists for name, each in rules.growing.items()}
+    records = sum(each["records"] or 0 for each in manifest["partitions"])
+    with TemporaryDirectory(prefix="groupscope-", ignore_cleanup_errors=True) as folder:
+        buckets = laid_out(
+            read_records(space, lists, (sums, appended)), records, folder, bucket_rows
+        )
+        logs = copies_of_logs(manifest, sums.first_open, now_ms)
+        known = _known(logs, sums, settings)
+        found = [usage_of_bucket(each, known, rules, interval_ms) for each in buckets]
+    made = {name: pl.concat([each[name] for each in found]) for name in found[0]}
+    differences = [made["clock_differences"], *appended.rows]
+    return logs, known, sums.markers, {**made, "clock_differences": pl.concat(differences)}
 
 
-def _complete(logs: Iterable[CopyOfLog]) -> dict[Any, int]:
+def _known(logs: list[CopyOfLog], sums: LogSums, settings: LogSettings) -> KnownLogs:
+    leading = {each.place: each for each in logs if each.is_leading}
+    return KnownLogs(
+        sums.transactions,
+        bounds_of(logs, settings),
+        sums.complete_from,
+        sums.since,
+        {place: each.now_ms for place, each in leading.items() if each.now_ms is not None},
+        {place: each.files.horizons for place, each in leading.items() if each.files},
+    )
+
+
+def _complete(logs: list[CopyOfLog]) -> dict[Place, int]:
     return {
         each.place: each.complete_from
         for each in logs
@@ -224,12 +262,6 @@ def _complete(logs: Iterable[CopyOfLog]) -> dict[Any, int]:
     }
 
 
-def _transaction_ends(space: Workspace, topics: Iterable[str]) -> TransactionEnds:
-    """Return how transactions ended; where hardly any record is in one, little is read."""
-    none = pa.schema([(name, pa.null()) for name in MARKERS]).empty_table()
-    markers = [*rows_where(space, "control_markers", MARKERS)]
-    ends = TransactionEnds.of(pa.concat_tables([none, *markers], promote_options="default"))
-    for topic in topics:
-        for name in decoded_tables(topic):
-            ends.see(rows_where(space, name, IN_TRANSACTIONS, pc.field("is_transactional")))
-    return ends
+def _clock_limit(rules: UsageRules) -> int:
+    """Return by how many milliseconds times may differ."""
+    return round(rules.clock_seconds * 1000)

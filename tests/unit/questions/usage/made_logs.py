@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 
-from analytics.questions.usage.cleaning.transaction_ends import TransactionEnds
-from analytics.questions.usage.keys.key_states import KeyStates, Place
+from analytics.questions.usage.key_usage import KnownLogs, ordered
+from analytics.questions.usage.records import COMMITS, LogSums, Place, Transactions, records_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.support.reference_cleaner import Entry
+
+Horizons = tuple[tuple[int, int, int], ...]
 
 TOPIC = "__consumer_offsets"
 PLACE = Place(TOPIC, 0)
 GROUP = "g"
-NO_OTHERS = pa.table({"records": pa.array([], pa.int64()), "bytes": pa.array([], pa.int64())})
 
 
 def commits(log: Sequence[Entry], batch_records: int = 1) -> pa.RecordBatch:
@@ -71,11 +75,23 @@ def markers(log: Sequence[Entry]) -> pa.Table:
     )
 
 
-def states_of(log: Sequence[Entry], bound: int = 0, cut: int | None = None) -> KeyStates:
-    """Return what is known of the keys of a log that comes in two pieces."""
-    states = KeyStates({PLACE: bound}, TransactionEnds.of(markers(log)))
-    rows = commits(log)
-    cut = rows.num_rows // 2 if cut is None else min(cut, rows.num_rows)
-    for piece in (rows.slice(0, cut), rows.slice(cut)):
-        states.add(TOPIC, "offset_commit", piece)
-    return states
+def known_logs(
+    log: Sequence[Entry],
+    bound: int = 0,
+    complete_from: int | None = None,
+    horizons: Horizons = (),
+    now_ms: int | None = None,
+) -> KnownLogs:
+    """Return what is known of a log of a few records."""
+    complete: Mapping[Place, int] = {} if complete_from is None else {PLACE: complete_from}
+    sums = LogSums(Transactions.of(markers(log)), complete)
+    sums.add(records_of(TOPIC, COMMITS, commits(log)))
+    now = {} if now_ms is None else {PLACE: now_ms}
+    return KnownLogs(
+        sums.transactions, {PLACE: bound}, complete, sums.since, now, {PLACE: horizons}
+    )
+
+
+def ordered_rows(log: Sequence[Entry], logs: KnownLogs) -> pl.DataFrame:
+    """Return the data records of a log by key, whatever order they come in."""
+    return ordered(records_of(TOPIC, COMMITS, commits(log)).reverse(), logs)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pytest
 
-from analytics.questions.usage.cleaning.log_settings import LogSettings
+from analytics.questions.usage.log_settings import LogSettings
 from analytics.questions.usage.tables import Usage, usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.decoded_here import decoded_here
@@ -162,6 +162,22 @@ def test_every_number_is_that_of_a_plain_loop_over_what_kafka_printed(
             assert row == wanted, place
             compared += 1
     assert compared
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda each: each.root.name)
+def test_in_buckets_of_a_few_records_every_table_is_the_same(
+    dump: DumpFolder, tmp_path: Path
+) -> None:
+    space = decoded_here([f"{copy}={dump.root / copy}" for copy in dump.copies], tmp_path)
+    asked = space, space.manifest(), LogSettings(usage_rules())
+
+    whole, divided = usage_tables(*asked), usage_tables(*asked, bucket_rows=40)
+
+    assert divided.tables.keys() == whole.tables.keys()
+    for name, rows in whole.tables.items():
+        assert divided.tables[name].equals(rows), name
+    assert divided.even == whole.even
+    assert divided.placed == whole.placed
 
 
 def test_copies_of_one_partition_come_out_even_together(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-import pyarrow as pa
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,14 +14,14 @@ from analytics.questions.usage.clock_differences import (
     APPEND_TIME,
     COMMIT_TIME,
     STATE_TIME,
-    ClockDifferences,
+    AppendTimes,
+    clock_differences,
+    stated_times,
 )
+from analytics.questions.usage.records import CLASSIC_GROUPS, COMMITS, RECORD
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LIMIT_MS = 10_000
-KEY = pa.struct([("group", pa.string())])
-COMMIT = pa.struct([("commit_timestamp", pa.int64())])
-STATE = pa.struct([("current_state_timestamp", pa.int64())])
 
 
 class Record(NamedTuple):
@@ -33,32 +33,32 @@ class Record(NamedTuple):
     said: int | None
 
 
-def batch(records: Sequence[Record], first: int, value: pa.StructType) -> pa.RecordBatch:
-    name = value[0].name
-    at = [
-        None if each.appended is None else EPOCH + timedelta(seconds=each.appended)
-        for each in records
-    ]
-    said = [None if each.said is None else {name: each.said * 1000} for each in records]
-    return pa.RecordBatch.from_pydict(
+def rows_of(records: Sequence[Record], first: int, table: str) -> pl.DataFrame:
+    rows = [
         {
-            "partition": pa.array([each.partition for each in records], pa.int32()),
-            "offset": pa.array(range(first, first + len(records)), pa.int64()),
-            "timestamp": pa.array(at, pa.timestamp("us", "UTC")),
-            "key": pa.array([{"group": each.group} for each in records], KEY),
-            "value": pa.array(said, value),
+            "topic": "__consumer_offsets",
+            "table": table,
+            "partition": each.partition,
+            "offset": offset,
+            "time_ms": None if each.appended is None else each.appended * 1000,
+            "group_id": each.group,
+            "stated_ms": None if each.said is None else each.said * 1000,
         }
-    )
+        for offset, each in enumerate(records, first)
+    ]
+    return pl.DataFrame(rows, RECORD)
 
 
 def differences(
     commits: Sequence[Record] = (), states: Sequence[Record] = (), cut: int = 0
 ) -> list[dict[str, Any]]:
-    found = ClockDifferences(LIMIT_MS)
-    for part, first in ((commits[:cut], 0), (commits[cut:], cut)):
-        found.add_commits(batch(part, first, COMMIT))
-    found.add_states(batch(states, 0, STATE))
-    rows: list[dict[str, Any]] = found.rows().to_pylist()
+    appended = AppendTimes(LIMIT_MS)
+    pieces = [rows_of(commits[:cut], 0, COMMITS), rows_of(commits[cut:], cut, COMMITS)]
+    pieces.append(rows_of(states, 0, CLASSIC_GROUPS))
+    for each in pieces:
+        appended.add(each)
+    stated = [stated_times(each, LIMIT_MS) for each in pieces]
+    rows: list[dict[str, Any]] = clock_differences(pl.concat([*stated, *appended.rows])).to_pylist()
     return rows
 
 

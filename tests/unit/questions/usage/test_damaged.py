@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pytest
 
-from analytics.questions.usage.cleaning.log_settings import LogSettings
-from analytics.questions.usage.missing import limitations
-from analytics.questions.usage.partition_usage import Identity
+from analytics.questions.usage.accounts import Identity, limitations
+from analytics.questions.usage.log_settings import LogSettings
 from analytics.questions.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.damaged_dump import COPY, damaged_dump

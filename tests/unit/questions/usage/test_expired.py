@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from analytics.contracts import table_of
-from analytics.questions.usage.groups.expired import with_expired
+from analytics.questions.usage.key_usage import with_expired
+from analytics.replay.log.arrow_rows import polars_rows
 from schemas import table
 
 
@@ -18,7 +19,7 @@ def test_due_overdue_and_blocked_offsets_are_expired() -> None:
             ("__consumer_offsets", 3, None, "control_markers"),
         )
     ]
-    usage = table_of("topic_usage", rows).drop_columns(["expired_records"])
+    usage = polars_rows(table_of("topic_usage", rows).drop_columns(["expired_records"]))
     nothing = dict.fromkeys(each.name for each in table("offset_expiration").columns)
     statuses = ["due", "overdue", "blocked", "scheduled", "protected", "cannot_tell"]
     expiration = table_of(
@@ -29,5 +30,12 @@ def test_due_overdue_and_blocked_offsets_are_expired() -> None:
         ],
     )
 
-    assert with_expired(usage, expiration)["expired_records"].to_pylist() == [3, None, 0, None]
-    assert with_expired(usage, None)["expired_records"].to_pylist() == [None] * 4
+    expired = with_expired(usage, polars_rows(expiration)).sort("partition", "record_type")
+    names = ["partition", "record_type", "expired_records"]
+    assert expired.select(names).rows() == [
+        (3, "control_markers", None),
+        (3, "group_metadata", None),
+        (3, "offset_commit", 3),
+        (4, "offset_commit", 0),
+    ]
+    assert with_expired(usage, None)["expired_records"].to_list() == [None] * 4

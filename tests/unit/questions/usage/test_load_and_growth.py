@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
 
 from analytics.contracts import table_of
-from analytics.questions.usage.cleaning.log_settings import LogSettings
-from analytics.questions.usage.coordinator_load import coordinator_load, placed
+from analytics.questions.usage.coordinator_load import (
+    Placed,
+    coordinator_load,
+    placed,
+)
 from analytics.questions.usage.growth import not_in_both, outlooks, usage_growth
+from analytics.questions.usage.log_settings import LogSettings
 from analytics.replay.log.key_homes import home_of
 from schemas import table
 from schemas.usage_rules import usage_rules
@@ -20,9 +25,14 @@ TOPIC = "__consumer_offsets"
 LETTERS = [(letter, ord(letter) % 50) for letter in "abcdefgh"]
 
 
+def placed_in(groups: list[tuple[str, int]], partitions: int | None) -> Placed:
+    types = {"group_id": pl.String, "partition": pl.Int32}
+    return placed(pl.DataFrame(groups, types, orient="row"), partitions)
+
+
 def test_groups_belong_where_their_hash_says() -> None:
-    assert placed([("tx", 3716 % 50)], 50).misplaced == ()
-    found = placed([*LETTERS, ("tx", 3)], 50)
+    assert placed_in([("tx", 3716 % 50)], 50).misplaced == ()
+    found = placed_in([*LETTERS, ("tx", 3)], 50)
     assert found.misplaced == (("tx", 3, 16),)
     assert found.fits is None  # no number of partitions puts all of them where they are
 
@@ -30,13 +40,13 @@ def test_groups_belong_where_their_hash_says() -> None:
 def test_a_number_of_partitions_that_all_groups_fit_is_inferred() -> None:
     names = [f"group-{number}" for number in range(200)]
     groups = [(name, home_of(name, 12)) for name in names]
-    assert placed(groups, 12).misplaced == ()
-    wrong = placed(groups, 50)
+    assert placed_in(groups, 12).misplaced == ()
+    wrong = placed_in(groups, 50)
     assert wrong.fits == 12
     assert len(wrong.misplaced) > 100
-    assert placed(groups, None) == placed(groups, None)
-    assert placed(groups, None).fits == 12
-    assert placed(groups[:3], None).fits is None  # three names prove nothing
+    assert placed_in(groups, None) == placed_in(groups, None)
+    assert placed_in(groups, None).fits == 12
+    assert placed_in(groups[:3], None).fits is None  # three names prove nothing
 
 
 def partition_row(number: int, size: int, **more: Any) -> dict[str, Any]:
@@ -48,8 +58,12 @@ def partition_row(number: int, size: int, **more: Any) -> dict[str, Any]:
 def test_a_partition_is_hot_above_three_times_the_mean_and_ten_megabytes() -> None:
     sizes = [100_000_000, *[1_000_000] * 9]
     partitions = table_of("partition_usage", [partition_row(n, s) for n, s in enumerate(sizes)])
+    nothing = dict.fromkeys(each.name for each in table("partition_leaders").columns)
+    leaders = table_of(
+        "partition_leaders", [{**nothing, "topic": TOPIC, "partition": 0, "leader": 3}]
+    )
     rows = coordinator_load(
-        table_of("topic_usage", []), partitions, {(TOPIC, 0): 3}, placed([], 10), RULES
+        table_of("topic_usage", []), partitions, leaders, placed_in([], 10), RULES
     ).to_pylist()
 
     assert [row["partition"] for row in rows if row["is_hot"]] == [0]
@@ -57,7 +71,8 @@ def test_a_partition_is_hot_above_three_times_the_mean_and_ten_megabytes() -> No
     assert rows[0]["leader"] == 3
     assert rows[0]["load_ms"] == 5000  # 100 MB at the rules' 20 MB a second
     small = table_of("partition_usage", [partition_row(n, s // 100) for n, s in enumerate(sizes)])
-    rows = coordinator_load(table_of("topic_usage", []), small, {}, placed([], 10), RULES)
+    none = table_of("topic_usage", []), small, table_of("partition_leaders", [])
+    rows = coordinator_load(*none, placed_in([], 10), RULES)
     assert not any(rows["is_hot"].to_pylist())
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from analytics.contracts import table_of
-from analytics.questions.usage.groups.offset_deletions import offset_deletions
+from analytics.questions.usage.deletions import offset_deletions
 from schemas import table
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,10 +7,17 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.usage.cleaning.retained import Retained, retained
-from analytics.questions.usage.keys.topic_usage import topic_usage
+from analytics.questions.usage.accounts import untabled_usage
+from analytics.questions.usage.key_usage import (
+    LeftInLog,
+    left_in_logs,
+    left_rows,
+    topic_usage,
+    usage_rows,
+)
+from analytics.questions.usage.records import RECORD, LogSums
 from tests.support.reference_cleaner import Entry, cleaned, fates, unchanged
-from tests.unit.questions.usage.made_logs import NO_OTHERS, PLACE, states_of
+from tests.unit.questions.usage.made_logs import PLACE, known_logs, ordered_rows
 
 HORIZON = 50
 
@@ -33,11 +40,12 @@ def logs(draw: st.DrawFn) -> list[Entry]:
     return log
 
 
-@given(logs(), st.integers(0, 30))
-def test_every_record_is_one_of_six(log: list[Entry], cut: int) -> None:
+@given(logs())
+def test_every_record_is_one_of_six(log: list[Entry]) -> None:
     if all(each.marker for each in log):
         return
-    (row,) = topic_usage(states_of(log, cut=cut), NO_OTHERS).to_pylist()
+    made = usage_rows(ordered_rows(log, known_logs(log)))
+    (row,) = topic_usage(made, untabled_usage({"reconciliation": []})).to_pylist()
 
     expected = fates(log)
     sizes = {each.offset: each.size for each in log}
@@ -67,12 +75,14 @@ def test_a_pass_leaves_what_the_slow_cleaner_leaves(
         for each in log
     ]
 
-    horizons = ((HORIZON, 0, with_horizon),)
-    found = retained(states_of(log, bound), {PLACE: horizons}, {PLACE: now})
+    known = known_logs(log, bound, horizons=((HORIZON, 0, with_horizon),), now_ms=now)
+    sums, batches = left_rows(ordered_rows(log, known), known)
+    no_markers = known.transactions.markers.clear().with_columns(is_needed=False)
+    found = left_in_logs(sums, batches, no_markers, known)
 
     expected = cleaned(log, bound, now)
     sizes = {each.offset: each.size for each in log}
-    left = found.get(PLACE, Retained())
+    left = found.get(PLACE, LeftInLog())
     assert left.records == left.batches == len(expected)
     assert left.record_bytes == sum(sizes[each] for each in expected)
     overdue = [
@@ -81,3 +91,20 @@ def test_a_pass_leaves_what_the_slow_cleaner_leaves(
         if fate == "standing" and offset < with_horizon and now >= HORIZON
     ]
     assert left.overdue_tombstones == len(overdue)
+
+
+def test_a_marker_goes_with_its_horizon_once_nothing_of_its_transaction_is_left() -> None:
+    log = [Entry(at, producer=7, marker="COMMIT") for at in (0, 9, 10, 19, 20, 30)]
+    # The transaction that ends at 9 has a record that the cleaner left.
+    log = sorted([*log, Entry(5, "a", 1, 100, producer=7)], key=lambda each: each.offset)
+    horizons = ((60, 0, 10), (80, 10, 20))
+    known = known_logs(log, bound=25, horizons=horizons, now_ms=70)
+    sums = LogSums(known.transactions, {})
+    rows = ordered_rows(log, known)
+    sums.add(rows.select(RECORD.names()))
+
+    (found,) = left_in_logs(*left_rows(rows, known), sums.markers, known).values()
+
+    # 0 has gone; 9 is needed; the horizon of 10 and 19 is to come; 20 has none; 30 is beyond.
+    assert (found.markers, found.marker_bytes) == (4, 40)
+    assert (found.records, found.record_bytes, found.batches) == (1, 100, 1)

@@ -7,41 +7,54 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.usage.cleaning.log_settings import LogSettings
-from analytics.questions.usage.record_growth import (
+from analytics.questions.usage.limits import (
     HEADER,
     NO_LIMIT,
     NOT_GROWN,
     ONLY_ONE,
-    RecordGrowth,
+    growth_rows,
+    record_growth,
 )
+from analytics.questions.usage.log_settings import LogSettings
+from analytics.questions.usage.records import CLASSIC_GROUPS, records_of
+from schemas import CONSUMER_OFFSETS
 from schemas.usage_rules import usage_rules
 
 RULES = usage_rules()
 MEMBERS = pa.list_(pa.struct([("session_timeout", pa.int32())]))
+VALUE = pa.struct([("members", MEMBERS), ("current_state_timestamp", pa.int64())])
 
 
 def records(*told: tuple[str, int, int | None]) -> pa.RecordBatch:
     """Rows of `group_metadata`: group, members, bytes; None bytes is an archived row."""
-    values = [{"members": [{"session_timeout": 1}] * members} for _, members, _ in told]
+    values = [
+        {"members": [{"session_timeout": 1}] * members, "current_state_timestamp": None}
+        for _, members, _ in told
+    ]
+    nothing = pa.nulls(len(told), pa.int64())
     return pa.RecordBatch.from_pydict(
         {
+            **dict.fromkeys(("partition", "offset", "producer_id", "batch_offset"), nothing),
+            "record_type": pa.array([2] * len(told), pa.int16()),
+            "timestamp": pa.nulls(len(told), pa.timestamp("us", "UTC")),
+            "is_transactional": pa.array([False] * len(told), pa.bool_()),
             "is_tombstone": pa.array([False] * len(told), pa.bool_()),
             "record_bytes": pa.array([size for *_, size in told], pa.int32()),
             "key": pa.array(
                 [{"group": name} for name, *_ in told], pa.struct([("group", pa.string())])
             ),
-            "value": pa.array(values, pa.struct([("members", MEMBERS)])),
+            "value": pa.array(values, VALUE),
         }
     )
 
 
 def grown(*told: tuple[str, int, int | None], **given: str) -> list[dict[str, Any]]:
-    growth = RecordGrowth(RULES.growing)
-    half = len(told) // 2
-    for part in (told[:half], told[half:]):
-        growth.add("group_metadata", records(*part))
-    return [dict(each) for each in growth.rows(LogSettings.of(RULES, given=given)).to_pylist()]
+    rows = records_of(CONSUMER_OFFSETS, CLASSIC_GROUPS, records(*told), ["members"])
+    settings = LogSettings.of(RULES, given=given)
+    found: list[dict[str, Any]] = record_growth(
+        growth_rows(rows), RULES.growing, settings
+    ).to_pylist()
+    return found
 
 
 def test_one_more_takes_what_the_line_between_the_shortest_and_the_longest_says() -> None:

@@ -8,32 +8,33 @@ import pyarrow as pa
 import pytest
 
 from analytics.contracts import table_of
-from analytics.questions.usage.cleaning.log_settings import LogSettings
-from analytics.questions.usage.cleaning.transaction_ends import TransactionEnds
-from analytics.questions.usage.groups.one_shot_groups import one_shot_groups, pattern_of
-from analytics.questions.usage.keys.committers import committers
-from analytics.questions.usage.keys.key_states import KeyStates
-from analytics.questions.usage.size_limits import size_limits
+from analytics.questions.usage.accounts import untabled_usage
+from analytics.questions.usage.deletions import one_shot_groups, pattern_of
+from analytics.questions.usage.key_usage import (
+    commit_rows,
+    committers,
+    ordered,
+    topic_usage,
+    usage_rows,
+)
+from analytics.questions.usage.limits import size_limits
+from analytics.questions.usage.log_settings import LogSettings
+from analytics.questions.usage.records import COMMITS, records_of
 from schemas import table
 from schemas.usage_rules import usage_rules
 from tests.support.reference_cleaner import Entry
-from tests.unit.questions.usage.made_logs import PLACE, TOPIC, commits, markers
+from tests.unit.questions.usage.made_logs import TOPIC, commits, known_logs, ordered_rows
 
 RULES = usage_rules()
 SECOND = 1000
 
 
-def states_from(log: list[Entry], complete_from: int | None) -> KeyStates:
-    """A record at offset n is of second n."""
-    known = {} if complete_from is None else {PLACE: complete_from}
-    states = KeyStates({}, TransactionEnds.of(markers(log)), known)
-    states.add(TOPIC, "offset_commit", commits(log))
-    return states
-
-
 def row_of(log: list[Entry], complete_from: int | None, end_s: int, **more: Any) -> dict[str, Any]:
-    states = states_from(log, complete_from)
-    (row,) = committers(states, {PLACE: end_s * SECOND}, RULES, **more).to_pylist()
+    """A record at offset n is of second n."""
+    interval_ms = more.get("interval_ms", round(RULES.interval_seconds * SECOND))
+    known = known_logs(log, complete_from=complete_from, now_ms=end_s * SECOND)
+    made = commit_rows(ordered_rows(log, known), known, interval_ms)
+    (row,) = committers(made, RULES, interval_ms, lacks_bytes=False).to_pylist()
     return dict(row)
 
 
@@ -184,27 +185,31 @@ def test_archived_rows_have_no_bytes() -> None:
     rows = commits(log)
     place = rows.schema.get_field_index("record_bytes")
     rows = rows.set_column(place, "record_bytes", pa.nulls(5, pa.int32()))
-    states = KeyStates({}, TransactionEnds.of(markers([])), {PLACE: 0})
-    states.add(TOPIC, "offset_commit", rows)
-    (row,) = committers(states, {PLACE: 600 * SECOND}, RULES).to_pylist()
+    known = known_logs(log, complete_from=0, now_ms=600 * SECOND)
+    ordered_ones = ordered(records_of(TOPIC, COMMITS, rows), known)
+    made = usage_rows(ordered_ones)
+    (usage,) = topic_usage(made, untabled_usage({"reconciliation": []})).to_pylist()
+    assert usage["records"] == usage["live_records"] + usage["superseded_records"] == 5
+    assert usage["bytes"] is usage["live_bytes"] is usage["max_record_bytes"] is None
+    commits_made = commit_rows(ordered_ones, known, SECOND)
+    (row,) = committers(commits_made, RULES, SECOND, lacks_bytes=True).to_pylist()
     assert row["commits"] == 5
-    assert row["bytes"] is row["bytes_per_day"] is None
+    assert row["bytes"] is row["bytes_per_day"] is row["saved_bytes_per_day"] is None
 
 
 @pytest.mark.parametrize("column", ["record_bytes", "key", "value"])
 def test_a_column_that_is_not_there_is_an_error_and_no_zero(column: str) -> None:
     rows = commits([Entry(0, "a", 1)])
-    states = KeyStates({}, TransactionEnds.of(markers([])), {PLACE: 0})
 
     with pytest.raises(KeyError, match=column):
-        states.add(TOPIC, "offset_commit", rows.drop_columns([column]))
+        records_of(TOPIC, COMMITS, rows.drop_columns([column]))
 
 
 def test_a_field_that_commits_lack_is_an_error_and_no_zero() -> None:
     rows = commits([Entry(0, "a", 1)])
-    value = pa.array([{"offset": 1}], pa.struct([("offset", pa.int64())]))
+    types = [("offset", pa.int64()), ("commit_timestamp", pa.int64())]
+    value = pa.array([{"offset": 1, "commit_timestamp": 1}], pa.struct(types))
     rows = rows.set_column(rows.schema.get_field_index("value"), "value", value)
-    states = KeyStates({}, TransactionEnds.of(markers([])), {PLACE: 0})
 
     with pytest.raises(KeyError, match=r"offset_commit lacks value\.metadata"):
-        states.add(TOPIC, "offset_commit", rows)
+        records_of(TOPIC, COMMITS, rows)

@@ -6,25 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
 from analytics.contracts import table_of
-from analytics.questions.usage.cleaning.cleaner import (
+from analytics.questions.usage.cleaner import (
     CleanerSettings,
     Cleaning,
+    LogFiles,
     cleaning_of,
     judged,
+    milliseconds,
 )
-from analytics.questions.usage.cleaning.log_files import LogFiles, milliseconds
-from analytics.questions.usage.cleaning.retained import Retained, retained
-from analytics.questions.usage.keys.key_states import Place
+from analytics.questions.usage.key_usage import LeftInLog
+from analytics.questions.usage.records import Place
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
-    from analytics.questions.usage.cleaning.log_settings import LogSettings
-    from analytics.questions.usage.cleaning.transaction_ends import TransactionEnds
-    from analytics.questions.usage.keys.key_states import KeyStates
+    import pyarrow as pa
+
+    from analytics.questions.usage.log_settings import LogSettings
 
 HEADER: Final = 61
 _RATIO: Final = "min.cleanable.dirty.ratio"
@@ -59,7 +60,7 @@ class CopyOfLog:
 
 def copies_of_logs(
     manifest: Mapping[str, Any],
-    first_open: Mapping[tuple[str, int], int],
+    first_open: Mapping[Place, int],
     now_ms: int | None = None,
 ) -> list[CopyOfLog]:
     """Return the copies of internal partitions, those of the metadata log apart.
@@ -115,7 +116,7 @@ def bounds_of(logs: list[CopyOfLog], settings: LogSettings) -> dict[Place, int]:
 def log_cleaning(
     logs: list[CopyOfLog],
     settings: LogSettings,
-    states: KeyStates,
+    left: Mapping[Place, LeftInLog],
     usage: pa.Table,
 ) -> pa.Table:
     """Return the table, the worst verdict first.
@@ -123,29 +124,23 @@ def log_cleaning(
     Args:
         logs: Copies of partitions.
         settings: Those in force.
-        states: What is known of keys.
+        left: What a pass of the cleaner would leave of each partition.
         usage: The table `topic_usage`.
     """
-    verdicts = _verdicts(logs, settings)
-    leading = {each.place: each for each in logs if each.is_leading}
-    left = retained(
-        states,
-        {place: each.files.horizons for place, each in leading.items() if each.files},
-        {place: each.now_ms for place, each in leading.items() if each.now_ms is not None},
-    )
     tombstones = _standing_tombstones(usage)
     rows = [
         {
             **_of_cleaning(each, found, settings),
-            **_of_records(each, left.get(each.place, Retained()), tombstones, states.ends, found),
+            **_of_records(each, left.get(each.place, LeftInLog()), tombstones, found),
         }
-        for each, found in zip(logs, verdicts, strict=True)
+        for each, found in zip(logs, _verdicts(logs, settings), strict=True)
     ]
-    made = table_of("log_cleaning", rows)
-    rank = pc.index_in(made["verdict"], pa.array(list(settings.rules.cleaner_verdicts)))
-    order = [("rank", "ascending"), ("cleanable_bytes", "descending")]
-    keys = [(name, "ascending") for name in ("topic", "partition", "copy")]
-    return made.append_column("rank", rank).sort_by([*order, *keys]).drop_columns(["rank"])
+    ranks = {verdict: rank for rank, verdict in enumerate(settings.rules.cleaner_verdicts)}
+    rank = pl.col("verdict").replace_strict(ranks, return_dtype=pl.Int64)
+    made = polars_rows(table_of("log_cleaning", rows))
+    order = [rank, "cleanable_bytes", "topic", "partition", "copy"]
+    worst = made.sort(order, descending=[False, True, False, False, False], nulls_last=True)
+    return arrow_rows(worst)
 
 
 def _verdicts(logs: list[CopyOfLog], settings: LogSettings) -> list[Cleaning]:
@@ -204,58 +199,39 @@ def _of_cleaning(log: CopyOfLog, found: Cleaning, settings: LogSettings) -> dict
 
 
 def _of_records(
-    log: CopyOfLog,
-    left: Retained,
-    tombstones: Mapping[Place, int],
-    ends: TransactionEnds,
-    found: Cleaning,
+    log: CopyOfLog, left: LeftInLog, tombstones: Mapping[Place, int], found: Cleaning
 ) -> dict[str, Any]:
     """Return what records say: of the copy that leads, whose records were decoded."""
     names = ("standing_tombstones", "overdue_tombstones", "overdue_bytes", "overdue_since")
-    told: dict[str, Any] = dict.fromkeys([*names, "left_records", "left_bytes", "freed_bytes"])
+    row: dict[str, Any] = dict.fromkeys([*names, "left_records", "left_bytes", "freed_bytes"])
     if not log.is_leading or log.files is None:
-        return told
+        return row
     bound = found.cleanable_to
-    told["standing_tombstones"] = tombstones.get(log.place, 0)
+    row["standing_tombstones"] = tombstones.get(log.place, 0)
     if bound is None:
-        return told
-    told |= {
+        return row
+    row |= {
         "overdue_tombstones": left.overdue_tombstones,
         "overdue_bytes": left.overdue_bytes,
-        "overdue_since": left.oldest_horizon_ms,
+        "overdue_since": left.overdue_since,
         "left_records": left.records,
     }
     if not log.is_packed:
-        markers = _markers_left(log, ends, bound)
-        told["left_bytes"] = (
+        row["left_bytes"] = (
             left.record_bytes
-            + sum(markers)
-            + HEADER * (left.batches + len(markers))
+            + left.marker_bytes
+            + HEADER * (left.batches + left.markers)
             + sum(each.size for each in log.files.segments if each.base_offset >= bound)
         )
-        told["freed_bytes"] = log.size - told["left_bytes"]
-    return told
-
-
-def _markers_left(log: CopyOfLog, ends: TransactionEnds, bound: int) -> list[int]:
-    """Return the bytes of the markers that a pass would leave where the cleaner may go.
-
-    A marker gets a delete horizon once nothing is left of its transaction, and goes when that is
-    over.
-    """
-    assert log.files is not None
-    found = []
-    for offset, size, is_needed in ends.markers_below(log.place, bound):
-        horizon = log.files.horizon_of(offset)
-        if is_needed or horizon is None or horizon > (log.now_ms or 0):
-            found.append(size)
-    return found
+        row["freed_bytes"] = log.size - row["left_bytes"]
+    return row
 
 
 def _standing_tombstones(usage: pa.Table) -> dict[Place, int]:
-    sums: dict[Place, int] = {}
-    names = ("topic", "partition", "standing_tombstones")
-    for topic, partition, count in zip(*(usage[name].to_pylist() for name in names), strict=True):
-        place = Place(topic, partition)
-        sums[place] = sums.get(place, 0) + (count or 0)
-    return sums
+    sums = (
+        polars_rows(usage)
+        .group_by("topic", "partition")
+        .agg(pl.col("standing_tombstones").sum())
+        .rows()
+    )
+    return {Place(topic, partition): count for topic, partition, count in sums}

@@ -1,1 +1,0 @@
-"""What Kafka's cleaner has left to do in a log, and whether it keeps up."""

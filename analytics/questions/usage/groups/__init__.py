@@ -1,1 +1,0 @@
-"""Groups and offsets that a person may want to delete."""

@@ -1,1 +1,0 @@
-"""What is known of each key, added up by group, topic, partition and record type."""

@@ -1,0 +1,400 @@
+"""Decoded records of internal topics as usage looks at them: one frame for all record types.
+
+Every file is read once. What concerns a whole log (which transactions ended how, since when every
+record is there, whether times go back) is added up on the way; the records themselves are laid into
+buckets of whole groups, in files where they are many, so that a bucket fits into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.replay.log.arrow_rows import polars_rows
+from analytics.tables.bucket_files import BucketFiles, rows_of_bucket
+from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
+from schemas import INTERNAL_TOPICS, record_types
+
+if TYPE_CHECKING:
+    from analytics.workspace import Workspace
+
+COMMITS: Final = "offset_commit"
+CLASSIC_GROUPS: Final = "group_metadata"
+COLUMNS: Final = (
+    *("partition", "offset", "timestamp", "record_type", "is_tombstone"),
+    *("is_transactional", "producer_id", "batch_offset", "record_bytes"),
+)
+"""The columns of every decoded table that are read."""
+COMMIT_FIELDS: Final = ("offset", "metadata", "commit_timestamp")
+GROUP_FIELDS: Final = ("current_state_timestamp",)
+"""The fields of values that are read of commits, and of classic groups."""
+
+RECORD: Final = pl.Schema(
+    {
+        "topic": pl.Categorical(),
+        "table": pl.Categorical(),
+        "partition": pl.Int32(),
+        "record_type": pl.Int16(),
+        "offset": pl.Int64(),
+        "batch_offset": pl.Int64(),
+        "time_ms": pl.Int64(),
+        "bytes": pl.Int64(),
+        "is_tombstone": pl.Boolean(),
+        "producer_id": pl.Int64(),
+        "group_id": pl.String(),
+        "name": pl.String(),
+        "number": pl.Int64(),
+        "value": pl.Int64(),
+        "metadata_bytes": pl.Int64(),
+        "stated_ms": pl.Int64(),
+        "items": pl.Int64(),
+    }
+)
+"""A record: `producer_id` is null outside of transactions; the key is `record_type`, `group_id` (or
+the transactional id), `name` and `number`; `value` is the committed offset; `stated_ms` the time
+that a commit or a classic group's state says of itself; `items` how many members or topics it
+lists. Times are epoch milliseconds. What a record has not is null."""
+
+_GROUP_FIELDS: Final = ("group", "group_id", "transactional_id")
+_MARKER: Final = pl.Schema(
+    {
+        "topic": pl.String(),
+        "partition": pl.Int32(),
+        "offset": pl.Int64(),
+        "producer_id": pl.Int64(),
+        "control_type": pl.String(),
+        "record_bytes": pl.Int64(),
+    }
+)
+_LOG: Final = ("topic", "partition")
+_ROWS: Final = "records"
+
+
+class Place(NamedTuple):
+    """A partition of an internal topic."""
+
+    topic: str
+    partition: int
+
+
+def is_keyed(topic: str, table: str) -> bool:
+    """Return whether records of a decoded table have keys."""
+    return any(each.table == table and each.key.fields for each in record_types(topic).values())
+
+
+def records_of(
+    topic: str, table: str, records: pa.RecordBatch, lists: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Return records of a decoded table as `RECORD`.
+
+    Args:
+        topic: The internal topic.
+        table: Its name.
+        records: `COLUMNS`, `key`, and of commits and classic groups the fields of their values.
+        lists: Lists of the value whose items are counted.
+
+    Raises:
+        KeyError: A column is not there, or a key has more than a name and a number.
+    """
+    wanted = {COMMITS: COMMIT_FIELDS, CLASSIC_GROUPS: GROUP_FIELDS}.get(table, ())
+    _check_columns(topic, table, records, [*wanted, *lists])
+    columns: dict[str, pa.Array] = {name: records[name] for name in COLUMNS}
+    columns |= _key_columns(records)
+    columns |= {f"value.{name}": pc.struct_field(records["value"], name) for name in wanted}
+    columns |= {
+        f"list.{name}": pc.list_value_length(pc.struct_field(records["value"], name))
+        for name in lists
+    }
+    return polars_rows(pa.table(columns)).select(
+        pl.lit(topic, RECORD["topic"]).alias("topic"),
+        pl.lit(table, RECORD["table"]).alias("table"),
+        *(
+            _expression(name, columns, lists).cast(RECORD[name]).alias(name)
+            for name in RECORD.names()[2:]
+        ),
+    )
+
+
+def _key_columns(records: pa.RecordBatch) -> dict[str, pa.Array]:
+    """Return the fields of keys by the names that they have in `RECORD`."""
+    columns: dict[str, pa.Array] = {}
+    for name in _fields(records, "key"):
+        column = pc.struct_field(records["key"], name)
+        is_number = pa.types.is_integer(column.type)
+        known = "group_id" if name in _GROUP_FIELDS else "number" if is_number else "name"
+        if known in columns:
+            raise KeyError(f"{name}: a key has one name and one number beside its group")
+        columns[known] = column
+    return columns
+
+
+def _expression(name: str, columns: Mapping[str, pa.Array], lists: Sequence[str]) -> pl.Expr:
+    """Return what a column of `RECORD` is made of; null where this table has nothing of it."""
+    made = {
+        "time_ms": _milliseconds("timestamp", columns),
+        "bytes": pl.col("record_bytes"),
+        "producer_id": pl.when(pl.col("is_transactional")).then(
+            pl.col("producer_id").cast(pl.Int64).fill_null(-1)
+        ),
+        "items": pl.sum_horizontal(
+            pl.col(f"list.{each}").cast(pl.Int64).fill_null(0) for each in lists
+        )
+        if lists
+        else None,
+        "value": pl.col("value.offset") if "value.offset" in columns else None,
+        "metadata_bytes": pl.col("value.metadata").cast(pl.String).str.len_bytes()
+        if "value.metadata" in columns
+        else None,
+        "stated_ms": next(
+            (
+                _milliseconds(each, columns)
+                for each in ("value.commit_timestamp", "value.current_state_timestamp")
+                if each in columns
+            ),
+            None,
+        ),
+    }
+    expression = made.get(name, pl.col(name) if name in columns else None)
+    return pl.lit(None) if expression is None else expression
+
+
+def _milliseconds(name: str, columns: Mapping[str, pa.Array]) -> pl.Expr:
+    """Return times as epoch milliseconds; -1 is none."""
+    time = pl.col(name)
+    if pa.types.is_timestamp(columns[name].type):
+        time = time.dt.epoch("ms")
+    return pl.when(time >= 0).then(time)
+
+
+def _fields(records: pa.RecordBatch, name: str) -> list[str]:
+    """Return the fields of a struct; none where it is not there."""
+    if name not in records.schema.names:
+        return []
+    return [each.name for each in records.schema.field(name).type]
+
+
+def _check_columns(topic: str, table: str, records: pa.RecordBatch, values: Sequence[str]) -> None:
+    """Raise where a column is not there: what is not read would count as nothing."""
+    expected = [*COLUMNS, *(["key"] if is_keyed(topic, table) else [])]
+    lacking = [each for each in expected if each not in records.schema.names]
+    there = _fields(records, "value")
+    lacking += [f"value.{each}" for each in values if each not in there]
+    if lacking:
+        raise KeyError(f"{table} lacks {', '.join(sorted(lacking))}")
+
+
+@dataclass(frozen=True)
+class Transactions:
+    """How the transactions of every producer ended.
+
+    A record belongs to the first marker of its producer behind it. Behind the last there is none:
+    the transaction is open, and the last stable offset is its first record.
+
+    Attributes:
+        markers: Control records: `topic`, `partition`, `offset`, `producer_id`, `control_type`,
+            `record_bytes`.
+    """
+
+    markers: pl.DataFrame
+
+    @classmethod
+    def of(cls, markers: pa.Table) -> Transactions:
+        """Take rows of `control_markers`."""
+        rows = polars_rows(markers.select(_MARKER.names()))
+        return cls(rows.cast(_MARKER).sort("offset"))
+
+    @classmethod
+    def in_workspace(cls, space: Workspace) -> Transactions:
+        """Read the markers of a workspace."""
+        none = pa.schema([(name, pa.null()) for name in _MARKER.names()]).empty_table()
+        found = [none, *rows_where(space, "control_markers", _MARKER.names())]
+        return cls.of(pa.concat_tables(found, promote_options="default"))
+
+    def outcomes(self, records: pl.DataFrame) -> pl.DataFrame:
+        """Return records with `marker`, the offset at which their transaction ended.
+
+        And `is_aborted`, `is_open`; all of them null or false outside of transactions.
+        """
+        in_transaction = pl.col("producer_id").is_not_null()
+        none = records.filter(~in_transaction).with_columns(
+            marker=pl.lit(None, pl.Int64),
+            is_aborted=pl.lit(value=False),
+            is_open=pl.lit(value=False),
+        )
+        if len(none) == len(records):
+            return none
+        ends = self.markers.filter(
+            pl.col("control_type").is_in(["ABORT", "COMMIT"]) & pl.col("producer_id").is_not_null()
+        ).select(
+            pl.col("topic").cast(RECORD["topic"]),
+            "partition",
+            "producer_id",
+            pl.col("offset").alias("marker"),
+            (pl.col("control_type") == "ABORT").alias("is_aborted"),
+        )
+        ended = (
+            records.filter(in_transaction)
+            .sort("offset")
+            .join_asof(
+                ends,
+                left_on="offset",
+                right_on="marker",
+                by=[*_LOG, "producer_id"],
+                strategy="forward",
+                allow_exact_matches=False,
+                coalesce=False,
+                check_sortedness=False,
+            )
+            .with_columns(
+                pl.col("is_aborted").fill_null(value=False), is_open=pl.col("marker").is_null()
+            )
+        )
+        return pl.concat([none, ended.select(none.columns)])
+
+
+@dataclass
+class LogSums:
+    """What is added up of whole logs while their records are read.
+
+    Attributes:
+        transactions: How transactions ended.
+        complete_from: By partition the offset from which on every record is there; absent: none.
+    """
+
+    transactions: Transactions
+    complete_from: Mapping[Place, int]
+    _ends: list[pl.DataFrame] = field(default_factory=list)
+    _since: list[pl.DataFrame] = field(default_factory=list)
+
+    def add(self, records: pl.DataFrame) -> None:
+        """Take records: `RECORD`."""
+        log = pl.col("topic").cast(pl.String), pl.col("partition")
+        in_transactions = records.filter(pl.col("producer_id").is_not_null())
+        if len(in_transactions):
+            self._ends.append(
+                self.transactions.outcomes(in_transactions)
+                .group_by(*log, "marker")
+                .agg(pl.col("offset").min())
+            )
+        values = ~pl.col("is_tombstone") & pl.col("time_ms").is_not_null()
+        self._since.append(
+            with_complete(records.filter(values), self.complete_from)
+            .filter("is_complete")
+            .group_by(log)
+            .agg(pl.col("time_ms").min().alias("since_ms"))
+        )
+
+    @property
+    def since(self) -> pl.DataFrame:
+        """By `topic` and `partition` the time from which on every record is there: `since_ms`."""
+        none = pl.Schema({"topic": pl.String, "partition": pl.Int32, "since_ms": pl.Int64})
+        found = pl.concat([none.to_frame(), *self._since])
+        return found.group_by(_LOG).agg(pl.col("since_ms").min())
+
+    @property
+    def first_open(self) -> dict[Place, int]:
+        """By partition the first record of a transaction that had not ended."""
+        rows = self._by_marker.filter(pl.col("marker").is_null())
+        firsts = rows.select(*_LOG, "offset").rows()
+        return {Place(topic, partition): offset for topic, partition, offset in firsts}
+
+    @property
+    def markers(self) -> pl.DataFrame:
+        """The control records, and `is_needed`: records of its transaction are still there."""
+        needed = self._by_marker.select(*_LOG, pl.col("marker").alias("offset"), is_needed=True)
+        return self.transactions.markers.join(needed, [*_LOG, "offset"], "left").with_columns(
+            pl.col("is_needed").fill_null(value=False)
+        )
+
+    @property
+    def _by_marker(self) -> pl.DataFrame:
+        types = {"topic": pl.String, "partition": pl.Int32, "marker": pl.Int64, "offset": pl.Int64}
+        found = pl.concat([pl.Schema(types).to_frame(), *self._ends])
+        return found.group_by(*_LOG, "marker").agg(pl.col("offset").min())
+
+
+def with_complete(records: pl.DataFrame, complete_from: Mapping[Place, int]) -> pl.DataFrame:
+    """Return records with `is_complete`: no record of the log from there on is gone."""
+    known = by_place(complete_from, "complete_from")
+    joined = records.join(known, _LOG, "left")
+    is_complete = (pl.col("offset") >= pl.col("complete_from")).fill_null(value=False)
+    return joined.with_columns(is_complete=is_complete).drop("complete_from")
+
+
+def by_place(numbers: Mapping[Place, int | None], name: str) -> pl.DataFrame:
+    """Return a number of each partition as a frame that records can be joined with."""
+    return pl.DataFrame(
+        [(topic, partition, number) for (topic, partition), number in numbers.items()],
+        {"topic": RECORD["topic"], "partition": RECORD["partition"], name: pl.Int64()},
+        orient="row",
+    )
+
+
+class Reading(Protocol):
+    """Takes records of a table in the order in which they are read."""
+
+    def add(self, records: pl.DataFrame) -> None:
+        """Take records: `RECORD`."""
+
+
+def read_records(
+    space: Workspace, lists: Mapping[str, Sequence[str]], seen_by: Sequence[Reading]
+) -> Iterator[pl.DataFrame]:
+    """Yield the decoded records of internal topics, some at a time.
+
+    Args:
+        space: The workspace with the decoded tables.
+        lists: By table the lists whose items are counted, as Parquet's paths.
+        seen_by: What is shown them, too.
+
+    Raises:
+        WorkspaceError: A table is damaged, or lacks a column.
+    """
+    for topic in INTERNAL_TOPICS:
+        for table in decoded_tables(topic):
+            values = {COMMITS: COMMIT_FIELDS, CLASSIC_GROUPS: GROUP_FIELDS}.get(table, ())
+            paths = lists.get(table, ())
+            names = [each.partition(".")[0] for each in paths]
+            columns = [*COLUMNS, *(f"value.{each}" for each in (*values, *paths))]
+            for batch in record_batches(space, topic, table, columns):
+                rows = records_of(topic, table, batch, names)
+                for each in seen_by:
+                    each.add(rows)
+                yield rows
+
+
+def laid_out(
+    pieces: Iterator[pl.DataFrame], records: int, folder: str, most: int
+) -> Iterator[pl.DataFrame]:
+    """Read all records, and yield them again by bucket: a group is whole in one of them.
+
+    Records without a group are in any. Where there are too many to hold them, they lie in files
+    until it is their bucket's turn.
+
+    Args:
+        pieces: The records.
+        records: About how many there are.
+        folder: For the files; it must be there.
+        most: About so many records a bucket shall have.
+    """
+    buckets = -(-records // most)
+    if buckets <= 1:
+        return iter([pl.concat([RECORD.to_frame(), *pieces])])
+    group = pl.col("group_id")
+    number = pl.when(group.is_null()).then(pl.col("offset").hash(1)).otherwise(group.hash(1))
+    # The dictionaries of several batches of one Arrow file must be one.
+    texts = pl.col("topic", "table").cast(pl.String)
+    with BucketFiles(folder, _ROWS) as files:
+        for each in pieces:
+            files.add(each.with_columns(texts), number % buckets)
+    return (_of_files(folder, bucket) for bucket in range(buckets))
+
+
+def _of_files(folder: str, bucket: int) -> pl.DataFrame:
+    rows = (each.cast(RECORD) for each in rows_of_bucket(folder, bucket, _ROWS))
+    return pl.concat([RECORD.to_frame(), *rows])
