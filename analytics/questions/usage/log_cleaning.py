@@ -17,18 +17,19 @@ from analytics.questions.usage.cleaner import (
     judged,
     milliseconds,
 )
-from analytics.questions.usage.key_usage import LeftInLog
-from analytics.questions.usage.records import Place
+from analytics.questions.usage.records import Place, by_place
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from analytics.questions.usage.key_usage import KnownLogs
     from analytics.questions.usage.log_settings import LogSettings
 
 HEADER: Final = 61
 _RATIO: Final = "min.cleanable.dirty.ratio"
+_LOG: Final = ("topic", "partition")
 
 
 @dataclass(frozen=True)
@@ -235,3 +236,126 @@ def _standing_tombstones(usage: pa.Table) -> dict[Place, int]:
         .rows()
     )
     return {Place(topic, partition): count for topic, partition, count in sums}
+
+
+@dataclass(frozen=True)
+class LeftInLog:
+    """What a pass leaves where the cleaner may go in a log, and the tombstones of all of it.
+
+    Attributes:
+        records: Data records that stay.
+        record_bytes: Their bytes, uncompressed.
+        batches: Batches that still hold one.
+        markers: Control records that stay.
+        marker_bytes: Their bytes.
+        overdue_tombstones: Standing tombstones whose delete horizon is over.
+        overdue_bytes: Their bytes.
+        overdue_since: The first of those horizons, in milliseconds; None without any.
+    """
+
+    records: int = 0
+    record_bytes: int = 0
+    batches: int = 0
+    markers: int = 0
+    marker_bytes: int = 0
+    overdue_tombstones: int = 0
+    overdue_bytes: int = 0
+    overdue_since: int | None = None
+
+
+def left_rows(rows: pl.DataFrame, logs: KnownLogs) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return what a pass would leave of the records of a bucket (``Cleaner.shouldRetainRecord``).
+
+    The last record of each key where the cleaner may go stays: also where there is a later one
+    beyond, which the cleaner does not look at. A tombstone goes once its delete horizon is over.
+
+    Args:
+        rows: What `ordered` returns.
+        logs: What is known of the logs.
+
+    Returns:
+        By `topic` and `partition` the numbers of `LeftInLog` that are of records. And the `topic`,
+        `partition`, `batch_offset` of the batches that still hold one.
+    """
+    is_standing = pl.col("fate") == "standing_tombstone"
+    rows = _with_horizons(rows.filter(pl.col("is_left") | is_standing), logs)
+    stays = pl.col("is_left") & ~(pl.col("is_tombstone") & pl.col("is_over"))
+    is_overdue = is_standing & pl.col("is_over")
+    sums = rows.group_by(_LOG).agg(
+        stays.sum().cast(pl.Int64).alias("records"),
+        pl.col("bytes").filter(stays).sum().alias("record_bytes"),
+        is_overdue.sum().cast(pl.Int64).alias("overdue_tombstones"),
+        pl.col("bytes").filter(is_overdue).sum().alias("overdue_bytes"),
+        pl.col("horizon_ms").filter(is_overdue).min().alias("overdue_since"),
+    )
+    return sums, rows.filter(stays).select(*_LOG, "batch_offset").unique()
+
+
+def left_in_logs(
+    sums: pl.DataFrame, batches: pl.DataFrame, markers: pl.DataFrame, logs: KnownLogs
+) -> dict[Place, LeftInLog]:
+    """Return what a pass would leave of each log.
+
+    A marker gets a delete horizon once nothing is left of its transaction, and goes when that is
+    over.
+
+    Args:
+        sums: What `left_rows` returned of all buckets.
+        batches: Likewise.
+        markers: Control records, and whether they are needed.
+        logs: What is known of the logs.
+    """
+    of_records = sums.group_by(_LOG).agg(
+        pl.col("records", "record_bytes", "overdue_tombstones", "overdue_bytes").sum(),
+        pl.col("overdue_since").min(),
+    )
+    of_batches = batches.unique().group_by(_LOG).agg(pl.len().alias("batches"))
+    placed = markers.cast({name: sums.schema[name] for name in _LOG})
+    bounds = by_place(logs.bounds, "bound")
+    below = placed.join(bounds, _LOG).filter(pl.col("offset") < pl.col("bound"))
+    of_markers = (
+        _with_horizons(below, logs)
+        .filter(pl.col("is_needed") | ~pl.col("is_over"))
+        .group_by(_LOG)
+        .agg(pl.len().alias("markers"), pl.col("record_bytes").sum().alias("marker_bytes"))
+    )
+    joined = of_records.join(of_batches, _LOG, "full", coalesce=True)
+    joined = joined.join(of_markers, _LOG, "full", coalesce=True)
+    found = {}
+    for row in joined.iter_rows(named=True):
+        place = Place(row.pop("topic"), row.pop("partition"))
+        found[place] = LeftInLog(**{name: each for name, each in row.items() if each is not None})
+    return found
+
+
+def _with_horizons(rows: pl.DataFrame, logs: KnownLogs) -> pl.DataFrame:
+    """Add the delete horizon of each record's batch, null without one, and whether it `is_over`."""
+    horizons = pl.DataFrame(
+        [(*place, *each) for place, every in logs.horizons.items() for each in every],
+        {
+            "topic": rows.schema["topic"],
+            "partition": rows.schema["partition"],
+            "horizon_ms": pl.Int64(),
+            "first_offset": pl.Int64(),
+            "end_offset": pl.Int64(),
+        },
+        orient="row",
+    )
+    joined = (
+        rows.sort("offset")
+        .join_asof(
+            horizons.sort("first_offset"),
+            left_on="offset",
+            right_on="first_offset",
+            by=_LOG,
+            strategy="backward",
+            check_sortedness=False,
+        )
+        .join(by_place(logs.now_ms, "now_ms"), _LOG, "left")
+    )
+    is_inside = pl.col("offset") < pl.col("end_offset")
+    horizon = pl.when(is_inside).then(pl.col("horizon_ms"))
+    return joined.with_columns(
+        horizon_ms=horizon,
+        is_over=(horizon <= pl.col("now_ms").fill_null(-1)).fill_null(value=False),
+    )

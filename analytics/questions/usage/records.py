@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.tables.bucket_files import BucketFiles, rows_of_bucket
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
+from analytics.tables.record_keys import spread
 from schemas import INTERNAL_TOPICS, record_types
 
 if TYPE_CHECKING:
@@ -386,7 +387,7 @@ def laid_out(
     if buckets <= 1:
         return iter([pl.concat([RECORD.to_frame(), *pieces])])
     group = pl.col("group_id")
-    number = pl.when(group.is_null()).then(pl.col("offset").hash(1)).otherwise(group.hash(1))
+    number = pl.when(group.is_null()).then(pl.col("offset")).otherwise(spread(group))
     # The dictionaries of several batches of one Arrow file must be one.
     texts = pl.col("topic", "table").cast(pl.String)
     with BucketFiles(folder, _ROWS) as files:

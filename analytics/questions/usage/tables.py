@@ -34,8 +34,6 @@ from analytics.questions.usage.key_usage import (
     KnownLogs,
     commit_rows,
     committers,
-    left_in_logs,
-    left_rows,
     ordered,
     topic_usage,
     usage_rows,
@@ -45,6 +43,8 @@ from analytics.questions.usage.log_cleaning import (
     CopyOfLog,
     bounds_of,
     copies_of_logs,
+    left_in_logs,
+    left_rows,
     log_cleaning,
 )
 from analytics.questions.usage.records import (

@@ -8,13 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.questions.usage.accounts import untabled_usage
-from analytics.questions.usage.key_usage import (
-    LeftInLog,
-    left_in_logs,
-    left_rows,
-    topic_usage,
-    usage_rows,
-)
+from analytics.questions.usage.key_usage import topic_usage, usage_rows
+from analytics.questions.usage.log_cleaning import LeftInLog, left_in_logs, left_rows
 from analytics.questions.usage.records import RECORD, LogSums
 from tests.support.reference_cleaner import Entry, cleaned, fates, unchanged
 from tests.unit.questions.usage.made_logs import PLACE, known_logs, ordered_rows
