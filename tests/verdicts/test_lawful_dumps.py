@@ -58,6 +58,8 @@ CELLS_OF_SHARE = (
     "cleaned, tombstones kept",
     "cleaned, tombstones gone",
     "one time of the offsets topic far ahead",
+    "times stepped back in the offsets topic",
+    "times stepped back in share state",
 )
 FILTERS_OF_SHARE = filters_of(["rolling-upgrade", "returns-desk"], ["orders"])
 
@@ -72,6 +74,7 @@ DISKS = (
     "without broker-1 and broker-2",
     "without broker-1 and broker-3",
 )
+WRONG_CLOCKS = ("clock of broker 1 an hour ahead", "clock of broker 1 an hour behind")
 
 
 def _assert_lawful(helds: Mapping[str, Held]) -> None:
@@ -139,8 +142,8 @@ def test_what_a_lost_leader_may_have_cut_back_is_marked_and_what_is_before_it_is
 
 @pytest.mark.long
 @pytest.mark.usefixtures("one_session")
-@pytest.mark.parametrize("evidence", DISKS)
-def test_an_audit_of_some_disks_is_that_of_all_or_marked(
+@pytest.mark.parametrize("evidence", [*DISKS, *WRONG_CLOCKS])
+def test_an_audit_of_some_disks_or_of_a_wrong_clock_is_that_of_all_or_marked(
     evidence: str, failover: tuple[Path, Answers], tmp_path: Path
 ) -> None:
     dump, before = failover
