@@ -36,10 +36,12 @@ class ClockStep(NamedTuple):
         first_offset: The first offset of the batch before which it was.
         last_offset: The same, or that of the last of several that are told as one: between the two
             it may have been set anywhere.
+        before_ms: The time of the batch before, epoch milliseconds; of several the latest.
     """
 
     first_offset: int
     last_offset: int
+    before_ms: int
 
 
 class Stretch(NamedTuple):
@@ -109,7 +111,7 @@ def clock_steps(
     back = times[:-1] - times[1:]
     found = np.flatnonzero((back > SAME_CLOCK_MS) & (back < FORWARD_MS))
     offsets = first[timed[found + (1 if before_ms is None else 0)]].tolist()
-    return few_steps(map(ClockStep, offsets, offsets))
+    return few_steps(map(ClockStep, offsets, offsets, times[found].tolist()))
 
 
 def few_steps(steps: Iterable[ClockStep]) -> tuple[ClockStep, ...]:
@@ -118,7 +120,8 @@ def few_steps(steps: Iterable[ClockStep]) -> tuple[ClockStep, ...]:
     kept, others = found[: MOST - 1], found[MOST - 1 :]
     if not others:
         return kept
-    return (*kept, ClockStep(others[0].first_offset, others[-1].last_offset))
+    latest = max(each.before_ms for each in others)
+    return (*kept, ClockStep(others[0].first_offset, others[-1].last_offset, latest))
 
 
 def in_order(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:

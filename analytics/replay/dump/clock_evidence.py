@@ -32,7 +32,7 @@ def clocks_in(manifest: Row, ends: Mapping[tuple[str, int], int | None]) -> dict
     found = {}
     for row in leading(manifest):
         key = row["topic"], row["partition"]
-        steps = tuple((first, last) for first, last in row.get("clock_steps") or ())
+        steps = tuple((first, last) for first, last, _ in row.get("clock_steps") or ())
         clock = LogClock(steps, tuple(_stretches(row, led.get(key, set()))))
         kept = clock.until(ends.get(key))
         if kept is not None:

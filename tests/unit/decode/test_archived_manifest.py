@@ -48,7 +48,7 @@ def test_a_clock_that_was_set_back_shows_in_rows_however_they_come(seed: int) ->
         times[lost] = None
     known = [(offset, time) for offset, time in enumerate(times) if time is not None]
     behind = [
-        [offset, offset]
+        [offset, offset, before]
         for (_, before), (offset, now) in pairwise(known)
         if 1000 < before - now < 86_400_000
     ]

@@ -54,7 +54,10 @@ def test_a_clock_that_is_set_back_is_told_and_a_time_that_is_not_believed_is_non
         offsets = np.arange(10, 10 + len(seconds))
         before_ms = None if before is None else BEGIN_MS + before * 1000
         found = clock_steps(offsets, BEGIN_MS + np.array(seconds) * 1000, before_ms)
-        assert all(each.first_offset == each.last_offset for each in found)
+        times = dict(enumerate([before, *seconds][before is None :], 10 if before is None else 9))
+        for each in found:
+            assert each.first_offset == each.last_offset
+            assert each.before_ms == BEGIN_MS + (times[each.first_offset - 1] or 0) * 1000
         return [each.first_offset for each in found]
 
     day = 86_400
@@ -70,11 +73,12 @@ def test_a_clock_that_is_set_back_is_told_and_a_time_that_is_not_believed_is_non
 
 
 def test_of_very_many_steps_of_a_clock_the_last_are_one_however_they_come() -> None:
-    steps = [ClockStep(offset, offset) for offset in range(0, 5 * MOST, 5)]
-    whole = few_steps([*steps, ClockStep(7_000, 7_000)])
-    assert whole == (*steps[: MOST - 1], ClockStep(5 * (MOST - 1), 7_000))
-    before = few_steps([*steps, ClockStep(6_000, 6_000)])
-    assert few_steps([*before, ClockStep(7_000, 7_000)]) == whole
+    steps = [ClockStep(offset, offset, 9_000 - offset) for offset in range(0, 5 * MOST, 5)]
+    whole = few_steps([*steps, ClockStep(7_000, 7_000, 0)])
+    first = 5 * (MOST - 1)
+    assert whole == (*steps[: MOST - 1], ClockStep(first, 7_000, 9_000 - first))
+    before = few_steps([*steps, ClockStep(6_000, 6_000, 1)])
+    assert few_steps([*before, ClockStep(7_000, 7_000, 0)]) == whole
 
 
 BEGIN_MS = 1_795_000_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -184,14 +185,15 @@ def stepped(rows: pa.Table, begin: int, end: int) -> pa.Table:
     return rows.set_column(rows.column_names.index("timestamp"), "timestamp", moved)
 
 
-def clocks_of(tables: list[pa.Table]) -> dict[int, LogClock]:
+def clocks_of(tables: Iterable[pa.Table]) -> dict[int, LogClock]:
     """Return the clocks of partitions, as headers show them where each record is a batch."""
     rows = pa.concat_tables([each.select(["partition", "offset", "timestamp"]) for each in tables])
     found = {}
     for number in rows["partition"].unique().to_pylist():
         of_log = rows.filter(pc.equal(rows["partition"], number)).sort_by("offset")
         ms = pc.cast(of_log["timestamp"], pa.int64()).to_numpy() // 1000
-        clock = LogClock(clock_steps(of_log["offset"].to_numpy(), ms)).until(None)
+        steps = clock_steps(of_log["offset"].to_numpy(), ms)
+        clock = LogClock(tuple((first, last) for first, last, _ in steps)).until(None)
         if clock is not None:
             found[number] = clock
     return found

@@ -22,7 +22,7 @@ def manifest(*steps: tuple[int, int], wrong: tuple[int, ...] = (), at: int = 3) 
     partition = {
         "topic": KEY[0],
         "partition": KEY[1],
-        "clock_steps": [list(each) for each in steps],
+        "clock_steps": [[*each, 0] for each in steps],
         "leader_epochs": [
             {"epoch": epoch, "first_offset": first} for epoch, first in EPOCHS.items()
         ],
