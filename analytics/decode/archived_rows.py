@@ -20,7 +20,14 @@ from analytics.decode.records.failures import Failures
 from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import SliceReport
 from analytics.decode.unplaced_rows import UnplacedRows, placed_rows
-from analytics.dump.batches.stretches import Stretch, in_order, set_back_at, stretches_in
+from analytics.dump.batches.stretches import (
+    ClockStep,
+    Stretch,
+    clock_steps,
+    few_steps,
+    in_order,
+    stretches_in,
+)
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records
 from analytics.spark_worker import on_worker
@@ -48,8 +55,8 @@ class RowsReport:
 
     Attributes:
         gaps: Offsets without a row, and rows that could not be decoded, in order.
-        set_back_at: First offset of the first row before which a clock was set back; of one offset
-            only a row that none contradicts counts.
+        clock_steps: The rows before which a clock was set back; of one offset only a row that none
+            contradicts counts.
         last_row_ms: Time of the last row that counts.
     """
 
@@ -62,7 +69,7 @@ class RowsReport:
     first_timestamp: int | None = None
     last_timestamp: int | None = None
     stretches: tuple[Stretch, ...] = ()
-    set_back_at: int | None = None
+    clock_steps: tuple[ClockStep, ...] = ()
     last_row_ms: int | None = None
     counts: SliceReport = field(default_factory=lambda: SliceReport(-1))
 
@@ -237,8 +244,8 @@ def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
 
 def _measure_clock(report: RowsReport, rows: pa.RecordBatch) -> None:
     at_ms = rows["timestamp"].fill_null(-1).to_numpy(zero_copy_only=False)
-    if report.set_back_at is None:
-        report.set_back_at = set_back_at(rows["offset"].to_numpy(), at_ms, report.last_row_ms)
+    here = clock_steps(rows["offset"].to_numpy(), at_ms, report.last_row_ms)
+    report.clock_steps = few_steps((*report.clock_steps, *here))
     timed = at_ms[are_times(at_ms)]
     report.last_row_ms = int(timed[-1]) if timed.size else report.last_row_ms
 

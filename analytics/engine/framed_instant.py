@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +16,7 @@ from analytics.engine.clock_bounds import clock_bounds, with_bounds
 from analytics.engine.cut_tables import tables_of
 from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replay.log.frames import Frame
+from analytics.replay.log.losses_at import leading
 from analytics.replay.log.timeless import COMMITS, GROUPS
 from analytics.tables.record_reader import RecordReader
 from schemas import INTERNAL_TOPICS
@@ -74,9 +75,25 @@ def framed(
         for times in reader.times(name):
             bounded = with_bounds(times, bounds)
             _see(seen, bounded, (instant.timestamp_ms, end_ms), is_early=name in (COMMITS, GROUPS))
+    for key, (offset, ms) in _last_before_steps(source.manifest(), lines):
+        # Records that are only counted have their place in the log, too.
+        if instant.timestamp_ms < ms <= end_ms and key in seen and not seen[key].is_bounded:
+            seen[key].later = _first(min, seen[key].later, {"offset": offset, "ms": ms})
     is_whole = instant.timestamp_ms >= end_ms
     frames = {key: _frame(each, is_whole=is_whole) for key, each in seen.items()}
     return replace(instant, frames={key: each for key, each in frames.items() if each is not None})
+
+
+def _last_before_steps(
+    manifest: Mapping[str, Any], lines: Sequence[FollowedLine]
+) -> Iterator[tuple[Key, tuple[int, int]]]:
+    """Yield the records before which a clock was set back, by partition: offset and time."""
+    left = {(each.topic, each.partition): each.diverges_at for each in lines}
+    for row in leading(manifest):
+        key = row["topic"], row["partition"]
+        for first, _, before_ms in row.get("clock_steps") or ():
+            if first < left.get(key, OPEN_END):
+                yield key, (first - 1, before_ms)
 
 
 def _see(

@@ -1,47 +1,56 @@
-"""What a workspace has of the elections of coordinators, read with Arrow."""
+"""What a workspace has of the elections of coordinators, read with Arrow.
+
+A cut by a time is a cut of the log (`analytics.replay.log.frames`): where the times of the metadata
+log go back around it, partitions whose elections one cut has and the other has not are uncertain.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from analytics.decode.losses.elections import registered_by
 from analytics.decode.losses.unjudged_elections import Evidence, copies_of, elections_of
 from analytics.dump.copies.leadership import Registered
-from analytics.tables.decoded_workspace import records_folder
+from analytics.replay.log.frames import Frame, Frames, frames_of_rows
+from analytics.replayed.records_at import records_at
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import DECODED, reading
-from schemas import CONSUMER_OFFSETS
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 Row = dict[str, Any]
+_SNAPSHOT: Final = ".checkpoint"
 
 
-def coordinator_evidence(state: ReplayedWorkspace, until: datetime | None) -> dict[int, Evidence]:
+def coordinator_evidence(
+    state: ReplayedWorkspace, until: datetime | None = None, frames: Frames | None = None
+) -> dict[int, Evidence]:
     """Return what tells of the elections of each partition of the offsets topic.
 
     Args:
         state: A replayed workspace.
-        until: The last instant that counts; None for all.
+        until: The last instant that counts; None is that of the workspace.
+        frames: Where logs whose times go back are cut at that instant; None as the workspace says.
     """
-    registered = {number: registered_by(rows) for number, rows in _registered(state).items()}
-    epochs = _epochs(state, until)
+    cuts = frames_of_rows(state.frames) if frames is None else frames
+    of_metadata = cuts.get((CLUSTER_METADATA, 0))
+    registered = _registered(state, until, of_metadata)
+    epochs = _epochs(state, until, cuts)
     every = StoredTables(state.tables.workspace)
     lost = every.read("divergences", where=pc.field("topic") == CONSUMER_OFFSETS).to_pylist()
     found: dict[int, Evidence] = {}
     of_topic = [each for each in state.manifest["partitions"] if each["topic"] == CONSUMER_OFFSETS]
     for number in {each["partition"] for each in of_topic}:
-        told = registered.get(number, Registered())
+        rows = registered.get(number, [])
+        told = _by(rows)
         found[number] = Evidence(
-            elections=elections_of(told.led, until),
+            elections=elections_of(told.led),
             is_replicated=told.is_replicated,
             copies=copies_of(state.manifest, CONSUMER_OFFSETS, number),
             epochs=epochs.get(number),
@@ -50,12 +59,36 @@ def coordinator_evidence(state: ReplayedWorkspace, until: datetime | None) -> di
                 for each in lost
                 if each["partition"] == number
             ],
+            uncertain=_uncertain(rows, of_metadata),
         )
     return found
 
 
+def _by(rows: list[Row]) -> Registered:
+    return registered_by(rows) if rows else Registered()
+
+
+def _uncertain(rows: list[Row], frame: Frame | None) -> str | None:
+    """Return why elections may have been later than the instant; None where both cuts agree."""
+    if frame is None or frame.is_certain:
+        return None
+    certain = [each for each in rows if _is_before(each, frame.certain_end)]
+    if elections_of(_by(certain).led) == elections_of(_by(rows).led):
+        return None
+    return frame.why(CLUSTER_METADATA, 0)
+
+
+def _is_before(record: Row, end: int) -> bool:
+    """Return whether a record is before an offset of the metadata log, or of a snapshot."""
+    return record["offset"] < end or _is_of_snapshot(record)
+
+
+def _is_of_snapshot(record: Row) -> bool:
+    return str(record["segment"]).endswith(_SNAPSHOT)
+
+
 def _epochs(
-    state: ReplayedWorkspace, until: datetime | None
+    state: ReplayedWorkspace, until: datetime | None, frames: Frames
 ) -> dict[int, dict[int, datetime | None]]:
     """Return the leader epochs of each surviving log, and when their leaders came.
 
@@ -71,43 +104,35 @@ def _epochs(
     every = StoredTables(state.tables.workspace)
     of_topic = pc.field("topic") == CONSUMER_OFFSETS
     for row in every.read("coordinator_epochs", where=of_topic).to_pylist():
-        first = row["from_timestamp"]
-        if until is None or first is None or first <= until:
+        first, frame = row["from_timestamp"], frames.get((CONSUMER_OFFSETS, row["partition"]))
+        if frame is not None and row["from_offset"] is not None:
+            is_in_time = row["from_offset"] < frame.possible_end
+        else:
+            is_in_time = until is None or first is None or first <= until
+        if is_in_time:
             found[row["partition"]][row["leader_epoch"]] = row["elected_at"] or first
     return found
 
 
-def _registered(state: ReplayedWorkspace) -> dict[int, list[Row]]:
+def _registered(
+    state: ReplayedWorkspace, until: datetime | None, frame: Frame | None
+) -> dict[int, list[Row]]:
     """Return what the metadata log says of each partition of the offsets topic."""
     every = StoredTables(state.tables.workspace)
     of_topic = pc.field("topic") == CONSUMER_OFFSETS
-    ids = every.read("topics", ["topic_id"], of_topic)["topic_id"].to_pylist()
+    ids = every.read("topics", ["topic_id"], of_topic)["topic_id"].drop_null()
+    wanted = pc.field("value", "topic_id").isin(pa.array(ids.to_pylist(), pa.string()))
     found: dict[int, list[Row]] = defaultdict(list)
     for name in ("partition_record", "partition_change_record"):
-        for row in _records(state, name, ids):
-            found[row["value"]["partition_id"]].append(row)
+        for row in records_at(state, name, ["segment", "value"], wanted).to_pylist():
+            if _is_in_time(row, until, frame):
+                found[row["value"]["partition_id"]].append(row)
     return found
 
 
-def _records(state: ReplayedWorkspace, name: str, ids: Sequence[str | None]) -> list[Row]:
-    source = state.source
-    path = records_folder(source, f"{DECODED}/{name}")
-    if path is None:
-        return []
-    known = pa.array([each for each in ids if each is not None], pa.string())
-    with reading(path):
-        records = ds.dataset(path, filesystem=source.filesystem, format="parquet").to_table(
-            columns=["offset", "timestamp", "segment", "value"],
-            filter=pc.field("value", "topic_id").isin(known),
-        )
-    rows: list[Row] = _in_time(state, records).to_pylist()
-    return rows
-
-
-def _in_time(state: ReplayedWorkspace, records: pa.Table) -> pa.Table:
-    time = state.as_of["time"]
-    if time is None:
-        return records
-    stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
-    kept = pc.less_equal(records["timestamp"], stamp)
-    return records.filter(pc.fill_null(kept, True))  # noqa: FBT003
+def _is_in_time(record: Row, until: datetime | None, frame: Frame | None) -> bool:
+    """Return whether a record is before the later of the two cuts; snapshots tell of no time."""
+    if frame is not None:
+        return _is_before(record, frame.possible_end)
+    at = record["timestamp"]
+    return until is None or at is None or at <= until or _is_of_snapshot(record)

@@ -14,11 +14,13 @@ from analytics.replay.dump.before_swaps import is_before_swaps, is_elsewhere
 from analytics.tables.decoded_records import from_offset
 from analytics.tables.decoded_workspace import records_folder
 from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading
+from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _PLACE = ("topic", "partition", "offset", "timestamp")
+_SNAPSHOT = ".checkpoint"
 
 
 def records_at(
@@ -94,6 +96,9 @@ def _read(
             # A log whose times go back is cut at an offset, whatever the times before it say.
             is_there = pc.field("topic") == each["topic"]
             is_there &= pc.field("partition") == each["partition"]
+            if each["topic"] == CLUSTER_METADATA:
+                # A snapshot counts by its own time.
+                is_there &= ~pc.ends_with(pc.field("segment").cast(pa.string()), _SNAPSHOT)
             in_time |= is_there
             in_time &= ~is_there | (pc.field("offset") < each["possible_end"])
         conditions = [*conditions, in_time]

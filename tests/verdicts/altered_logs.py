@@ -6,6 +6,7 @@ import random
 import shutil
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -171,26 +172,68 @@ def _epoch(batch: bytes) -> int:
     return int(epoch)
 
 
-def cleaned(seed: int, *, keep_tombstones: bool) -> Take:
+def cleaned(seed: int, *, keep_tombstones: bool, is_noted: bool = False) -> Take:
     """Return what a cleaner does up to a random batch of each partition of the offsets topic.
 
     Of each key the last record below stays. Transactions stay whole, as their markers do: the
     cleaner takes of them only what the end of each allows.
+
+    Args:
+        seed: Draws the batches.
+        keep_tombstones: Whether they are younger than `delete.retention.ms`.
+        is_noted: The log is rolled there, as no cleaner touches the segment that is written to, and
+            the cleaner notes how far it came (`cleaner-offset-checkpoint`): what it took shows only
+            in that.
     """
 
     def take(dump: Path) -> None:
         for folder in partitions(dump, OFFSETS):
             # Copies of one partition are cleaned alike.
-            _clean(folder, random.Random(f"{seed} {folder.name}"), keep_tombstones)
+            end = _clean(folder, random.Random(f"{seed} {folder.name}"), keep_tombstones)
+            if is_noted and end is not None:
+                _roll(folder, end)
+                _note_cleaned(folder, end)
 
     return take
 
 
-def _clean(folder: Path, draw: random.Random, keep_tombstones: bool) -> None:
+def _roll(folder: Path, end: int) -> None:
+    """Begin a segment at an offset."""
+    whole = batches_of(folder)
+    for segment in segments(folder):
+        here = [each for each in whole if each.segment == segment]
+        before, behind = (
+            b"".join(each.read() for each in here if (each.base_offset >= end) == is_behind)
+            for is_behind in (False, True)
+        )
+        if behind and int(segment.stem) < end:
+            rewrite(segment, before)
+            (folder / f"{end:020}.log").write_bytes(behind)
+
+
+def _note_cleaned(folder: Path, end: int) -> None:
+    """Write the offset into the checkpoint of the disk: version, count, and a line a partition."""
+    path = folder.parent / "cleaner-offset-checkpoint"
+    lines = path.read_text("ascii").splitlines()[2:] if path.exists() else []
+    noted = {tuple(each.split()[:2]): int(each.split()[2]) for each in lines if each.strip()}
+    topic, _, partition = folder.name.rpartition("-")
+    noted[topic, partition] = max(end, noted.get((topic, partition), 0))
+    text = [f"{topic} {number} {offset}" for (topic, number), offset in sorted(noted.items())]
+    data = "\n".join(["0", str(len(text)), *text, ""]).encode("ascii")
+    if path.exists():
+        path.unlink()
+    path.write_bytes(data)
+
+
+def _clean(folder: Path, draw: random.Random, keep_tombstones: bool) -> int | None:
+    """Return up to which offset the partition was cleaned; None where it holds nothing."""
     whole = batches_of(folder)
     if not whole:
-        return
+        return None
     end = whole[draw.randrange(len(whole))].base_offset
+    # What a transaction wrote stays here, and so do all records of its keys, and tombstones beside
+    # one in a batch: a tombstone goes with, or after, what it deletes, those of an act together.
+    in_transactions = {record.key for each in whole for record in _in_transaction(each)}
     last = {
         record.key: record.offset
         for each in whole
@@ -198,14 +241,20 @@ def _clean(folder: Path, draw: random.Random, keep_tombstones: bool) -> None:
         if record.offset < end
     }
 
-    def stays(record: Record) -> bool:
-        if record.offset >= end:
+    def stays(record: Record, *, is_bound: bool) -> bool:
+        if record.offset >= end or record.key in in_transactions:
             return True
-        return last[record.key] == record.offset and (keep_tombstones or record.value is not None)
+        is_kept = keep_tombstones or is_bound or record.value is not None
+        return last[record.key] == record.offset and is_kept
+
+    def cleaned_batch(each: Batch) -> bytes:
+        is_bound = any(record.key in in_transactions for record in _records(each))
+        return _cleaned_batch(each, partial(stays, is_bound=is_bound))
 
     for segment in segments(folder):
         here = [each for each in whole if each.segment == segment]
-        rewrite(segment, b"".join(_cleaned_batch(each, stays) for each in here))
+        rewrite(segment, b"".join(map(cleaned_batch, here)))
+    return end
 
 
 def _cleaned_batch(each: Batch, stays: Callable[[Record], bool]) -> bytes:
@@ -221,6 +270,14 @@ def _records(each: Batch) -> list[Record]:
     if _is_plain(each):
         return read_plain_batch(each.read())
     return _message(each.read())
+
+
+def _in_transaction(each: Batch) -> list[Record]:
+    """Return the records of a batch that a transaction wrote; none of any other."""
+    data = each.read()
+    (attributes,) = struct.unpack_from(">h", data, _CHECKED_FROM)
+    is_readable = data[_MAGIC_AT] >= 2 and not is_control(data) and not attributes & _COMPRESSED
+    return read_plain_batch(data) if is_readable and attributes & _TRANSACTIONAL else []
 
 
 def _message(data: bytes) -> list[Record]:
@@ -252,6 +309,8 @@ def _in_the_middle(place: int, count: int) -> bool:
 CLEANED: dict[str, Take] = {
     "cleaned, tombstones kept": cleaned(1, keep_tombstones=True),
     "cleaned, tombstones gone": cleaned(2, keep_tombstones=False),
+    "cleaned and noted, tombstones kept": cleaned(3, keep_tombstones=True, is_noted=True),
+    "cleaned and noted, tombstones gone": cleaned(4, keep_tombstones=False, is_noted=True),
 }
 ALTERED: dict[str, Take] = {
     **{f"without {name}": without_file(name) for name in CHECKPOINTS},

@@ -95,7 +95,8 @@ def changed_by(evidence: str) -> frozenset[str]:
     """Return which columns, or tables, are others by what was done itself."""
     if evidence in CLOCKS:
         return TIMES
-    return frozenset(declared()["logs"]["tables"] if evidence in CLEANED else ())
+    logs = declared()["logs"]
+    return frozenset((*logs["tables"], *logs["columns"]) if evidence in CLEANED else ())
 
 
 def filtered(

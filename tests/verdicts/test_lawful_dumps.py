@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
 
 QUICK = ("cleaned, tombstones gone", "without leader-epoch-checkpoint")
+NOTED = ("cleaned and noted, tombstones kept", "cleaned and noted, tombstones gone")
+"""As a real cleaner does it, which notes how far it came."""
 LONG = (
     *(f"without {name}" for name in CHECKPOINTS),
     "cleaned, tombstones kept",
+    *NOTED,
     "one time of the offsets topic far ahead",
     "times stepped back in the metadata log",
 )
@@ -46,6 +49,7 @@ EXPIRY = DUMPS.parent / "expiry" / "kafka-4.3.1-expiry"
 EXPIRY_CELLS = (
     "cleaned, tombstones kept",
     "cleaned, tombstones gone",
+    *NOTED,
     "one time of the offsets topic far ahead",
     "times stepped back in the offsets topic",
     "times stepped back in transactions",
@@ -57,7 +61,10 @@ SHARE = "kafka-4.0.2-share"
 CELLS_OF_SHARE = (
     "cleaned, tombstones kept",
     "cleaned, tombstones gone",
+    *NOTED,
     "one time of the offsets topic far ahead",
+    "times stepped back in the offsets topic",
+    "times stepped back in share state",
 )
 FILTERS_OF_SHARE = filters_of(["rolling-upgrade", "returns-desk"], ["orders"])
 
@@ -72,6 +79,7 @@ DISKS = (
     "without broker-1 and broker-2",
     "without broker-1 and broker-3",
 )
+WRONG_CLOCKS = ("clock of broker 1 an hour ahead", "clock of broker 1 an hour behind")
 
 
 def _assert_lawful(helds: Mapping[str, Held]) -> None:
@@ -139,8 +147,8 @@ def test_what_a_lost_leader_may_have_cut_back_is_marked_and_what_is_before_it_is
 
 @pytest.mark.long
 @pytest.mark.usefixtures("one_session")
-@pytest.mark.parametrize("evidence", DISKS)
-def test_an_audit_of_some_disks_is_that_of_all_or_marked(
+@pytest.mark.parametrize("evidence", [*DISKS, *WRONG_CLOCKS, *NOTED])
+def test_an_audit_with_less_or_with_a_wrong_clock_is_that_of_all_or_marked(
     evidence: str, failover: tuple[Path, Answers], tmp_path: Path
 ) -> None:
     dump, before = failover

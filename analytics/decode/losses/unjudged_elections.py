@@ -86,6 +86,8 @@ class Evidence:
             written (None where there is no such record); None where records carry no epochs.
         lost: Leader epochs of lost lines: the last of the line, and the one that replaced it (None
             where nobody wrote in it).
+        uncertain: Why some of the elections may have been later than the instant; None where both
+            cuts of the metadata log have the same.
     """
 
     elections: Sequence[Election] = ()
@@ -93,6 +95,7 @@ class Evidence:
     copies: Sequence[Copy] = ()
     epochs: Mapping[int, datetime | None] | None = None
     lost: Sequence[tuple[int | None, int | None]] = ()
+    uncertain: str | None = None
 
     def unjudged(self) -> Unjudged | None:
         """Return the last election of which nothing tells what it lost; None where all are told."""
@@ -103,7 +106,8 @@ class Evidence:
         if self.is_replicated is False:
             return []
         known = [self._why(each) for each in self.elections]
-        return [*(each for each in known if each is not None), *self._outside_the_metadata_log()]
+        found = [*(each for each in known if each is not None), *self._outside_the_metadata_log()]
+        return found if self.uncertain is None else [*found, Unjudged(None, self.uncertain)]
 
     def elected_at(self, leader_epoch: int | None) -> datetime | None:
         """Return when the leader of an epoch was elected, by the metadata log."""
@@ -170,20 +174,13 @@ def _place(unjudged: Unjudged) -> float:
     return float("inf") if unjudged.leader_epoch is None else unjudged.leader_epoch
 
 
-def elections_of(led: Iterable[Leadership], until: datetime | None) -> list[Election]:
-    """Return the elections of a partition up to an instant.
-
-    Args:
-        led: Its leader epochs, in order.
-        until: The last instant that counts; None for all.
-    """
+def elections_of(led: Iterable[Leadership]) -> list[Election]:
+    """Return the elections of a partition; `led` are its leader epochs, in order."""
     found: list[Election] = []
     before: int | None = None
     former: int | None = None
     for each in led:
         at = time_of(each.since)
-        if until is not None and at is not None and at > until:
-            break
         leader = None if each.leader == NOBODY else each.leader
         is_loss = each.is_unclean and leader is not None and before not in (None, leader)
         found.append(
@@ -225,7 +222,7 @@ def _unjudged_of(
     told = registered.get(key, Registered())
     epochs = [each["epoch"] for each in row["leader_epochs"]]
     evidence = Evidence(
-        elections=elections_of(told.led, None),
+        elections=elections_of(told.led),
         is_replicated=told.is_replicated,
         copies=copies_of(manifest, *key),
         epochs=dict.fromkeys(epochs) if epochs else None,

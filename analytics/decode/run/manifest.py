@@ -170,7 +170,7 @@ def _archived(rows: RowsReport) -> dict[str, Any]:
         "first_timestamp": iso_time(rows.first_timestamp),
         "last_timestamp": iso_time(rows.last_timestamp),
         **stretch_rows(rows.stretches),
-        "clock_set_back_at": rows.set_back_at,
+        "clock_steps": [list(each) for each in rows.clock_steps],
         "records": rows.rows,
         "complete_from": rows.gaps[-1].end_offset if rows.gaps else 0,
         "gaps": [gap._asdict() for gap in rows.gaps],

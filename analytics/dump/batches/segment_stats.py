@@ -12,7 +12,14 @@ from analytics.calendar_numbers import are_times
 from analytics.dump.batches.epoch_times import EpochTimes, epoch_times_of, in_all
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
 from analytics.dump.batches.log_bounds import MAX_SEGMENT_OFFSETS
-from analytics.dump.batches.stretches import Stretch, in_order, set_back_at, stretches_of
+from analytics.dump.batches.stretches import (
+    ClockStep,
+    Stretch,
+    clock_steps,
+    few_steps,
+    in_order,
+    stretches_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,7 +74,7 @@ class SegmentSurvey:
         changed: The file changed while it was read.
         unreadable: Why the system refused to read it, None where it did not.
         stretches: Of batches in which time goes on, in the order of the log.
-        set_back_at: First offset of the first batch before which a clock was set back.
+        clock_steps: The batches before which a clock was set back.
         first_batch_ms: Time of the first batch that has one.
         last_batch_ms: That of the last.
     """
@@ -98,7 +105,7 @@ class SegmentSurvey:
     changed: bool = False
     unreadable: str | None = None
     stretches: tuple[Stretch, ...] = ()
-    set_back_at: int | None = None
+    clock_steps: tuple[ClockStep, ...] = ()
     first_batch_ms: int | None = None
     last_batch_ms: int | None = None
 
@@ -236,25 +243,24 @@ def joined(parts: Sequence[SegmentSurvey]) -> SegmentSurvey:
             changed=whole.changed or part.changed,
             unreadable=whole.unreadable or part.unreadable,
             stretches=in_order((*whole.stretches, *part.stretches)),
-            set_back_at=first_set_back((whole, part)),
+            clock_steps=steps_in((whole, part)),
             first_batch_ms=_first(whole.first_batch_ms, part.first_batch_ms),
             last_batch_ms=_first(part.last_batch_ms, whole.last_batch_ms),
         )
     return whole
 
 
-def first_set_back(parts: Iterable[SegmentSurvey]) -> int | None:
-    """Return where a clock was first set back in files, or parts of one, that follow each other."""
+def steps_in(parts: Iterable[SegmentSurvey]) -> tuple[ClockStep, ...]:
+    """Return where a clock was set back in files, or parts of one, that follow each other."""
+    found: list[ClockStep] = []
     before: int | None = None
     for each in parts:
         if before is not None and each.first_batch_ms is not None and each.first_offset is not None:
             begin, time = np.array([each.first_offset]), np.array([each.first_batch_ms])
-            if (found := set_back_at(begin, time, before)) is not None:
-                return found
-        if each.set_back_at is not None:
-            return each.set_back_at
+            found += clock_steps(begin, time, before)
+        found += each.clock_steps
         before = _first(each.last_batch_ms, before)
-    return None
+    return few_steps(found)
 
 
 def _with_clock(stats: SegmentSurvey, headers: Headers) -> SegmentSurvey:
@@ -262,10 +268,10 @@ def _with_clock(stats: SegmentSurvey, headers: Headers) -> SegmentSurvey:
     at_ms = headers.max_timestamp
     times = at_ms[are_times(at_ms)]
     first, last = (int(times[0]), int(times[-1])) if times.size else (None, None)
-    here = set_back_at(headers.base_offset, at_ms, stats.last_batch_ms)
+    here = clock_steps(headers.base_offset, at_ms, stats.last_batch_ms)
     return replace(
         stats,
-        set_back_at=_first(stats.set_back_at, here),
+        clock_steps=few_steps((*stats.clock_steps, *here)),
         first_batch_ms=_first(stats.first_batch_ms, first),
         last_batch_ms=_first(last, stats.last_batch_ms),
     )

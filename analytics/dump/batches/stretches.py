@@ -29,6 +29,21 @@ MOST: Final = 200
 _SEVERAL: Final = 2
 
 
+class ClockStep(NamedTuple):
+    """Where a clock was set back.
+
+    Attributes:
+        first_offset: The first offset of the batch before which it was.
+        last_offset: The same, or that of the last of several that are told as one: between the two
+            it may have been set anywhere.
+        before_ms: The time of the batch before, epoch milliseconds; of several the latest.
+    """
+
+    first_offset: int
+    last_offset: int
+    before_ms: int
+
+
 class Stretch(NamedTuple):
     """Batches in a row.
 
@@ -79,8 +94,10 @@ def stretches_in(first: Offsets, end: Offsets, at_ms: Offsets) -> tuple[Stretch,
     )
 
 
-def set_back_at(first: Offsets, at_ms: Offsets, before_ms: int | None = None) -> int | None:
-    """Return the first offset of the first batch before which a clock was set back; None for none.
+def clock_steps(
+    first: Offsets, at_ms: Offsets, before_ms: int | None = None
+) -> tuple[ClockStep, ...]:
+    """Return the batches before which a clock was set back, in the order of the log.
 
     What goes back by a day and more follows on a time that is not believed: no clock was set.
 
@@ -93,9 +110,18 @@ def set_back_at(first: Offsets, at_ms: Offsets, before_ms: int | None = None) ->
     times = at_ms[timed] if before_ms is None else np.concatenate([[before_ms], at_ms[timed]])
     back = times[:-1] - times[1:]
     found = np.flatnonzero((back > SAME_CLOCK_MS) & (back < FORWARD_MS))
-    if not found.size:
-        return None
-    return int(first[timed[found[0] + (1 if before_ms is None else 0)]])
+    offsets = first[timed[found + (1 if before_ms is None else 0)]].tolist()
+    return few_steps(map(ClockStep, offsets, offsets, times[found].tolist()))
+
+
+def few_steps(steps: Iterable[ClockStep]) -> tuple[ClockStep, ...]:
+    """Return steps in the order of the log, of too many of them the last ones as one."""
+    found = tuple(steps)
+    kept, others = found[: MOST - 1], found[MOST - 1 :]
+    if not others:
+        return kept
+    latest = max(each.before_ms for each in others)
+    return (*kept, ClockStep(others[0].first_offset, others[-1].last_offset, latest))
 
 
 def in_order(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:

@@ -210,7 +210,7 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
         "first_timestamp": iso_time(survey.first_timestamp),
         "last_timestamp": iso_time(survey.last_timestamp),
         **stretch_rows(survey.stretches),
-        "clock_set_back_at": survey.set_back_at,
+        "clock_steps": [list(each) for each in survey.clock_steps],
         "batches": survey.batches,
         "records": survey.records,
         "uncounted_batches": sum(log.uncounted_batches for log in survey.logs),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analytics.dump.batches.damage import DamageReason, TailKind
 from analytics.dump.batches.epoch_times import in_all
-from analytics.dump.batches.segment_stats import first_set_back
-from analytics.dump.batches.stretches import Stretch, in_order
+from analytics.dump.batches.segment_stats import steps_in
+from analytics.dump.batches.stretches import ClockStep, Stretch, in_order
 from analytics.dump.copies.slices import log_start
 from schemas import COMPACTED_TOPICS
 
@@ -85,9 +85,9 @@ class PartitionSurvey:
         return in_order(each for log in self.logs for each in log.stretches)
 
     @property
-    def set_back_at(self) -> int | None:
-        """First offset of the first batch before which a clock was set back; None for none."""
-        return first_set_back(self.logs)
+    def clock_steps(self) -> tuple[ClockStep, ...]:
+        """The batches before which a clock was set back."""
+        return steps_in(self.logs)
 
     @property
     def complete_from(self) -> int | None:

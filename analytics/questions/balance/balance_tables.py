@@ -21,12 +21,13 @@ from analytics.questions.balance.cases.subscriptions import resolved_expressions
 from analytics.questions.balance.cases.topic_sizes import TOLD_BY, topic_sizes
 from analytics.questions.balance.evaluated import JudgedCases, judged, tables_of
 from analytics.questions.balance.tables import Topics, cases_ever, cases_now
+from analytics.replay.log.losses_at import leading
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.replayed.counted_records import CountedRecords
 from analytics.replayed.group_parts import group_parts, stored_rows
 from analytics.replayed.whole_groups import GroupPart, frame_of, group_buckets
 from analytics.tables.stored_tables import StoredTables
-from schemas import CLUSTER_METADATA
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.questions.balance.held_in_epochs import HeldInEpochs
@@ -41,7 +42,10 @@ _EPOCHS: Final = (
     *("partitions_assigned", "partitions_moved", "member_count", "life"),
     *("coordinator_partition", "from_offset", "from_timestamp", "to_timestamp"),
 )
-_COMMITS: Final = ("group_id", "topic", "partition", "advance", "effective_timestamp")
+_COMMITS: Final = (
+    *("group_id", "topic", "partition", "advance", "effective_timestamp"),
+    "coordinator_partition",
+)
 _SHARES: Final = ("group_id", "topic", "partition", "phase")
 _NOW: Final = {
     "groups": (
@@ -80,7 +84,11 @@ def tables_now(
     """
     records = CountedRecords(state)
     topics, of_topics = _topics(state), _topics_of(state, records)
-    cases = (cases_now({**bucket, "topics": topics}, of_topics) for bucket in _buckets(state, _NOW))
+    compacted = _compacted_until(state)
+    cases = (
+        cases_now({**bucket, "topics": topics}, of_topics, compacted)
+        for bucket in _buckets(state, _NOW)
+    )
     return tables_of([judged(each, rules, gaps) for each in cases])
 
 
@@ -98,13 +106,14 @@ def tables_ever(
     records, tables = CountedRecords(state), state.tables
     topics, of_topics = _topics(state), _topics_of(state, records)
     sizes = topic_sizes(_metadata(records), of_topics.counts)
+    compacted = _compacted_until(state)
 
     def made(part: GroupPart) -> JudgedCases:
         found = part()
         some = held.of(found)
         there = some.select("group_id").unique()
         mine = {name: found[name].join(there, on="group_id", how="semi") for name in stored}
-        cases = cases_ever({**mine, "topics": topics, "held": some}, of_topics, sizes)
+        cases = cases_ever({**mine, "topics": topics, "held": some}, of_topics, sizes, compacted)
         return judged(cases, rules, gaps)
 
     stored = {name: stored_rows(tables, name, columns) for name, columns in _EVER.items()}
@@ -137,6 +146,15 @@ def _buckets(
         return
     for bucket in group_buckets(tables, {**needed, HISTORY: _COMMITS}):
         yield {**bucket, "commits": bucket[HISTORY].filter(pl.col("advance") > 0)}
+
+
+def _compacted_until(state: ReplayedWorkspace) -> dict[int, int]:
+    """Return by partition of the offsets topic the offset before which compaction took records."""
+    return {
+        each["partition"]: each["complete_from"]
+        for each in leading(state.manifest)
+        if each["topic"] == CONSUMER_OFFSETS and each.get("complete_from")
+    }
 
 
 def _topics(state: ReplayedWorkspace) -> pl.DataFrame:

@@ -14,6 +14,7 @@ import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replay.log.losses import of_partition
 from analytics.replay.offsets.commit_places import GROUP
 from schemas import CONSUMER_OFFSETS
@@ -60,10 +61,8 @@ class ObservedHistory:
 
     @property
     def _is_set_back(self) -> pl.Expr:
-        set_back = self.coverage.set_back_at
-        return of_partition(
-            {number: at for (topic, number), at in set_back.items() if topic == CONSUMER_OFFSETS}
-        ).is_not_null()
+        clocks = clocks_of_topic(self.coverage.clocks, CONSUMER_OFFSETS)
+        return of_partition(dict.fromkeys(clocks, 1)).is_not_null()
 
     def is_known(self) -> pl.Expr:
         """Return whether all of a stretch is known that `exposures` tells of.

@@ -13,11 +13,14 @@ from analytics.questions.lag.log_retention import topic_retention
 from analytics.questions.lag.loss import files_of
 from analytics.questions.lag.read_partitions import GroupTables
 from analytics.questions.lag.table import LagQuestion
+from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
 from analytics.replayed.end_offsets import end_offset_samples, end_offsets_at
+from analytics.replayed.known_coverage import known_coverage
 from analytics.replayed.subtopology_inputs import subtopology_inputs
 from analytics.tables.stored_tables import StoredTables
+from schemas import CONSUMER_OFFSETS
 from schemas.evaluation_rules import lag_rules
 
 if TYPE_CHECKING:
@@ -68,6 +71,7 @@ def lag_question(
         state.is_end,
         logs.stable,
         groups_lacking_history(state, asked.found),
+        clocks_of_topic(known_coverage(state).clocks, CONSUMER_OFFSETS),
     )
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from analytics.questions.lag.loss import LogFiles, TopicRetention
+    from analytics.replay.log.log_clocks import LogClock
     from schemas.evaluation_rules import LagRules
 
 NO_COMMIT: Final = "no commit is in force"
@@ -65,6 +66,7 @@ class LagQuestion:
         is_end: The instant is the end of the dump.
         stable: Where logs end for readers of committed records (`STABLE`).
         lacking: Groups whose earlier commits may be missing (`WHOSE`).
+        clocks: By partition of `__consumer_offsets`, where its clocks were set or wrong.
     """
 
     tables: GroupTables
@@ -78,6 +80,7 @@ class LagQuestion:
     is_end: bool = True
     stable: pa.Table = field(default_factory=STABLE.empty_table)
     lacking: pa.Table = field(default_factory=WHOSE.empty_table)
+    clocks: Mapping[int, LogClock] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
     keys = CommitKeys()
     fold = StatusFold(asked.rules.burrow, asked.samples, keys, as_of_ms)
     since_ms = as_of_ms - round(asked.rules.trend.minutes * 60_000)
-    moved = ProgressFold(keys, asked.rules.jump, asked.samples, since_ms)
+    moved = ProgressFold(keys, asked.rules.jump, asked.samples, since_ms, asked.clocks)
     changes = []
     for each in commits:
         numbers = keys.numbers_of(each)

@@ -46,7 +46,7 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     Args:
         rows: `topic`, `partition`, `lag`; `commits`, `unchanged_commits`, `timed_commits`,
             `timed_advanced`, `first_commit_at`, `last_commit_at`, `last_advance_at`, `since_at`,
-            `since_offset`, `has_later_gaps`, `complete`.
+            `since_offset`, `has_later_gaps`, `is_undated`, `complete`.
         samples: Where logs ended, and when.
         as_of_ms: The instant.
         rules: What change is none, and after how long without an advance a group stands still.
@@ -54,8 +54,8 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     Returns:
         `unchanged_share`: of commits, those of the offset that was in force already.
         `commits_per_second`, `records_per_second`: from the first commit that has a time to the
-        last; null where there are not two, and where commits between them or behind them may be
-        lost. `trend`: growing, shrinking, steady, or null where the
+        last; null where there are not two, where commits between them or behind them may be lost,
+        and where a clock was set or wrong. `trend`: growing, shrinking, steady, or null where the
         end of the log or the offset in force is not known for a time before the instant.
         `trend_since`: that time. `lag_per_second`: how the lag changed since. `drain_ms`: until
         nothing is left to read; `drain_bound`: exact where nothing is, estimated where the trend
@@ -70,8 +70,9 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     now_us = as_of_ms * _SECOND_MS
     last, last_advance = _floats(rows["last_commit_at"]), _floats(rows["last_advance_at"])
     # A time later than the instant is not believed, and commits may be lost: nothing tells how long
-    # they took, by how much they advanced, nor which was in force when the trend begins.
-    is_open = (last > now_us) | (last_advance > now_us) | _may_lack_commits(rows)
+    # they took, by how much they advanced, nor which was in force when the trend begins. Nor does
+    # anything where clocks were set or wrong.
+    is_open = (last > now_us) | (last_advance > now_us) | _are_unmeasured(rows)
     is_told = np.isfinite(change) & (took > 0) & ~is_open
     tolerance = np.maximum(
         rules.trend.steady_records, rules.trend.steady_share * np.maximum(lag, begun)
@@ -106,11 +107,12 @@ def trends(rows: pa.Table, samples: EndOffsetSamples, as_of_ms: int, rules: LagR
     )
 
 
-def _may_lack_commits(rows: pa.Table) -> NDArray[np.bool_]:
-    """Return where commits may be lost between those that are there, or behind them."""
+def _are_unmeasured(rows: pa.Table) -> NDArray[np.bool_]:
+    """Return where commits may be lost between those that are there or behind them, or undated."""
     has_gaps = pc.fill_null(rows["has_later_gaps"], fill_value=False)
+    is_undated = pc.fill_null(rows["is_undated"], fill_value=False)
     is_whole = pc.fill_null(rows["complete"], fill_value=True)
-    found: NDArray[np.bool_] = pc.or_(has_gaps, pc.invert(is_whole)).to_numpy()
+    found: NDArray[np.bool_] = pc.or_(pc.or_(has_gaps, is_undated), pc.invert(is_whole)).to_numpy()
     return found
 
 

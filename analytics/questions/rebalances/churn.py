@@ -76,7 +76,7 @@ def _counted(rebalances: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
             pl.len().alias("epochs"),
             pl.col("missing").sum(),
             missing_since_first().alias("missing_since"),
-            pl.col("missing_is_compacted").sum().alias("compacted"),
+            _may_lack_changes().sum().alias("compacted"),
             *(pl.col(each).has_nulls().alias(f"{each}_not_known") for each in CHURN),
             pl.col("at").min().alias("from_timestamp"),
             pl.col("at").max().alias("to_timestamp"),
@@ -85,6 +85,12 @@ def _counted(rebalances: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
             pl.col("coordinator_change").count().alias("coordinator_changes"),
         )
     )
+
+
+def _may_lack_changes() -> pl.Expr:
+    """Return in which epochs, or before which, compaction may have taken what tells of a change."""
+    is_untold = pl.any_horizontal(pl.col(each).is_null() for each in CHURN)
+    return pl.col("missing_is_compacted") | is_untold
 
 
 def _comings_and_goings(told: pl.DataFrame) -> pl.DataFrame:

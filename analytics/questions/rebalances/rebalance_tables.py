@@ -14,10 +14,8 @@ from analytics.contracts import table_of_frame
 from analytics.questions.rebalances.epochs import stored_again
 from analytics.questions.rebalances.stalled_members import last_progress, static_owners
 from analytics.questions.rebalances.tables import AskedTime, rebalance_tables
-from analytics.replay.dump.assumptions import assumed_in
-from analytics.replay.dump.coverage import coverage_of
 from analytics.replayed.counted_records import CountedRecords
-from analytics.replayed.replayed_instant import replayed_instant
+from analytics.replayed.known_coverage import known_coverage
 from analytics.replayed.whole_groups import GroupPart, frame_of, group_reads
 
 if TYPE_CHECKING:
@@ -72,10 +70,7 @@ _PROGRESS: Final = ("group_id", "topic", "partition", "effective_timestamp")
 
 def made_tables(state: ReplayedWorkspace, asked: AskedTime) -> dict[str, pa.Table]:
     """Return every table, sorted by its key."""
-    instant = replayed_instant(state.as_of, state.frames)
-    coverage = coverage_of(
-        state.manifest, instant, state.source, state.lines, assumed_in(state.manifest)
-    )
+    coverage = known_coverage(state)
     again = stored_again(CountedRecords(state).rows("group_metadata", _GENERATIONS))
     progress = _last_progress(state.tables)
 

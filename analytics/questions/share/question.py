@@ -26,19 +26,21 @@ from analytics.questions.share.backlog.table import (
 from analytics.questions.share.backlog.whole_state import StateCoverage
 from analytics.questions.share.known_limits import limits_of
 from analytics.questions.share.known_settings import settings_found
-from analytics.questions.share.records import homes_with_clocks_set, share_records, steps_of
+from analytics.questions.share.records import share_records, steps_of
 from analytics.questions.share.state_gaps import (
     gaps_of_all_groups,
     gaps_of_state,
     with_possible_claims,
 )
 from analytics.questions.share.state_log.prunable import prunable
+from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offset_samples import EndOffsetSamples
 from analytics.replayed.end_offsets import end_offset_samples, end_offsets_at
+from analytics.replayed.known_coverage import known_coverage
 from analytics.replayed.topic_names import topics_gone, with_names
 from analytics.tables.stored_tables import StoredTables
-from schemas import SHARE_GROUP_STATE
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.share_limits import limit_verdicts
 from schemas.share_rules import share_rules
 
@@ -125,7 +127,7 @@ def _made(
     shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
     shares = with_possible_claims(shares, state)
     records = share_records(state, groups, is_state_whole=not gaps)
-    logs = data_logs(state)
+    logs, coverage = data_logs(state), known_coverage(state)
     question = ShareQuestion(
         ShareTables(
             shares,
@@ -146,8 +148,8 @@ def _made(
         as_of,
         rules,
         StateCoverage(partition_count(state, SHARE_GROUP_STATE), gaps),
-        records.clock_steps,
-        homes_with_clocks_set(state, records.phases),
+        clocks_of_topic(coverage.clocks, SHARE_GROUP_STATE),
+        clocks_of_topic(coverage.clocks, CONSUMER_OFFSETS),
     )
     found: Share = evaluate_share(question)
     topics = StoredTables(tables.workspace).read("topics")
@@ -156,7 +158,7 @@ def _made(
         "share_delivery_counts": found.delivery_counts,
         "share_archived_ranges": found.archived,
         "share_faults": found.faults,
-        "share_steps": steps_of(records, rules, state),
+        "share_steps": steps_of(records, rules, state, coverage),
         "share_limits": limits_of(state, selected, found.rows),
         "share_stalls": named_stalls(
             stall_history(
@@ -164,7 +166,7 @@ def _made(
                 round(rules.stalled_minutes * _MINUTE),
                 round(as_of.timestamp() * 1000),
                 gaps,
-                records.clock_steps,
+                question.clocks,
             ),
             topics,
         ),

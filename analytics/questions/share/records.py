@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.epoch_times import milliseconds_of
 from analytics.questions.marks import marked_by_records
 from analytics.questions.share.backlog.open_transactions import COLUMNS as TRANSACTION_COLUMNS
 from analytics.questions.share.backlog.open_transactions import open_transactions
@@ -19,25 +18,18 @@ from analytics.questions.share.lifecycle.phases import phases
 from analytics.questions.share.lifecycle.pictures import pictures_of
 from analytics.questions.share.lifecycle.share_steps import share_steps
 from analytics.questions.share.lifecycle.step_records import StepRecords
-from analytics.questions.share.state_log.clock_steps import clock_steps
 from analytics.questions.share.state_log.prunable import (
     SNAPSHOT_COLUMNS,
     UPDATE_COLUMNS,
     StateRecords,
 )
 from analytics.questions.share.state_log.share_log import COLUMNS, ShareLog, share_log
-from analytics.replay.dump.assumptions import assumed_in
-from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.log.losses_at import leading
-from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.records_at import records_at
-from analytics.replayed.replayed_instant import replayed_instant
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from analytics.replay.log.coverage import Coverage
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.share_rules import ShareRules
 
@@ -49,8 +41,6 @@ class ShareRecords:
     Attributes:
         log: Of the share partitions asked about.
         whole_log: The same with what was deleted and is still in the files.
-        clock_steps: Where the clock of the share coordinators went back, by partition: the offsets
-            behind.
         state: Of all share partitions.
         phases: What groups initialise and delete.
         steps: What the order of steps is read off.
@@ -60,7 +50,6 @@ class ShareRecords:
 
     log: ShareLog
     whole_log: ShareLog
-    clock_steps: Mapping[int, NDArray[np.int64]]
     state: StateRecords
     phases: pa.Table
     steps: StepRecords
@@ -90,7 +79,6 @@ def share_records(
     return ShareRecords(
         share_log(_of_groups(snapshots, groups), _of_groups(updates, groups)),
         whole_log,
-        clock_steps(whole, milliseconds_of(instant_of(state))),
         StateRecords(
             snapshots.select(list(SNAPSHOT_COLUMNS)), updates.select(list(UPDATE_COLUMNS)), starts
         ),
@@ -110,12 +98,10 @@ def share_records(
     )
 
 
-def steps_of(records: ShareRecords, rules: ShareRules, state: ReplayedWorkspace) -> pa.Table:
+def steps_of(
+    records: ShareRecords, rules: ShareRules, state: ReplayedWorkspace, coverage: Coverage
+) -> pa.Table:
     """Return the table `share_steps` of the topics that are asked for."""
-    instant = replayed_instant(state.as_of, state.frames)
-    coverage = coverage_of(
-        state.manifest, instant, state.source, state.lines, assumed_in(state.manifest)
-    )
     born = {
         number: offset
         for (topic, number), offset in coverage.cleaned_until.items()
@@ -130,22 +116,6 @@ def steps_of(records: ShareRecords, rules: ShareRules, state: ReplayedWorkspace)
         pc.is_in(found["topic"], state.topics_wanted(pc.fill_null(found["topic"], ""))),
     )
     return found.filter(wanted)
-
-
-def homes_with_clocks_set(state: ReplayedWorkspace, phases: pa.Table) -> frozenset[int]:
-    """Return the partitions of groups whose clock was set before the instant, as far as is known.
-
-    Before the end of a dump that is only sure of a step that lies before a record of then.
-    """
-    newest = phases.group_by("coordinator_partition").aggregate([("record_offset", "max")])
-    last = {each["coordinator_partition"]: each["record_offset_max"] for each in newest.to_pylist()}
-    return frozenset(
-        each["partition"]
-        for each in leading(state.manifest)
-        if each["topic"] == CONSUMER_OFFSETS
-        and (step := each.get("clock_set_back_at")) is not None
-        and (state.is_end or step <= last.get(each["partition"], -1))
-    )
 
 
 def _transactions(state: ReplayedWorkspace) -> pa.Table | None:

@@ -178,7 +178,7 @@ def _known(state: ReplayedWorkspace, end_offsets: str | None, until: datetime | 
     tables = state.tables
     frames = {} if until is None else frames_until(state, until)
     history = OffsetHistory(_history(state, until, frames))
-    evidence = coordinator_evidence(state, until)
+    evidence = coordinator_evidence(state, until, None if until is None else frames)
     # Share groups commit nothing, and what streams groups read is not in their tasks.
     commit = pc.field("group_type").isin(["classic", "consumer"])
     given = tables.read("assignments", PLACE, commit & pc.field("topic").is_valid())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from analytics.replay.dump.assumptions import NO_TRANSACTIONS, archived, are_elections_clean
+from analytics.replay.dump.clock_evidence import clocks_in
 from analytics.replay.dump.times import last_time
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.ends_at import ends_at
@@ -74,11 +75,14 @@ def coverage_of(
         losses=losses,
         frames=instant.frames,
         leader_epochs=_leader_epochs(manifest, instant, ends.later),
-        set_back_at={
-            (each["topic"], each["partition"]): each["clock_set_back_at"]
-            for each in leading(manifest)
-            if each.get("clock_set_back_at") is not None
-        },
+        clocks=clocks_in(
+            manifest,
+            {
+                # Where times go back a later time is not the end of what may count.
+                **_counted_until(manifest, instant, ends.later),
+                **{key: each.possible_end for key, each in instant.frames.items()},
+            },
+        ),
         believed_until=last_time(manifest),
         is_of_running=not instant.offsets,
         undecided=frozenset()
@@ -92,13 +96,25 @@ def _leader_epochs(
 ) -> dict[tuple[str, int], dict[int, int]]:
     """Return the first offsets of the leader epochs that had begun at the instant."""
     found = {}
+    counted = _counted_until(manifest, instant, later)
     for each in leading(manifest):
         key = each["topic"], each["partition"]
-        ends = (each.get("end_offset"), instant.offsets.get(key), later.get(key))
-        end = min((end for end in ends if end is not None), default=None)
+        end = counted[key]
         noted = {one["epoch"]: one["first_offset"] for one in each.get("leader_epochs") or ()}
         if end is not None:
             found[key] = {epoch: first for epoch, first in noted.items() if first < end}
+    return found
+
+
+def _counted_until(
+    manifest: Mapping[str, Any], instant: AsOf, later: Mapping[tuple[str, int], int]
+) -> dict[tuple[str, int], int | None]:
+    """Return up to which offset the records of each partition count; None where not known."""
+    found = {}
+    for each in leading(manifest):
+        key = each["topic"], each["partition"]
+        ends = (each.get("end_offset"), instant.offsets.get(key), later.get(key))
+        found[key] = min((end for end in ends if end is not None), default=None)
     return found
 
 

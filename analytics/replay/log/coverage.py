@@ -9,6 +9,7 @@ from typing import Self
 
 from analytics.dump.inspection.losses import Loss
 from analytics.replay.log.frames import Frame
+from analytics.replay.log.log_clocks import Clocks
 from analytics.replay.log.topic_homes import TopicHomes
 
 _NO_BEGINNING = "its beginning is not in the dump"
@@ -38,8 +39,7 @@ class Coverage:
             partition that they lie in.
         leader_epochs: By topic and partition, the leader epochs that logs and checkpoints note,
             with their first offsets: those that had begun at the instant.
-        set_back_at: By topic and partition, the first offset before which a clock was set back:
-            times from there on measure nothing.
+        clocks: By topic and partition, where clocks were set or wrong up to the instant.
         has_topic_filter: Offsets of topics that were not asked for were left out.
         believed_until: The last time that is believed of any record: a later one measures nothing.
         is_of_running: What is asked is what the coordinator that ran at the instant answered; else
@@ -57,7 +57,7 @@ class Coverage:
     frames: Mapping[tuple[str, int], Frame] = field(default_factory=dict)
     homes: Mapping[str, TopicHomes] = field(default_factory=dict)
     leader_epochs: Mapping[tuple[str, int], Mapping[int, int]] = field(default_factory=dict)
-    set_back_at: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    clocks: Clocks = field(default_factory=dict)
     has_topic_filter: bool = False
     believed_until: datetime | None = None
     is_of_running: bool = False

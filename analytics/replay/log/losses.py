@@ -121,18 +121,22 @@ def lost_between(
     return pl.when(pl.any_horizontal(hits)).then(what_is_lost(coverage, topic, partition))
 
 
-def between_cuts(coverage: Coverage, record: pl.Expr, topic: str = CONSUMER_OFFSETS) -> pl.Expr:
+def between_cuts(
+    coverage: Coverage, record: pl.Expr, topic: str = CONSUMER_OFFSETS, partition: str = HOME
+) -> pl.Expr:
     """Return why a record may not count at the instant, null where it does.
 
     Args:
         coverage: Says where logs whose times go back were cut.
         record: Offset of the record.
-        topic: The internal topic whose partition `coordinator_partition` is.
+        topic: The internal topic.
+        partition: The column that has its partition.
     """
     frames = disputed(coverage.frames, topic)
     starts = {number: each.certain_end for number, each in frames.items()}
     words = {number: each.why(topic, number) for number, each in frames.items()}
-    return pl.when(record >= of_partition(starts)).then(of_partition(words, pl.String()))
+    begins = _looked_up(starts, None, pl.Int64(), partition)
+    return pl.when(record >= begins).then(_looked_up(words, None, pl.String(), partition))
 
 
 def what_is_lost(
@@ -201,11 +205,14 @@ def _starts(offsets: Mapping[tuple[str, int], int], topic: str = CONSUMER_OFFSET
 
 
 def _looked_up(
-    told: Mapping[int, int] | Mapping[int, str], default: int | None, kind: pl.DataType
+    told: Mapping[int, int] | Mapping[int, str],
+    default: int | None,
+    kind: pl.DataType,
+    partition: str = HOME,
 ) -> pl.Expr:
     numbers = pl.Series(list(told), dtype=pl.Int32)
     found = pl.Series(list(told.values()), dtype=kind)
-    return pl.col(HOME).replace_strict(numbers, found, default=default, return_dtype=kind)
+    return pl.col(partition).replace_strict(numbers, found, default=default, return_dtype=kind)
 
 
 def _ranges(losses: Sequence[Loss]) -> list[tuple[int, int]]:

@@ -13,9 +13,16 @@ from typing import Final
 import polars as pl
 
 from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.losses import HOME, lost_between, of_disputed_home, with_missing
+from analytics.replay.log.frames import disputed
+from analytics.replay.log.losses import (
+    HOME,
+    between_cuts,
+    lost_between,
+    of_disputed_home,
+    with_missing,
+)
 from analytics.replay.log.record_position import AFTER_ALL
-from schemas import COORDINATOR_TOPICS
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, COORDINATOR_TOPICS
 
 MARKS: Final = ("complete", "missing")
 """The columns that mark a row: whether all is known, and what is lacking, in words."""
@@ -52,7 +59,8 @@ def with_marks_of_records(
 ) -> pl.DataFrame:
     """Mark rows of history for which a record may be lost from their first record to their last.
 
-    A record of a line that may not have survived lies in a loss itself.
+    A record of a line that may not have survived lies in a loss itself. Where the times of a log go
+    back, rows that begin or end with a record between its two cuts are marked, too.
 
     Args:
         rows: What they lack already may be in `missing`.
@@ -65,16 +73,23 @@ def with_marks_of_records(
     end = pl.col(first) if last is None else pl.col(last).fill_null(AFTER_ALL - 1)
     own = [] if "missing" not in rows.columns else ["missing"]
 
-    def lost(**topic: str) -> pl.Expr:
-        return lost_between(coverage, pl.col(first) - 1, end + 1, partition=partition, **topic)
+    newest = pl.max_horizontal(first, last or first)
+
+    def lost(topic: str) -> list[pl.Expr]:
+        found = []
+        if coverage.losses_of_topic(topic):
+            found = [lost_between(coverage, pl.col(first) - 1, end + 1, topic, partition)]
+        if disputed(coverage.frames, topic):
+            found.append(between_cuts(coverage, newest, topic, partition))
+        return found
 
     if log is None:
         elsewhere = [of_disputed_home(coverage)] if "group_id" in rows.columns else []
-        return with_missing(rows, _joined([lost(), *elsewhere, *own]))
+        return with_missing(rows, _joined([*lost(CONSUMER_OFFSETS), *elsewhere, *own]))
     of_logs = [
-        pl.when(pl.col(log) == topic).then(lost(topic=topic))
-        for topic in sorted(COORDINATOR_TOPICS)
-        if coverage.losses_of_topic(topic)
+        pl.when(pl.col(log) == topic).then(each)
+        for topic in sorted({*COORDINATOR_TOPICS, CLUSTER_METADATA})
+        for each in lost(topic)
     ]
     return with_missing(rows, _joined([*of_logs, *own]))
 

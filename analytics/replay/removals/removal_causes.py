@@ -16,6 +16,8 @@ import polars as pl
 
 from analytics.replay.log.archived_commits import MAY_HAVE_BEEN_ABORTED, is_undecided
 from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.frames import disputed
+from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replay.removals.removed_offsets import ACT
 from analytics.replay.spans.conditions import EMPTY, SIMPLE, STREAMS_GROUP, UNSUBSCRIBED
 from analytics.replay.spans.group_spans import SUBSCRIBED, UNPARSEABLE
@@ -172,16 +174,14 @@ def with_undecided_removal(removed: pl.DataFrame, coverage: Coverage) -> pl.Data
 
 
 def _is_unmeasured(coverage: Coverage) -> pl.Expr:
-    """Return whether a tombstone was written after a clock was set back, or its topic's was."""
-    partitions = {
-        number: offset
-        for (topic, number), offset in coverage.set_back_at.items()
-        if topic == CONSUMER_OFFSETS
-    }
+    """Return whether a tombstone was written after a clock was set, or its topic's was."""
+    clocks = clocks_of_topic(coverage.clocks, CONSUMER_OFFSETS)
+    partitions = {number: clock.first_doubt for number, clock in clocks.items()}
     home = pl.col("coordinator_partition").cast(pl.Int64)
     begins = home.replace_strict(partitions, default=None, return_dtype=pl.Int64)
     is_behind = (pl.col("position") >= begins).fill_null(value=False)
-    is_set = any(topic == CLUSTER_METADATA for topic, _ in coverage.set_back_at)
+    logs = {topic for topic, _ in coverage.clocks}
+    is_set = CLUSTER_METADATA in logs or bool(disputed(coverage.frames, CLUSTER_METADATA))
     return is_behind | (pl.col("topic_was_deleted") & is_set)
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-import pytest
-
 from analytics.decode.losses.unjudged_elections import (
-    NOBODY,
     Copy,
     Election,
     Evidence,
+    Unjudged,
     elections_of,
     with_unjudged_elections,
 )
-from analytics.dump.copies.leadership import Leadership, Registered
+from analytics.dump.copies.leadership import NOBODY, Leadership, Registered
 from tests.support.offset_changes import minute
 
 CLEAN = Election(0, 1, minute(0))
@@ -134,17 +133,21 @@ LED = (led(0, 1, 0), led(1, NOBODY, 2), led(2, 2, 3, unclean=True))
 
 
 def test_an_unclean_leader_takes_over_from_the_last_one() -> None:
-    found = elections_of(LED, None)
+    found = elections_of(LED)
     assert [(each.leader_epoch, each.leader) for each in found] == [(0, 1), (1, None), (2, 2)]
     assert [each.takes_over_from for each in found] == [None, None, 1]
     assert found[2].at == minute(3)
 
 
 def test_a_leader_that_comes_back_takes_over_from_nobody() -> None:
-    found = elections_of((*LED[:2], led(2, 1, 3, unclean=True)), None)
+    found = elections_of((*LED[:2], led(2, 1, 3, unclean=True)))
     assert [each.takes_over_from for each in found] == [None] * 3
 
 
-@pytest.mark.parametrize(("until", "count"), [(1, 1), (2, 2), (9, 3)])
-def test_elections_after_the_time_asked_about_do_not_count(until: int, count: int) -> None:
-    assert len(elections_of(LED, minute(until))) == count
+def test_elections_that_may_have_been_later_leave_nothing_told() -> None:
+    told = Evidence(elections=(CLEAN,), is_replicated=True, epochs={0: minute(0)})
+    assert told.unjudged() is None
+    unsure = replace(told, uncertain="the times of the metadata log go back")
+    assert unsure.unjudged() == Unjudged(None, "the times of the metadata log go back")
+    # Who has no other replica loses nothing by any election.
+    assert replace(unsure, is_replicated=False).unjudged() is None

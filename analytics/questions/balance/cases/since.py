@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import polars as pl
@@ -37,16 +38,21 @@ def with_epoch(cases: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def with_progress(cases: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+def with_progress(
+    cases: pl.DataFrame, commits: pl.DataFrame, compacted_until: Mapping[int, int]
+) -> pl.DataFrame:
     """Add how far commits advanced each partition in the time that a case stands for.
 
     Args:
-        cases: With `from_timestamp` and `to_timestamp`; a null is no bound.
+        cases: With `from_timestamp` and `to_timestamp`; a null is no bound. And with `from_offset`.
         commits: Rows of `offset_history` with an advance above 0: `group_id`, `topic`, `partition`,
-            `advance`, `effective_timestamp`. Steps back do not count.
+            `advance`, `effective_timestamp`, `coordinator_partition`. Steps back do not count.
+        compacted_until: By partition of `__consumer_offsets`, the offset before which compaction
+            took records.
 
     Returns:
-        The cases with `progress`: list of `topic`, `partition`, `advance`; null without commits.
+        The cases with `progress`: list of `topic`, `partition`, `advance`; null without commits,
+        and where compaction may have taken some of that time.
     """
     timed = commits.drop_nulls("effective_timestamp").sort(*_PARTITION, "effective_timestamp")
     so_far = timed.select(
@@ -71,7 +77,18 @@ def with_progress(cases: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
         .group_by(SPAN)
         .agg(pl.struct("topic", "partition", "advance").alias("progress"))
     )
-    return cases.join(advanced, on=SPAN, how="left")
+    homes = commits.group_by("group_id").agg(pl.col("coordinator_partition").first())
+    shown = pl.col("coordinator_partition").replace_strict(
+        pl.Series(list(compacted_until), dtype=pl.Int32),
+        pl.Series(list(compacted_until.values()), dtype=pl.Int64),
+        default=None,
+        return_dtype=pl.Int64,
+    )
+    is_whole = (pl.col("from_offset").fill_null(-1) >= shown).fill_null(value=True)
+    whole = cases.select(SPAN, "group_id", "from_offset").join(homes, on="group_id", how="left")
+    return cases.join(
+        advanced.join(whole.filter(is_whole).select(SPAN), on=SPAN, how="semi"), on=SPAN, how="left"
+    )
 
 
 def _with_done_before(spans: pl.DataFrame, so_far: pl.DataFrame, bound: str) -> pl.DataFrame:

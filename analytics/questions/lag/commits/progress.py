@@ -61,20 +61,25 @@ from analytics.questions.lag.commits.moves_fold import (
     fold_moves,
 )
 from analytics.questions.lag.times import END_OF_TIME
+from analytics.replay.log.log_clocks import doubtful_times
 from analytics.replay.offsets.offset_causes import TOPIC_RECREATED
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
+    from analytics.replay.log.log_clocks import LogClock
     from analytics.replayed.end_offset_samples import EndOffsetSamples
     from schemas.evaluation_rules import JumpRules
 
+    _Flags = NDArray[np.bool_]
     _Numbers = NDArray[np.int64]
 
 COLUMNS: Final = (
     *("group_id", "topic", "partition", "event", "committed_offset", "advance"),
     *("effective_timestamp", "epoch", "member_id", "previous_offset", "origin"),
-    *("topic_id", "cause", "complete"),
+    *("topic_id", "cause", "complete", "coordinator_partition", "effective_offset"),
 )
 """The columns of `offset_history` that are read."""
 
@@ -133,15 +138,18 @@ class ProgressFold:
         rules: What a jump forward is.
         samples: Where logs ended, and when: no trend begins before the first of them.
         since_ms: When the trend begins: the offset in force then is kept.
+        clocks: By partition of `__consumer_offsets`, where its clocks were set or wrong.
     """
 
     keys: CommitKeys
     rules: JumpRules
     samples: EndOffsetSamples
     since_ms: int = 0
+    clocks: Mapping[int, LogClock] = field(default_factory=dict)
     _members: Names = field(default_factory=Names)
     _topic_ids: Names = field(default_factory=Names)
     _kept: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+    _is_undated: _Flags = field(default_factory=lambda: np.empty(0, np.bool_))
     _moves: list[pa.Table] = field(default_factory=list)
 
     def add(self, commits: pa.Table, numbers: _Numbers) -> None:
@@ -168,6 +176,9 @@ class ProgressFold:
             *((AT, "effective_timestamp"), (EPOCH, "epoch")),
         ):
             told[:, place] = _numbers(commits[name])
+        places = (_numbers(commits[name]) for name in ("coordinator_partition", "effective_offset"))
+        is_undated = doubtful_times(self.clocks, *places) & is_made.to_numpy()
+        self._is_undated[numbers[is_undated]] = True
         moves = np.empty((commits.num_rows, MOVED), np.int64)
         flat = told.reshape(-1)
         count = fold_moves(len(flat), flat, self._kept, self._rules(), moves)
@@ -186,7 +197,8 @@ class ProgressFold:
             `since_at` and `since_offset`: the offset in force when the trend begins;
             `highest_committed` for the topic of the last commit's id; `first_committed` and its
             `first_epoch`; `has_gaps`, whether commits may be missing before any of them, and
-            `has_later_gaps`, before any but the first that has a time.
+            `has_later_gaps`, before any but the first that has a time; `is_undated`, whether the
+            times of some measure nothing.
         """
         self._grow()
         kept = self._kept.reshape(-1, KEPT)
@@ -205,6 +217,7 @@ class ProgressFold:
         rows = rows.append_column("has_gaps", pa.array(kept[:, GAPS] > 0))
         has_later_gaps = kept[:, LATER_GAPS] > 0
         rows = rows.append_column("has_later_gaps", pa.array(has_later_gaps))
+        rows = rows.append_column("is_undated", pa.array(self._is_undated))
         # By how much offsets advanced between commits of which some may be missing nobody knows.
         place = rows.column_names.index("advanced")
         advanced = pa.array(kept[:, ADVANCED], mask=has_later_gaps)
@@ -238,6 +251,7 @@ class ProgressFold:
             untold += [HIGHEST, LAST_TOPIC_ID]
             kept[:, untold] = UNKNOWN
             self._kept = np.concatenate([self._kept, kept.reshape(-1)])
+            self._is_undated = np.append(self._is_undated, np.zeros(new, np.bool_))
 
     def _named(self, commits: pa.Table, moves: _Numbers) -> pa.Table:
         rows = commits.take(pa.array(moves[:, MOVED_ROW]))

@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.questions.share.backlog.progress import Covers, first_covers
+from analytics.questions.share.clock_words import WENT_BACK
 from analytics.questions.share.places import AFTER_ALL
-from analytics.questions.share.state_log.clock_steps import WENT_BACK, are_crossed
 from analytics.questions.share.state_log.share_log import NO_TIME
 from analytics.questions.share.state_log.window import NONE, NOT_STORED, is_done, state_name
+from analytics.replay.log.log_clocks import LogClock
 from analytics.replay.share.share_ranges import Ranges
 from analytics.replay.share.share_records import SNAPSHOT
 from analytics.time_columns import times_of
@@ -39,7 +40,8 @@ MOVED: Final = "moved"
 RESET: Final = "reset"
 EXACT: Final = "exact"
 AT_LATEST: Final = "at_latest"
-_NO_STEPS: Final[Mapping[int, Numbers]] = {}
+_NO_CLOCKS: Final[Mapping[int, LogClock]] = {}
+_RIGHT: Final = LogClock()
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def stall_history(
     least_ms: int,
     as_of_ms: int,
     gaps: Mapping[int, str],
-    steps: Mapping[int, Numbers] = _NO_STEPS,
+    clocks: Mapping[int, LogClock] = _NO_CLOCKS,
 ) -> pa.Table:
     """Return every stall that lasted, the longest first.
 
@@ -85,8 +87,9 @@ def stall_history(
         as_of_ms: The instant.
         gaps: By partition of the topic, what the dump lacks of it: what moved a start offset there
             may be among that.
-        steps: By partition of the topic, where its clock went back. How long something stood there
-            is not told; what stood across such a step may have stood for long, and is a row.
+        clocks: By partition of the topic, where its clocks were set or wrong. How long something
+            stood by them is not told; what stood from one clock to another may have stood for long,
+            and is a row.
 
     Returns:
         The columns of `share_stalls`, but names of topics.
@@ -94,7 +97,8 @@ def stall_history(
     rows: list[dict[str, Any]] = []
     for run in _runs(log):
         number = log.shares["coordinator_partition"][run.share].as_py()
-        rows += _lasting(_stalls(run, as_of_ms), log, (least_ms, as_of_ms), steps.get(number))
+        clock = clocks.get(number, _RIGHT)
+        rows += _lasting(_stalls(run, as_of_ms), log, (least_ms, as_of_ms), clock)
     whose = pa.array([each["share"] for each in rows], pa.int64())
     shares = log.shares.take(whose)
     numbers = shares["coordinator_partition"].to_pylist()
@@ -133,20 +137,19 @@ def stall_history(
 
 
 def _lasting(
-    found: Iterable[dict[str, Any]], log: ShareLog, within: tuple[int, int], steps: Numbers | None
+    found: Iterable[dict[str, Any]], log: ShareLog, within: tuple[int, int], clock: LogClock
 ) -> Iterator[dict[str, Any]]:
     """Yield stalls that lasted, and those of which nothing measures whether they did."""
     least_ms, as_of_ms = within
     for each in found:
         ender = None if each["record"] < 0 else int(log.offset[each["record"]])
         since, until = each["since"], each["until"] or 0
-        is_crossed = steps is not None and are_crossed(
-            steps, int(log.offset[each["begins"]]), ender
-        )
+        begun = int(log.offset[each["begins"]])
         # A time beyond the instant is not believed.
-        is_unknown = is_crossed or max(since, until) > as_of_ms
+        is_unknown = clock.is_other(begun, ender) or max(since, until) > as_of_ms
         if is_unknown or each["duration_ms"] >= least_ms:
-            is_measured = steps is None and not is_unknown
+            ends = np.array([begun] if ender is None else [begun, ender])
+            is_measured = not (is_unknown or clock.are_doubtful(ends).any())
             unmeasured = {"duration_ms": None, "clock": WENT_BACK}
             yield {**each, "clock": None, **({} if is_measured else unmeasured)}
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.questions.share.state_log.share_log import ShareLog
+    from analytics.replay.log.log_clocks import LogClock
     from analytics.replayed.end_offset_samples import EndOffsetSamples
 
+    Flags = NDArray[np.bool_]
     Numbers = NDArray[np.int64]
 
 
@@ -34,7 +36,8 @@ class Stalls:
         is_moved_exact: Whether that is when it was; else it may have been earlier.
         since: From then on nothing moved and there were records to deliver.
         is_since_exact: Whether it began then; else it may have begun earlier.
-        is_unmeasured: The clock of the log was set since: nothing tells how long that is.
+        is_unmeasured: A clock of the log was set since, or was wrong: nothing tells how long that
+            is.
     """
 
     moved_at: Numbers
@@ -45,7 +48,7 @@ class Stalls:
 
 
 def stalls(
-    rows: pa.Table, log: ShareLog, samples: EndOffsetSamples, steps: Mapping[int, Numbers]
+    rows: pa.Table, log: ShareLog, samples: EndOffsetSamples, clocks: Mapping[int, LogClock]
 ) -> Stalls:
     """Return since when start offsets stand.
 
@@ -53,7 +56,7 @@ def stalls(
         rows: Share partitions: `group_id`, `topic_id`, `topic`, `partition`, `next_offset`.
         log: The records up to the instant.
         samples: Where logs ended, and when.
-        steps: By partition of `__share_group_state`, where its clock went back.
+        clocks: By partition of `__share_group_state`, where its clocks were set or wrong.
     """
     place = places_in(log.shares.select(list(KEY)), rows, KEY)
     here = place >= 0
@@ -72,20 +75,36 @@ def stalls(
     shown = np.where(beyond_at == NONE, seen, beyond_at)
     shown = np.where(seen == NONE, shown, np.minimum(shown, seen))
     known = (moved_at != NONE) & (shown != NONE)
-    is_unmeasured = _is_crossed(log, moved, steps)
+    # The later of two times is only known where one clock wrote both.
+    is_unmeasured = _is_set_since(log, moved, clocks) | _is_wrong(log, beyond, clocks)
     since = np.where(known & ~is_unmeasured, np.maximum(moved_at, shown), NONE)
     is_since_exact = is_exact & known & (moved_at >= shown)
-    return Stalls(moved_at, is_exact & ~is_unmeasured, since, is_since_exact, is_unmeasured)
+    return Stalls(moved_at, is_exact, since, is_since_exact, is_unmeasured)
 
 
-def _is_crossed(log: ShareLog, record: Numbers, steps: Mapping[int, Numbers]) -> NDArray[np.bool_]:
-    """Return behind which records the clock of their partition went back."""
-    home = np.append(log.shares["coordinator_partition"].to_numpy(), NONE)
-    home, offset = home[np.append(log.share, NONE)[record]], np.append(log.offset, NONE)[record]
-    found = np.zeros(record.size, np.bool_)
-    for number, places in steps.items():
-        found |= (record != NO_RECORD) & (home == number) & (offset < places.max(initial=NONE))
+def _is_set_since(log: ShareLog, record: Numbers, clocks: Mapping[int, LogClock]) -> Flags:
+    """Return behind which records a clock was set, or which a wrong one wrote."""
+    home, offset = _places(log, record)
+    found = _is_wrong(log, record, clocks)
+    for number, clock in clocks.items():
+        last = max((last for _, last in clock.unexplained), default=NONE)
+        found |= (home == number) & (offset < last)
     return found
+
+
+def _is_wrong(log: ShareLog, record: Numbers, clocks: Mapping[int, LogClock]) -> Flags:
+    home, offset = _places(log, record)
+    found = np.zeros(record.size, np.bool_)
+    for number, clock in clocks.items():
+        found |= (home == number) & clock.is_wrong(offset)
+    return found
+
+
+def _places(log: ShareLog, record: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the partition and the offset of records, both `NONE` of none."""
+    home = np.append(log.shares["coordinator_partition"].to_numpy(), NONE)
+    share = np.append(log.share, NONE)[record]
+    return home[share], np.append(log.offset, NONE)[record]
 
 
 def _times(log: ShareLog, record: Numbers) -> Numbers:

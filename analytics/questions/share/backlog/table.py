@@ -20,11 +20,11 @@ from analytics.questions.share.backlog.share_lag import with_share_lag
 from analytics.questions.share.backlog.stalls import Stalls, stalls
 from analytics.questions.share.backlog.status import with_status
 from analytics.questions.share.backlog.whole_state import StateCoverage, with_absence
+from analytics.questions.share.clock_words import GROUPS_WENT_BACK, WENT_BACK
 from analytics.questions.share.lifecycle.phases import parted_by_clock
 from analytics.questions.share.lifecycle.stuck_phases import stuck_phases
 from analytics.questions.share.places import places_in
 from analytics.questions.share.settings import DELIVERY_LIMIT, RECORD_LOCKS
-from analytics.questions.share.state_log.clock_steps import GROUPS_WENT_BACK, WENT_BACK
 from analytics.questions.share.state_log.state_faults import state_faults
 from analytics.questions.share.state_log.window import (
     NONE,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from analytics.questions.share.settings import ShareSettings
     from analytics.questions.share.state_log.share_log import ShareLog
     from analytics.questions.share.state_log.window import Windows
+    from analytics.replay.log.log_clocks import LogClock
     from analytics.replayed.end_offset_samples import EndOffsetSamples
     from schemas.share_rules import ShareRules
 
@@ -99,8 +100,8 @@ class ShareQuestion:
         as_of: The instant.
         rules: How it is judged.
         coverage: What the dump shows of the topic that holds share state.
-        clock_steps: By partition of that topic, where its clock went back.
-        groups_clock: Partitions of `__consumer_offsets` whose clock was set.
+        clocks: By partition of that topic, where its clocks were set or wrong.
+        groups_clocks: The same of `__consumer_offsets`.
     """
 
     tables: ShareTables
@@ -112,8 +113,8 @@ class ShareQuestion:
     as_of: datetime
     rules: ShareRules
     coverage: StateCoverage = WHOLE
-    clock_steps: Mapping[int, Numbers] = field(default_factory=dict)
-    groups_clock: frozenset[int] = frozenset()
+    clocks: Mapping[int, LogClock] = field(default_factory=dict)
+    groups_clocks: Mapping[int, LogClock] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,9 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     rows = with_first_starts(rows, asked.log, asked.settings, asked.coverage.gaps)
     rows = with_isolation(rows, asked.settings, asked.tables.transactions, asked.tables.stable)
     rows = with_members(rows, asked.tables.groups, asked.tables.assignments)
-    phases, undated = parted_by_clock(asked.tables.phases, asked.groups_clock)
+    phases, undated = parted_by_clock(asked.tables.phases, asked.groups_clocks)
     rows = with_phases(rows, phases)
-    stood = stalls(rows, asked.log, asked.samples, asked.clock_steps)
+    stood = stalls(rows, asked.log, asked.samples, asked.clocks)
     rows = _with_stalls(rows, stood, found)
     rows = _with_clock(rows, stood, with_phases(rows.drop_columns(["phase_since"]), undated))
     rows = _told_of_beyond(rows)
@@ -296,7 +297,9 @@ def _with_stalls(rows: pa.Table, found: Stalls, window: Windows) -> pa.Table:
     ):
         of = rows["start_moved_at" if name == "start_moved_bound" else "stalled_since"]
         word = pc.if_else(pa.array(is_exact), "exact", "at_latest")
-        rows = rows.append_column(name, pc.if_else(pc.is_valid(of), word, None))
+        # By a clock that was set or wrong it may have been earlier or later.
+        is_told = pc.and_(pc.is_valid(of), pa.array(~found.is_unmeasured))
+        rows = rows.append_column(name, pc.if_else(is_told, word, None))
     return rows
 
 

@@ -12,10 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.replay.log.log_clocks import doubtful_times
+
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
+
+    from analytics.replay.log.log_clocks import LogClock
 
     Numbers = NDArray[np.int64]
 
@@ -59,14 +63,15 @@ def phases(pictures: pa.Table) -> pa.Table:
     return pa.concat_tables(found)
 
 
-def parted_by_clock(found: pa.Table, homes: Collection[int]) -> tuple[pa.Table, pa.Table]:
+def parted_by_clock(found: pa.Table, clocks: Mapping[int, LogClock]) -> tuple[pa.Table, pa.Table]:
     """Return the phases whose times measure something, and those whose times do not.
 
     Args:
         found: Of `phases`.
-        homes: Partitions of `__consumer_offsets` whose clock was set.
+        clocks: By partition of `__consumer_offsets`, where its clocks were set or wrong.
     """
-    is_set = pc.is_in(found["coordinator_partition"], pa.array(sorted(homes), pa.int32()))
+    places = (found[name].to_numpy() for name in ("coordinator_partition", "record_offset"))
+    is_set = pa.array(doubtful_times(clocks, *places))
     return found.filter(pc.invert(is_set)), found.filter(is_set)
 
 

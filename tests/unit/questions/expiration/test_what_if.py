@@ -18,6 +18,7 @@ from analytics.questions.expiration.retention_what_if import (
     retention_what_if,
 )
 from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.log_clocks import LogClock
 from tests.support.expiration_logs import committed_in, log_of, rows_of, state_of
 from tests.support.reference_expiration import Coordinator
 
@@ -75,7 +76,9 @@ def found() -> dict[tuple[int, str], Any]:
     log = log_of(rows, "4.3", "current")
     cut = ("__consumer_offsets", NAMES.index("cut-off"))
     loss = Loss(20, OPEN_END, "cut off")
-    coverage = Coverage({cut: OPEN_END}, losses={cut: [loss]}, set_back_at={SET_BACK: 7})
+    coverage = Coverage(
+        {cut: OPEN_END}, losses={cut: [loss]}, clocks={SET_BACK: LogClock(((7, 7),))}
+    )
     committed = committed_in(log, {NAMES.index("cut-off"): loss})
     groups, retention = (
         state_of("groups", groups_of()),

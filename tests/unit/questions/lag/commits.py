@@ -19,6 +19,8 @@ HISTORY = pa.schema(
         ("complete", pa.bool_()),
         *((name, pa.int32()) for name in ("partition", "epoch")),
         *((name, pa.int64()) for name in ("committed_offset", "previous_offset", "advance")),
+        ("coordinator_partition", pa.int32()),
+        ("effective_offset", pa.int64()),
         ("commit_timestamp", UTC_TIME),
         ("effective_timestamp", UTC_TIME),
     ]

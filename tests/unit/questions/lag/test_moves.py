@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from analytics.questions.lag.commits.commit_keys import CommitKeys
 from analytics.questions.lag.commits.progress import MOVES, ProgressFold
 from analytics.questions.lag.table import HISTORY as READ
+from analytics.replay.log.log_clocks import LogClock
 from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
 from schemas.evaluation_rules import JumpRules, lag_rules
 from tests.support.reference_moves import MOST, Committed, ReferenceMoves
@@ -22,9 +25,15 @@ NO_SAMPLES = EndOffsetSamples.of(SAMPLES.empty_table())
 KEY = ("group_id", "topic", "partition")
 
 
-def folded(rows: pa.Table, rules: JumpRules, cut: int = 1000, since_ms: int = 0) -> ProgressFold:
+def folded(
+    rows: pa.Table,
+    rules: JumpRules,
+    cut: int = 1000,
+    since_ms: int = 0,
+    clocks: Mapping[int, LogClock] = MappingProxyType({}),
+) -> ProgressFold:
     keys = CommitKeys()
-    fold = ProgressFold(keys, rules, NO_SAMPLES, since_ms)
+    fold = ProgressFold(keys, rules, NO_SAMPLES, since_ms, clocks)
     for start in range(0, rows.num_rows, cut):
         part = rows.slice(start, cut)
         fold.add(part, keys.numbers_of(part))
@@ -46,6 +55,34 @@ def test_a_step_back_is_told_with_who_committed_before_and_after() -> None:
         at(0),
     )
     assert (move["epoch"], move["member_id"], move["advance"]) == (2, "b", -25)
+
+
+def test_what_has_a_commit_of_a_clock_that_was_set_or_wrong_is_undated() -> None:
+    rows = history(
+        [
+            {"committed_offset": offset, "partition": partition, "event": event}
+            | {"coordinator_partition": 7, "effective_offset": place}
+            for place, (partition, offset, event) in enumerate(
+                [(0, 5, "commit"), (1, 5, "commit"), (0, None, "delete"), (1, 9, "commit")]
+            )
+        ]
+    )
+    rules = lag_rules().jump
+
+    def undated(clock: LogClock, home: int = 7) -> list[int]:
+        # However the rows come: what was undated stays so.
+        (one, other) = (
+            [row["partition"] for row in fold.progress().to_pylist() if row["is_undated"]]
+            for fold in (folded(rows, rules, cut, clocks={home: clock}) for cut in (1, 1000))
+        )
+        assert one == other
+        return one
+
+    assert undated(LogClock(((3, 3),))) == [0, 1]
+    assert undated(LogClock(((3, 3),)), home=8) == []
+    assert undated(LogClock(wrong=((3, 9),))) == [1]
+    assert undated(LogClock(wrong=((0, 1),))) == [0]
+    assert undated(LogClock(wrong=((2, 3),))) == []
 
 
 def test_commits_without_a_time_are_counted_and_rates_are_of_those_that_have_one() -> None:

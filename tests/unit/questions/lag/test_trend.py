@@ -27,6 +27,7 @@ ROWS = pa.schema(
         ("since_at", TIME),
         ("since_offset", LONG),
         ("has_later_gaps", pa.bool_()),
+        ("is_undated", pa.bool_()),
         ("complete", pa.bool_()),
     ]
 )
@@ -75,12 +76,18 @@ def test_rates_are_of_the_time_from_the_first_commit_to_the_last() -> None:
 
 @pytest.mark.parametrize(
     "lost",
-    [{"complete": False}, {"complete": True, "has_later_gaps": True}],
-    ids=["behind", "between"],
+    [
+        {"complete": False},
+        {"complete": True, "has_later_gaps": True},
+        {"complete": True, "is_undated": True},
+    ],
+    ids=["lost behind", "lost between", "undated"],
 )
-def test_where_commits_may_be_lost_nothing_tells_how_fast_a_group_is(lost: dict[str, bool]) -> None:
+def test_where_commits_may_be_lost_or_are_undated_nothing_tells_how_fast_a_group_is(
+    lost: dict[str, bool],
+) -> None:
     sampled = samples((20, 1100), (0, 1700))
-    whole = told(sampled, lag=40, complete=True, has_later_gaps=False)
+    whole = told(sampled, lag=40, complete=True, has_later_gaps=False, is_undated=False)
     assert (whole["commits_per_second"], whole["records_per_second"]) == (pytest.approx(1 / 60), 1)
     assert whole["trend"] is not None
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from analytics.dump.inspection.losses import Loss
+from analytics.questions.rebalances.churn import group_churn
 from analytics.questions.rebalances.epochs import stored_again
 from analytics.questions.rebalances.stalled_members import last_progress
 from analytics.questions.rebalances.tables import AskedTime, rebalance_tables
@@ -238,6 +239,24 @@ def test_churn_sums_a_group_up(churn: OfGroups) -> None:
     assert (synced["top_client_id"], synced["top_client_changes"]) == ("client-m0", 1)
     assert churn["again"]["compacted"] == 1
     assert churn["emptied"]["median_seconds_between"] == 60
+
+
+def test_where_compaction_may_have_taken_who_came_there_may_have_been_more(made: Rows) -> None:
+    changes = rows_of("membership_changes", CHANGES)
+    storms = rows_of("rebalance_storms", made["rebalance_storms"])
+
+    def compacted(**untold: Any) -> int:
+        rows = [
+            {**row, **untold} if (row["group_id"], row["epoch"]) == ("emptied", 2) else row
+            for row in made["rebalances"]
+        ]
+        found = group_churn(rows_of("rebalances", rows), changes, storms, None)
+        (count,) = found.filter(pl.col("group_id") == "emptied")["compacted"]
+        return int(count)
+
+    assert compacted() == 0
+    assert compacted(joined=None, left=None) == 1
+    assert compacted(missing_is_compacted=True) == 1
 
 
 def test_what_stands_still_is_told(made: Rows) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from analytics.decode.records.tables import decoded_schema
@@ -25,6 +25,7 @@ from analytics.questions.share.settings import (
     ShareSettings,
 )
 from analytics.questions.share.state_log.share_log import COLUMNS, ShareLog, share_log
+from analytics.replay.log.log_clocks import LogClock
 from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
 from schemas import record_types
 from schemas.share_rules import ShareRules, share_rules
@@ -107,8 +108,8 @@ def question(
     stable: Mapping[tuple[str, int], int] | None = None,
     coverage: StateCoverage = WHOLE,
     names: Mapping[str, str] = NAMES,
-    clock_steps: Mapping[int, Sequence[int]] | None = None,
-    groups_clock: frozenset[int] = frozenset(),
+    clocks: Mapping[int, LogClock] = MappingProxyType({}),
+    groups_clocks: Mapping[int, LogClock] = MappingProxyType({}),
 ) -> ShareQuestion:
     """Ask about the state that records add up to; `changed` goes over every row of it."""
     states = expected_states(records, {})
@@ -193,6 +194,6 @@ def question(
         as_of or time_of(last),
         rules or share_rules(),
         coverage,
-        {number: np.array(each) for number, each in (clock_steps or {}).items()},
-        groups_clock,
+        clocks,
+        groups_clocks,
     )

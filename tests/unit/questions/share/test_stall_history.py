@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytics.dump.batches.stretches import clock_steps
 from analytics.questions.share.backlog.stall_history import stall_history
 from analytics.questions.share.backlog.table import evaluate_share
-from analytics.questions.share.state_log.clock_steps import WENT_BACK, are_crossed, clock_steps
+from analytics.questions.share.clock_words import WENT_BACK
 from analytics.questions.share.state_log.share_log import share_log
 from analytics.questions.share.state_log.window import STATE_NAMES
+from analytics.replay.log.log_clocks import LogClock
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.share_leader import ACKNOWLEDGED, AVAILABLE, FINAL, Truth, random_leader
@@ -183,6 +185,20 @@ def stepped(rows: pa.Table, begin: int, end: int) -> pa.Table:
     return rows.set_column(rows.column_names.index("timestamp"), "timestamp", moved)
 
 
+def clocks_of(tables: Iterable[pa.Table]) -> dict[int, LogClock]:
+    """Return the clocks of partitions, as headers show them where each record is a batch."""
+    rows = pa.concat_tables([each.select(["partition", "offset", "timestamp"]) for each in tables])
+    found = {}
+    for number in rows["partition"].unique().to_pylist():
+        of_log = rows.filter(pc.equal(rows["partition"], number)).sort_by("offset")
+        ms = pc.cast(of_log["timestamp"], pa.int64()).to_numpy() // 1000
+        steps = clock_steps(of_log["offset"].to_numpy(), ms)
+        clock = LogClock(tuple((first, last) for first, last, _ in steps)).until(None)
+        if clock is not None:
+            found[number] = clock
+    return found
+
+
 @given(st.integers(0, 2**32))
 @settings(max_examples=60)
 def test_where_a_clock_went_back_nothing_is_measured_and_no_stall_is_hidden(seed: int) -> None:
@@ -195,7 +211,7 @@ def test_where_a_clock_went_back_nothing_is_measured_and_no_stall_is_hidden(seed
     as_of_ms = round(time_of(last).timestamp() * 1000)
     least_ms = random.randrange(0, 20) * 60_000
     tables = [stepped(each, begin, end) for each in decoded(leader.records)]
-    steps = clock_steps(tables, as_of_ms)
+    steps = clocks_of(tables)
 
     found = stall_history(share_log(*tables), least_ms, as_of_ms, {}, steps).to_pylist()
 
@@ -213,27 +229,43 @@ def test_where_a_clock_went_back_nothing_is_measured_and_no_stall_is_hidden(seed
 def test_a_clock_goes_back_between_two_records_of_one_partition() -> None:
     records = [begun(0, 0), *(record(at, 0, (at, at, AVAILABLE)) for at in range(1, 30))]
     tables = [stepped(each, 10, 20) for each in decoded(records)]
-    as_of_ms = round(time_of(29).timestamp() * 1000)
 
-    (steps,) = clock_steps(tables, as_of_ms).values()
+    (clock,) = clocks_of(tables).values()
 
-    assert steps.tolist() == [10]
-    spans = ((0, 9), (9, 10), (10, None), (3, None))
-    assert [are_crossed(steps, *each) for each in spans] == [False, True, False, True]
-    assert clock_steps(decoded(records), as_of_ms) == {}
-    # A time beyond the instant is not believed: the one behind it did not go back.
-    ahead = [stepped(each, 0, 30) for each in decoded([*records, record(90, 0)])]
-    assert clock_steps(ahead, as_of_ms) == {}
+    assert clock.steps == ((10, 10),)
+    assert clocks_of(decoded(records)) == {}
 
 
 def test_what_stood_across_a_step_of_the_clock_may_have_stood_for_long() -> None:
     records = [begun(0, 0), record(1, 0, (0, 3, AVAILABLE)), record(4, 4)]
     as_of_ms = round(time_of(4).timestamp() * 1000)
-    steps = {0: np.array([3])}
+    steps = {0: LogClock(((3, 3),))}
 
     (stall,) = stall_history(log_of(records), 60 * 60_000, as_of_ms, {}, steps).to_pylist()
 
     assert (stall["duration_ms"], stall["missing"]) == (None, WENT_BACK)
     # A step before it, or in another partition.
-    for other in ({0: np.array([1])}, {1: np.array([3])}):
+    for other in ({0: LogClock(((1, 1),))}, {1: LogClock(((3, 3),))}):
         assert stall_history(log_of(records), 60 * 60_000, as_of_ms, {}, other).num_rows == 0
+
+
+def test_what_stood_from_one_clock_to_another_may_have_stood_for_long() -> None:
+    records = [begun(0, 0), record(1, 0, (0, 3, AVAILABLE)), record(4, 4)]
+    as_of_ms = round(time_of(4).timestamp() * 1000)
+
+    def stalls(*wrong: tuple[int, int], minutes: int) -> list[dict[str, Any]]:
+        clocks, least_ms = {0: LogClock(wrong=wrong)}, minutes * 60_000
+        found = stall_history(log_of(records), least_ms, as_of_ms, {}, clocks).to_pylist()
+        return [dict(each) for each in found]
+
+    for wrong in ((0, 2), (4, 9)):
+        for minutes in (1, 60):
+            (stall,) = stalls(wrong, minutes=minutes)
+            assert (stall["duration_ms"], stall["missing"]) == (None, WENT_BACK)
+    # One that was wrong all the time may have been set meanwhile; one elsewhere took nothing.
+    (stall,) = stalls((0, 9), minutes=1)
+    assert (stall["duration_ms"], stall["missing"]) == (None, WENT_BACK)
+    assert stalls((0, 9), minutes=60) == []
+    for wrong in ((0, 1), (2, 4), (5, 9)):
+        (stall,) = stalls(wrong, minutes=1)
+        assert (stall["duration_ms"], stall["missing"]) == (3 * 60_000, None)

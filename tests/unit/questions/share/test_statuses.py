@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from analytics.questions.share.backlog.status import NOT_SEEN
 from analytics.questions.share.backlog.summaries import summed
 from analytics.questions.share.backlog.table import evaluate_share
 from analytics.questions.share.backlog.whole_state import StateCoverage
+from analytics.questions.share.clock_words import GROUPS_WENT_BACK, WENT_BACK
 from analytics.questions.share.settings import (
     DELIVERY_LIMIT,
     ISOLATION,
@@ -21,8 +23,8 @@ from analytics.questions.share.settings import (
     Setting,
     ShareSettings,
 )
-from analytics.questions.share.state_log.clock_steps import GROUPS_WENT_BACK, WENT_BACK
 from analytics.replay.log.key_homes import home_of_share
+from analytics.replay.log.log_clocks import LogClock
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
@@ -32,6 +34,7 @@ KEY = ("g", "topic", 0)
 END = {("orders", 0): (0, 100)}
 MEMBER = {"owned": [KEY]}
 AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+SET_BACK = LogClock(((1, 1),))
 
 
 def begins(start: int = 10, *batches: CutBatch) -> ShareRecord:
@@ -163,20 +166,23 @@ def test_a_phase_that_lasts_is_stuck() -> None:
 
 def test_where_the_clock_was_set_nothing_tells_how_long_a_start_offset_stands() -> None:
     records = begins(), update(1, 10, *DONE_BEHIND)
-    for minutes in (1, 60):
+    # What a wrong clock wrote is 1, or what is beyond the next offset and written before.
+    wrong = [LogClock(wrong=((first, first + 1),)) for first in (0, 1)]
+    for minutes, clock in product((1, 60), (LogClock(((1, 1),)), *wrong)):
         at = {"as_of": time_of(minutes)}
-        found = row(*records, clock_steps={0: [1]}, **at)
+        found = row(*records, clocks={0: clock}, **at)
         assert (found["status"], found["stalled_since"]) == ("cannot_tell", None)
         assert found["reason"] == WENT_BACK
+        assert (found["start_moved_bound"], found["stalled_bound"]) == (None, None)
         # Steps elsewhere, and before what stands, take nothing.
-        for steps in ({}, {0: [0]}, {1: [5]}):
-            whole = row(*records, clock_steps=steps, **at)
+        for clocks in ({}, {0: LogClock(((0, 0),))}, {1: LogClock(((5, 5),), ((0, 5),))}):
+            whole = row(*records, clocks=clocks, **at)
             assert (whole["status"], whole["reason"]) == (
                 "blocked" if minutes == 60 else "behind",
                 None,
             )
     done = begins(), update(1, 10, CutBatch(10, 99, ARCHIVED, 1))
-    assert row(*done, clock_steps={0: [9]})["status"] == "caught_up"
+    assert row(*done, clocks={0: LogClock(((9, 9),))})["status"] == "caught_up"
 
 
 def test_where_the_clock_of_a_group_was_set_nothing_tells_how_long_a_phase_is() -> None:
@@ -185,14 +191,17 @@ def test_where_the_clock_of_a_group_was_set_nothing_tells_how_long_a_phase_is() 
         "phase": "initializing",
         "phase_since": BEGIN,
         "coordinator_partition": 7,
+        "record_offset": 3,
     }
     told = {"phases": [since], "changed": {"phase": "initializing"}}
-    for minutes in (1, 60):
-        found = row(begins(), **told, as_of=time_of(minutes), groups_clock=frozenset({7}))
+    for minutes, clock in product((1, 60), (SET_BACK, LogClock(wrong=((3, 9),)))):
+        found = row(begins(), **told, as_of=time_of(minutes), groups_clocks={7: clock})
         assert (found["status"], found["phase_since"]) == ("cannot_tell", None)
         assert found["reason"] == GROUPS_WENT_BACK
-    elsewhere = row(begins(), **told, as_of=time_of(60), groups_clock=frozenset({8}))
-    assert elsewhere["status"] == "stuck_initializing"
+    # In another partition, or while another clock wrote.
+    for clocks in ({8: SET_BACK}, {7: LogClock(((4, 4),), wrong=((4, 9),))}):
+        elsewhere = row(begins(), **told, as_of=time_of(60), groups_clocks=clocks)
+        assert elsewhere["status"] == "stuck_initializing"
 
 
 def test_without_ends_what_is_in_flight_is_left_all_the_same() -> None:

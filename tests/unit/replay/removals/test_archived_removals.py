@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from analytics.dump.inspection.losses import OPEN_END
 from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.log_clocks import LogClock
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 from tests.support.archived_removals import (
     ARCHIVED,
@@ -48,11 +50,15 @@ def test_what_went_with_its_topic_went_with_it_whatever_was_committed(
 
 
 def test_where_a_clock_was_set_back_no_time_tells_what_took_an_offset() -> None:
-    """From there on: it may have been due, and its topic deleted before it or after it."""
+    """From there on, or by a wrong one: it may have been due; its topic deleted before or after."""
 
     def told(topic: str, partition: int, offset: int) -> dict[int, tuple[str, str]]:
-        coverage = Coverage(set_back_at={(topic, partition): offset})
-        return told_removals(records(), "4.3", TOPICS, coverage)
+        set_back, wrong = (
+            told_removals(records(), "4.3", TOPICS, Coverage(clocks={(topic, partition): each}))
+            for each in (LogClock(((offset, offset),)), LogClock(wrong=((offset, OPEN_END),)))
+        )
+        assert set_back == wrong
+        return set_back
 
     whole = told_removals(records(), "4.3", TOPICS)
     unknown = ("unknown", "low")
@@ -80,7 +86,7 @@ def test_nor_does_it_tell_what_took_a_commit_of_an_open_transaction() -> None:
     tombstone = row(1, REMOVED + timedelta(seconds=40), "open", "gone", None)
     rows = {**records(), "offset_commit": [pending, {**tombstone, "producer_id": -1}]}
     unknown, deleted = ("unknown", "low"), ("offsets_deleted", "high")
-    set_back = Coverage(set_back_at={(CONSUMER_OFFSETS, 2): 0})
+    set_back = Coverage(clocks={(CONSUMER_OFFSETS, 2): LogClock(((0, 0),))})
     not_believed = Coverage(believed_until=REMOVED)
     there = [{"topic": "gone", "source": "metadata_log", "topic_id": "c2"}]
 
