@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.questions.lag.pace import log_ends
@@ -60,6 +60,7 @@ def found_at(events: list[tuple[int, str, int, int]], until_ms: int) -> Lag:
     return question_at(samples, rows, until_ms).found(rows)
 
 
+@settings(max_examples=30)
 @given(events=EVENTS, cut=st.integers(0, 60))
 def test_what_is_asked_of_a_cut_is_what_was_asked_then(
     events: list[tuple[int, str, int, int]], cut: int
@@ -78,6 +79,7 @@ def test_what_is_asked_of_a_cut_is_what_was_asked_then(
     assert moved.to_dicts() == then.moves.to_dicts()
 
 
+@settings(max_examples=30)
 @given(events=EVENTS, cut=st.integers(0, 60))
 def test_the_parts_of_every_lag_make_it_up(
     events: list[tuple[int, str, int, int]], cut: int

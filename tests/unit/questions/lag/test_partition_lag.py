@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.questions.lag.capacity import group_capacity
@@ -358,6 +358,7 @@ def test_no_lag_is_no_time_lag() -> None:
     assert (row["time_lag_ms"], row["time_lag_bound"], row["verdict"]) == (0, "exact", "caught_up")
 
 
+@settings(max_examples=30)
 @given(
     offset=st.integers(0, 50),
     start=st.integers(0, 50),
